@@ -5,13 +5,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple, overload
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 from engine.errors import InvalidInputError
 from features.page import Page
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 Attributes = Mapping[str, Any]
 """JSON values by name."""
@@ -164,7 +165,7 @@ class NewItem:
     _: KW_ONLY
     image: Encoded = Encoded()
     """An encoded picture: its bytes, or the path of its file, which is read at once."""
-    rows: Mapping[str, NDArray[np.float32] | Sequence[float]] = field(default_factory=dict)
+    rows: Mapping[str, "NDArray[np.float32] | Sequence[float]"] = field(default_factory=dict)
     """Feature rows by view name, each of the view's dimension."""
     labels: tuple[str, ...] | None = None
     """None leaves the labels as they are, () removes them."""

@@ -134,4 +134,4 @@ def test_the_guide_of_changes(tmp_path: Path) -> None:
 def test_the_readme_is_short() -> None:
     """A reader sees all of it in a few minutes."""
     assert len((ROOT / "README.md").read_text().splitlines()) <= 150
-    assert len((ROOT / "ARCHITECTURE.md").read_text().splitlines()) < 200
+    assert len((ROOT / "ARCHITECTURE.md").read_text().splitlines()) < 250

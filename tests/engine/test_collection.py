@@ -278,14 +278,14 @@ def test_a_new_opening_gives_the_same_hits_with_and_without_snapshots(collection
     collection.train(Recipe(spec="hybrid", views=("color", "sift"), dim=4))
     query = Query("sift", image=encode(draw("blue", 60)))
     before = collection.search(SearchRequest([query], k=18))
-    indexes = home.path / "small" / "indexes"
-    assert len(list(indexes.glob("*.idx"))) == 2
     for damage in (
         lambda path: None,
         lambda path: path.write_bytes(path.read_bytes()[:-9]),
         lambda path: path.unlink(),
     ):
-        for path in indexes.glob("*.idx"):
+        snapshots = list((home.path / "small" / "indexes").glob("*.idx"))
+        assert len(snapshots) == 2
+        for path in snapshots:
             damage(path)
         with home.open("small") as again:
             assert again.search(SearchRequest([query], k=18)) == before

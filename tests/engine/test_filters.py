@@ -14,7 +14,7 @@ from filter_oracle import matching
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.catalog.lookup import MAX_FILTER_ATTRIBUTES, MAX_NAMES
+from engine.catalog.lookup import MAX_ATTRIBUTES, MAX_NAMES
 from engine.collection import Collection
 from engine.errors import InvalidInputError
 from engine.home import Home
@@ -139,7 +139,7 @@ def test_large_integers_are_told_apart(made: Collection) -> None:
 
 def test_a_filter_compares_few_attributes_at_once(made: Collection) -> None:
     """As many as one statement could not hold are refused, and said so."""
-    many = {f"x{number}": number for number in range(MAX_FILTER_ATTRIBUTES)}
+    many = {f"x{number}": number for number in range(MAX_ATTRIBUTES)}
     made.import_items([NewItem(key, rows={"v": [0, 0]}, attributes=many | {"y": key}) for key in "ab"])
     assert keys(made, **many) == "ab"
     assert keys(made, **(many | {"x7": 8})) == ""

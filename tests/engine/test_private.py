@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from engine.catalog.snapshots import Snapshot
 from engine.collection import Collection
 from engine.errors import InvalidInputError, StorageError
 from engine.home import Home
 from engine.item import NewItem
 from engine.query import Query, SearchRequest
 from engine.recipe import Recipe
-from engine.spaces.indexed import snapshot_name
 
 HEX = "0123456789abcdef" * 2
 
@@ -140,4 +140,5 @@ def test_a_linked_collection_is_used_but_not_deleted(home: Home, one: Path, tmp_
 
 
 def test_no_name_leads_a_snapshot_out_of_its_folder():
-    assert snapshot_name("../../a/b", 1, "../c:d/e%2F") == "..%2F..%2Fa%2Fb-1-..%2Fc:d%2Fe%252F.idx"
+    made = Snapshot("../../a/b", 1, "../c:d/e%2F", "0f", 3)
+    assert made.file_name == "..%2F..%2Fa%2Fb-1-..%2Fc:d%2Fe%252F-0f.idx"

@@ -9,6 +9,7 @@ from engine.ingest.orderings_file import read_orderings
 from engine.query import Query, SearchRequest
 from engine.recipe import Recipe
 from server.commands.evaluation import EvaluationOptions
+from server.commands.filters import FilterOptions
 from server.commands.learn import RecipeOptions
 from server.commands.query import QueryOptions
 from server.commands.scores import ScoreOptions
@@ -20,7 +21,7 @@ def test_bare_commands_ask_for_what_bare_requests_do() -> None:
     """Of training, evaluation and search."""
     assert RecipeOptions(views="color").recipe() == Recipe(views=("color",))
     assert EvaluationOptions(view="color").request() == EvaluationRequest(view="color")
-    asked = SearchOptions().request(QueryOptions(view="color", key="a"), ScoreOptions())
+    asked = SearchOptions().request(QueryOptions(view="color", key="a"), FilterOptions(), ScoreOptions())
     assert asked == SearchRequest([Query("color", key="a")])
 
 

@@ -268,6 +268,7 @@ OTHER = {
     "start one with: crossview serve",  # it goes on until it is stopped: tests/server/test_processes.py
     "hint('jobs'",  # of a server: tests/server/test_jobs_command.py
     "crossview serves {} on {}",
+    "crossview serve --max-megapixels N",  # it goes on until it is stopped
     "write it as crossview list --csv does",
 }
 """Texts that name a command and are no hints, or that other tests run."""
