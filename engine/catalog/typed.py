@@ -6,10 +6,14 @@ from dataclasses import fields, is_dataclass
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 
-def mistyped(value: Any) -> str:
-    """Return the name of a field of a dataclass whose value has not the type that is stated; "" for none."""
-    hints = get_type_hints(type(value))
-    return next((one.name for one in fields(value) if not _is(getattr(value, one.name), hints[one.name])), "")
+def mistyped(value: Any, kind: Any = None) -> str:
+    """Return the name of a field of a dataclass whose value has not the type that is stated; "" for none.
+
+    The fields are those of ``kind``, by default of the value's own class.
+    """
+    hints = get_type_hints(kind or type(value))
+    names = [one.name for one in fields(kind or value)]
+    return next((name for name in names if not _is(getattr(value, name), hints[name])), "")
 
 
 def _is(value: Any, hint: Any) -> bool:

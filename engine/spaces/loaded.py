@@ -10,8 +10,10 @@ from engine.catalog.catalog import Catalog, Transaction
 from engine.catalog.description import RAW, no_space, raw_identity
 from engine.catalog.extractors import load_extractor
 from engine.catalog.joined import joined_view
+from engine.catalog.typed import mistyped
 from engine.catalog.views import ViewRecord
 from engine.errors import CrossviewError, InvalidInputError, StorageError
+from engine.info import SpaceDescription
 from engine.spaces.locks import Locks, held
 from features.pictures import IN_PROCESS, Pictures
 
@@ -85,6 +87,9 @@ def stored_space(tx: Transaction, name: str) -> "Space":
         raise no_space(tx, name)
     try:
         space = Space.from_state(name, number, tx.spaces.state(name, number))
+        if wrong := mistyped(space, SpaceDescription):
+            raise ValueError(f"{wrong} is of another type")
+        space.outdated(tx.views.all())
         space.check({view: joined_view(tx, view).dim for view in space.views})
     except CrossviewError:
         raise

@@ -180,6 +180,16 @@ def test_a_damaged_state_is_a_reason_and_no_fault(home: Home, copy: Path, way: s
         assert len(made.search(SearchRequest([QUERY], space="raw"))[0].hits) == 10
 
 
+@pytest.mark.parametrize("changed", [{"revisions": 7}, {"settings": 7}, {"pipeline": []}, {"seed": "x"}])
+def test_a_state_of_other_types_is_damaged(home: Home, copy: Path, changed: dict[str, object]):
+    """Before anything is made of it."""
+    with closing(sqlite3.connect(copy)) as database:
+        (data,) = database.execute("SELECT state FROM generations WHERE space = 'pca'").fetchone()
+    with_state(copy, state.pack(state.unpack(data) | changed))
+    with restored(home, copy) as made, pytest.raises(StorageError, match="space 'pca' is damaged"):
+        made.search(SearchRequest([QUERY], space="pca"))
+
+
 def test_a_state_that_does_not_fit_its_view_is_damaged(home: Home, copy: Path):
     """It is found where the space is loaded, not where it computes nonsense."""
     with closing(sqlite3.connect(copy)) as database:

@@ -262,7 +262,8 @@ def _state(database: sqlite3.Connection, random: np.random.Generator) -> str:
 
 def _tree(data: bytes, random: np.random.Generator) -> bytes:
     try:
-        return state.pack(_changed(state.unpack(data), random))
+        tree = state.unpack(data)
+        return state.pack(_changed(tree, random)) if isinstance(tree, dict) else data  # a list names one array often
     except (ValueError, TypeError):
         return b"PK"
 
