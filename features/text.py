@@ -116,8 +116,9 @@ class Text(TextExtractor):
             table = (self._dim, *size)
             learned = {"weights": size, "axes": table} if self.model == "tfidf" else {"topics": table}
             wanted = {"vocabulary": size, **learned}
-            if {name: array.shape for name, array in state.items()} != wanted or len(size) != 1:
-                found = ", ".join(f"{name} {array.shape}" for name, array in sorted(state.items()))
+            typed = all(array.dtype.kind == ("U" if name == "vocabulary" else "f") for name, array in state.items())
+            if {name: array.shape for name, array in state.items()} != wanted or len(size) != 1 or not typed:
+                found = ", ".join(f"{name} {array.shape} {array.dtype}" for name, array in sorted(state.items()))
                 raise ValueError(f"text: the state must hold {', '.join(wanted)} of one vocabulary, not {found}")
         self._state = dict(state)
         words = state["vocabulary"].tolist() if state else []

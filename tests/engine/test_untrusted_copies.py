@@ -26,6 +26,7 @@ from engine.catalog.database import HEAD
 from engine.collection import Collection
 from engine.errors import InvalidInputError, StorageError
 from engine.home import Home
+from engine.item import NewItem
 from engine.query import Query, SearchRequest
 from engine.spaces.training_keys import packed_keys, unpacked_keys
 
@@ -178,6 +179,19 @@ def test_a_damaged_state_is_a_reason_and_no_fault(home: Home, copy: Path, way: s
         ):
             made.search(SearchRequest([QUERY], space="pca"))
         assert len(made.search(SearchRequest([QUERY], space="raw"))[0].hits) == 10
+
+
+def test_a_view_that_was_fitted_to_other_types_is_damaged(home: Home, copy: Path):
+    """It is reported where a text is to be read; what else an item has is stored."""
+    with closing(sqlite3.connect(copy)) as database:
+        (data,) = database.execute("SELECT state FROM view_revisions").fetchone()
+    tree = state.unpack(data)
+    tree["fitted"]["weights"] = tree["fitted"]["weights"].astype(str)
+    change(copy, "UPDATE view_revisions SET state = ?", values=(state.pack(tree),))
+    with restored(home, copy) as made:
+        with pytest.raises(StorageError, match=r"what view 'text' was fitted to is damaged .*: fit it again"):
+            made.import_items([NewItem("new", text="red cat")])
+        made.put_vectors("v", ["new"], np.ones((1, 6), np.float32))
 
 
 @pytest.mark.parametrize("changed", [{"revisions": 7}, {"settings": 7}, {"pipeline": []}, {"seed": "x"}])
