@@ -17,6 +17,7 @@ from google.longrunning.operations_pb2 import Operation
 from google.protobuf.any_pb2 import Any as Outcome
 from google.rpc.status_pb2 import Status
 
+from engine.catalog.file_errors import OPEN_FILES, too_many_files
 from engine.errors import AlreadyExistsError, NotFoundError, NotReadyError, StorageError
 from server.errors import OverloadedError
 from server.jobs.operation import advance, begin, digest, end, metadata_of
@@ -44,6 +45,7 @@ CREATE TABLE IF NOT EXISTS jobs (
     operation BLOB NOT NULL
 )
 """
+_REMEDY = "see whether the disk works and has space, or remove that file"
 _Change = Callable[[Operation], None]
 
 
@@ -244,9 +246,9 @@ class Records:
         except (sqlite3.Error, OSError) as error:
             if isinstance(error, StorageError):
                 raise
+            remedy = OPEN_FILES if too_many_files() else _REMEDY
             raise StorageError(
-                f"the records of jobs in {self._path} cannot be read or written: see whether the disk works and has "
-                f"space, or remove that file ({error})"
+                f"the records of jobs in {self._path} cannot be read or written: {remedy} ({error})"
             ) from error
 
 
