@@ -23,7 +23,7 @@ from server.errors import OverloadedError, ServerStoppedError, SilentStreamError
 from server.rooms import Rooms
 from server.settings import ServerSettings
 from server.status import Refusal, refusal
-from server.streams import Silences, Stream
+from server.streams import STOPPED, OneMessage, Silences, Stream
 
 REQUEST_LOG = "crossview.requests"
 """The logger that has one line for each call, at level INFO; a stream has one for each message."""
@@ -116,7 +116,7 @@ class _Call:
     def check(self) -> None:
         """Raises where nobody wants the response, or the server stops."""
         if self.stopping():
-            raise ServerStoppedError("the server stopped during the call, and its work was given up; repeat it later")
+            raise ServerStoppedError(STOPPED)
         if self.left:
             raise CancelledError("the call was cancelled by its caller, or ran out of time")
 
@@ -141,8 +141,10 @@ class Calls:
         loop = asyncio.get_running_loop()
         self.stopped: asyncio.Future[None] = loop.create_future()
         """Done once the work of every call is to end."""
-        self._draining: asyncio.Future[None] = loop.create_future()
-        self._silences = Silences(settings.calls // 2, settings.silent_seconds)
+        self.draining: asyncio.Future[None] = loop.create_future()
+        """Done once streams are to end, as soon as what they have sent is answered."""
+        self.silences = Silences(settings.calls // 2, settings.silent_seconds)
+        """The calls of all kinds whose clients say nothing."""
         self._silent_fits = Silences(settings.waiting // 2, settings.silent_seconds)
 
     def stop(self) -> None:
@@ -152,12 +154,15 @@ class Calls:
 
     def drain(self) -> None:
         """Ends streams that are answered message by message, as soon as what they have sent is answered."""
-        if not self._draining.done():
-            self._draining.set_result(None)
+        if not self.draining.done():
+            self.draining.set_result(None)
 
     def handler(self, method: Method) -> Any:
-        """Returns what grpc needs to serve a method with one request and one response."""
-        return grpc.unary_unary_rpc_method_handler(partial(self._unary, method))
+        """Returns what grpc needs to serve a method with one request and one response.
+
+        To grpc it is a stream of requests: of others it waits for the message by itself, for ever.
+        """
+        return grpc.stream_unary_rpc_method_handler(partial(self._unary, method))
 
     def stream_handler(self, method: Method) -> Any:
         """Returns what grpc needs to serve a method with a stream of requests and one response."""
@@ -170,9 +175,10 @@ class Calls:
         """
         return grpc.stream_stream_rpc_method_handler(partial(self._duplex, method, wrap, ahead))
 
-    async def _unary(self, method: Method, data: bytes, context: Context) -> bytes:
+    async def _unary(self, method: Method, _requests: Any, context: Context) -> bytes:
         call = _Call(method, self.stopped.done)
         try:
+            data = await OneMessage(context, self.silences).read()
             request = call.decoded(data) if len(data) <= _DECODED_AT_ONCE else data
             return await _ended(call, self._response(call, request))
         except Exception as error:  # noqa: BLE001 - every error becomes a status
@@ -233,7 +239,7 @@ class Calls:
     ) -> None:
         """Reads on while earlier messages are answered; a message's error is the answer to that message alone."""
         answers: asyncio.Queue[asyncio.Task[bytes] | None] = asyncio.Queue(ahead)
-        stream = Stream(context, self._silences, self._draining)
+        stream = Stream(context, self.silences, self.draining)
         ended: Exception | None = None
 
         async def write() -> None:
@@ -252,7 +258,7 @@ class Calls:
             await answers.put(None)
             await writer
         if ended is not None:
-            await _abort(context, refusal(ended))
+            await abort(context, refusal(ended))
 
     async def _one(self, method: Method, wrap: Callable[..., Message], data: bytes) -> bytes:
         call = _Call(method, self.stopped.done, lambda response: wrap(response=response).SerializeToString())
@@ -323,11 +329,12 @@ async def _refuse(call: _Call, context: Context, error: Exception) -> bytes:
     """Ends a call with the status of an error."""
     refused = refusal(error)
     call.log(refused.code.name)
-    await _abort(context, refused)
+    await abort(context, refused)
     return b""
 
 
-async def _abort(context: Context, refused: Refusal) -> None:
+async def abort(context: Context, refused: Refusal) -> None:
+    """Ends a call with a status."""
     await context.abort(refused.code, refused.message, refused.metadata)
 
 

@@ -9,6 +9,31 @@ _RESERVED = 64
 _OF_A_COLLECTION = 12
 """Descriptors that an open collection takes, with several searches at once."""
 _MOST_COLLECTIONS = 1_000
+_UNCOMPRESSED = 1
+"""The algorithms of gRPC that are enabled, as bits: none."""
+HEALTH_CONNECTIONS = 16
+"""Connections of the port for health alone."""
+_STREAMS = 100
+"""Calls of one connection at once; those that a client begins besides wait in the client."""
+_HANDSHAKE_SECONDS, _IDLE_SECONDS, _KEEPALIVE_SECONDS = 5, 600, 60
+"""How long a connection may take to begin, and be without a call; after how long a client that says nothing is asked
+whether it is still there."""
+
+
+def channel_options(connections: int) -> tuple[tuple[str, int], ...]:
+    """Returns the options of gRPC that bound what so many connections take.
+
+    Compressed requests are refused: 65 kB of them may be 64 MB of empty entries. The memory of a call's headers is
+    bounded by the calls of a connection; without a bound, two connections took 4 GB.
+    """
+    return (
+        ("grpc.max_allowed_incoming_connections", connections),
+        ("grpc.max_concurrent_streams", _STREAMS),
+        ("grpc.server_handshake_timeout_ms", 1000 * _HANDSHAKE_SECONDS),
+        ("grpc.max_connection_idle_ms", 1000 * _IDLE_SECONDS),
+        ("grpc.keepalive_time_ms", 1000 * _KEEPALIVE_SECONDS),
+        ("grpc.compression_enabled_algorithms_bitset", _UNCOMPRESSED),
+    )
 
 
 def raise_descriptors() -> None:
@@ -27,10 +52,10 @@ def descriptors() -> int:
 
 def most_connections() -> int:
     """Returns how many connections may be open at once, so that collections can still be opened."""
-    return max(8, (descriptors() - _RESERVED) // 2)
+    return max(8, (descriptors() - HEALTH_CONNECTIONS - _RESERVED) // 2)
 
 
 def most_collections() -> int:
     """Returns how many collections may be open at once; of more, those that were used least recently are closed."""
-    rest = descriptors() - _RESERVED - most_connections()
+    rest = descriptors() - HEALTH_CONNECTIONS - _RESERVED - most_connections()
     return max(4, min(_MOST_COLLECTIONS, rest // _OF_A_COLLECTION))

@@ -11,6 +11,8 @@ MESSAGE_BYTES = 64 * 2**20
 """Size of the largest message that is received or sent; a camera's photograph fits."""
 _RANGES = {
     "port": (0, 65_535),
+    "health_port": (1, 65_535),
+    "connections": (1, math.inf),
     "workers": (1, math.inf),
     "max_megapixels": (0.01, math.inf),
     "threads": (1, math.inf),
@@ -28,6 +30,7 @@ _RANGES = {
     "idle_seconds": (0.0, math.inf),
     "silent_seconds": (0.01, math.inf),
 }
+_OPTIONAL = ("health_port", "connections")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +43,10 @@ class ServerSettings:
     """Address to listen on."""
     port: int = 50051
     """0 takes a free port."""
+    health_port: int | None = None
+    """Port that answers for health alone, whatever goes on at the other one; None for none."""
+    connections: int | None = None
+    """Connections at once; further ones are closed at once. None: as many as half of the descriptors allow."""
     workers: int = 1
     """Processes that read the pictures of queries and imports."""
     max_megapixels: float = 25.0
@@ -87,6 +94,8 @@ class ServerSettings:
             raise InvalidInputError("the server's host is empty: give the address to listen on, such as 127.0.0.1")
         for name, (least, most) in _RANGES.items():
             value = getattr(self, name)
+            if value is None and name in _OPTIONAL:
+                continue
             number = int if isinstance(least, int) else int | float
             if not isinstance(value, number) or not least <= value <= most or value == math.inf:
                 limits = f"from {least} to {most}" if most < math.inf else f"of at least {least:g}"
