@@ -19,11 +19,13 @@ from google.protobuf.message import DecodeError, Message
 
 from engine.errors import CancelledError, InvalidInputError
 from engine.learners.cancellation import cancellable, checkpoint
+from server.budget import Budget
 from server.errors import OverloadedError, ServerStoppedError, SilentStreamError
 from server.rooms import Rooms
 from server.settings import ServerSettings
 from server.status import Refusal, refusal
 from server.streams import STOPPED, OneMessage, Silences, Stream
+from server.wire import entries
 
 REQUEST_LOG = "crossview.requests"
 """The logger that has one line for each call, at level INFO; a stream has one for each message."""
@@ -48,7 +50,7 @@ class Method:
 
     service: str
     name: str
-    decode: Callable[[bytes], Message]
+    request: type[Message]
     answer: Answer | None
     """None where all requests are awaited."""
     at_hand: Callable[[Any], Message | None] | None = None
@@ -77,6 +79,8 @@ class _Call:
 
     method: Method
     stopping: Callable[[], bool]
+    entries: int
+    """That a request may have."""
     encode: Callable[[Message], bytes] = methodcaller("SerializeToString")
     """Makes of the response what is sent."""
     left: bool = False
@@ -86,10 +90,15 @@ class _Call:
     began: float = field(default_factory=time.monotonic, init=False)
 
     def decoded(self, data: bytes) -> Message:
-        """Returns a request; raises InvalidInputError where it cannot be decoded."""
+        """Returns a request; raises InvalidInputError where it cannot be decoded, or has too many entries."""
         self.received += len(data)
+        if len(data) > _DECODED_AT_ONCE and entries(data, self.method.request.DESCRIPTOR, self.entries) > self.entries:
+            raise InvalidInputError(
+                f"the request of {self.method.name} has more than {self.entries:,} entries, such as items, labels, "
+                "attributes and rows: send fewer at a time"
+            )
         try:
-            request = self.method.decode(data)
+            request = self.method.request.FromString(data)
         except DecodeError as error:
             raise InvalidInputError(
                 f"the request of {self.method.name} cannot be decoded: text must be UTF-8, and the message as the "
@@ -137,7 +146,8 @@ class Calls:
     """
 
     def __init__(self, rooms: Rooms, settings: ServerSettings) -> None:
-        self._rooms = rooms
+        self._rooms, self._entries = rooms, settings.entries
+        self._budget = Budget(settings.flight_bytes)
         loop = asyncio.get_running_loop()
         self.stopped: asyncio.Future[None] = loop.create_future()
         """Done once the work of every call is to end."""
@@ -176,16 +186,17 @@ class Calls:
         return grpc.stream_stream_rpc_method_handler(partial(self._duplex, method, wrap, ahead))
 
     async def _unary(self, method: Method, _requests: Any, context: Context) -> bytes:
-        call = _Call(method, self.stopped.done)
+        call = _Call(method, self.stopped.done, self._entries)
         try:
             data = await OneMessage(context, self.silences).read()
-            request = call.decoded(data) if len(data) <= _DECODED_AT_ONCE else data
-            return await _ended(call, self._response(call, request))
+            with self._budget.held(len(data)):
+                request = call.decoded(data) if len(data) <= _DECODED_AT_ONCE else data
+                return await _ended(call, self._response(call, request))
         except Exception as error:  # noqa: BLE001 - every error becomes a status
             return await _refuse(call, context, error)
 
     async def _client_stream(self, method: Method, _requests: Any, context: Context) -> bytes:
-        call = _Call(method, self.stopped.done)
+        call = _Call(method, self.stopped.done, self._entries)
         try:
             stream = Stream(context, self._silent_fits, self.stopped)
             return await _ended(call, self._response_to_stream(call, stream))
@@ -232,7 +243,8 @@ class Calls:
         begin = [data for data in (first, second) if data is not None]
         requests = _messages(call, begin, stream, asyncio.get_running_loop())
         room = self._rooms.of(call.method.service, call.method.name, None)
-        return await room.run(lambda: call.encode(call.answered(requests)))
+        with self._budget.held(sum(map(len, begin))):
+            return await room.run(lambda: call.encode(call.answered(requests)))
 
     async def _duplex(
         self, method: Method, wrap: Callable[..., Message], ahead: int, _requests: Any, context: Context
@@ -261,10 +273,12 @@ class Calls:
             await abort(context, refusal(ended))
 
     async def _one(self, method: Method, wrap: Callable[..., Message], data: bytes) -> bytes:
-        call = _Call(method, self.stopped.done, lambda response: wrap(response=response).SerializeToString())
+        encode = lambda response: wrap(response=response).SerializeToString()  # noqa: E731
+        call = _Call(method, self.stopped.done, self._entries, encode)
         try:
-            request = call.decoded(data) if len(data) <= _DECODED_AT_ONCE else data
-            response = await self._patient_response(call, request)
+            with self._budget.held(len(data)):
+                request = call.decoded(data) if len(data) <= _DECODED_AT_ONCE else data
+                response = await self._patient_response(call, request)
         except asyncio.CancelledError:
             call.left = True
             raise

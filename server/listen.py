@@ -126,7 +126,7 @@ class RunningServer:
     def _handler(self, service: str, method: Any, servicer: object) -> Any:
         """Returns what serves a method, by its descriptor."""
         answered_by, ahead = _STREAMS.get(method.name, (method.name, 0))
-        decode = GetMessageClass(method.input_type).FromString
+        request = GetMessageClass(method.input_type)
         at_hand = getattr(servicer, "search_at_hand", None) if answered_by == "Search" else None
         response = GetMessageClass(method.containing_service.methods_by_name[answered_by].output_type)
         awaited = self._awaiting(method.name, response)
@@ -136,7 +136,7 @@ class RunningServer:
         together = None
         if answered_by == "Search" and isinstance(servicer, SearchService):
             together = Together(servicer.alike, servicer.search_together, TOGETHER)
-        served = Method(service, method.name, decode, answer, at_hand, together, awaited)
+        served = Method(service, method.name, request, answer, at_hand, together, awaited)
         if ahead:
             return self._calls.duplex_handler(served, GetMessageClass(method.output_type), ahead)
         return self._calls.stream_handler(served) if method.client_streaming else self._calls.handler(served)

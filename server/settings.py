@@ -19,6 +19,8 @@ _RANGES = {
     "writers": (1, math.inf),
     "waiting": (1, math.inf),
     "calls": (1, math.inf),
+    "entries": (1, math.inf),
+    "flight_bytes": (1, math.inf),
     "queries": (1, math.inf),
     "hits": (1, math.inf),
     "processes": (1, math.inf),
@@ -63,6 +65,10 @@ class ServerSettings:
     """Jobs carried out at once, such as trainings, each in a process of its own; further ones wait."""
     message_bytes: int = MESSAGE_BYTES
     """Size of the largest message received or sent."""
+    entries: int = 500_000
+    """Most values of one request, such as items, labels, attributes and rows, those inside others too."""
+    flight_bytes: int = 4 * MESSAGE_BYTES
+    """Size of all requests under way; a further one is refused."""
     queries: int = 10_000
     """Most queries of one request."""
     hits: int = 100_000
