@@ -1,6 +1,6 @@
 """Requests are counted before they are decoded, and those under way have a budget."""
 
-import time
+import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -10,6 +10,7 @@ import grpc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from long_jobs import until
 from terminal import fill_rows
 
 from engine.errors import InvalidInputError
@@ -73,7 +74,7 @@ def test_an_import_has_so_many_items(running: RunningServer) -> None:
         request = getattr(pb, f"{kind}Request")(parent=NAME)
         for _ in range(10_001):
             getattr(request, field).add()
-        with Client(running.address) as client, pytest.raises(InvalidInputError, match="send 10,000"):
+        with Client(running.address) as client, pytest.raises(InvalidInputError, match="at most 10,000"):
             client.call(getattr(client.collections, kind), request)
 
 
@@ -131,11 +132,13 @@ def test_any_bytes_are_counted(data: bytes) -> None:
 def test_requests_under_way_have_a_budget(running: RunningServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is too much for all is refused with the time to come again; a single one is always taken."""
     settings = replace(running.settings, port=0, flight_bytes=3 * 2**20)
-    real = ItemWrites.ImportItems
-    monkeypatch.setattr(ItemWrites, "ImportItems", lambda *given: time.sleep(0.3) or real(*given))
+    real, leave = ItemWrites.ImportItems, threading.Event()
+    monkeypatch.setattr(ItemWrites, "ImportItems", lambda *given: leave.wait(60) and real(*given))
     request = pb.ImportItemsRequest(parent=NAME, items=[pb.NewItem(key="a", text="x" * 2**20) for _ in range(2)])
     with RunningServer(settings) as server, Client(server.address) as client, ThreadPoolExecutor(4) as pool:
         outcomes = [pool.submit(client.call, client.collections.ImportItems, request) for _ in range(4)]
+        until(lambda: sum(one.done() for one in outcomes) == 3)
+        leave.set()
         errors = [one.exception(60) for one in outcomes]
         assert [type(error) for error in errors if error] == [OverloadedError] * 3
         assert "the requests under way take 2 MB" in str(next(error for error in errors if error))
