@@ -23,6 +23,7 @@ _RANGES = {
     "flight_bytes": (1, math.inf),
     "queries": (1, math.inf),
     "hits": (1, math.inf),
+    "answer_bytes": (1, math.inf),
     "processes": (1, math.inf),
     "jobs": (1, math.inf),
     "message_bytes": (1, 2**31 - 1),
@@ -73,6 +74,8 @@ class ServerSettings:
     """Most queries of one request."""
     hits: int = 100_000
     """Most hits that one request may ask for: queries, times k, times the targets that it names."""
+    answer_bytes: int = MESSAGE_BYTES // 2
+    """Size of what the hits of one search may show: keys, labels, attributes and texts."""
     processes: int = 1
     """Processes that share the port, each with its own indexes in memory; a connection stays with one of them."""
     load: tuple[str, ...] = ()
