@@ -159,8 +159,8 @@ def _joined(record: NewRecord, attributes: Attributes) -> str:
     joined = json.dumps(changed_attributes(attributes, record))
     if len(joined) > MAX_ATTRIBUTES and len(joined) > len(json.dumps(attributes)):
         raise InvalidInputError(
-            f"the attributes of item {record.key!r} would have {len(joined):,} characters as JSON, with those that it has "
-            f"already, and may have {MAX_ATTRIBUTES:,}: remove some first"
+            f"the attributes of item {record.key!r} would have {len(joined):,} characters as JSON with those that it "
+            f"has, and may have {MAX_ATTRIBUTES:,}: remove some first"
         )
     return joined
 
