@@ -1,5 +1,7 @@
 """What a server may take of the machine: its descriptors, and how they are shared."""
 
+import ctypes
+import gc
 import resource
 
 MOST_DESCRIPTORS = 65_536
@@ -9,6 +11,8 @@ _RESERVED = 64
 _OF_A_COLLECTION = 12
 """Descriptors that an open collection takes, with several searches at once."""
 _MOST_COLLECTIONS = 1_000
+_ARENAS = -8
+"""The setting of glibc: M_ARENA_MAX."""
 _UNCOMPRESSED = 1
 """The algorithms of gRPC that are enabled, as bits: none."""
 HEALTH_CONNECTIONS = 16
@@ -59,3 +63,18 @@ def most_collections() -> int:
     """Returns how many collections may be open at once; of more, those that were used least recently are closed."""
     rest = descriptors() - HEALTH_CONNECTIONS - _RESERVED - most_connections()
     return max(4, min(_MOST_COLLECTIONS, rest // _OF_A_COLLECTION))
+
+
+def keep_memory_together() -> None:
+    """Lets glibc take memory from two places, whatever the threads: each further one keeps what it once had."""
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is not None:
+        mallopt(_ARENAS, 2)
+
+
+def give_memory_back() -> None:
+    """Gives the system back what is free: garbage that Python finds, and what glibc keeps of freed memory."""
+    gc.collect()
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)

@@ -1,7 +1,6 @@
 """The running server: services, health and reflection on one port, on an event loop in a thread of its own."""
 
 import asyncio
-import gc
 import logging
 import threading
 from collections.abc import Awaitable, Callable, Coroutine
@@ -28,7 +27,7 @@ from server.health import Health, HealthPort, HealthService
 from server.job_service import JobService, OperationsService
 from server.jobs.awaited import AwaitedJobs
 from server.jobs.jobs import Jobs
-from server.limits import channel_options, most_connections
+from server.limits import channel_options, give_memory_back, most_connections
 from server.pb.crossview.v1 import collections_pb2, jobs_pb2, questions_pb2, search_pb2
 from server.question_service import QuestionService
 from server.reflecting import ReflectionService
@@ -219,7 +218,7 @@ class RunningServer:
         seconds = self.settings.idle_seconds
         while not self._stopping.wait(min(_UPKEEP_SECONDS, seconds / 2 + 0.01)):
             self.collections.close_idle(seconds)
-            gc.collect()
+            give_memory_back()
 
     def __enter__(self) -> Self:
         return self
