@@ -167,9 +167,9 @@ class RunningServer:
         if not self._stopping.is_set():
             self._stopping.set()
             self._run(self._stop(self.settings.grace_seconds if grace is None else grace))
-            self._end_loop()
             if self._health_port is not None:
                 self._health_port.stop()
+            self._end_loop()
             self._rooms.close()
             self._upkeep.join()
             self.jobs.close()
