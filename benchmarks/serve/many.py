@@ -19,11 +19,10 @@ from benchmarks.frame.benchmark import Benchmark, Document, positive
 from benchmarks.frame.tables import table
 from benchmarks.serve.figures import OURS, figure
 from benchmarks.serve.process import Limits, ServerProcess, serving
+from crossview import connect
 from engine.errors import CrossviewError
 from engine.home import Home
 from engine.query import Query, SearchRequest
-from server.client import Client
-from server.remote_collection import RemoteCollection
 
 _LOOK = 50
 """Collections between two looks at the descriptors."""
@@ -36,10 +35,10 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
         home = Home(Path(folder) / "home")
         names = _made(home, options.collections)
         limits = Limits(memory=4 << 30, descriptors=options.descriptors)
-        with serving(home.path, limits=limits) as server, Client(server.address, timeout=60) as client:
+        with serving(home.path, limits=limits) as server, connect(server.address, timeout=60) as client:
             began, failed, most = time.perf_counter(), 0, 0
             for number, name in enumerate(names * options.rounds):
-                failed += not _touched(RemoteCollection(client, name))
+                failed += not _touched(client, name)
                 if number % _LOOK == 0:
                     most = max(most, _descriptors(server))
             seconds = time.perf_counter() - began
@@ -66,8 +65,9 @@ def _made(home: Home, count: int) -> list[str]:
     return names
 
 
-def _touched(collection: RemoteCollection) -> bool:
+def _touched(client: Any, name: str) -> bool:
     with suppress(CrossviewError):
+        collection = client.open(name)
         collection.info()
         return len(collection.search(_NEAR)[0].hits) == 1
     return False
