@@ -41,6 +41,7 @@ MODULES: Mapping[str, str] = {
     "store": "store.benchmark",
     "serve-speed": "serve.benchmark",
     "hostile": "serve.hostile",
+    "many-collections": "serve.many",
     "soak": "serve.soak",
 }
 """Modules of this package, imported on demand, in the order of the documents."""

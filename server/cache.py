@@ -12,6 +12,7 @@ from engine.home import DEFAULT_VIEWS, Home
 from engine.info import CollectionInfo
 from engine.spaces.locks import wait_for
 from features.picture_pool import PicturePool
+from server.limits import most_collections
 
 
 @dataclass
@@ -27,7 +28,8 @@ class OpenCollections:
     """Collections by name. A deletion waits for the calls that use the collection, new calls for the deletion.
 
     ``deletion_seconds`` is how long a deletion waits. ``pictures`` read what comes over the network, and end with
-    ``close``. Those that are ``kept`` stay open although they are idle.
+    ``close``. Those that are ``kept`` stay open although they are idle. Where more than ``most`` would be open, those
+    that were used least recently are closed; by default as many as this process has descriptors for.
     """
 
     def __init__(
@@ -36,10 +38,12 @@ class OpenCollections:
         deletion_seconds: float = 30.0,
         pictures: PicturePool | None = None,
         kept: Sequence[str] = (),
+        most: int | None = None,
     ) -> None:
         self.home = home
         self.pictures = pictures or PicturePool()
         self._deletion_seconds, self._kept = deletion_seconds, kept
+        self._most = most_collections() if most is None else most
         self._entries: dict[str, _Entry] = {}
         self._deleting: set[str] = set()
         self._changed = threading.Condition()
@@ -50,6 +54,7 @@ class OpenCollections:
         with self._entry(name) as entry:
             with entry.opening:
                 if entry.collection is None or not entry.collection.is_alive():  # another process may have deleted it
+                    self._make_room()
                     entry.collection = self.home.open(name, self.pictures)
             yield entry.collection
 
@@ -72,6 +77,7 @@ class OpenCollections:
     def create(self, name: str, views: Sequence[str] | None, description: str) -> CollectionInfo:
         """Creates a collection and keeps it open; raises what ``Home.create`` raises."""
         with self._entry(name) as entry, entry.opening:
+            self._make_room()
             collection = self.home.create(name, views or DEFAULT_VIEWS, description, self.pictures)
             entry.collection = collection
             return collection.info()
@@ -92,11 +98,7 @@ class OpenCollections:
     def close_idle(self, seconds: float) -> None:
         """Closes the collections that no call has used for so many seconds; the next call opens them again."""
         latest = time.monotonic() - seconds
-        with self._changed:
-            idle = [name for name, entry in self._entries.items() if not entry.users and entry.used <= latest]
-        for name in [name for name in idle if name not in self._kept]:
-            with suppress(BusyError):  # somebody uses it again
-                self._close(name, 0.0)
+        self._close_all([name for used, name in self._idle() if used <= latest])
 
     def close(self, patience: float = 1.0) -> bool:
         """Closes the collections that no call uses after at most ``patience`` seconds; returns whether all are."""
@@ -105,6 +107,22 @@ class OpenCollections:
                 self._close(name, patience)
         self.pictures.close()
         return not self._entries
+
+    def _make_room(self) -> None:
+        """Closes the collections that were used least recently, so that one more may be open."""
+        more = len(self._entries) - self._most  # among the entries is the one that is about to be opened
+        self._close_all([name for _, name in self._idle()[: max(0, more)]])
+
+    def _idle(self) -> list[tuple[float, str]]:
+        """Returns the collections that may be closed, with the times of their last use, the first first."""
+        with self._changed:
+            free = {name: entry.used for name, entry in self._entries.items() if not entry.users}
+        return sorted((used, name) for name, used in free.items() if name not in self._kept)
+
+    def _close_all(self, names: Sequence[str]) -> None:
+        for name in names:
+            with suppress(BusyError):  # somebody uses it again
+                self._close(name, 0.0)
 
     def _close(self, name: str, patience: float) -> None:
         with self._changed:

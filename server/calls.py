@@ -19,11 +19,13 @@ from google.protobuf.message import DecodeError, Message
 
 from engine.errors import CancelledError, InvalidInputError
 from engine.learners.cancellation import cancellable, checkpoint
+from server.budget import Budget
 from server.errors import OverloadedError, ServerStoppedError, SilentStreamError
 from server.rooms import Rooms
 from server.settings import ServerSettings
 from server.status import Refusal, refusal
-from server.streams import Silences, Stream
+from server.streams import STOPPED, OneMessage, Silences, Stream
+from server.wire import entries
 
 REQUEST_LOG = "crossview.requests"
 """The logger that has one line for each call, at level INFO; a stream has one for each message."""
@@ -48,7 +50,7 @@ class Method:
 
     service: str
     name: str
-    decode: Callable[[bytes], Message]
+    request: type[Message]
     answer: Answer | None
     """None where all requests are awaited."""
     at_hand: Callable[[Any], Message | None] | None = None
@@ -77,6 +79,8 @@ class _Call:
 
     method: Method
     stopping: Callable[[], bool]
+    entries: int
+    """That a request may have."""
     encode: Callable[[Message], bytes] = methodcaller("SerializeToString")
     """Makes of the response what is sent."""
     left: bool = False
@@ -86,10 +90,15 @@ class _Call:
     began: float = field(default_factory=time.monotonic, init=False)
 
     def decoded(self, data: bytes) -> Message:
-        """Returns a request; raises InvalidInputError where it cannot be decoded."""
+        """Returns a request; raises InvalidInputError where it cannot be decoded, or has too many entries."""
         self.received += len(data)
+        if len(data) > _DECODED_AT_ONCE and entries(data, self.method.request.DESCRIPTOR, self.entries) > self.entries:
+            raise InvalidInputError(
+                f"the request of {self.method.name} has more than {self.entries:,} entries, such as items, labels, "
+                "attributes and rows: send fewer at a time"
+            )
         try:
-            request = self.method.decode(data)
+            request = self.method.request.FromString(data)
         except DecodeError as error:
             raise InvalidInputError(
                 f"the request of {self.method.name} cannot be decoded: text must be UTF-8, and the message as the "
@@ -116,7 +125,7 @@ class _Call:
     def check(self) -> None:
         """Raises where nobody wants the response, or the server stops."""
         if self.stopping():
-            raise ServerStoppedError("the server stopped during the call, and its work was given up; repeat it later")
+            raise ServerStoppedError(STOPPED)
         if self.left:
             raise CancelledError("the call was cancelled by its caller, or ran out of time")
 
@@ -137,12 +146,15 @@ class Calls:
     """
 
     def __init__(self, rooms: Rooms, settings: ServerSettings) -> None:
-        self._rooms = rooms
+        self._rooms, self._entries = rooms, settings.entries
+        self._budget = Budget(settings.flight_bytes)
         loop = asyncio.get_running_loop()
         self.stopped: asyncio.Future[None] = loop.create_future()
         """Done once the work of every call is to end."""
-        self._draining: asyncio.Future[None] = loop.create_future()
-        self._silences = Silences(settings.calls // 2, settings.silent_seconds)
+        self.draining: asyncio.Future[None] = loop.create_future()
+        """Done once streams are to end, as soon as what they have sent is answered."""
+        self.silences = Silences(settings.calls // 2, settings.silent_seconds)
+        """The calls of all kinds whose clients say nothing."""
         self._silent_fits = Silences(settings.waiting // 2, settings.silent_seconds)
 
     def stop(self) -> None:
@@ -152,12 +164,15 @@ class Calls:
 
     def drain(self) -> None:
         """Ends streams that are answered message by message, as soon as what they have sent is answered."""
-        if not self._draining.done():
-            self._draining.set_result(None)
+        if not self.draining.done():
+            self.draining.set_result(None)
 
     def handler(self, method: Method) -> Any:
-        """Returns what grpc needs to serve a method with one request and one response."""
-        return grpc.unary_unary_rpc_method_handler(partial(self._unary, method))
+        """Returns what grpc needs to serve a method with one request and one response.
+
+        To grpc it is a stream of requests: of others it waits for the message by itself, for ever.
+        """
+        return grpc.stream_unary_rpc_method_handler(partial(self._unary, method))
 
     def stream_handler(self, method: Method) -> Any:
         """Returns what grpc needs to serve a method with a stream of requests and one response."""
@@ -170,16 +185,18 @@ class Calls:
         """
         return grpc.stream_stream_rpc_method_handler(partial(self._duplex, method, wrap, ahead))
 
-    async def _unary(self, method: Method, data: bytes, context: Context) -> bytes:
-        call = _Call(method, self.stopped.done)
+    async def _unary(self, method: Method, _requests: Any, context: Context) -> bytes:
+        call = _Call(method, self.stopped.done, self._entries)
         try:
-            request = call.decoded(data) if len(data) <= _DECODED_AT_ONCE else data
-            return await _ended(call, self._response(call, request))
+            data = await OneMessage(context, self.silences).read()
+            with self._budget.held(len(data)):
+                request = call.decoded(data) if len(data) <= _DECODED_AT_ONCE else data
+                return await _ended(call, self._response(call, request))
         except Exception as error:  # noqa: BLE001 - every error becomes a status
             return await _refuse(call, context, error)
 
     async def _client_stream(self, method: Method, _requests: Any, context: Context) -> bytes:
-        call = _Call(method, self.stopped.done)
+        call = _Call(method, self.stopped.done, self._entries)
         try:
             stream = Stream(context, self._silent_fits, self.stopped)
             return await _ended(call, self._response_to_stream(call, stream))
@@ -226,14 +243,15 @@ class Calls:
         begin = [data for data in (first, second) if data is not None]
         requests = _messages(call, begin, stream, asyncio.get_running_loop())
         room = self._rooms.of(call.method.service, call.method.name, None)
-        return await room.run(lambda: call.encode(call.answered(requests)))
+        with self._budget.held(sum(map(len, begin))):
+            return await room.run(lambda: call.encode(call.answered(requests)))
 
     async def _duplex(
         self, method: Method, wrap: Callable[..., Message], ahead: int, _requests: Any, context: Context
     ) -> None:
         """Reads on while earlier messages are answered; a message's error is the answer to that message alone."""
         answers: asyncio.Queue[asyncio.Task[bytes] | None] = asyncio.Queue(ahead)
-        stream = Stream(context, self._silences, self._draining)
+        stream = Stream(context, self.silences, self.draining)
         ended: Exception | None = None
 
         async def write() -> None:
@@ -252,13 +270,15 @@ class Calls:
             await answers.put(None)
             await writer
         if ended is not None:
-            await _abort(context, refusal(ended))
+            await abort(context, refusal(ended))
 
     async def _one(self, method: Method, wrap: Callable[..., Message], data: bytes) -> bytes:
-        call = _Call(method, self.stopped.done, lambda response: wrap(response=response).SerializeToString())
+        encode = lambda response: wrap(response=response).SerializeToString()  # noqa: E731
+        call = _Call(method, self.stopped.done, self._entries, encode)
         try:
-            request = call.decoded(data) if len(data) <= _DECODED_AT_ONCE else data
-            response = await self._patient_response(call, request)
+            with self._budget.held(len(data)):
+                request = call.decoded(data) if len(data) <= _DECODED_AT_ONCE else data
+                response = await self._patient_response(call, request)
         except asyncio.CancelledError:
             call.left = True
             raise
@@ -323,11 +343,12 @@ async def _refuse(call: _Call, context: Context, error: Exception) -> bytes:
     """Ends a call with the status of an error."""
     refused = refusal(error)
     call.log(refused.code.name)
-    await _abort(context, refused)
+    await abort(context, refused)
     return b""
 
 
-async def _abort(context: Context, refused: Refusal) -> None:
+async def abort(context: Context, refused: Refusal) -> None:
+    """Ends a call with a status."""
     await context.abort(refused.code, refused.message, refused.metadata)
 
 

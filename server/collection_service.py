@@ -8,8 +8,10 @@ import grpc
 from google.protobuf.empty_pb2 import Empty
 from google.protobuf.message import Message
 
+from engine.collection import Collection
 from engine.errors import InvalidInputError
-from engine.item import Picture
+from engine.item import Item, Picture
+from engine.query import Filter
 from engine.spaces.item_embeddings import ITEMS_AT_ONCE
 from server import pages
 from server.batches import batches
@@ -26,6 +28,8 @@ from server.pb.crossview.v1 import types_pb2
 from server.pb.crossview.v1.jobs_pb2 import SubmitJobRequest
 from server.writing.item_writes import ItemWrites
 
+_FIRST_ITEMS, _MOST_CHARACTERS = 32, 1 << 23
+"""Items of a page that are read first, and the characters of texts and attributes after which no more are read."""
 _JOBS: dict[type[Message], str] = {
     pb.TrainRequest: "train",
     pb.ExtendSpaceRequest: "extend_space",
@@ -139,10 +143,10 @@ class CollectionService(ItemWrites):
         name = parse_collection(request.parent)
         size, after = pages.page_size(request.page_size), pages.from_token(request.page_token)
         with self.collections.use(name) as collection:
-            items = collection.items(to_filter(request.filter), after=after, limit=size + 1)
-        messages = [from_item(name, item) for item in items[:size]]
+            items, more = _items(collection, to_filter(request.filter), after, size)
+        messages = [from_item(name, item) for item in items]
         page = next(batches(messages, types_pb2.Item.ByteSize, pages.LARGEST_SIZE), [])
-        more = len(items) > len(page)
+        more = more or len(items) > len(page)
         return pb.ListItemsResponse(items=page, next_page_token=pages.to_token(page[-1].key) if more else "")
 
     def CountItems(self, request: pb.CountItemsRequest, context: grpc.ServicerContext) -> pb.CountItemsResponse:
@@ -212,3 +216,21 @@ class CollectionService(ItemWrites):
                 limit=request.page_size or ITEMS_AT_ONCE,
             )
         return from_item_embeddings(embeddings)
+
+
+def _items(collection: Collection, chosen: Filter, after: str, most: int) -> tuple[list[Item], bool]:
+    """Returns the items of a page, and whether there are more.
+
+    A few are read first, and of the rest as many as there is room for by the size of these.
+    """
+    found: list[Item] = []
+    wanted = min(most, _FIRST_ITEMS)
+    while wanted > 0:
+        some = collection.items(chosen, after, wanted + 1)
+        found += some[:wanted]
+        if len(some) <= wanted:
+            return found, False
+        after = found[-1].key
+        size = sum(len(item.text) + len(str(item.attributes)) for item in found)
+        wanted = min(most - len(found), (_MOST_CHARACTERS - size) * len(found) // max(1, size))
+    return found, True

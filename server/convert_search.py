@@ -99,9 +99,29 @@ def from_hit_lists(collection: str, results: Iterable[HitList]) -> search_pb2.Se
     return response
 
 
-_known: dict[tuple[str, Hashable], bytes] = {}
-_MOST_KNOWN = 1 << 16
-"""Items, some 300 bytes each beside their texts and attributes."""
+_MOST_KNOWN = 1 << 25
+"""Bytes of encoded items that are kept."""
+
+
+class _Known(dict[tuple[str, Hashable], bytes]):
+    """Encoded items, up to so many bytes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._bytes = 0
+
+    def keep(self, place: tuple[str, Hashable], encoded: bytes) -> None:
+        """Keeps an item; where that is too much, the others go."""
+        if self._bytes + len(encoded) > _MOST_KNOWN:
+            self.clear()
+            self._bytes = 0
+        self[place] = encoded
+        self._bytes += len(encoded) + _OF_AN_ENTRY
+
+
+_OF_AN_ENTRY = 300
+"""Bytes that an encoded item takes beside its own."""
+_known = _Known()
 
 
 def _encoded(collection: str, hit: Hit) -> bytes:
@@ -119,9 +139,7 @@ def _encoded(collection: str, hit: Hit) -> bytes:
         }  # of a hit, not of its item
         found = to_message(search_pb2.Hit, hit, item=name, **unset).SerializeToString()
         if hit.stored is not None:
-            if len(_known) >= _MOST_KNOWN:
-                _known.clear()
-            _known[place] = found
+            _known.keep(place, found)
     return found
 
 

@@ -16,6 +16,9 @@ from server.pb.crossview.v1 import jobs_pb2
 
 _FILTER = re.compile(r'\s*collection\s*=\s*"?(?:collections/)?([a-z0-9][a-z0-9_-]{0,62})"?\s*')
 
+_NUMBER = re.compile(r"[0-9]{1,18}")
+"""Of a record, as the database counts them."""
+
 
 class JobService:
     """Takes requests that the caller does not wait for."""
@@ -76,6 +79,6 @@ def _collection(condition: str) -> str:
 
 
 def _number(token: str) -> int | None:
-    if token and not token.isdecimal():
+    if token and not _NUMBER.fullmatch(token):
         raise InvalidInputError("page_token is invalid; use the last page's next_page_token")
     return int(token) if token else None

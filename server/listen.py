@@ -1,7 +1,6 @@
 """The running server: services, health and reflection on one port, on an event loop in a thread of its own."""
 
 import asyncio
-import gc
 import logging
 import threading
 from collections.abc import Awaitable, Callable, Coroutine
@@ -12,7 +11,7 @@ import grpc
 from google.longrunning import operations_pb2
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
-from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_health.v1 import health
 from grpc_reflection.v1alpha import reflection
 
 from engine.errors import CancelledError, CrossviewError, StorageError
@@ -24,11 +23,14 @@ from features.picture_pool import PicturePool
 from server.cache import OpenCollections
 from server.calls import Calls, Method, Together
 from server.collection_service import CollectionService, job_of
+from server.health import Health, HealthPort, HealthService
 from server.job_service import JobService, OperationsService
 from server.jobs.awaited import AwaitedJobs
 from server.jobs.jobs import Jobs
+from server.limits import channel_options, give_memory_back, most_connections
 from server.pb.crossview.v1 import collections_pb2, jobs_pb2, questions_pb2, search_pb2
 from server.question_service import QuestionService
+from server.reflecting import ReflectionService
 from server.rooms import WAITING, Rooms
 from server.search_service import TOGETHER, SearchService
 from server.settings import ServerSettings
@@ -40,8 +42,6 @@ _UPKEEP_SECONDS = 30.0
 """Between two looks for collections that are idle, and for garbage."""
 _SETTLED_SECONDS = 5.0
 """After which a server that goes on gets its process for writes, if it has none: not one that ends soon."""
-_KEEPALIVE_SECONDS = 60
-"""After which a client that says nothing is asked whether it is still there."""
 _STREAMS = {"StreamSearch": ("Search", 16), "StreamImportItems": ("ImportItems", 1)}
 """Methods that answer each message of a stream as another method would; how many of them at once."""
 SERVICES = tuple(f"crossview.v1.{name}Service" for name in ("Search", "Collection", "Question", "Job"))
@@ -61,12 +61,17 @@ class RunningServer:
         self.collections = OpenCollections(Home(settings.home), settings.deletion_seconds, pictures(), settings.load)
         self.jobs = Jobs(self.collections.home, settings.jobs, pictures)
         self.writing = WriteProcess(self.collections.home.path, settings.writers, settings.idle_seconds)
+        self._health = Health(SERVICES)
+        self._health_port: HealthPort | None = None
         self._rooms = Rooms(settings)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="calls", daemon=True)
         self._thread.start()
         try:
             self.port: int = self._run(self._start())
+            if settings.health_port is not None:
+                address = _address(settings.host, settings.health_port)
+                self._health_port = HealthPort(self._health, address, settings.processes > 1)
         except BaseException:
             self._end_loop()
             self.jobs.close()
@@ -79,31 +84,25 @@ class RunningServer:
     async def _start(self) -> int:
         settings = self.settings
         self._calls = Calls(self._rooms, settings)
-        self._awaited = AwaitedJobs(self.jobs, self._rooms.reads.run, self._calls.stopped)
+        self._awaited = AwaitedJobs(self.jobs, self._rooms.reads.run, self._calls.stopped, self._calls.silences)
         self._server = grpc.aio.server(
             options=(
                 ("grpc.max_receive_message_length", settings.message_bytes),
                 ("grpc.max_send_message_length", settings.message_bytes),
                 ("grpc.so_reuseport", int(settings.processes > 1)),  # else a second server would be a silent rival
-                ("grpc.keepalive_time_ms", 1000 * _KEEPALIVE_SECONDS),
+                *channel_options(settings.connections or most_connections()),
             ),
             maximum_concurrent_rpcs=settings.calls,
         )
-        self._health = health.aio.HealthServicer()
         self._add_services()
-        host, port = settings.host, settings.port
         try:
-            bound: int = self._server.add_insecure_port(f"[{host}]:{port}" if ":" in host else f"{host}:{port}")
+            bound: int = self._server.add_insecure_port(_address(settings.host, settings.port))
         except RuntimeError as error:
-            raise StorageError(f"cannot listen on {host}:{port}; is another server using the port?") from error
+            where = f"{settings.host}:{settings.port}"
+            raise StorageError(f"cannot listen on {where}; is another server using the port?") from error
         await self._server.start()
-        await self._set_health(not settings.load)
+        self._health.set(serving=not settings.load)
         return bound
-
-    async def _set_health(self, serving: bool) -> None:
-        answers = health_pb2.HealthCheckResponse
-        for service in ("", *SERVICES):
-            await self._health.set(service, answers.SERVING if serving else answers.NOT_SERVING)
 
     def _add_services(self) -> None:
         services = {
@@ -114,18 +113,19 @@ class RunningServer:
             operations_pb2.DESCRIPTOR: OperationsService(self.jobs),
         }
         names = [reflection.SERVICE_NAME, health.SERVICE_NAME]
+        silences, ending = self._calls.silences, self._calls.draining
         for file, servicer in services.items():
             (service,) = file.services_by_name.values()
             handlers = {method.name: self._handler(service.full_name, method, servicer) for method in service.methods}
             self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service.full_name, handlers),))
             names.append(service.full_name)
-        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
-        reflection.enable_server_reflection(names, self._server)
+        others = HealthService(self._health, silences, ending), ReflectionService(names, silences, ending)
+        self._server.add_generic_rpc_handlers(tuple(one.handler() for one in others))
 
     def _handler(self, service: str, method: Any, servicer: object) -> Any:
         """Returns what serves a method, by its descriptor."""
         answered_by, ahead = _STREAMS.get(method.name, (method.name, 0))
-        decode = GetMessageClass(method.input_type).FromString
+        request = GetMessageClass(method.input_type)
         at_hand = getattr(servicer, "search_at_hand", None) if answered_by == "Search" else None
         response = GetMessageClass(method.containing_service.methods_by_name[answered_by].output_type)
         awaited = self._awaiting(method.name, response)
@@ -135,7 +135,7 @@ class RunningServer:
         together = None
         if answered_by == "Search" and isinstance(servicer, SearchService):
             together = Together(servicer.alike, servicer.search_together, TOGETHER)
-        served = Method(service, method.name, decode, answer, at_hand, together, awaited)
+        served = Method(service, method.name, request, answer, at_hand, together, awaited)
         if ahead:
             return self._calls.duplex_handler(served, GetMessageClass(method.output_type), ahead)
         return self._calls.stream_handler(served) if method.client_streaming else self._calls.handler(served)
@@ -167,6 +167,8 @@ class RunningServer:
         if not self._stopping.is_set():
             self._stopping.set()
             self._run(self._stop(self.settings.grace_seconds if grace is None else grace))
+            if self._health_port is not None:
+                self._health_port.stop()
             self._end_loop()
             self._rooms.close()
             self._upkeep.join()
@@ -175,7 +177,7 @@ class RunningServer:
         return self.collections.close()
 
     async def _stop(self, seconds: float) -> None:
-        await self._health.enter_graceful_shutdown()
+        self._health.stop()
         self._calls.drain()
         stopped = asyncio.ensure_future(self._server.stop(seconds + self.settings.answer_seconds))
         await asyncio.wait({stopped}, timeout=seconds)
@@ -202,7 +204,7 @@ class RunningServer:
                 _log.error("collection %r is not loaded, so health goes on to say NOT_SERVING: %s", name, error)
                 return
         if self.settings.load:
-            asyncio.run_coroutine_threadsafe(self._set_health(serving=True), self._loop)
+            self._health.set(serving=True)
 
     def _check_stopping(self) -> None:
         if self._stopping.is_set():
@@ -216,10 +218,14 @@ class RunningServer:
         seconds = self.settings.idle_seconds
         while not self._stopping.wait(min(_UPKEEP_SECONDS, seconds / 2 + 0.01)):
             self.collections.close_idle(seconds)
-            gc.collect()
+            give_memory_back()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.stop()
+
+
+def _address(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

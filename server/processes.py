@@ -18,6 +18,7 @@ from multiprocessing.context import SpawnProcess
 from typing import TYPE_CHECKING
 
 from engine.errors import StorageError
+from server.limits import keep_memory_together, raise_descriptors
 from server.settings import ServerSettings
 
 if TYPE_CHECKING:
@@ -46,7 +47,9 @@ def keep_garbage_apart() -> None:
 
 
 def prepare_process(settings: ServerSettings) -> None:
-    """Lets this process, which serves, take turns among its threads often, and log to the standard error."""
+    """Lets this process, which serves, take turns among its threads often, open many files, and log to stderr."""
+    raise_descriptors()
+    keep_memory_together()
     sys.setswitchinterval(SWITCH_SECONDS)
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     if settings.log_requests:

@@ -157,6 +157,7 @@ class Room:
         while (task := self._todo.get()) is not None:
             task.run()
             self._ended.append(task)
+            task = None  # a thread that waits for the next keeps no request in memory
             if not self._loop_knows:
                 self._loop_knows = True
                 with suppress(RuntimeError):  # it is closed: nobody waits

@@ -1,6 +1,7 @@
 """The search service: one request, one call of the engine, one response."""
 
 from collections.abc import Hashable
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -8,6 +9,7 @@ import grpc
 
 from engine.errors import InvalidInputError
 from engine.query import HitList, SearchRequest, SuggestRequest
+from engine.spaces.answer_size import AnswerTooLargeError, room_for
 from server.cache import OpenCollections
 from server.convert import to_filter
 from server.convert_changes import from_changes, to_changes_request
@@ -27,8 +29,8 @@ from server.settings import ServerSettings
 
 _AT_HAND_BYTES = 1 << 22
 """Bytes of vectors or codes that are scanned in well under a millisecond."""
-_AT_HAND_HITS = 100
-"""Hits that are made and encoded in as much time."""
+_AT_HAND_HITS, _AT_HAND_ANSWER = 100, 1 << 17
+"""Hits, and bytes of what they show, that are made and encoded in as much time."""
 TOGETHER, _HITS_TOGETHER, _INPUTS_TOGETHER = 16, 100, ("vector", "key", "text")
 """Searches that are answered as one where they wait at the same time, so few that each is scanned for by itself, and
 finds what it would find alone; the most hits that one of them asks for; and by what it asks."""
@@ -49,7 +51,7 @@ class SearchService:
         """Nearest items of every query in every target."""
         self._check(request, _k(request))
         name = parse_collection(request.collection)
-        with self.collections.use(name) as collection:
+        with self.collections.use(name) as collection, room_for(self._settings.answer_bytes):
             return from_hit_lists(name, collection.search(to_search_request(request)))
 
     def search_at_hand(self, request: search_pb2.SearchRequest) -> search_pb2.SearchResponse | None:
@@ -59,8 +61,10 @@ class SearchService:
         with self.collections.at_hand(name) as collection:
             if collection is None or collection.least_bytes(request.space) * len(request.queries) > _AT_HAND_BYTES:
                 return None
-            found = collection.search_at_hand(to_search_request(request), _AT_HAND_BYTES, _AT_HAND_HITS)
-            return None if found is None else from_hit_lists(name, found)
+            with suppress(AnswerTooLargeError), room_for(_AT_HAND_ANSWER):
+                found = collection.search_at_hand(to_search_request(request), _AT_HAND_BYTES, _AT_HAND_HITS)
+                return None if found is None else from_hit_lists(name, found)
+        return None
 
     def alike(self, request: search_pb2.SearchRequest) -> Hashable | None:
         """What searches have in common that one search can answer; None for one that is better answered alone.
@@ -86,7 +90,7 @@ class SearchService:
         """What ``Search`` returns for each of some requests that are ``alike``; one that fails makes all fail."""
         asked = [to_search_request(request) for request in requests]
         name = parse_collection(requests[0].collection)
-        with self.collections.use(name) as collection:
+        with self.collections.use(name) as collection, room_for(self._settings.answer_bytes):
             found = collection.search(replace(asked[0], queries=[one.queries[0] for one in asked]))
         lists: list[list[HitList]] = [[] for _ in requests]
         for one in found:

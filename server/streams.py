@@ -3,14 +3,15 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar, cast
 
 import grpc
 
-from engine.errors import CancelledError
+from engine.errors import CancelledError, InvalidInputError
 from server.errors import ServerStoppedError, SilentStreamError
 
 T = TypeVar("T")
+STOPPED = "the server stopped during the call, and its work was given up; repeat it later"
 
 
 async def until(wanted: Awaitable[T], *ends: asyncio.Future[Any], seconds: float | None = None) -> T | None:
@@ -23,8 +24,15 @@ async def until(wanted: Awaitable[T], *ends: asyncio.Future[Any], seconds: float
         future.cancel()
 
 
+class Quiet(Protocol):
+    """A call whose client says nothing."""
+
+    def let_go(self, why: str) -> None:
+        """Ends it, with the reason in a sentence."""
+
+
 class Silences:
-    """Streams that say nothing, although all that they have sent is answered.
+    """Calls whose clients say nothing, although all that they have sent is answered.
 
     One that is silent for ``seconds`` ends; where there are more than ``most``, so does the one that has been silent
     longest: however many there are, they keep nobody from being answered.
@@ -32,39 +40,99 @@ class Silences:
 
     def __init__(self, most: int, seconds: float) -> None:
         self._most, self._seconds = most, seconds
-        self._silent: dict[Stream, float] = {}
+        self._silent: dict[Quiet, float] = {}
         """Since when, the longest first."""
         self._timer: asyncio.TimerHandle | None = None
 
     def __len__(self) -> int:
         return len(self._silent)
 
-    def begin(self, stream: "Stream") -> None:
-        """Takes note that a stream is silent from now on."""
-        self._silent[stream] = time.monotonic()
+    def begin(self, call: Quiet) -> None:
+        """Takes note that a call is silent from now on."""
+        self._silent[call] = time.monotonic()
         if len(self._silent) > self._most:
-            self._end(next(iter(self._silent)), "too many streams are silent, and this one has been for longest")
+            self._end(next(iter(self._silent)), "too many calls are silent, and this one has been for longest")
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(self._seconds, self._look)
 
-    def end(self, stream: "Stream") -> None:
-        """Takes note that a stream is not silent any more."""
-        self._silent.pop(stream, None)
+    def end(self, call: Quiet) -> None:
+        """Takes note that a call is not silent any more."""
+        self._silent.pop(call, None)
 
-    def _end(self, stream: "Stream", why: str) -> None:
-        del self._silent[stream]
-        if not stream.silenced.done():
-            stream.silenced.set_result(f"{why}: open another one when there is something to send")
+    def _end(self, call: Quiet, why: str) -> None:
+        del self._silent[call]
+        call.let_go(f"{why}: begin another one when there is something to send")
 
     def _look(self) -> None:
         self._timer = None
         latest = time.monotonic() - self._seconds
-        for stream, since in list(self._silent.items()):
+        for call, since in list(self._silent.items()):
             if since > latest:
                 delay = since - latest
                 self._timer = asyncio.get_running_loop().call_later(delay, self._look)
                 return
-            self._end(stream, f"the stream was silent for {self._seconds:g} seconds")
+            self._end(call, f"the call was silent for {self._seconds:g} seconds")
+
+
+class Listener:
+    """A call whose client has said all, and waits; ``stopping`` ends when the server begins to stop."""
+
+    def __init__(self, silences: Silences, stopping: asyncio.Future[Any]) -> None:
+        self._silences, self._stopping = silences, stopping
+        self._silenced: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+
+    def let_go(self, why: str) -> None:
+        """See ``Quiet``."""
+        if not self._silenced.done():
+            self._silenced.set_result(why)
+
+    async def hear(self, wanted: Awaitable[T], seconds: float | None = None) -> T | None:
+        """Returns what is awaited, None after so many seconds.
+
+        Raises SilentStreamError where it lasts too long for the server, ServerStoppedError where that begins to stop.
+        """
+        self._silences.begin(self)
+        try:
+            found = await until(wanted, self._stopping, self._silenced, seconds=seconds)
+        finally:
+            self._silences.end(self)
+        if found is None and self._silenced.done():
+            raise SilentStreamError(self._silenced.result())
+        if found is None and self._stopping.done():
+            raise ServerStoppedError(STOPPED)
+        return found
+
+
+class OneMessage:
+    """The message of a call that has one, which may be long in coming."""
+
+    def __init__(self, context: Any, silences: Silences) -> None:
+        self._context, self._silences = context, silences
+        self._reader: asyncio.Task[Any] | None = None
+        self._silent = ""
+
+    def let_go(self, why: str) -> None:
+        """See ``Quiet``."""
+        self._silent = why
+        if self._reader is not None:
+            self._reader.cancel()  # to wait for two things at once would cost every call more
+
+    async def read(self) -> bytes:
+        """Returns the message; raises SilentStreamError, and InvalidInputError where there is none."""
+        self._reader = asyncio.current_task()
+        self._silences.begin(self)
+        try:
+            data = await self._context.read()
+        except asyncio.CancelledError:
+            if not self._silent or self._reader is None:
+                raise  # the caller has left
+            self._reader.uncancel()
+            raise SilentStreamError(self._silent) from None
+        finally:
+            self._silences.end(self)
+        if data is grpc.aio.EOF:
+            raise InvalidInputError("the call has no message: send its request")
+        return cast(bytes, data)
 
 
 class Stream:
@@ -74,8 +142,13 @@ class Stream:
         self._context, self._silences, self._stopping = context, silences, stopping
         self._under_way = 0
         self._reading = False
-        self.silenced: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._silenced: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         """Why it is ended, once it has been silent for too long."""
+
+    def let_go(self, why: str) -> None:
+        """See ``Quiet``."""
+        if not self._silenced.done():
+            self._silenced.set_result(why)
 
     def begin(self) -> None:
         """Takes note that a message is being answered: until then the client may wait."""
@@ -97,7 +170,7 @@ class Stream:
         if not self._under_way:
             self._silences.begin(self)
         try:
-            data = await until(self._context.read(), self._stopping, self.silenced)
+            data = await until(self._context.read(), self._stopping, self._silenced)
         except (grpc.RpcError, grpc.aio.BaseError) as error:
             raise CancelledError("the caller's stream of requests was cut") from error
         finally:
@@ -105,8 +178,8 @@ class Stream:
             self._silences.end(self)
         if data is not None:
             return None if data is grpc.aio.EOF else data
-        if self.silenced.done():
-            raise SilentStreamError(self.silenced.result())
+        if self._silenced.done():
+            raise SilentStreamError(self._silenced.result())
         raise ServerStoppedError("the server stops: what the stream had sent is answered; connect again")
 
     async def __aiter__(self) -> AsyncIterator[bytes]:

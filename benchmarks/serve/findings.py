@@ -18,7 +18,7 @@ from benchmarks.serve.figures import figure
 FAULTS = ("UNKNOWN", "INTERNAL", "UNAVAILABLE", "DATA_LOSS")
 LATE, ENDED = "DEADLINE_EXCEEDED", "ENDED"
 _SHOWN = 2_000  # bytes of an input that are kept
-_HEALTH_WAITS = 5.0
+HEALTH_WAITS = 5.0
 
 Rows = list[dict[str, Any]]
 
@@ -82,7 +82,7 @@ def health_checks(address: str, every: float = 0.1) -> Iterator[list[float]]:
             while not stop.wait(every):
                 began = time.perf_counter()
                 try:
-                    stub.Check(health_pb2.HealthCheckRequest(), timeout=_HEALTH_WAITS)
+                    stub.Check(health_pb2.HealthCheckRequest(), timeout=HEALTH_WAITS)
                     found.append(time.perf_counter() - began)
                 except grpc.RpcError:
                     found.append(float("inf"))

@@ -6,8 +6,8 @@ import struct
 import time
 from contextlib import ExitStack, suppress
 
-_PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-_DATA, _HEADERS, _SETTINGS, _PING, _WINDOW, _ACK = 0, 1, 4, 6, 8, 1
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+_DATA, HEADERS, SETTINGS, _PING, _WINDOW, _ACK = 0, 1, 4, 6, 8, 1
 _ANNOUNCED, _FRAME, _WAIT = 60 * 2**20, 16_384, 10.0
 
 
@@ -37,8 +37,8 @@ class Half:
         self.left = _ANNOUNCED - 1
         names = {":method": "POST", ":scheme": "http", ":path": path, ":authority": address}
         names |= {"te": "trailers", "content-type": "application/grpc"}
-        block = b"".join(b"\0" + _text(name) + _text(value) for name, value in names.items())
-        self._send(_PREFACE + _frame(_SETTINGS) + _frame(_HEADERS, block, 4, 1))
+        block = b"".join(b"\0" + encoded_text(name) + encoded_text(value) for name, value in names.items())
+        self._send(PREFACE + frame(SETTINGS) + frame(HEADERS, block, 4, 1))
         self._send_data(struct.pack(">BI", 0, _ANNOUNCED))
 
     def push(self) -> int:
@@ -54,7 +54,7 @@ class Half:
     def _send_data(self, data: bytes) -> None:
         self._room -= len(data)
         self._room_of_stream -= len(data)
-        self._send(_frame(_DATA, data, 0, 1))
+        self._send(frame(_DATA, data, 0, 1))
 
     def _send(self, data: bytes) -> None:
         try:
@@ -77,11 +77,11 @@ class Half:
 
     def _take(self, kind: int, flags: int, stream: int, data: bytes) -> None:
         """What the server asks for: acknowledgements, and how much it takes."""
-        if kind in (_SETTINGS, _PING) and not flags & _ACK:
-            if kind == _SETTINGS:
+        if kind in (SETTINGS, _PING) and not flags & _ACK:
+            if kind == SETTINGS:
                 settings = dict(struct.iter_unpack(">HI", data))
                 self._room_of_stream += settings.get(4, 65_535) - 65_535
-            self._send(_frame(kind, b"" if kind == _SETTINGS else data, _ACK))
+            self._send(frame(kind, b"" if kind == SETTINGS else data, _ACK))
         elif kind == _WINDOW:
             room = int.from_bytes(data) & 0x7FFFFFFF
             if stream:
@@ -90,9 +90,11 @@ class Half:
                 self._room += room
 
 
-def _frame(kind: int, data: bytes = b"", flags: int = 0, stream: int = 0) -> bytes:
+def frame(kind: int, data: bytes = b"", flags: int = 0, stream: int = 0) -> bytes:
+    """A frame of HTTP/2."""
     return len(data).to_bytes(3) + struct.pack(">BBI", kind, flags, stream) + data
 
 
-def _text(text: str) -> bytes:
+def encoded_text(text: str) -> bytes:
+    """A short text as HPACK writes it."""
     return bytes([len(text)]) + text.encode()

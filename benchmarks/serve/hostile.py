@@ -2,6 +2,8 @@
 
 ``python -m benchmarks hostile --json OUT [--report DIR] [--pictures 10000] [--messages 100000] [--megabytes 2000]``
 
+``--parts attacks [--seconds 120]``: what exhausts a server, against one of 2 GiB and 256 descriptors (``attacks.py``).
+
 Every RPC is found by the descriptors. No call may end with UNKNOWN or INTERNAL, the server must not end, its processes
 must stay below 2 GB together, and its health must be answered all the time. What fails is listed with the shortest
 input that had it, in base64.
@@ -21,6 +23,7 @@ from rich.console import Console
 
 from benchmarks.frame.benchmark import Benchmark, Document, positive
 from benchmarks.frame.tables import rows_with, table
+from benchmarks.serve.attacks import ATTACKS, attack_table, measure_attacks
 from benchmarks.serve.drawn import picture
 from benchmarks.serve.figures import Limit
 from benchmarks.serve.halves import half_messages
@@ -31,7 +34,8 @@ from benchmarks.serve.vanishing import half_streams, unread, vanish
 from benchmarks.serve.victim import NAME, Victim
 from server.pb.crossview.v1 import collections_pb2, search_pb2
 
-PARTS = ("pictures", "messages", "clients", "streams")
+SENT = ("pictures", "messages", "clients", "streams")
+PARTS = (*SENT, "attacks")
 LIMITS = {
     "calls that failed by the server": Limit(most=0),
     "calls without an answer in 30 s": Limit(most=0),
@@ -52,18 +56,22 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
         "clients": partial(vanish_often, count=options.clients, number=options.seed),
         "streams": partial(send_halves, megabytes=options.megabytes),
     }
+    rows: list[dict[str, Any]] = []
+    faults: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory(prefix="crossview-hostile-") as folder:
-        victim = Victim(Path(folder))
-        with victim:
-            for name in options.parts:
-                Console(stderr=True).print(f"{name} ...", highlight=False)
-                parts[name](victim)
-    names = ("pictures", "messages", "clients", "megabytes", "seed", "parts")
-    return {
-        "settings": {name: getattr(options, name) for name in names},
-        "rows": victim.figures(),
-        "faults": [fault.as_json() for fault in victim.findings.faults.values()],
-    }
+        if sent := [name for name in options.parts if name in SENT]:
+            victim = Victim(Path(folder))
+            with victim:
+                for name in sent:
+                    Console(stderr=True).print(f"{name} ...", highlight=False)
+                    parts[name](victim)
+            rows += victim.figures()
+            faults += [fault.as_json() for fault in victim.findings.faults.values()]
+        if "attacks" in options.parts:
+            Console(stderr=True).print("attacks ...", highlight=False)
+            rows += measure_attacks(Path(folder), options.seconds, tuple(options.attacks))
+    names = ("pictures", "messages", "clients", "megabytes", "seed", "parts", "seconds", "attacks")
+    return {"settings": {name: getattr(options, name) for name in names}, "rows": rows, "faults": faults}
 
 
 def send_pictures(victim: Victim, count: int, seed: int, bombs: bool = True) -> None:
@@ -171,7 +179,9 @@ def markdown(document: Document) -> str:
         ]
         for fault in document["faults"]
     ]
-    tables = [table(judged), table([["part", "status", "calls"], *counts])]
+    tables = [table(judged), table([["part", "status", "calls"], *counts])] if counts else []
+    if attacked := attack_table(document["rows"]):
+        tables.append(attacked)
     if faults:
         tables.append(table([["part", "method", "status", "message", "shortest input, base64"], *faults]))
     return "\n\n".join(["# A hostile run", *tables])
@@ -186,7 +196,9 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--messages", type=positive, default=100_000, help="malformed messages over all RPCs")
     parser.add_argument("--clients", type=positive, default=2_000, help="clients that vanish")
     parser.add_argument("--megabytes", type=positive, default=2_000, help="of streams and messages sent by half")
-    parser.add_argument("--parts", nargs="*", choices=PARTS, default=list(PARTS), metavar="PART", help=", ".join(PARTS))
+    parser.add_argument("--parts", nargs="*", choices=PARTS, default=list(SENT), metavar="PART", help=", ".join(PARTS))
+    parser.add_argument("--seconds", type=float, default=120.0, help="of each attack")
+    parser.add_argument("--attacks", nargs="*", choices=ATTACKS, default=list(ATTACKS), metavar="ATTACK")
     parser.add_argument("--seed", type=int, default=0)
 
 

@@ -4,12 +4,14 @@ import functools
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import grpc
@@ -68,10 +70,33 @@ class ServerProcess:
             self._log.close()
 
 
+@dataclass(frozen=True)
+class Limits:
+    """What each process of a server may have."""
+
+    memory: int
+    """Bytes of data. Of addresses it reserves much that it never uses."""
+    descriptors: int
+
+    @property
+    def command(self) -> list[str]:
+        """What a command begins with that is to be limited."""
+        limits = f"ulimit -d {self.memory >> 10}; ulimit -n {self.descriptors}"
+        return ["bash", "-c", f'{limits}; exec "$@"', "limited"]
+
+
+def free_port() -> int:
+    """Returns a port that is free at present."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
 @contextmanager
-def serving(home: Path, *options: str) -> Iterator[ServerProcess]:
+def serving(home: Path, *options: str, limits: Limits | None = None) -> Iterator[ServerProcess]:
     """Gives a healthy ``crossview serve`` of a home; its log is beside the home."""
     command = [*CLI, "serve", "--home", str(home), "--port", "0", *options]
+    command = command if limits is None else [*limits.command, *command]
     server = ServerProcess(command, home.with_name(f"{home.name}.log"))
     try:
         until_healthy(server.address)

@@ -20,7 +20,7 @@ MAX_TEXT = 1_000_000
 """Characters that a text may have."""
 MAX_SOURCE = 1 << 14
 """Characters of the path of a file, whose bytes may each be written out by four."""
-MAX_ATTRIBUTES = 1_000_000
+MAX_ATTRIBUTES = 100_000
 """Characters of an item's attributes, written as JSON."""
 MAX_NAME = 1024
 """Characters of a name."""
@@ -103,9 +103,8 @@ def check_labels(labels: Iterable[str]) -> tuple[str, ...]:
     return tuple(_known_label(label) if type(label) is str else check_label(label) for label in labels)
 
 
-_FEW = MAX_ATTRIBUTES // (2 * 12 * MAX_NAME)
-"""Attributes of which no more than ``MAX_ATTRIBUTES`` characters can come, if their names and values have no more than
-``MAX_NAME``: JSON escapes one by 12 at most."""
+_ESCAPED, _NUMBER = 12, 3
+"""Characters by which JSON escapes one at most, and a third of an escaped one that a number or word takes at most."""
 
 
 def check_attribute_name(name: Any) -> str:
@@ -123,9 +122,11 @@ def check_attributes(attributes: Mapping[str, Any]) -> dict[str, Any]:
     """
     if not isinstance(attributes, Mapping):
         raise InvalidInputError(f"attributes must be JSON values by name, not {attributes!r}")
-    if len(attributes) <= _FEW and all(map(_is_short, attributes.values())):
-        checked = (_known_name(name) if type(name) is str else check_attribute_name(name) for name in attributes)
-        return dict(zip(checked, attributes.values(), strict=True))
+    if all(map(_is_short, attributes.values())):
+        checked = [_known_name(name) if type(name) is str else check_attribute_name(name) for name in attributes]
+        values = sum([len(value) if type(value) is str else _NUMBER for value in attributes.values()])
+        if _ESCAPED * (sum(map(len, checked)) + len(checked) + values) <= MAX_ATTRIBUTES:
+            return dict(zip(checked, attributes.values(), strict=True))
     plain = {check_attribute_name(name): _value(value, f"attribute {name!r}", 1) for name, value in attributes.items()}
     if (length := len(json.dumps(plain))) > MAX_ATTRIBUTES:
         longest = max(plain, key=lambda name: len(json.dumps(plain[name])))

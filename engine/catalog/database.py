@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import sqlalchemy as sa
 
-from engine.catalog.file_errors import DISK_FAILS, DISK_FULL, file_errors
+from engine.catalog.file_errors import DISK_FAILS, DISK_FULL, OPEN_FILES, file_errors, too_many_files
 from engine.catalog.foreign import foreign_object
 from engine.catalog.schema import metadata
 from engine.errors import BusyError, NotReadyError, StorageError
@@ -237,6 +237,8 @@ def _readable_schema() -> Iterator[None]:
 def _plain(text: str) -> str:
     if "full" in text:
         return DISK_FULL
+    if "unable to open" in text and too_many_files():
+        return OPEN_FILES
     if "readonly" in text or "unable to open" in text:
         return f"the folder is read-only or cannot be opened: let this user write there ({text})"
     if "malformed" in text or "not a database" in text:

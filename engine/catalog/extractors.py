@@ -15,6 +15,7 @@ from engine.errors import AlreadyExistsError, InvalidInputError, NotFoundError, 
 from engine.info import ViewInfo
 from features.base import Extractor, ImageExtractor, Input, TextExtractor
 
+_MOST_CHARACTERS = 10_000
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,62}")
 
 
@@ -33,6 +34,8 @@ def parse_view(spec: str) -> tuple[str, Extractor]:
     """
     from features.registry import extractor
 
+    if len(spec) > _MOST_CHARACTERS:
+        raise InvalidInputError(f"a view is described in at most {_MOST_CHARACTERS:,} characters, not {len(spec):,}")
     head, *pairs = spec.strip().split(":")
     first, named, second = head.partition("=")
     if "+" in first:
@@ -64,7 +67,7 @@ def parse_value(text: str) -> Any:
     """Return a value from its text: JSON where it is, else the text itself."""
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):  # no JSON, or lists in lists without end
         return text
 
 

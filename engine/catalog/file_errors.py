@@ -1,6 +1,7 @@
 """What the file system refuses, as StorageError with what to do about it."""
 
 import errno
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -10,7 +11,7 @@ _NOTHING_LOST = "nothing that was acknowledged is lost"
 DISK_FULL = f"the disk is full: free some space and try again; {_NOTHING_LOST}"
 DISK_FAILS = f"the disk cannot be written or read: see whether it works and has space, and try again; {_NOTHING_LOST}"
 _PERMISSION = "no permission: let this user read and write there, or use another home"
-_OPEN_FILES = "too many files are open: close some, or raise the limit (ulimit -n)"
+OPEN_FILES = "too many files are open: close some, or raise the limit (ulimit -n)"
 _REMEDIES = {
     errno.ENOSPC: DISK_FULL,
     errno.EDQUOT: f"the disk quota is used up: free some space and try again; {_NOTHING_LOST}",
@@ -20,10 +21,19 @@ _REMEDIES = {
     errno.EPERM: _PERMISSION,
     errno.ENOTDIR: "a file is where a folder should be: use another path",
     errno.EEXIST: "a file is where a folder should be: use another path",
-    errno.EMFILE: _OPEN_FILES,
-    errno.ENFILE: _OPEN_FILES,
+    errno.EMFILE: OPEN_FILES,
+    errno.ENFILE: OPEN_FILES,
     errno.ELOOP: "a link is where a file or folder of its own should be: put that there, or remove the link",
 }
+
+
+def too_many_files() -> bool:
+    """Return whether no further file can be opened: SQLite reports that as any other file that it cannot open."""
+    try:
+        os.close(os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC))
+    except OSError as error:
+        return error.errno in {errno.EMFILE, errno.ENFILE}
+    return False
 
 
 @contextmanager

@@ -14,6 +14,8 @@ _parsed = json.JSONDecoder().raw_decode
 """Without the search for blanks around it, which takes as long."""
 MOST_ITEMS = 1 << 20
 """Items in memory at most, about 400 bytes each beside their texts and attributes; the pages read first go first."""
+_HIT = 64
+"""Bytes of a hit beside what it shows of its item."""
 _NO_SCORES: Mapping[str, float] = {}
 
 
@@ -27,6 +29,12 @@ class Shown(NamedTuple):
     source: str
     text: str
     """How it begins."""
+
+    @property
+    def size(self) -> int:
+        """About how many bytes a hit takes that shows it."""
+        labels = sum(map(len, self.labels)) if self.labels else 0
+        return _HIT + len(self.key) + labels + len(self.attributes) + len(self.source) + len(self.text)
 
     def hit(self, distance: float, target: str, scores: Mapping[str, float] = _NO_SCORES) -> Hit:
         """Return the item as a hit, with its scores where the space has axes."""

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from engine.catalog import bulk
 from engine.catalog.batches import batches
 from engine.catalog.captures import Captures
-from engine.catalog.checks import normal
+from engine.catalog.checks import MAX_ATTRIBUTES, normal
 from engine.catalog.items import Items
 from engine.catalog.schema import captures, items, labels, notion_labels, thumbnails
+from engine.errors import InvalidInputError
 from engine.item import Attributes, Capture, PictureRecord
 
 _PICTURE = ("size", "modified_ns", "content_hash", "width", "height")
@@ -116,7 +117,7 @@ class ItemWriter:
         for record in records:
             item, values = known[record.key], _changes(record)
             if item in attributes:
-                values["attributes"] = json.dumps(changed_attributes(attributes[item], record))
+                values["attributes"] = _joined(record, attributes[item])
             if values:
                 by_columns[tuple(values)].append((*values.values(), item))
         for columns, rows in by_columns.items():
@@ -157,6 +158,17 @@ class ItemWriter:
         """Change or delete the rows whose column is among the ids."""
         for batch in batches(ids):
             self._connection.execute(statement.where(column.in_(batch)))
+
+
+def _joined(record: NewRecord, attributes: Attributes) -> str:
+    """Return the attributes of an item after a change, as JSON; InvalidInputError where they have become too many."""
+    joined = json.dumps(changed_attributes(attributes, record))
+    if len(joined) > MAX_ATTRIBUTES and len(joined) > len(json.dumps(attributes)):
+        raise InvalidInputError(
+            f"the attributes of item {record.key!r} would have {len(joined):,} characters as JSON with those that it "
+            f"has, and may have {MAX_ATTRIBUTES:,}: remove some first"
+        )
+    return joined
 
 
 def changed_attributes(attributes: Attributes, record: NewRecord) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from engine.catalog.joined import joined_view
 from engine.catalog.lookup import check_filter
 from engine.errors import InvalidInputError, NotReadyError
 from engine.query import Embedding, Hit, HitList, Query, SearchRequest, check_base_rate
+from engine.spaces.answer_size import take_room
 from engine.spaces.fusion import fuse
 from engine.spaces.indexed import IndexedSpace
 from engine.spaces.item_embeddings import ITEMS_AT_ONCE, ItemEmbeddings
@@ -321,6 +322,7 @@ def _hits(
 ) -> list[Hits]:
     """Return the hits of every query, with the scores of their items."""
     items = version.shown({item for found in lists for item, _ in found})
+    take_room(sum([items[item].size for found in lists for item, _ in found]))
     if not scores:
         return [tuple([items[item].hit(distance, target) for item, distance in found]) for found in lists]
     return [tuple([items[item].hit(distance, target, scores[item]) for item, distance in found]) for found in lists]

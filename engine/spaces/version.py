@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from engine.catalog.batches import batches
 from engine.catalog.catalog import Catalog, Transaction
 from engine.catalog.description import RAW, no_space
 from engine.catalog.item_pages import ItemPages, Shown
@@ -13,6 +14,7 @@ from engine.catalog.views import ViewRecord
 from engine.errors import NotReadyError
 from engine.info import Threshold
 from engine.query import Filter
+from engine.spaces.answer_size import check_room
 from engine.spaces.filters import Filters
 from engine.spaces.indexed import IndexedSpace
 from engine.spaces.loaded import Identity
@@ -20,6 +22,9 @@ from engine.spaces.remembered import Remembered
 from engine.spaces.space import Space
 from engine.spaces.target import Target
 from index.base import Selection
+
+_SHOWN_AT_ONCE = 1_000
+"""Items that are read at a time."""
 
 
 class StaleError(Exception):
@@ -149,5 +154,8 @@ class Version:
         found = self.pages.known(ids)
         if len(found) < len(ids):
             with self.read() as tx:
-                found |= self.pages.read(tx, ids - found.keys())
+                for some in batches(sorted(ids - found.keys()), _SHOWN_AT_ONCE):
+                    read = self.pages.read(tx, some)
+                    found |= {item: read[item] for item in some if item in read}
+                    check_room(sum([shown.size for shown in found.values()]))  # before more is read
         return found

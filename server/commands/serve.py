@@ -50,6 +50,9 @@ def serve(
         str, typer.Option(help="Address to listen on; any other than a loopback address is open to the network.")
     ] = ServerSettings.host,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = ServerSettings.port,
+    health_port: Annotated[
+        int | None, typer.Option(min=1, max=65535, help="Port that answers for health alone, whatever goes on here.")
+    ] = None,
     log_requests: Annotated[
         bool, typer.Option("--log-requests", help="Log a line for each call: method, collection, status, time, bytes.")
     ] = False,
@@ -68,6 +71,7 @@ def serve(
         home=home,
         host=host,
         port=port,
+        health_port=health_port,
         processes=load.processes,
         workers=load.workers or os.cpu_count() or 1,
         jobs=load.jobs,

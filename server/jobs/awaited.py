@@ -2,27 +2,31 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any
 
 from google.longrunning.operations_pb2 import Operation, WaitOperationRequest
 
 from engine.errors import CancelledError, CrossviewError, InvalidInputError
-from server.errors import ServerStoppedError
+from server.errors import ServerStoppedError, SilentStreamError
 from server.jobs.jobs import Jobs
 from server.names import parse_operation
 from server.pb.crossview.v1.jobs_pb2 import SubmitJobRequest
 from server.status import error_in, refusal
-from server.streams import until
+from server.streams import STOPPED, Listener, Silences, until
 
 Run = Callable[[Callable[[], Any]], Awaitable[Any]]
 """Does what takes a moment in a thread."""
 
 
 class AwaitedJobs:
-    """Waits for jobs, as long as ``stopped`` is not done: then everybody gets ServerStoppedError."""
+    """Waits for jobs, as long as ``stopped`` is not done: then everybody gets ServerStoppedError.
 
-    def __init__(self, jobs: Jobs, run: Run, stopped: asyncio.Future[None]) -> None:
-        self._jobs, self._run, self._stopped = jobs, run, stopped
+    ``silences`` are the calls that only wait: where these are too many, who waits for an operation gets it as it is.
+    """
+
+    def __init__(self, jobs: Jobs, run: Run, stopped: asyncio.Future[None], silences: Silences) -> None:
+        self._jobs, self._run, self._stopped, self._silences = jobs, run, stopped, silences
 
     async def response(self, request: SubmitJobRequest) -> Any:
         """Submits a request and returns its response, packed; raises what ended it.
@@ -33,7 +37,9 @@ class AwaitedJobs:
         try:
             operation, _ = await asyncio.shield(submitting)
             if not operation.done:
-                operation = await self._ended(parse_operation(operation.name))
+                operation = await until(self._jobs.waiting.ended(parse_operation(operation.name)), self._stopped)
+            if operation is None:
+                raise ServerStoppedError(STOPPED)
         except (CrossviewError, asyncio.CancelledError) as left:
             gone = CancelledError("the call was cancelled by its caller, or ran out of time")
             why = refusal(left if isinstance(left, CrossviewError) else gone).status
@@ -57,12 +63,7 @@ class AwaitedJobs:
         operation: Operation = await self._run(lambda: self._jobs.records.get(job))
         if operation.done or seconds == 0:
             return operation
-        ended = await self._ended(job, seconds)
-        return ended or await self._run(lambda: self._jobs.records.get(job))
-
-    async def _ended(self, job: str, seconds: float | None = None) -> Any:
-        """Returns the operation of a job that has ended; None after so many seconds."""
-        ended = await until(self._jobs.waiting.ended(job), self._stopped, seconds=seconds)
-        if ended is None and self._stopped.done():
-            raise ServerStoppedError("the server stopped during the call, and its work was given up; repeat it later")
-        return ended
+        with suppress(SilentStreamError):
+            listener = Listener(self._silences, self._stopped)
+            operation = await listener.hear(self._jobs.waiting.ended(job), seconds) or operation
+        return operation if operation.done else await self._run(lambda: self._jobs.records.get(job))

@@ -17,6 +17,7 @@ from google.longrunning.operations_pb2 import Operation
 from google.protobuf.any_pb2 import Any as Outcome
 from google.rpc.status_pb2 import Status
 
+from engine.catalog.file_errors import OPEN_FILES, too_many_files
 from engine.catalog.private import check_no_links, make_file, make_folder
 from engine.errors import AlreadyExistsError, NotFoundError, NotReadyError, StorageError
 from server.errors import OverloadedError
@@ -45,6 +46,7 @@ CREATE TABLE IF NOT EXISTS jobs (
     operation BLOB NOT NULL
 )
 """
+_REMEDY = "see whether the disk works and has space, or remove that file"
 _Change = Callable[[Operation], None]
 
 
@@ -245,10 +247,9 @@ class Records:
         except (sqlite3.Error, OSError) as error:
             if isinstance(error, StorageError):
                 raise
+            remedy = OPEN_FILES if too_many_files() else _REMEDY
             raise StorageError(
-                "the records of jobs cannot be read or written: see whether the disk works and has space, or remove "
-                "their file",
-                detail=f"{self._path}: {error}",
+                f"the records of jobs cannot be read or written: {remedy}", detail=f"{self._path}: {error}"
             ) from error
 
     def _current(self, create: bool) -> sqlite3.Connection:

@@ -1,6 +1,8 @@
 """The writes of items: methods of the collection service that a server may have carried out in another process."""
 # ruff: noqa: N802 - methods bear the names of their rpcs
 
+from collections.abc import Sized
+
 import grpc
 import numpy as np
 from google.protobuf.empty_pb2 import Empty
@@ -15,6 +17,8 @@ from server.pb.crossview.v1 import collections_pb2 as pb
 
 WRITES = ("ImportItems", "UpdateItems", "PutVectors", "DeleteItem", "DeleteItems")
 """The methods of ``ItemWrites``."""
+_MOST_ITEMS = 10_000
+"""Items of one request, of which each takes some kilobytes of memory; clients of ours send 64."""
 
 
 class ItemWrites:
@@ -26,6 +30,7 @@ class ItemWrites:
 
     def ImportItems(self, request: pb.ImportItemsRequest, context: grpc.ServicerContext) -> pb.ImportItemsResponse:
         """Adds or updates a batch of items."""
+        _check_count(request.items)
         with self.collections.use(parse_collection(request.parent)) as collection:
             items, failures = readable_entries(request.items, to_new_item)
             report = collection.import_items(items, workers=self.workers)
@@ -33,6 +38,7 @@ class ItemWrites:
 
     def UpdateItems(self, request: pb.UpdateItemsRequest, context: grpc.ServicerContext) -> pb.ImportItemsResponse:
         """Changes labels, attributes and texts."""
+        _check_count(request.updates)
         with self.collections.use(parse_collection(request.parent)) as collection:
             updates, failures = readable_entries(request.updates, to_update)
             report = collection.update_items(updates, request.match_paths)
@@ -59,3 +65,10 @@ class ItemWrites:
         """Deletes items by key, those that exist."""
         with self.collections.use(parse_collection(request.parent)) as collection:
             return pb.DeleteItemsResponse(deleted=collection.delete_items(list(request.keys)))
+
+
+def _check_count(items: Sized) -> None:
+    if len(items) > _MOST_ITEMS:
+        raise InvalidInputError(
+            f"one request has at most {_MOST_ITEMS:,} items, not {len(items):,}: send fewer at a time"
+        )

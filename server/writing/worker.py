@@ -55,11 +55,14 @@ class _Writes:
         """Answers each request; ends the process once the server has gone, which nobody else writes for."""
         try:
             while True:
-                tag, body = self._channel.receive() or (STOP, b"")
-                if tag != STOP:  # of a write that had ended before it came
-                    self._channel.send(*self._answer(Any.FromString(body)))
+                self._carry_out_next()  # whose request is not in memory while the next is long in coming
         except EOFError:
             os._exit(0)
+
+    def _carry_out_next(self) -> None:
+        tag, body = self._channel.receive() or (STOP, b"")
+        if tag != STOP:  # of a write that had ended before it came
+            self._channel.send(*self._answer(Any.FromString(body)))
 
     def _answer(self, packed: Any) -> tuple[bytes, Message]:
         try:

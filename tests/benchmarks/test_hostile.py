@@ -3,7 +3,10 @@
 import itertools
 import json
 
-from benchmarks.serve import hostile, soak
+import pytest
+
+from benchmarks.serve import hostile, many, soak
+from benchmarks.serve.attacks import ATTACKS, WITHIN
 from benchmarks.serve.findings import Findings
 from benchmarks.serve.load import OK, status_of
 from benchmarks.serve.malformed import in_turn, methods, requests
@@ -63,6 +66,31 @@ def test_a_small_hostile_run(tmp_path):
     assert hostile.LIMITS.keys() <= found.keys()
     assert {"pictures", "messages", "clients"} <= {row["part"] for row in document["rows"]}
     assert found["ends of the server"] == 0
+
+
+@pytest.mark.slow
+def test_short_attacks(tmp_path, monkeypatch):
+    """Each is survived, with health and searches answered; the report has their limits."""
+    monkeypatch.setattr("benchmarks.serve.attacks._SETTLED", 3.0)
+    out = tmp_path / "a.json"
+    given = ["--parts", "attacks", "--seconds", "5", "--json", str(out), "--report", str(tmp_path)]
+    assert hostile.BENCHMARK.main(given) == 0
+    rows = json.loads(out.read_text())["rows"]
+    assert {row["task"] for row in rows} == set(ATTACKS)
+    for metric in ("health checks failed", "ends of the server", "searches answered afterwards"):
+        assert all(row["value"] in WITHIN[metric] for row in rows if row["metric"] == metric), rows
+    assert "| ends of the server |" in (tmp_path / "hostile.md").read_text()
+
+
+@pytest.mark.parametrize("count", [30, pytest.param(2_000, marks=pytest.mark.slow)])
+def test_collections_are_touched_in_turn(tmp_path, count):
+    """More of them than may be open at once, by a server of few descriptors: no call fails."""
+    out = tmp_path / "a.json"
+    descriptors = "1024" if count > 1_000 else "128"
+    assert many.BENCHMARK.main(["--collections", str(count), "--descriptors", descriptors, "--json", str(out)]) == 0
+    found = {row["metric"]: row["value"] for row in json.loads(out.read_text())["rows"]}
+    assert found["failures"] == 0
+    assert found["most descriptors of a process"] < int(descriptors)
 
 
 def test_a_small_soak(tmp_path):

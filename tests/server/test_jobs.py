@@ -18,6 +18,7 @@ from engine.recipe import Recipe, Tune
 from server.client import Client
 from server.errors import JobStoppedError
 from server.listen import RunningServer
+from server.pages import to_token
 from server.pb.crossview.v1 import collections_pb2 as pb
 from server.pb.crossview.v1.jobs_pb2 import SubmitJobRequest
 from server.remote_collection import RemoteCollection
@@ -175,7 +176,13 @@ def test_operations_are_listed_and_deleted(client: Client, rows: RemoteCollectio
     with pytest.raises(NotReadyError, match="cancel it first"):
         client.jobs.delete(last.id)
     client.jobs.cancel(last.id)
-    for wrong in ({"filter": "state=done"}, {"name": "collections/rows"}, {"page_token": "eA=="}):
+    digits = to_token("9" * 5000)  # more than Python makes an integer of
+    for wrong in (
+        {"filter": "state=done"},
+        {"name": "collections/rows"},
+        {"page_token": "eA=="},
+        {"page_token": digits},
+    ):
         with pytest.raises(grpc.RpcError) as caught:
             stub.ListOperations(operations_pb2.ListOperationsRequest(**wrong))
         assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT

@@ -15,6 +15,7 @@ from engine.home import Home
 from engine.query import Query, SearchRequest
 from server.cache import OpenCollections
 from server.client import Client
+from server.limits import descriptors, most_collections, most_connections, raise_descriptors
 from server.listen import SERVICES, RunningServer
 from server.settings import ServerSettings
 
@@ -114,6 +115,48 @@ def test_a_collection_is_opened_once(home: Home, monkeypatch: pytest.MonkeyPatch
         assert set(pool.map(use, range(32))) == {"drawn"}
     collections.close()
     assert opened == ["drawn"]
+
+
+def test_the_collections_that_were_used_least_recently_are_closed(home: Home, tmp_path: Path) -> None:
+    """As many stay open as there may be, besides those that calls use, and those that are to be kept."""
+    many = Home(tmp_path / "many")
+    for name in "abcdef":
+        many.create(name, ["color"]).close()
+    collections = OpenCollections(many, kept=("a",), most=3)
+
+    def opened() -> str:
+        found = []
+        for name in "abcdef":
+            with collections.at_hand(name) as collection:
+                found += [name] if collection is not None else []
+        return "".join(found)
+
+    for name in "abcad":
+        with collections.use(name):
+            pass
+    assert opened() == "acd"
+    with collections.use("c"), collections.use("d"), collections.use("e"):
+        assert opened() == "acde"
+    with collections.use("f") as collection:
+        assert collection.info().name == "f"
+    assert opened() == "acf"  # c was used until the last
+    collections.close()
+
+
+def test_descriptors_are_shared_between_connections_and_collections(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the limit is, both have some; it is raised as far as the system allows."""
+    limit = [256, 65_536]
+    monkeypatch.setattr("resource.getrlimit", lambda _: tuple(limit))
+    monkeypatch.setattr("resource.setrlimit", lambda _, new: limit.__setitem__(slice(None), new))
+    for soft in (64, 256, 1_024, 65_536):
+        limit[0] = soft
+        assert 8 <= most_connections() <= max(8, soft // 2)
+        assert 4 <= most_collections() <= 1_000
+        assert soft <= 64 or most_connections() + 12 * most_collections() <= soft
+    limit[:] = [256, 4_096]
+    raise_descriptors()
+    assert limit == [4_096, 4_096]
+    assert descriptors() == 4_096
 
 
 def test_a_collection_that_another_process_made_anew_is_opened_anew(tmp_path: Path) -> None:

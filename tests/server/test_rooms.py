@@ -3,10 +3,12 @@
 import asyncio
 import threading
 import time
+import weakref
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +104,25 @@ def test_nobody_waits_longer_than_the_patience(alike: bool) -> None:
     outcomes, answered, begun = run(scene, waiting=20, patience=0.05)
     assert [type(one) for one in outcomes] == [OverloadedError] * 4
     assert (answered, begun) == ([0, 1], 2)
+
+
+def test_a_thread_that_waits_keeps_nothing_of_the_last_call() -> None:
+    """A request may be large, and the next call long in coming."""
+
+    class Request:
+        pass
+
+    async def scene(room: Room) -> bool:
+        request = Request()
+        kept = weakref.ref(request)
+        await room.run(partial(id, request))
+        del request
+        end = time.monotonic() + 30
+        while kept() is not None and time.monotonic() < end:
+            await asyncio.sleep(0.01)
+        return kept() is None
+
+    assert run(scene)
 
 
 def test_one_too_many_is_refused_at_once_and_later_ones_are_not() -> None:

@@ -1,9 +1,11 @@
 """Clients that say nothing: they take no thread, they keep nobody waiting, and in the end they are let go."""
 
 import asyncio
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,10 +13,11 @@ from typing import Any
 import grpc
 import pytest
 from google.longrunning import operations_pb2
+from grpc_health.v1 import health_pb2, health_pb2_grpc
 from long_jobs import BOTH, until
 from terminal import fill_rows
 
-from engine.errors import InvalidInputError
+from engine.errors import InvalidInputError, StorageError
 from engine.home import Home
 from engine.query import Query, SearchRequest
 from engine.recipe import Recipe
@@ -131,16 +134,90 @@ def test_the_stream_that_is_silent_for_longest_makes_room(running: RunningServer
         Silent(client.searches.StreamSearch, 15) as silent,
     ):
         until(lambda: sum(call.done() for call in silent.calls) == 5)
-        assert "too many streams are silent" in silent.calls[0].details()
+        assert "too many calls are silent" in silent.calls[0].details()
         assert len(client.open("rows").search(SEARCH)) == 1
+
+
+def test_calls_that_send_no_request_make_room_too(running: RunningServer) -> None:
+    """Of each service, health and reflection as well: gRPC itself would wait for their messages for ever."""
+    paths = [
+        *("/crossview.v1.SearchService/Search", "/crossview.v1.CollectionService/Train"),
+        *("/grpc.health.v1.Health/Check", "/grpc.health.v1.Health/Watch"),
+        *(
+            "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
+            "/google.longrunning.Operations/WaitOperation",
+        ),
+    ]
+    with RunningServer(replace(running.settings, port=0, calls=20)) as server, Client(server.address) as client:
+        for path in paths:
+            method = client.channel.stream_stream(path)
+            with Silent(method, 15) as silent:
+                until(lambda: sum(call.done() for call in silent.calls) == 5)  # called in this turn only
+                assert silent.calls[0].code() is grpc.StatusCode.CANCELLED
+                assert len(client.open("rows").search(SEARCH)) == 1
+
+
+def test_who_watches_over_health_is_silent(running: RunningServer) -> None:
+    """It learns of each change, and is let go where too many watch."""
+    with RunningServer(replace(running.settings, port=0, calls=20)) as server, Client(server.address) as client:
+        stub = health_pb2_grpc.HealthStub(client.channel)
+        watching = [stub.Watch(health_pb2.HealthCheckRequest(service="")) for _ in range(15)]
+        assert {next(call).status for call in watching} == {health_pb2.HealthCheckResponse.SERVING}
+        until(lambda: sum(call.done() for call in watching) == 5)
+        server._health.set(serving=False)
+        assert next(watching[-1]).status == health_pb2.HealthCheckResponse.NOT_SERVING
+        unknown = next(stub.Watch(health_pb2.HealthCheckRequest(service="none")))
+        assert unknown.status == health_pb2.HealthCheckResponse.SERVICE_UNKNOWN
+        for call in watching:
+            call.cancel()
+
+
+def test_connections_are_bounded_and_health_has_a_port_of_its_own(
+    running: RunningServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who connects and says nothing takes the place of nobody who asks for health, and is cut after seconds."""
+    monkeypatch.setattr("server.limits._HANDSHAKE_SECONDS", 1)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    settings = replace(running.settings, port=0, health_port=port, connections=4)
+    with RunningServer(settings) as server, ExitStack() as stack:
+        silent = [stack.enter_context(socket.create_connection(("127.0.0.1", server.port))) for _ in range(20)]
+        asked = health_pb2.HealthCheckRequest(service="")
+        with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
+            answer = health_pb2_grpc.HealthStub(channel).Check(asked, timeout=10)
+            assert answer.status == health_pb2.HealthCheckResponse.SERVING
+            with pytest.raises(grpc.RpcError) as caught:
+                health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest(service="none"), timeout=10)
+            assert caught.value.code() is grpc.StatusCode.NOT_FOUND
+            with pytest.raises(grpc.RpcError) as caught:
+                channel.unary_unary("/crossview.v1.SearchService/Search")(b"", timeout=10)
+            assert caught.value.code() is grpc.StatusCode.UNIMPLEMENTED
+        for one in silent:
+            one.settimeout(30)
+            while one.recv(100):  # to the end of what the server says before it cuts the connection
+                pass
+        with Client(server.address) as client:
+            assert client.names() == ["rows"]
+    with pytest.raises(StorageError, match="cannot listen"), RunningServer(replace(settings, health_port=running.port)):
+        pass
+
+
+def test_compressed_requests_are_refused(running: RunningServer) -> None:
+    """Few bytes could be millions of entries."""
+    with Client(running.address) as client, pytest.raises(grpc.RpcError) as caught:
+        client.collections.CountItems(pb.CountItemsRequest(parent=NAME), compression=grpc.Compression.Gzip)
+    assert caught.value.code() is grpc.StatusCode.UNIMPLEMENTED
 
 
 def test_streams_that_speak_are_not_counted() -> None:
     """A stream is silent from its last answer to its next message."""
 
     class Fake:
-        def __init__(self) -> None:
-            self.silenced = asyncio.get_running_loop().create_future()
+        why = ""
+
+        def let_go(self, why: str) -> None:
+            self.why = why
 
     async def scene() -> list[int]:
         silences = Silences(2, 60.0)
@@ -152,6 +229,6 @@ def test_streams_that_speak_are_not_counted() -> None:
         silences.begin(streams[0])
         silences.begin(streams[3])
         assert len(silences) == 2
-        return [number for number, one in enumerate(streams) if one.silenced.done()]
+        return [number for number, one in enumerate(streams) if one.why]
 
     assert asyncio.run(scene()) == [1, 2]

@@ -158,6 +158,16 @@ COLLECTIONS: dict[str, tuple[Callable[[collections_pb2_grpc.CollectionServiceStu
         Code.INVALID_ARGUMENT,
         "color",
     ),
+    "deep parameter": (
+        lambda s: s.AddView(pb.AddViewRequest(parent=NAME, spec="v=vectors:dim=" + "[" * 9_000)),
+        Code.INVALID_ARGUMENT,
+        "v=vectors:dim=[[[",
+    ),
+    "long view": (
+        lambda s: s.AddView(pb.AddViewRequest(parent=NAME, spec="v=vectors:dim=" + "9" * 50_000)),
+        Code.INVALID_ARGUMENT,
+        "at most 10,000 characters, not 50,014",
+    ),
     "delete unknown": (
         lambda s: s.DeleteCollection(pb.DeleteCollectionRequest(name="collections/no")),
         Code.NOT_FOUND,

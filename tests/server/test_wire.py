@@ -1,0 +1,157 @@
+"""Requests are counted before they are decoded, and those under way have a budget."""
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import grpc
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from long_jobs import until
+from terminal import fill_rows
+
+from engine.errors import InvalidInputError
+from engine.home import Home
+from server.budget import Budget
+from server.client import Client
+from server.convert import from_row
+from server.errors import OverloadedError
+from server.listen import RunningServer
+from server.pb.crossview.v1 import collections_pb2 as pb
+from server.pb.crossview.v1.jobs_pb2 import SubmitJobRequest
+from server.settings import ServerSettings
+from server.wire import entries
+from server.writing.item_writes import ItemWrites
+
+NAME = "collections/rows"
+BOMB = b"\x12\x00" * 2**20
+"""A million items without a key, in 2 MB; at least 100 times as much once decoded."""
+
+
+@pytest.fixture
+def running(tmp_path: Path) -> Iterator[RunningServer]:
+    home = Home(tmp_path / "home")
+    fill_rows(home, 2)
+    with RunningServer(ServerSettings(home=home.path, port=0)) as made:
+        yield made
+
+
+@pytest.mark.parametrize("method", ["ImportItems", "StreamImportItems", "SubmitJob", "nested"])
+def test_millions_of_entries_are_refused_before_they_are_decoded(
+    running: RunningServer, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    """In a call, in a stream, in a job, and inside of one item; the message gives the limit."""
+
+    def answered(*_: object) -> None:
+        raise AssertionError("it was decoded")
+
+    monkeypatch.setattr(ItemWrites, "ImportItems", answered)
+    parent = pb.ImportItemsRequest(parent=NAME).SerializeToString()
+    path, data = "/crossview.v1.CollectionService/ImportItems", parent + BOMB
+    if method == "nested":
+        data = parent + _field(2, b"\x22\x00" * 2**20)
+    elif method == "SubmitJob":
+        assert SubmitJobRequest.FromString(_field(6, parent)).HasField("import_items")
+        path, data = "/crossview.v1.JobService/SubmitJob", _field(6, data)
+    with Client(running.address) as client:
+        if method == "StreamImportItems":
+            stream = client.channel.stream_stream("/crossview.v1.CollectionService/StreamImportItems")
+            (answer,) = stream(iter([data]))
+            message = pb.StreamImportItemsResponse.FromString(answer).error.message
+        else:
+            with pytest.raises(grpc.RpcError) as caught:
+                client.channel.unary_unary(path)(data)
+            message = caught.value.details() or ""
+    assert "has more than 500,000 entries" in message
+
+
+def test_an_import_has_so_many_items(running: RunningServer) -> None:
+    """Each takes more memory than its entry."""
+    for kind, field in (("ImportItems", "items"), ("UpdateItems", "updates")):
+        request = getattr(pb, f"{kind}Request")(parent=NAME)
+        for _ in range(10_001):
+            getattr(request, field).add()
+        with Client(running.address) as client, pytest.raises(InvalidInputError, match="at most 10,000"):
+            client.call(getattr(client.collections, kind), request)
+
+
+def _field(number: int, data: bytes) -> bytes:
+    """A field that holds a message."""
+    size, length = len(data), b""
+    while size >= 0x80:
+        length, size = length + bytes([size & 0x7F | 0x80]), size >> 7
+    return bytes([number << 3 | 2]) + length + bytes([size]) + data
+
+
+texts = st.text(max_size=5)
+items = st.builds(
+    pb.NewItem,
+    key=texts,
+    labels=st.lists(texts, max_size=4),
+    image=st.binary(max_size=300),
+    attributes=st.dictionaries(texts, st.none() | st.floats(allow_nan=False) | texts, max_size=3),
+    rows=st.dictionaries(texts, st.lists(st.floats(width=32, allow_nan=False), max_size=3).map(from_row), max_size=3),
+)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(items, max_size=5))
+def test_what_is_counted_is_what_there_is(drawn: list[pb.NewItem]) -> None:
+    """Every value of every message, by an oracle that walks through the decoded ones."""
+    request = pb.ImportItemsRequest(parent=NAME, items=drawn)
+    data, count = request.SerializeToString(deterministic=True), _walked(request)
+    assert entries(data, request.DESCRIPTOR, 10**6) == count
+    assert entries(data, request.DESCRIPTOR, count - 1) == count
+
+
+def _walked(message: object) -> int:
+    count = 0
+    for field, value in message.ListFields():  # type: ignore[attr-defined]
+        if field.message_type is None:
+            count += len(value) if field.is_repeated and not field.is_packed else 1
+            continue
+        entry = field.message_type.GetOptions().map_entry
+        if entry:
+            holds_messages = field.message_type.fields_by_name["value"].message_type is not None
+            count += sum(3 + (_walked(value[key]) if holds_messages else 0) for key in value)
+            continue
+        for one in value if field.is_repeated else [value]:
+            count += 1 + _walked(one)
+    return count
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_counted(data: bytes) -> None:
+    """Those that are no message are the decoder's to refuse."""
+    assert 0 <= entries(data, pb.ImportItemsRequest.DESCRIPTOR, 100) <= 101
+
+
+def test_requests_under_way_have_a_budget(running: RunningServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is too much for all is refused with the time to come again; a single one is always taken."""
+    settings = replace(running.settings, port=0, flight_bytes=3 * 2**20)
+    real, leave = ItemWrites.ImportItems, threading.Event()
+    monkeypatch.setattr(ItemWrites, "ImportItems", lambda *given: leave.wait(60) and real(*given))
+    request = pb.ImportItemsRequest(parent=NAME, items=[pb.NewItem(key="a", text="x" * 2**20) for _ in range(2)])
+    with RunningServer(settings) as server, Client(server.address) as client, ThreadPoolExecutor(4) as pool:
+        outcomes = [pool.submit(client.call, client.collections.ImportItems, request) for _ in range(4)]
+        until(lambda: sum(one.done() for one in outcomes) == 3)
+        leave.set()
+        errors = [one.exception(60) for one in outcomes]
+        assert [type(error) for error in errors if error] == [OverloadedError] * 3
+        assert "the requests under way take 2 MB" in str(next(error for error in errors if error))
+        large = pb.ImportItemsRequest(parent=NAME, items=[*request.items, *request.items])
+        assert client.call(client.collections.ImportItems, large).added == 0
+
+
+def test_a_budget_is_given_back() -> None:
+    """However the block ends."""
+    budget = Budget(10)
+    with pytest.raises(ZeroDivisionError), budget.held(8):
+        1 / 0  # noqa: B018
+    with budget.held(8), pytest.raises(OverloadedError), budget.held(3):
+        pass
+    with budget.held(11):
+        pass
