@@ -46,7 +46,7 @@ CREATE TABLE IF NOT EXISTS jobs (
     operation BLOB NOT NULL
 )
 """
-_REMEDY = "see whether the disk works and has space, or remove that file"
+_REMEDY = "see whether the disk works and has space, or remove their file"
 _Change = Callable[[Operation], None]
 
 
