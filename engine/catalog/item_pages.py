@@ -12,8 +12,10 @@ from engine.query import Hit
 ITEMS_A_PAGE, READ_AT_ONCE = 256, 4
 _parsed = json.JSONDecoder().raw_decode
 """Without the search for blanks around it, which takes as long."""
-MOST_ITEMS = 1 << 20
-"""Items in memory at most, about 400 bytes each beside their texts and attributes; the pages read first go first."""
+MOST_BYTES = 400 << 20
+"""Memory for items at most: a million of them without long texts and attributes. The oldest pages go first."""
+_ITEM = 300
+"""Bytes that Python takes for an item beside its characters."""
 _HIT = 64
 """Bytes of a hit beside what it shows of its item."""
 _NO_SCORES: Mapping[str, float] = {}
@@ -86,11 +88,11 @@ class ItemPages:
         with self._changing:
             for number in {item // ITEMS_A_PAGE for item in found}:  # a page may be shared with a later state
                 page = self._pages.get(number, {})
-                copied = page | {item: shown for item, shown in found.items() if item // ITEMS_A_PAGE == number}
-                self._pages[number] = copied
-                self._held += len(copied) - len(page)
-            while self._held > MOST_ITEMS and self._pages:
-                self._held -= len(self._pages.pop(next(iter(self._pages))))
+                new = {item: shown for item, shown in found.items() if item // ITEMS_A_PAGE == number}
+                self._pages[number] = page | new
+                self._held += _bytes(shown for item, shown in new.items() if item not in page)
+            while self._held > MOST_BYTES and self._pages:
+                self._held -= _bytes(self._pages.pop(next(iter(self._pages))).values())
         return found
 
     def after(self, changes: Changes) -> "ItemPages":
@@ -104,6 +106,10 @@ class ItemPages:
             if number not in copied:
                 copied.add(number)
                 pages[number] = dict(pages[number])
-            del pages[number][item]
-            held -= 1
+            held -= _bytes((pages[number].pop(item),))
         return ItemPages(pages, held)
+
+
+def _bytes(items: Iterable[Shown]) -> int:
+    """Return about how much memory items take."""
+    return sum(_ITEM + shown.size for shown in items)

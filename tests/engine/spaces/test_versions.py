@@ -179,14 +179,26 @@ def test_filters_that_nobody_uses_any_more_are_forgotten(items):
 
 def test_what_is_read_twice_takes_the_room_of_one(items, monkeypatch):
     """Else what is kept would become less with every reading, and nothing in the end."""
-    monkeypatch.setattr(item_pages, "MOST_ITEMS", 40)
     items.search(request(k=40))
     pages = items._versions().current().pages
     with items._catalog.read() as tx:
         ids = list(tx.items.keys())
+        monkeypatch.setattr(item_pages, "MOST_BYTES", item_pages._bytes(pages.known(ids).values()))
         for _ in range(3):
             pages.read(tx, ids)
     assert len(pages.known(ids)) == 40
+
+
+def test_what_hits_show_is_bounded_in_bytes(items, monkeypatch):
+    """A few items with long attributes take the room of many with short ones."""
+    items.update_items([ItemUpdate(f"item/{number:03}", attributes={"note": "x" * 50_000}) for number in range(40)])
+    monkeypatch.setattr(item_pages, "ITEMS_A_PAGE", 4)
+    monkeypatch.setattr(item_pages, "MOST_BYTES", 500_000)
+    items.search(request(k=40))
+    pages = items._versions().current().pages
+    with items._catalog.read() as tx:
+        known = pages.known(tx.items.keys())
+    assert 4 <= len(known) <= 10
 
 
 def test_filters_keep_no_index_that_is_not_searched_any_more(items):
@@ -227,7 +239,7 @@ def test_what_hits_show_is_read_again_where_more_is_read_than_kept(items, monkey
     expected = items.search(request(k=40))
     monkeypatch.setattr(item_pages, "ITEMS_A_PAGE", 8)
     for most in (8, 0):
-        monkeypatch.setattr(item_pages, "MOST_ITEMS", most)
+        monkeypatch.setattr(item_pages, "MOST_BYTES", most * 400)
         items.import_items(numbered(900))
         items.delete_items(["item/900"])
         items._reader = None
