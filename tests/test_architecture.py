@@ -7,7 +7,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from house import Checkout, cycles, floors
+from house import Checkout, cycles
 
 ROOT = Path(__file__).resolve().parent.parent
 HOUSE = Checkout(ROOT)
@@ -114,11 +114,11 @@ def test_nothing_imports_itself_in_a_circle():
     assert cycles(HOUSE.drawing) == []
 
 
-def test_the_drawing_of_the_engine_fits_on_a_page():
-    """Few boxes, few floors, and at the root only what users of the engine hold in their hands."""
-    assert len(HOUSE.drawing) <= 44
-    assert max(floors(HOUSE.drawing).values()) <= 14
-    assert sum(path.parent == Path("engine") for path in HOUSE.sources) - 1 <= 10
+def test_every_room_has_a_budget_of_its_own_and_keeps_it():
+    """A new room comes with a line of [tool.house.rooms] in pyproject.toml."""
+    rooms = {name.replace(".", "/") for name in MAY_IMPORT}
+    assert rooms == set(HOUSE.budgets) - {MIGRATIONS.replace(".", "/")}
+    assert [message for room in HOUSE.rooms for message in room.excesses()] == []
 
 
 @pytest.mark.parametrize("library", HOMES)
