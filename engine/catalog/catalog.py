@@ -20,7 +20,7 @@ from engine.catalog.rows import Rows
 from engine.catalog.snapshots import Snapshots
 from engine.catalog.spaces import Spaces
 from engine.catalog.views import ViewRecord, Views
-from engine.learners.cancellation import checkpoint
+from engine.runtime.cancellation import checkpoint
 
 
 class KnownViews(Protocol):

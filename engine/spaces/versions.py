@@ -15,11 +15,11 @@ from engine.catalog.item_pages import ItemPages
 from engine.catalog.items import Changes
 from engine.catalog.snapshots import Snapshot
 from engine.errors import BusyError, CrossviewError, NotFoundError, NotReadyError
-from engine.learners.cancellation import checkpoint
+from engine.runtime.cancellation import checkpoint
+from engine.runtime.locks import Locks, held
 from engine.spaces.filters import Filters
 from engine.spaces.indexed import Covered, IndexedSpace, stored_generation
 from engine.spaces.loaded import Identity, LoadedSpaces, space_identity
-from engine.spaces.locks import Locks, held
 from engine.spaces.reading_ahead import ReadingAhead
 from engine.spaces.remembered import Remembered
 from engine.spaces.snapshot_files import SnapshotFiles
