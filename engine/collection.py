@@ -23,9 +23,9 @@ from engine.evaluation import Evaluation, EvaluationRequest
 from engine.info import SpaceInfo, ViewInfo
 from engine.ingest.vectors import index_vectors, put_vectors
 from engine.item import DEFAULT_INDEXING, ImportReport, IndexOptions, ItemUpdate, NewItem, Picture, one_or_several
-from engine.progress import Progress
 from engine.query import Embedding, HitList, Query, SearchRequest, Suggestions, SuggestRequest
 from engine.recipe import Recipe
+from engine.runtime.progress import Progress
 from engine.spaces.item_embeddings import ITEMS_AT_ONCE, ItemEmbeddings
 from engine.spaces.loaded import LoadedSpaces, stored_space
 from engine.spaces.snapshot_files import SnapshotFiles

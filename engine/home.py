@@ -15,8 +15,8 @@ from engine.catalog.leftovers import at_work, remove_leftovers
 from engine.catalog.private import make_folder
 from engine.errors import AlreadyExistsError, InvalidInputError, NotFoundError, StorageError
 from engine.item import one_or_several
-from engine.learners.cancellation import checkpoint
-from engine.progress import Progress
+from engine.runtime.cancellation import checkpoint
+from engine.runtime.progress import Progress
 from features.pictures import IN_PROCESS, Pictures
 
 if TYPE_CHECKING:

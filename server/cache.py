@@ -10,7 +10,7 @@ from engine.collection import Collection
 from engine.errors import BusyError
 from engine.home import DEFAULT_VIEWS, Home
 from engine.info import CollectionInfo
-from engine.spaces.locks import wait_for
+from engine.runtime.locks import wait_for
 from features.picture_pool import PicturePool
 from server.limits import most_collections
 

@@ -18,7 +18,7 @@ import grpc
 from google.protobuf.message import DecodeError, Message
 
 from engine.errors import CancelledError, InvalidInputError
-from engine.learners.cancellation import cancellable, checkpoint
+from engine.runtime.cancellation import cancellable, checkpoint
 from server.budget import Budget
 from server.errors import OverloadedError, ServerStoppedError, SilentStreamError
 from server.rooms import Rooms

@@ -17,7 +17,7 @@ from grpc_reflection.v1alpha import reflection
 from engine.errors import CancelledError, CrossviewError, StorageError
 from engine.home import Home
 from engine.ingest import importing  # noqa: F401  # loaded now, not during the first call
-from engine.learners.cancellation import cancellable
+from engine.runtime.cancellation import cancellable
 from engine.spaces import search  # noqa: F401
 from features.picture_pool import PicturePool
 from server.cache import OpenCollections

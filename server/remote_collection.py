@@ -25,7 +25,6 @@ from engine.item import (
     Picture,
     one_or_several,
 )
-from engine.progress import Progress
 from engine.query import (
     EVERY_ITEM,
     CalibrationRequest,
@@ -40,6 +39,7 @@ from engine.query import (
     Verdict,
 )
 from engine.recipe import Recipe
+from engine.runtime.progress import Progress
 from engine.spaces.item_embeddings import ITEMS_AT_ONCE, ItemEmbeddings
 from server import pages
 from server.batches import batches, merged

@@ -32,7 +32,7 @@ from engine.item import (
     Picture,
     content_hash,
 )
-from engine.progress import Progress
+from engine.runtime.progress import Progress
 from features.errors import ImageError
 from server.batches import batches, merged
 from server.pages import LARGEST_SIZE

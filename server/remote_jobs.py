@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from google.longrunning import operations_pb2
 
-from engine.progress import Progress
+from engine.runtime.progress import Progress
 from server.connection import Connection
 from server.convert_jobs import to_job
 from server.job import Job, JobStep

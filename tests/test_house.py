@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from house import Checkout, cycles, excesses, figures, floors
+from house import Checkout, cycles, excesses, figures, file_list, floors, room_table
 
 TOOL = Path(__file__).resolve().parent.parent / "tools/house.py"
 FILES = {
@@ -36,6 +36,10 @@ class Hybrid(MultiViewLearner):
     "server/__init__.py": "",
     "server/pb/generated.py": "import engine\n" * 500,
     "tests/test_it.py": "pass\n" * 7,
+    "pyproject.toml": "[tool.house.rooms]\n"
+    "engine = { files = 9, lines = 99 }\n"
+    "'engine/catalog' = { files = 4, lines = 9 }\n"
+    "server = { files = 1, lines = 1 }\n",
 }
 
 
@@ -82,6 +86,52 @@ def test_figures_count_what_people_wrote(checkout):
     assert found["engine: modules at its root"] == 4
 
 
+def test_a_file_counts_towards_the_innermost_room_with_a_budget(checkout):
+    """Folders without a budget count towards the one above; generated files count nowhere."""
+    assert [(room.folder, room.files, room.lines) for room in checkout.rooms] == [
+        ("engine", 9, 16),
+        ("engine/catalog", 4, 3),
+        ("server", 1, 0),
+    ]
+    assert room_table(checkout).splitlines()[2].split() == ["engine/catalog", "4", "4", "3", "9"]
+
+
+def test_a_room_above_its_budget_is_named(checkout):
+    """Too many files, too many lines, a folder without a budget, and a budget without files."""
+    assert excesses(checkout) == []
+    (checkout.root / "engine/catalog/more.py").write_text("pass\n" * 9)
+    (checkout.root / "server/__init__.py").unlink()
+    (checkout.root / "index").mkdir()
+    (checkout.root / "index/flat.py").write_text("pass\n")
+    assert excesses(Checkout(checkout.root)) == [
+        "index: has no budget; give it one in [tool.house.rooms] of pyproject.toml",
+        "engine/catalog: 5 files, at most 4; cut it, or raise its budget in pyproject.toml",
+        "engine/catalog: 12 lines, at most 9; cut it, or raise its budget in pyproject.toml",
+        "server: holds no file; remove its budget from pyproject.toml",
+    ]
+    assert figures(Checkout(checkout.root))["rooms above their budget"] == 2
+
+
+def test_files_that_may_be_one_thought_with_another_are_listed(checkout):
+    """Files with one importer, short ones, and names that several files have; packages have no name of their own."""
+    (checkout.root / "engine/learners/npp/items.py").write_text("pass\n" * 60)
+    checkout = Checkout(checkout.root)
+    listed = file_list(checkout).splitlines()
+    assert [line for line in listed if not line.startswith("below")] == [
+        "one importer: engine/catalog/items.py: engine.home",
+        "one importer: engine/catalog/rows.py: engine.catalog.items",
+        "one importer: engine/collection.py: engine.home",
+        "one importer: engine/item.py: engine.catalog.items",
+        "one importer: engine/learners/base.py: engine.learners.npp.hybrid",
+        "repeated name: items.py: engine/catalog/items.py engine/learners/npp/items.py",
+    ]
+    assert "below 60 lines: engine/learners/base.py: 5" in listed
+    found = figures(checkout)
+    assert found["source files with one importer"] == 5
+    assert found["source files below 60 lines"] == len(listed) - 6 == 9
+    assert found["repeated names of source files"] == 1
+
+
 def test_what_exceeds_a_limit_is_named(tmp_path):
     """Files, tests included, functions, and parameters of public functions and of estimators."""
     (tmp_path / "engine").mkdir()
@@ -95,6 +145,7 @@ def test_what_exceeds_a_limit_is_named(tmp_path):
         + "".join(f"    {name}: int = 0\n" for name in sixteen.split(", "))
     )
     (tmp_path / "tests/test_one.py").write_text("pass\n" * 501)
+    (tmp_path / "pyproject.toml").write_text("tool.house.rooms.engine = { files = 1, lines = 99 }\n")
     assert excesses(Checkout(tmp_path)) == [
         "tests/test_one.py: 501 lines, at most 500",
         "engine/one.py:long: 61 lines, at most 60",

@@ -1,9 +1,15 @@
-"""Measures a checkout: its size, the drawing of its imports, and the limits that both must keep.
+"""Measures a checkout: its size, the drawing of its imports, and the limits and budgets that it must keep.
 
     python tools/house.py [DIR]                   a table of this checkout, or of the one in DIR
     python tools/house.py [DIR] --against OLD     the same with the figures of another checkout beside it
     python tools/house.py [DIR] --json            the figures as JSON
-    python tools/house.py [DIR] --check           print what exceeds a limit; exit 1 where anything does
+    python tools/house.py [DIR] --rooms           the files and lines of each room, beside its budget
+    python tools/house.py [DIR] --files           the files to look at: one importer, few lines, a repeated name
+    python tools/house.py [DIR] --check           print what exceeds a limit or a budget; exit 1 where anything does
+
+A room is a folder that ``[tool.house.rooms]`` in pyproject.toml lists with its budget: the most files and lines it may
+have. A file counts towards the innermost room that contains it. Budgets leave room to grow. A room that reaches its
+budget is cut, or its budget is raised with a reason in the commit; nobody cuts or merges files to meet a number.
 
 An import anywhere in a module counts, deferred ones and those for type checkers included. The engine's drawing has a
 box for each module at the root of ``engine`` and of ``engine.learners`` and for each folder below them; the
@@ -14,6 +20,8 @@ import argparse
 import ast
 import json
 import re
+import tomllib
+from collections import Counter
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 from functools import cached_property
@@ -26,6 +34,8 @@ ROOMS_OF = ("engine", "engine.learners")
 """Packages whose own modules are boxes; any other package is one box."""
 TYPE_IGNORE = re.compile(r"#\s*type: ignore")
 
+FEW_LINES = 60
+"""Files below are listed: a thought that is cut over several files hides there."""
 MOST_LINES_OF_FILE = 500
 MOST_LINES_OF_FUNCTION = 60
 MOST_PARAMETERS = 8
@@ -62,6 +72,33 @@ class Function:
             yield f"{self.place}: {self.parameters} parameters, at most {most}"
 
 
+@dataclass(frozen=True, kw_only=True)
+class Room:
+    """A folder with a budget, and what is in it.
+
+    Attributes:
+        folder: from the checkout's root.
+        files: number of source files that no listed room further inside contains.
+        lines: of these files.
+        most_files: the budget of files.
+        most_lines: the budget of lines.
+    """
+
+    folder: str
+    files: int
+    lines: int
+    most_files: int
+    most_lines: int
+
+    def excesses(self) -> Iterator[str]:
+        """Yield a message for each budget it exceeds, and one for a budget of nothing."""
+        if not self.files:
+            yield f"{self.folder}: holds no file; remove its budget from pyproject.toml"
+        for what, count, most in (("files", self.files, self.most_files), ("lines", self.lines, self.most_lines)):
+            if count > most:
+                yield f"{self.folder}: {count} {what}, at most {most}; cut it, or raise its budget in pyproject.toml"
+
+
 class Checkout:
     """The Python files of a checkout, without generated ones.
 
@@ -85,6 +122,61 @@ class Checkout:
     def trees(self) -> dict[Path, ast.Module]:
         """The syntax tree of every source file."""
         return {path: ast.parse(text) for path, text in self.sources.items()}
+
+    @cached_property
+    def rooms(self) -> list[Room]:
+        """Every room that pyproject.toml gives a budget, in the order of the folders."""
+        held = [(self.room_of(path), self.lines[path]) for path in self.sources]
+        return [
+            Room(
+                folder=folder,
+                files=sum(room == folder for room, _ in held),
+                lines=sum(lines for room, lines in held if room == folder),
+                most_files=budget["files"],
+                most_lines=budget["lines"],
+            )
+            for folder, budget in sorted(self.budgets.items())
+        ]
+
+    def room_of(self, path: Path) -> str | None:
+        """Return the innermost folder above a file that has a budget; None if none has."""
+        return next((str(folder) for folder in path.parents if str(folder) in self.budgets), None)
+
+    @cached_property
+    def budgets(self) -> dict[str, dict[str, int]]:
+        """The most files and lines of each room, as pyproject.toml gives them."""
+        path = self.root / "pyproject.toml"
+        tools = tomllib.loads(path.read_text(encoding="utf-8")).get("tool", {}) if path.is_file() else {}
+        rooms: dict[str, dict[str, int]] = tools.get("house", {}).get("rooms", {})
+        return rooms
+
+    @cached_property
+    def one_importer(self) -> dict[Path, str]:
+        """The source files that a single source module imports, and that module; packages themselves are left out."""
+        importers: dict[str, list[str]] = {name: [] for name in self.modules}
+        for name, targets in self.imports.items():
+            for target in targets:
+                importers[target].append(name)
+        found = {path: importers[_module(path)] for path in self._named}
+        return {path: names[0] for path, names in found.items() if len(names) == 1}
+
+    @cached_property
+    def short(self) -> dict[Path, int]:
+        """The source files of fewer than FEW_LINES lines, and their lines; packages themselves are left out."""
+        return {path: self.lines[path] for path in self._named if self.lines[path] < FEW_LINES}
+
+    @cached_property
+    def repeated(self) -> dict[str, list[Path]]:
+        """The names that several source files have, and these files; names such as ``__init__.py`` are left out."""
+        counts = Counter(path.name for path in self._named)
+        return {
+            name: [path for path in self._named if path.name == name] for name, n in sorted(counts.items()) if n > 1
+        }
+
+    @cached_property
+    def _named(self) -> list[Path]:
+        """The source files that somebody chose a name for."""
+        return [path for path in self.sources if not path.name.startswith("__")]
 
     @cached_property
     def functions(self) -> list[Function]:
@@ -142,10 +234,7 @@ class Checkout:
     @cached_property
     def modules(self) -> dict[str, ast.Module]:
         """The syntax tree of every source module, by its dotted name; a package is its ``__init__``."""
-        return {
-            ".".join(path.parts[:-1] if path.name == "__init__.py" else path.with_suffix("").parts): tree
-            for path, tree in self.trees.items()
-        }
+        return {_module(path): tree for path, tree in self.trees.items()}
 
     @cached_property
     def imports(self) -> Graph:
@@ -167,6 +256,11 @@ class Checkout:
             return None
         is_package = any(other.startswith(f"{module}.") for other in self.modules)
         return module if is_package or package in ROOMS_OF else package
+
+
+def _module(path: Path) -> str:
+    """Return the dotted name of a source file."""
+    return ".".join(path.parts[:-1] if path.name == "__init__.py" else path.with_suffix("").parts)
 
 
 def _name(node: ast.AST) -> str:
@@ -247,6 +341,10 @@ def figures(checkout: Checkout) -> dict[str, float]:
         "median lines of a source file": median_low(files),
         "most lines of a source file": max(files),
         "most lines of a test file": max(tests, default=0),
+        "source files with one importer": len(checkout.one_importer),
+        f"source files below {FEW_LINES} lines": len(checkout.short),
+        "repeated names of source files": len(checkout.repeated),
+        "rooms above their budget": sum(bool([*room.excesses()]) for room in checkout.rooms),
         "files above the limit": sum(count > MOST_LINES_OF_FILE for count in lines.values()),
         "functions": len(functions),
         "median lines of a function": median_low(functions),
@@ -266,16 +364,42 @@ def figures(checkout: Checkout) -> dict[str, float]:
 
 
 def excesses(checkout: Checkout) -> list[str]:
-    """What exceeds a limit, a line each."""
+    """What exceeds a limit or a budget, a line each."""
     long = {path: lines for path, lines in checkout.lines.items() if lines > MOST_LINES_OF_FILE}
     files = [f"{path}: {lines} lines, at most {MOST_LINES_OF_FILE}" for path, lines in long.items()]
-    return files + [message for function in checkout.functions for message in function.excesses()]
+    homeless = sorted({path.parts[0] for path in checkout.sources if not checkout.room_of(path)})
+    rooms = [f"{folder}: has no budget; give it one in [tool.house.rooms] of pyproject.toml" for folder in homeless]
+    rooms += [message for room in checkout.rooms for message in room.excesses()]
+    return rooms + files + [message for function in checkout.functions for message in function.excesses()]
+
+
+def room_table(checkout: Checkout) -> str:
+    """Return the files and lines of each room beside its budget, as aligned columns."""
+    counts = ((room.folder, room.files, room.most_files, room.lines, room.most_lines) for room in checkout.rooms)
+    rows = ([folder, *(f"{number:,}" for number in numbers)] for folder, *numbers in counts)
+    return _aligned([["", "files", "of at most", "lines", "of at most"], *rows])
+
+
+def file_list(checkout: Checkout) -> str:
+    """Return a line for each file with one importer, for each short file, and for each repeated name."""
+    return "\n".join(
+        [
+            *(f"one importer: {path}: {module}" for path, module in checkout.one_importer.items()),
+            *(f"below {FEW_LINES} lines: {path}: {lines}" for path, lines in checkout.short.items()),
+            *(f"repeated name: {name}: {' '.join(map(str, paths))}" for name, paths in checkout.repeated.items()),
+        ]
+    )
 
 
 def table(columns: Mapping[str, Mapping[str, float]]) -> str:
     """The figures of one or several checkouts as aligned columns under the checkouts' names."""
     names = list(next(iter(columns.values())))
-    rows = [["", *columns], *([name, *(f"{column[name]:,}" for column in columns.values())] for name in names)]
+    rows = ([name, *(f"{column[name]:,}" for column in columns.values())] for name in names)
+    return _aligned([["", *columns], *rows])
+
+
+def _aligned(rows: list[list[str]]) -> str:
+    """Return rows of cells as columns: the first to the left, the others to the right."""
     widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
     return "\n".join(
         "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip() for row in rows
@@ -283,13 +407,19 @@ def table(columns: Mapping[str, Mapping[str, float]]) -> str:
 
 
 def main() -> int:
-    """Prints the figures, or what exceeds a limit; returns the exit status."""
+    """Print the figures, the rooms, the files to look at, or what exceeds a limit; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", nargs="?", type=Path, default=Path(__file__).resolve().parent.parent, metavar="DIR")
     parser.add_argument("--against", type=Path, metavar="OLD", help="another checkout, whose figures come first")
     parser.add_argument("--json", action="store_true", help="the figures as JSON, by checkout")
-    parser.add_argument("--check", action="store_true", help="print what exceeds a limit; exit 1 where anything does")
+    parser.add_argument("--rooms", action="store_true", help="the files and lines of each room, beside its budget")
+    parser.add_argument("--files", action="store_true", help="files with one importer, few lines or a repeated name")
+    parser.add_argument("--check", action="store_true", help="print what exceeds a limit or budget; exit 1 if any does")
     arguments = parser.parse_args()
+    if arguments.rooms or arguments.files:
+        checkout = Checkout(arguments.folder)
+        print("\n\n".join([room_table(checkout)] * arguments.rooms + [file_list(checkout)] * arguments.files))
+        return 0
     if arguments.check:
         found = excesses(Checkout(arguments.folder))
         print("\n".join(found) or "within the limits")

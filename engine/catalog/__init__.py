@@ -1,5 +1,5 @@
 """The catalog, the only truth about a collection: schema, migrations, items, rows, views, spaces, and who may write.
 
-Everything else is derived from it. May import ``features``, ``engine.learners.cancellation`` and the nouns of
-``engine`` that import nothing; SQLAlchemy and SQLite are known here only.
+Everything else is derived from it. May import ``features``, ``engine.runtime`` and the nouns of ``engine``
+that import nothing; SQLAlchemy and SQLite are known here only.
 """

@@ -6,6 +6,7 @@ from itertools import chain
 from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy.dialects import sqlite
 
 from engine.catalog.batches import SIZE, batches
 
@@ -25,7 +26,7 @@ def insert(
     With ``replacing``, columns that are unique together, rows that have the values of existing ones replace these.
     """
     names = ", ".join(map(_quoted, columns))
-    row = f"({_marks(connection, len(columns))})"
+    row = f"({_marks(len(columns))})"
     others = ", ".join(f"{_quoted(name)} = excluded.{_quoted(name)}" for name in columns if name not in replacing)
     conflict = f" ON CONFLICT ({', '.join(map(_quoted, replacing))}) DO UPDATE SET {others}" if replacing else ""
     for batch in batches(rows, _ROWS):
@@ -36,16 +37,15 @@ def insert(
 
 def update(connection: sa.Connection, table: sa.Table, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     """Give columns of existing rows new values; each row has these, and last the row's id."""
-    mark = _marks(connection, 1)
-    changes = ", ".join(f"{_quoted(name)} = {mark}" for name in columns)
-    statement = f"UPDATE {_quoted(table.name)} SET {changes} WHERE id = {mark}"  # noqa: S608 - as above
+    changes = ", ".join(f"{_quoted(name)} = ?" for name in columns)
+    statement = f"UPDATE {_quoted(table.name)} SET {changes} WHERE id = ?"  # noqa: S608 - as above
     for batch in batches(rows):
         connection.exec_driver_sql(statement, [tuple(row) for row in batch])
 
 
 def select(connection: sa.Connection, query: "sa.Select[Any]") -> Sequence[Sequence[Any]]:
     """Return the rows of a query, a constant without parameters, as the driver gives them."""
-    return connection.exec_driver_sql(_text(query, connection.dialect)).all()
+    return connection.exec_driver_sql(_text(query)).all()
 
 
 def select_among(
@@ -56,21 +56,20 @@ def select_among(
     at_once: int = SIZE,
 ) -> Iterator[Sequence[Any]]:
     """Yield the rows of a query, a constant without parameters, whose column is among values, so many at once."""
-    text, name = _text(query, connection.dialect), _text(column, connection.dialect)
+    text, name = _text(query), _text(column)
     join = "WHERE" if query.whereclause is None else "AND"
     for batch in batches(values, at_once):
-        where = f"{text} {join} {name} IN ({_marks(connection, len(batch))})"
+        where = f"{text} {join} {name} IN ({_marks(len(batch))})"
         yield from connection.exec_driver_sql(where, tuple(batch)).all()
 
 
 @lru_cache(maxsize=32)  # known by identity: queries that are constants are compiled once
-def _text(part: "sa.Select[Any] | sa.ColumnElement[Any]", dialect: sa.Dialect) -> str:
-    return str(part.compile(dialect=dialect))
+def _text(part: "sa.Select[Any] | sa.ColumnElement[Any]") -> str:
+    return str(part.compile(dialect=sqlite.dialect()))
 
 
-def _marks(connection: sa.Connection, count: int) -> str:
-    mark = "?" if connection.dialect.paramstyle == "qmark" else "%s"
-    return ", ".join([mark] * count)
+def _marks(count: int) -> str:
+    return ", ".join("?" * count)
 
 
 def _quoted(name: str) -> str:

@@ -4,6 +4,7 @@ import secrets
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import NamedTuple, Protocol
 
 import sqlalchemy as sa
@@ -19,7 +20,7 @@ from engine.catalog.rows import Rows
 from engine.catalog.snapshots import Snapshots
 from engine.catalog.spaces import Spaces
 from engine.catalog.views import ViewRecord, Views
-from engine.learners.cancellation import checkpoint
+from engine.runtime.cancellation import checkpoint
 
 
 class KnownViews(Protocol):
@@ -124,22 +125,22 @@ class Transaction:
 
 
 class Catalog:
-    """The catalog behind a database URL; ``writing`` makes the contexts that its changes are committed in."""
+    """The catalog in a database file; ``writing`` makes the contexts that its changes are committed in."""
 
     def __init__(
         self,
-        url: str | sa.URL,
+        path: Path,
         writing: "Callable[[], AbstractContextManager[object]]" = nullcontext,
         new: bool = False,
     ) -> None:
         """Open it, or with ``new`` make its tables; StorageError where that cannot be."""
-        self._database = Database(url, new)
+        self._database = Database(path, new)
         self._writing = writing
 
     @classmethod
-    def create(cls, url: str | sa.URL, name: str, description: str = "") -> "Catalog":
+    def create(cls, path: Path, name: str, description: str = "") -> "Catalog":
         """Open an empty database as the catalog of a new collection."""
-        catalog = cls(url, new=True)
+        catalog = cls(path, new=True)
         new = {"id": 1, "name": name, "description": description, "created": now(), "sequence": 0, "active_space": ""}
         new["history"] = secrets.token_hex(8)
         with catalog._database.write() as connection:
@@ -163,8 +164,8 @@ class Catalog:
             yield Transaction(connection)
             checkpoint()
 
-    def counter(self) -> int | None:
-        """Return a number that differs after every change by anybody; None where there is none that costs nothing."""
+    def counter(self) -> int:
+        """Return a number that differs after every change by anybody."""
         return self._database.counter()
 
     def shrink(self) -> None:

@@ -19,7 +19,7 @@ from engine.catalog.foreign import foreign_object
 from engine.catalog.leftovers import PART, PART_NAME, at_work, remove_leftovers
 from engine.catalog.private import make_file
 from engine.errors import AlreadyExistsError, InvalidInputError, StorageError
-from engine.learners.cancellation import checkpoint
+from engine.runtime.cancellation import checkpoint
 
 _PAGES_AT_ONCE = 1024
 _PIECE = 1 << 20

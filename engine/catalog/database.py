@@ -47,20 +47,19 @@ _versions = sa.Table(
 
 
 class Database:
-    """One catalog database: SQLite by path, or whatever SQLAlchemy reaches by URL; ``new`` where it is to be made.
+    """The SQLite database in a file; with ``new``, make its tables.
 
     Raises StorageError, also for one that is not new and has no tables, or has what runs by itself: it is damaged.
     """
 
-    def __init__(self, url: str | sa.URL, new: bool = False) -> None:
+    def __init__(self, path: Path, new: bool = False) -> None:
         self._watching = threading.Lock()
         self._watch: Any = None
         self._closed = False
         with storage_errors(), _readable_schema():
-            self._engine = sa.create_engine(_readable(sa.make_url(url)))
-            if self._engine.dialect.name == "sqlite":
-                sa.event.listen(self._engine, "connect", _configure_sqlite)
-                sa.event.listen(self._engine, "begin", _begin_sqlite)
+            self._engine = sa.create_engine(_url(path))
+            sa.event.listen(self._engine, "connect", _configure)
+            sa.event.listen(self._engine, "begin", _begin)
             self._check()
             self._migrate(new)
 
@@ -82,14 +81,12 @@ class Database:
         ):
             yield connection
 
-    def counter(self) -> int | None:
-        """Return a number that differs after every commit of another connection; None where there is no cheap one.
+    def counter(self) -> int:
+        """Return a number that differs after every commit of another connection.
 
         It is asked for by a connection of its own, which never writes, in a few microseconds.
         """
         self._check_open()
-        if self._engine.dialect.name != "sqlite":
-            return None
         try:
             with self._watching:
                 if self._watch is None:
@@ -106,8 +103,6 @@ class Database:
 
         Searches go on meanwhile. A database of an earlier version is written anew, beside itself, once.
         """
-        if self._engine.dialect.name != "sqlite":
-            return False  # others do so by themselves
         with self._alone() as connection:
             if _number(connection, "auto_vacuum") != _INCREMENTAL:
                 connection.exec_driver_sql(IN_PIECES)
@@ -120,8 +115,6 @@ class Database:
 
     def truncate_log(self) -> None:
         """Bring what was written into the database's own file, and empty the log; not while it is being read."""
-        if self._engine.dialect.name != "sqlite":
-            return
         with self._alone() as connection:
             patience = _number(connection, "busy_timeout")
             connection.exec_driver_sql("PRAGMA busy_timeout=0")  # who waits for readers here keeps writers waiting
@@ -152,8 +145,6 @@ class Database:
 
     def _check(self) -> None:
         """Raise StorageError for a database that somebody else has had their way with."""
-        if self._engine.dialect.name != "sqlite":
-            return
         with self._alone() as connection:
             found = foreign_object(cast(sqlite3.Connection, connection.connection.driver_connection))
         if found:
@@ -183,8 +174,8 @@ def make_tables(connection: sa.Connection) -> None:
 def new_database(path: Path, version: str) -> None:
     """Make the tables of a schema version in an empty file; StorageError."""
     with storage_errors(), closing(sqlite3.connect(path)) as database:
-        _configure_sqlite(database, None)
-    engine = sa.create_engine(sa.URL.create("sqlite", database=str(path)), poolclass=sa.NullPool)
+        _configure(database, None)
+    engine = sa.create_engine(_url(path), poolclass=sa.NullPool)
     with storage_errors(), engine.begin() as connection:
         if version == HEAD:
             make_tables(connection)
@@ -258,19 +249,19 @@ def _version(connection: sa.Connection) -> str:
     return str(connection.scalar(sa.text("SELECT version_num FROM alembic_version")) or "")
 
 
-def _readable(url: sa.URL) -> sa.URL:
-    """Return the URL that can be read where the file system is read-only: SQLite cannot write its log there.
+def _url(path: Path) -> sa.URL:
+    """Return the URL by which SQLAlchemy opens a file; in a folder that cannot be written, the URL of a read-only file.
 
-    What a killed process left in the log is read too, if its index was left beside it.
+    SQLite cannot write its log in such a folder. It reads what a killed process left there if the index is there.
     """
-    if url.get_backend_name() != "sqlite" or not url.database or os.access(Path(url.database).parent, os.W_OK):
-        return url
-    log = Path(f"{url.database}-wal")
+    if os.access(path.parent, os.W_OK):
+        return sa.URL.create("sqlite", database=str(path))
+    log = Path(f"{path}-wal")
     mode = "mode=ro" if log.is_file() and log.stat().st_size else "immutable=1"
-    return url.set(database=f"file:{quote(url.database)}?{mode}", query={"uri": "true"})
+    return sa.URL.create("sqlite", database=f"file:{quote(str(path))}?{mode}", query={"uri": "true"})
 
 
-def _configure_sqlite(connection: Any, _record: Any) -> None:
+def _configure(connection: Any, _record: Any) -> None:
     # Transactions are begun below, where it is known whether they write.
     connection.isolation_level = None
     if connection.execute("PRAGMA page_count").fetchone() == (0,):
@@ -280,7 +271,7 @@ def _configure_sqlite(connection: Any, _record: Any) -> None:
         connection.execute(f"PRAGMA {pragma}")
 
 
-def _begin_sqlite(connection: sa.Connection) -> None:
+def _begin(connection: sa.Connection) -> None:
     options = connection.get_execution_options()
     if not options.get(_ALONE, False):  # what no transaction may hold
         connection.exec_driver_sql("BEGIN IMMEDIATE" if options.get(_WRITE, False) else "BEGIN")

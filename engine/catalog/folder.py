@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import quote
 
 from engine.catalog.file_errors import file_errors
 from engine.catalog.leftovers import PART_NAME, remove_leftovers
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 class CollectionFolder:
     """One collection's folder, by path; nothing is made or opened yet.
 
-    Nobody else knows the names of its files, or that the catalog is an SQLite database.
+    Nobody else knows the names of its files.
     """
 
     def __init__(self, path: Path) -> None:
@@ -76,7 +75,7 @@ class CollectionFolder:
 
         self.check()
         remove_leftovers(self.path, PART_NAME)
-        return Catalog(self._url(), self.writing)
+        return Catalog(self.database, self.writing)
 
     def create_catalog(self, name: str, description: str) -> "Catalog":
         """Create the catalog of a new, empty collection, which nobody else knows yet; StorageError where that fails."""
@@ -84,10 +83,7 @@ class CollectionFolder:
 
         with file_errors():
             make_file(self.database)
-        return Catalog.create(self._url(), name, description)
-
-    def _url(self) -> str:
-        return f"sqlite:///{quote(str(self.database))}"
+        return Catalog.create(self.database, name, description)
 
     def _current_inode(self) -> int | None:
         try:

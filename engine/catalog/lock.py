@@ -15,7 +15,7 @@ from weakref import WeakValueDictionary
 
 from engine.catalog.private import open_file
 from engine.errors import BusyError
-from engine.learners.cancellation import checkpoint
+from engine.runtime.cancellation import checkpoint
 
 PATIENCE = 30.0
 """Seconds that a writer waits for its turn, unless the lock was made with others."""

@@ -14,7 +14,7 @@ from engine.catalog.folder import CollectionFolder
 from engine.catalog.private import make_file, sync_file
 from engine.catalog.soundness import check_sound
 from engine.errors import InvalidInputError
-from engine.learners.cancellation import checkpoint
+from engine.runtime.cancellation import checkpoint
 
 _LEFT = ("alembic_version", "snapshots")
 """Tables that are not taken over: the version is that of the tables made, and snapshots are of another folder."""

@@ -11,8 +11,8 @@ metadata = sa.MetaData(
     }
 )
 
-# SQLite counts up by itself only for a column that is spelled INTEGER.
-Id = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+# SQLite counts up by itself only for a column that is spelled INTEGER, and keeps 64 bits in it.
+Id = sa.Integer()
 
 collection = sa.Table(
     "collection",
@@ -60,26 +60,10 @@ items = sa.Table(
     sa.Column("text", sa.Text, nullable=False, server_default=""),
     sqlite_autoincrement=True,  # ids are never reused, even that of the last item
 )
-live_key = sa.Index(
-    "uq_items_live_key",
-    items.c.key,
-    unique=True,
-    sqlite_where=items.c.deleted.is_(False),
-    postgresql_where=items.c.deleted.is_(False),
-)
-tombstones = sa.Index(
-    "ix_items_tombstones",
-    items.c.sequence,
-    sqlite_where=items.c.deleted.is_(True),
-    postgresql_where=items.c.deleted.is_(True),
-)
+live_key = sa.Index("uq_items_live_key", items.c.key, unique=True, sqlite_where=items.c.deleted.is_(False))
+tombstones = sa.Index("ix_items_tombstones", items.c.sequence, sqlite_where=items.c.deleted.is_(True))
 # Behind long texts the column itself would be slow to read.
-given_labels = sa.Index(
-    "ix_items_labels_given",
-    items.c.labels_given,
-    sqlite_where=items.c.labels_given.is_(True),
-    postgresql_where=items.c.labels_given.is_(True),
-)
+given_labels = sa.Index("ix_items_labels_given", items.c.labels_given, sqlite_where=items.c.labels_given.is_(True))
 
 labels = sa.Table(
     "labels",

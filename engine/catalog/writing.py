@@ -13,7 +13,7 @@ from engine.catalog.checks import check_labels, normal
 from engine.catalog.item_writer import NewRecord
 from engine.catalog.views import ViewRecord
 from engine.errors import NotReadyError
-from engine.learners.cancellation import checkpoint
+from engine.runtime.cancellation import checkpoint
 
 Result = TypeVar("Result")
 

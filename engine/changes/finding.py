@@ -18,7 +18,7 @@ from engine.changes.series import Series, read_series
 from engine.changes.structure import distances
 from engine.changes.times import Period
 from engine.errors import InvalidInputError, NotReadyError
-from engine.learners.cancellation import checkpoint
+from engine.runtime.cancellation import checkpoint
 from features.page import Page
 
 Rows = NDArray[np.float64]

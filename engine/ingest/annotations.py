@@ -12,7 +12,7 @@ from engine.errors import InvalidInputError
 from engine.ingest.annotation_file import FOLDER, Annotation, AnnotationFile, joined
 from engine.ingest.walk import SourceFile, readable
 from engine.item import Failure, ImportReport, Item, ItemUpdate
-from engine.progress import Progress
+from engine.runtime.progress import Progress
 
 _PAGE = 1_000
 

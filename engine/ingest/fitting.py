@@ -15,7 +15,7 @@ from engine.catalog.views import ViewRecord
 from engine.catalog.writing import ViewsChangedError
 from engine.errors import InvalidInputError, NotReadyError
 from engine.item import Failure, Picture, content_hash
-from engine.learners.cancellation import checkpoint
+from engine.runtime.cancellation import checkpoint
 from features.base import Extractor, ImageExtractor, Labels, Rows
 from features.errors import ImageError
 from features.pictures import IN_PROCESS, Pictures, PictureTask

@@ -19,7 +19,7 @@ from engine.ingest.extraction import Extracted, extract
 from engine.ingest.texts import text_rows
 from engine.ingest.updating import changed_record, check_entry
 from engine.item import Failure, ImportReport, Item, ItemUpdate, NewItem, content_hash
-from engine.learners.cancellation import checkpoint
+from engine.runtime.cancellation import checkpoint
 from features.base import ImageExtractor, TextExtractor
 from features.errors import ImageError
 from features.pictures import IN_PROCESS, Pictures, PictureTask

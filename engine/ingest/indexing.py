@@ -26,7 +26,7 @@ from engine.ingest.texts import place_texts, text_rows
 from engine.ingest.updating import still_needed
 from engine.ingest.walk import SourceFile, readable, walk
 from engine.item import Failure, ImportReport, IndexOptions
-from engine.progress import Progress
+from engine.runtime.progress import Progress
 from features.base import ImageExtractor, TextExtractor
 from features.pictures import MAX_PIXELS
 

@@ -10,7 +10,7 @@ from engine.catalog.batches import batches
 from engine.catalog.catalog import Catalog
 from engine.catalog.extractors import text_extractors
 from engine.catalog.writing import check_views, put_rows, until_views_stay
-from engine.progress import Progress
+from engine.runtime.progress import Progress
 from features.base import TextExtractor
 
 _TEXTS_AT_ONCE = 1_000

@@ -26,7 +26,7 @@ from engine.errors import InvalidInputError
 from engine.ingest.captures import check_capture
 from engine.ingest.texts import text_rows
 from engine.item import Failure, ImportReport, Item, ItemUpdate, NewItem
-from engine.progress import Progress
+from engine.runtime.progress import Progress
 from features.base import TextExtractor
 
 _AT_ONCE = 1_000

@@ -21,7 +21,7 @@ from engine.errors import AlreadyExistsError, InvalidInputError
 from engine.info import ViewInfo
 from engine.ingest.interruption import interruptible
 from engine.item import ImportReport, Item
-from engine.progress import Progress
+from engine.runtime.progress import Progress
 from features.vectors import MAX_DIM
 
 _ROWS_AT_ONCE, _BYTES_AT_ONCE = 5_000, 1 << 22

@@ -12,11 +12,11 @@ from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from engine.learners import aliases
-from engine.learners.cancellation import checkpoint
 from engine.learners.capabilities import Capabilities
 from engine.learners.settings import check_settings, flattened, grouped
 from engine.learners.supervision import Supervision, checked_classes, checked_mask, refuse_notions, refuse_taxonomy
-from engine.learners.threads import one_blas_thread, over
+from engine.runtime.cancellation import checkpoint
+from engine.runtime.threads import one_blas_thread, over
 
 Rows = NDArray[np.float64]
 Mask = NDArray[np.bool_]

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from engine.learners.base import Mask, MultiViewLearner, Rows
-from engine.learners.cancellation import checkpoint
 from engine.learners.chain import Chain
 from engine.learners.registry import parse_chain
 from engine.learners.supervision import Supervision
+from engine.runtime.cancellation import checkpoint
 
 Labels = NDArray[Any]
 Measure = Callable[[Rows, Labels, Labels], float]

@@ -10,7 +10,7 @@ from engine.catalog.spaces import Generation
 from engine.catalog.views import ViewRecord
 from engine.errors import NotFoundError, NotReadyError
 from engine.info import SpaceInfo
-from engine.learners.cancellation import uncancellable
+from engine.runtime.cancellation import uncancellable
 from engine.spaces.indexed import IndexedSpace
 from engine.spaces.space import Space
 from engine.spaces.versions import Versions

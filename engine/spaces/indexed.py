@@ -13,7 +13,7 @@ from engine.catalog.items import Changes
 from engine.catalog.joined import joined_view
 from engine.catalog.snapshots import Place, Snapshot
 from engine.errors import NotFoundError
-from engine.learners.cancellation import checkpoint
+from engine.runtime.cancellation import checkpoint
 from engine.spaces.snapshot_files import SnapshotFiles
 from engine.spaces.space import Space, raw_space
 from engine.spaces.target import Target

@@ -14,7 +14,7 @@ from engine.catalog.typed import mistyped
 from engine.catalog.views import ViewRecord
 from engine.errors import CrossviewError, InvalidInputError, StorageError
 from engine.info import SpaceDescription
-from engine.spaces.locks import Locks, held
+from engine.runtime.locks import Locks, held
 from features.pictures import IN_PROCESS, Pictures
 
 if TYPE_CHECKING:

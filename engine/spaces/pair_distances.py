@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.learners.cancellation import checkpoint
+from engine.runtime.cancellation import checkpoint
 from engine.spaces.space import Space, Vectors
 from engine.spaces.target import Target
 

@@ -15,8 +15,8 @@ from engine.catalog.lookup import item_id
 from engine.catalog.values import check_row
 from engine.catalog.views import ViewRecord
 from engine.errors import CrossviewError, InvalidInputError, NotFoundError
-from engine.learners.cancellation import checkpoint
 from engine.query import Query
+from engine.runtime.cancellation import checkpoint
 from engine.spaces.loaded import LoadedSpaces
 from engine.spaces.version import Version
 from features.base import Extractor, ImageExtractor, Rows

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import InvalidInputError, NotFoundError
-from engine.learners.cancellation import checkpoint
 from engine.query import EVERY_AXIS, HitList, SearchRequest
+from engine.runtime.cancellation import checkpoint
 from engine.spaces.neighbor import Neighbor
 from index.base import Ids, Index, Selection
 

@@ -15,11 +15,11 @@ from engine.catalog.item_pages import ItemPages
 from engine.catalog.items import Changes
 from engine.catalog.snapshots import Snapshot
 from engine.errors import BusyError, CrossviewError, NotFoundError, NotReadyError
-from engine.learners.cancellation import checkpoint
+from engine.runtime.cancellation import checkpoint
+from engine.runtime.locks import Locks, held
 from engine.spaces.filters import Filters
 from engine.spaces.indexed import Covered, IndexedSpace, stored_generation
 from engine.spaces.loaded import Identity, LoadedSpaces, space_identity
-from engine.spaces.locks import Locks, held
 from engine.spaces.reading_ahead import ReadingAhead
 from engine.spaces.remembered import Remembered
 from engine.spaces.snapshot_files import SnapshotFiles
@@ -65,7 +65,7 @@ class Versions:
     def _unchanged(self) -> Version | None:
         """Return the latest version while the catalog is in its state."""
         counter, latest = self._catalog.counter(), self._latest
-        return latest[1] if latest is not None and counter is not None and latest[0] == counter else None
+        return latest[1] if latest is not None and latest[0] == counter else None
 
     def at_hand(self, name: str) -> tuple[Version, IndexedSpace] | None:
         """Return the current version as far as it is in memory, and a space of it, by default the active one.
@@ -251,7 +251,7 @@ class Versions:
         with self._catalog.read() as tx:
             return self._made(counter, tx)
 
-    def _made(self, counter: int | None, tx: Transaction) -> Version:
+    def _made(self, counter: int, tx: Transaction) -> Version:
         """Make the version of the state that a transaction sees, which is no earlier one than the latest version's."""
         version = _next_version(None if self._latest is None else self._latest[1], self._catalog, tx)
         self._spaces.of_history(version.history)

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from engine.errors import InvalidInputError
-from engine.learners.cancellation import checkpoint
 from engine.query import SearchRequest
+from engine.runtime.cancellation import checkpoint
 from engine.spaces.neighbor import Neighbor
 from engine.spaces.space import Space, Vectors
 from engine.spaces.target import Target

@@ -1,4 +1,5 @@
 """What learns and measures: examples, supervision, training, tuning, evaluation and its measures.
 
-May import ``engine.spaces``, ``engine.catalog``, ``engine.learners``, ``features`` and the nouns of ``engine``.
+May import ``engine.spaces``, ``engine.catalog``, ``engine.learners``, ``engine.runtime``, ``features`` and
+the nouns of ``engine``.
 """

@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 from engine.catalog.catalog import Transaction
 from engine.errors import InvalidInputError, NotReadyError
 from engine.info import Threshold
-from engine.progress import Progress
 from engine.query import CalibrationRequest
 from engine.recipe import FOLDS
+from engine.runtime.progress import Progress
 from engine.spaces import calibrating
 from engine.spaces.item_pairs import (
     ItemPairs,

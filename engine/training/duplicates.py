@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import pairwise_distances_argmin_min
 
-from engine.learners.cancellation import checkpoint
+from engine.runtime.cancellation import checkpoint
 from engine.training.division import Division
 from engine.training.examples import Examples
 

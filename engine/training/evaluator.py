@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from engine.catalog.catalog import Transaction
 from engine.errors import NotFoundError, NotReadyError
 from engine.evaluation import ITEMS, LABELS, LENGTHS, RECALLS, UNSEEN, Evaluation, EvaluationRequest
-from engine.progress import Progress
+from engine.runtime.progress import Progress
 from engine.spaces.space import Space
 from engine.training.agreement import agree
 from engine.training.codebooks import codebooks

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from engine.catalog.catalog import Transaction
 from engine.catalog.joined import joined_view
 from engine.errors import InvalidInputError, NotReadyError
-from engine.progress import Progress
 from engine.query import Filter
+from engine.runtime.progress import Progress
 from engine.spaces.parts import parts_of
 from engine.spaces.space import Space
 from engine.spaces.training_keys import packed_keys

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 
 from engine.errors import NotReadyError
-from engine.learners.cancellation import reporting
 from engine.learners.chain import Chain
-from engine.progress import Progress
+from engine.runtime.cancellation import reporting
+from engine.runtime.progress import Progress
 from engine.spaces.parts import Part
 from engine.spaces.pipeline import extend, fit, vectors
 from engine.spaces.scores import ScoreScale

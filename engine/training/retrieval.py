@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from engine.evaluation import ITEMS, MIXED, TRAINED, UNSEEN
-from engine.learners.cancellation import checkpoint
 from engine.learners.chain import Chain
 from engine.learners.comparisons import Taxonomy
-from engine.progress import Progress
+from engine.runtime.cancellation import checkpoint
+from engine.runtime.progress import Progress
 from engine.spaces.pipeline import codes_and_vectors, distances, metrics_of_items, vectors
 from engine.spaces.space import Space
 from engine.training import measures

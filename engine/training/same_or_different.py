@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 from engine.catalog.contents import Contents
 from engine.info import Threshold
 from engine.item import Failure
-from engine.progress import Progress
 from engine.query import CalibrationRequest, SameRequest, Verdict
+from engine.runtime.progress import Progress
 
 if TYPE_CHECKING:
     from engine.spaces.loaded import LoadedSpaces

@@ -13,8 +13,8 @@ from engine.errors import InvalidInputError, NotReadyError, few
 from engine.learners.chain import Chain
 from engine.learners.hashing.hasher import Hasher
 from engine.learners.settings import MOST_DIMENSIONS
-from engine.progress import Progress
 from engine.recipe import Recipe
+from engine.runtime.progress import Progress
 from engine.spaces.parts import Part, parts_of
 from engine.spaces.pipeline import labels_of
 from engine.spaces.space import Space

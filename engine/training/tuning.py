@@ -11,8 +11,8 @@ from engine.errors import InvalidInputError, NotReadyError
 from engine.info import Trial, Tuning
 from engine.learners.chain import Chain
 from engine.learners.selection import Candidate, Scores, search, standard_error
-from engine.progress import Progress
 from engine.recipe import ITEMS, MEASURES, ORDER, Recipe, Tune
+from engine.runtime.progress import Progress
 from engine.spaces.parts import Part
 from engine.spaces.pipeline import build
 from engine.training.examples import Examples

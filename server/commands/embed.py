@@ -14,8 +14,8 @@ from server.commands.saying import say
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from engine.progress import Progress
     from engine.query import Embedding
+    from engine.runtime.progress import Progress
     from engine.spaces.embedding_files import Written
     from engine.spaces.item_embeddings import ItemEmbeddings
     from server.backend import CollectionBackend

@@ -18,7 +18,7 @@ from server.commands.saying import say
 
 if TYPE_CHECKING:
     from engine.item import ImportReport
-    from engine.progress import Progress
+    from engine.runtime.progress import Progress
     from server.backend import CollectionBackend
 
 PathsArgument = Annotated[

@@ -14,7 +14,7 @@ from server.commands.report import show_report, since
 
 if TYPE_CHECKING:
     from engine.item import ImportReport
-    from engine.progress import Progress
+    from engine.runtime.progress import Progress
     from server.backend import CollectionBackend
 
 LabelNotionOption = Annotated[

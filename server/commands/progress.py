@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from server.commands.saying import say
 
 if TYPE_CHECKING:
-    from engine.progress import Progress
+    from engine.runtime.progress import Progress
 
 
 class Notes:

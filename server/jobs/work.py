@@ -6,7 +6,7 @@ from typing import Any
 from google.protobuf.message import Message
 
 from engine.collection import Collection
-from engine.progress import Progress
+from engine.runtime.progress import Progress
 from server.convert import from_report, readable_entries, to_new_item, to_picture
 from server.convert_evaluation import from_evaluation, to_evaluation_request
 from server.convert_info import from_space, from_threshold

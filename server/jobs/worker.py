@@ -14,8 +14,8 @@ from google.rpc.status_pb2 import Status
 
 from engine.collection import Collection
 from engine.home import Home
-from engine.learners.cancellation import cancellable
-from engine.learners.threads import one_blas_thread
+from engine.runtime.cancellation import cancellable
+from engine.runtime.threads import one_blas_thread
 from engine.training import evaluator, extension, trainer  # noqa: F401  # loaded before this process is forked
 from features.picture_pool import PicturePool
 from features.priority import give_way

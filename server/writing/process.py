@@ -13,7 +13,7 @@ from google.protobuf.any_pb2 import Any
 from google.protobuf.message import Message
 from google.rpc.status_pb2 import Status
 
-from engine.learners.cancellation import checkpoint
+from engine.runtime.cancellation import checkpoint
 from server.channel import ERROR, REQUEST, STOP, Channel
 from server.errors import ServerStoppedError
 from server.forks import CONTEXT

@@ -13,8 +13,8 @@ from google.rpc.status_pb2 import Status
 
 from engine.home import Home
 from engine.ingest import importing  # noqa: F401  # loaded before this process is forked
-from engine.learners.cancellation import cancellable
-from engine.learners.threads import one_blas_thread
+from engine.runtime.cancellation import cancellable
+from engine.runtime.threads import one_blas_thread
 from features.priority import give_way
 from server.cache import OpenCollections
 from server.channel import ERROR, RESPONSE, STOP, Channel

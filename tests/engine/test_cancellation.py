@@ -15,9 +15,9 @@ from engine.errors import BusyError, CancelledError
 from engine.evaluation import EvaluationRequest
 from engine.home import Home
 from engine.item import NewItem
-from engine.learners.cancellation import cancellable
 from engine.query import Query, SearchRequest
 from engine.recipe import Recipe, Tune
+from engine.runtime.cancellation import cancellable
 
 BOTH = ("color", "gist")
 TRAININGS = {

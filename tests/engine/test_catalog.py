@@ -1,6 +1,7 @@
 """The catalog: migrations, sequence numbers, tombstones, durability, clear refusals."""
 
 import gzip
+import os
 from pathlib import Path
 
 import numpy as np
@@ -28,7 +29,7 @@ GOLDEN = Path(__file__).parent / "golden"
 
 @pytest.fixture
 def catalog(tmp_path):
-    made = Catalog.create(f"sqlite:///{tmp_path}/catalog.db", "test")
+    made = Catalog.create(tmp_path / "catalog.db", "test")
     with made.write() as tx:
         add_views(tx, ["color"])
     yield made
@@ -55,13 +56,13 @@ def test_new_tables_and_the_migrations_make_exactly_the_schema(tmp_path, make):
 
 def test_a_catalog_of_a_newer_program_is_refused(tmp_path):
     path = tmp_path / "catalog.db"
-    Catalog.create(f"sqlite:///{path}", "test").close()
+    Catalog.create(path, "test").close()
     engine = sa.create_engine(f"sqlite:///{path}")
     with engine.begin() as connection:
         connection.execute(sa.text("UPDATE alembic_version SET version_num = '9999'"))
     engine.dispose()
     with pytest.raises(StorageError, match="newer"):
-        Catalog(f"sqlite:///{path}")
+        Catalog(path)
 
 
 def test_every_change_takes_the_next_sequence_number_and_deletions_leave_tombstones(catalog):
@@ -140,7 +141,21 @@ def test_a_full_disk_is_a_storage_error_and_loses_nothing_acknowledged(catalog):
 def test_a_file_that_is_no_catalog_is_a_storage_error(tmp_path):
     (tmp_path / "catalog.db").write_bytes(b"not a database at all" * 100)
     with pytest.raises(StorageError, match="damaged"):
-        Catalog(f"sqlite:///{tmp_path}/catalog.db")
+        Catalog(tmp_path / "catalog.db")
+
+
+@pytest.mark.parametrize("writable", [True, False])
+def test_a_catalog_is_the_file_of_its_path_whatever_characters_that_has(tmp_path, monkeypatch, writable):
+    """Characters that mean something in a URL mean nothing in a path, in a read-only folder either."""
+    folder = tmp_path / "a %41?b#c;d&e=f+g:h@i"
+    folder.mkdir()
+    Catalog.create(folder / "catalog.db", "odd").close()
+    assert [path.name for path in tmp_path.iterdir()] == [folder.name]
+    monkeypatch.setattr(os, "access", lambda path, mode: writable)
+    catalog = Catalog(folder / "catalog.db")
+    with catalog.read() as tx:
+        assert tx.head().name == "odd"
+    catalog.close()
 
 
 @pytest.mark.parametrize(

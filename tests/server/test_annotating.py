@@ -13,7 +13,7 @@ from terminal import BACKENDS, done, reached, run, told
 
 from engine.home import Home
 from engine.ingest import annotations
-from engine.progress import Progress
+from engine.runtime.progress import Progress
 
 
 @pytest.fixture

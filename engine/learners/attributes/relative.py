@@ -23,12 +23,12 @@ from engine.learners.attributes.ordering import Ordering
 from engine.learners.attributes.quadruplets import Crossing, Crossings
 from engine.learners.attributes.relations import Relations
 from engine.learners.base import LinearLearner, Rows, SeparateLearner
-from engine.learners.cancellation import checkpoint
 from engine.learners.capabilities import Capabilities
 from engine.learners.comparisons import AnyComparisons
 from engine.learners.settings import Arrays, Between, Positive, Seed, Tolerance, group
 from engine.learners.subspace.span import Span
 from engine.learners.supervision import Supervision, shared_classes
+from engine.runtime.cancellation import checkpoint
 
 _ORDERINGS = "an object of classes, each with its list of numbers"
 _MOST_OF_PAIR = 1_000  # pairs of rows that two classes give at most

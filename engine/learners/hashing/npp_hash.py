@@ -10,7 +10,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from engine.learners.base import Rows
-from engine.learners.cancellation import report_progress
 from engine.learners.hashing.hasher import Hasher
 from engine.learners.hashing.predictors import Predictor, by_classes, by_targets, predicted
 from engine.learners.hashing.product_codes import CodeFunction, Examples, ProductCodes, learn_codes
@@ -21,6 +20,7 @@ from engine.learners.npp.relations import similarity_of
 from engine.learners.npp.start import groups
 from engine.learners.settings import Between, Bits, PairRows, Positive, Seed, Steps
 from engine.learners.supervision import Supervision
+from engine.runtime.cancellation import report_progress
 
 Matrix = NDArray[np.float64]
 _KNOWN = 0.2

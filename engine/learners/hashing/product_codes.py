@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.learners.base import Rows
-from engine.learners.cancellation import checkpoint
 from engine.learners.hashing.itq import rotation
 from engine.learners.subspace.pca import principal_components
+from engine.runtime.cancellation import checkpoint
 
 Matrix = NDArray[np.float64]
 _Side = tuple[Rows, Rows, NDArray[np.float64]]

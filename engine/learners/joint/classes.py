@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from engine.learners.blocks import slices
-from engine.learners.cancellation import checkpoint
 from engine.learners.joint.compared import Notions
 from engine.learners.joint.fitting import How, Learned, learn, shares_of
 from engine.learners.joint.problem import Features, Inputs
 from engine.learners.joint.shared_map import learn_over_map
 from engine.learners.metrics.constraints import Constraints
 from engine.learners.metrics.impostors import Targets
+from engine.runtime.cancellation import checkpoint
 
 Rows = NDArray[np.float64]
 Triplets = NDArray[np.int64]

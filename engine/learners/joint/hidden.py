@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from engine.learners.cancellation import checkpoint
 from engine.learners.joint import start
 from engine.learners.joint.compared import Compared, Notions
 from engine.learners.joint.fitting import How, Learned, learned_at
@@ -15,6 +14,7 @@ from engine.learners.joint.losses import logistic
 from engine.learners.joint.problem import Inputs, JointProblem, Losses, balanced
 from engine.learners.joint.solver import Descent, descend
 from engine.learners.metrics.constraints import Constraints
+from engine.runtime.cancellation import checkpoint
 
 Rows = NDArray[np.float64]
 

@@ -11,7 +11,7 @@ from engine.learners.joint.fitting import How, Learned
 from engine.learners.joint.given import Listed, names_of
 from engine.learners.joint.problem import Features, Objects
 from engine.learners.metrics.options import Bounds
-from engine.learners.threads import one_blas_thread
+from engine.runtime.threads import one_blas_thread
 
 
 @dataclass(eq=False)

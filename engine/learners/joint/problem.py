@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from engine.learners.joint.compared import Compared, Notions
 from engine.learners.joint.losses import Loss
-from engine.learners.threads import over
+from engine.runtime.threads import over
 
 Rows = NDArray[np.float64]
 Theta = NDArray[np.float64]

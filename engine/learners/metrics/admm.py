@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.learners.base import Rows
-from engine.learners.cancellation import checkpoint
 from engine.learners.metrics.constraints import Constraints
 from engine.learners.metrics.descent import Solution
 from engine.learners.metrics.features import Differences
@@ -13,6 +12,7 @@ from engine.learners.metrics.objective import Objective
 from engine.learners.metrics.parameters import Full, Symmetric
 from engine.learners.metrics.proximal import proximal_step
 from engine.learners.metrics.regularizer import Regularizer
+from engine.runtime.cancellation import checkpoint
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ import numpy as np
 from scipy.optimize import LinearConstraint, minimize
 
 from engine.learners.base import Rows
-from engine.learners.cancellation import checkpoint
 from engine.learners.metrics.features import Differences, Values
 from engine.learners.metrics.parameters import Metric, Parameters
 from engine.learners.metrics.ranking import Risk
+from engine.runtime.cancellation import checkpoint
 
 _NEAR_BEST = 0.1  # how far from the best metric to the latest one the next plane is cut
 _HALVINGS = 30  # of the line between them, where the objective is smallest

@@ -7,10 +7,10 @@ from typing import Literal
 import numpy as np
 
 from engine.learners.base import Rows
-from engine.learners.cancellation import checkpoint
 from engine.learners.metrics.objective import Evaluation, Loss
 from engine.learners.metrics.parameters import Metric
 from engine.learners.settings import Count, Positive, Steps, Weight
+from engine.runtime.cancellation import checkpoint
 
 Rule = Literal["adaptive", "constant", "sqrt"]
 SHARPER = 0.25

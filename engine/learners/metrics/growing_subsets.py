@@ -7,10 +7,10 @@ from itertools import pairwise
 import numpy as np
 
 from engine.learners.base import Rows
-from engine.learners.cancellation import checkpoint
 from engine.learners.metrics.descent import SHARPER, STAGES, Descent, Solution, Validation, descend
 from engine.learners.metrics.objective import Loss, Objective
 from engine.learners.metrics.parameters import Metric
+from engine.runtime.cancellation import checkpoint
 
 _FIRST = 1 << 14  # constraints in the first subset
 _GROWTH = 4

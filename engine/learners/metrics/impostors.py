@@ -9,12 +9,12 @@ from sklearn.neighbors import NearestNeighbors
 
 from engine.learners.base import Rows
 from engine.learners.blocks import slices
-from engine.learners.cancellation import checkpoint
 from engine.learners.metrics.features import Differences, Values
 from engine.learners.metrics.objective import Evaluation, merged
 from engine.learners.metrics.parameters import Metric, Parameters
 from engine.learners.metrics.regularizer import Regularizer
 from engine.learners.metrics.sampling import comparable_classes
+from engine.runtime.cancellation import checkpoint
 
 Items = NDArray[np.int64]
 

@@ -5,10 +5,10 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from engine.learners.base import Rows
-from engine.learners.cancellation import checkpoint
 from engine.learners.metrics.constraints import Constraints
 from engine.learners.metrics.features import Differences
 from engine.learners.metrics.regularizer import Regularizer
+from engine.runtime.cancellation import checkpoint
 
 Duals = NDArray[np.float64]
 

@@ -5,8 +5,8 @@ from numpy.typing import NDArray
 from sklearn.neighbors import NearestNeighbors
 
 from engine.learners.base import Rows
-from engine.learners.cancellation import checkpoint
 from engine.learners.comparisons import Taxonomy
+from engine.runtime.cancellation import checkpoint
 
 Items = NDArray[np.int64]
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from sklearn.neighbors import NearestNeighbors
 
 from engine.learners.base import Rows
-from engine.learners.cancellation import checkpoint
+from engine.runtime.cancellation import checkpoint
 
 Items = NDArray[np.int64]
 TUPLE_NAMES = ("pairs", "triplets", "quadruplets")

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from engine.learners.base import Rows
 from engine.learners.blocks import BLOCK, slices
-from engine.learners.cancellation import checkpoint
 from engine.learners.npp.relations import Listed, Others, Relation, Similarity
-from engine.learners.threads import over
+from engine.runtime.cancellation import checkpoint
+from engine.runtime.threads import over
 
 Weights = NDArray[Any]
 Found = TypeVar("Found")

@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.learners.base import Rows
-from engine.learners.cancellation import checkpoint
 from engine.learners.npp.problem import Problem
 from engine.learners.npp.relations import Numbers, Similarity
 from engine.learners.npp.subproblem import squared_distances
@@ -15,6 +14,7 @@ from engine.learners.subspace.cca import whitener
 from engine.learners.subspace.correlate import correlated
 from engine.learners.subspace.pca import principal_components
 from engine.learners.subspace.span import Span
+from engine.runtime.cancellation import checkpoint
 
 Matrix = NDArray[np.float64]
 Start = Literal["neighbors", "labels", "cca", "pca", "random"]

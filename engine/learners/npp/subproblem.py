@@ -16,10 +16,10 @@ import scipy.optimize
 from numpy.typing import NDArray
 
 from engine.learners.base import Rows
-from engine.learners.cancellation import checkpoint
 from engine.learners.npp.pairs import Pull, Repelled
 from engine.learners.npp.repulsion import Repulsion
 from engine.learners.npp.scisd import Scisd
+from engine.runtime.cancellation import checkpoint
 
 Matrix = NDArray[np.float64]
 Progress = Callable[[int], None]

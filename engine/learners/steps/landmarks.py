@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from engine.learners.base import Rows
 from engine.learners.blocks import slices
-from engine.learners.threads import over
+from engine.runtime.threads import over
 
 _ROUNDS = 3  # after which more change neither the clusters nor the accuracy of what is learned from them
 _ROWS = 20_000  # of more, so many are clustered

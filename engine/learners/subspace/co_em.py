@@ -10,7 +10,6 @@ from sklearn.utils import check_random_state
 
 from engine.learners.base import Rows
 from engine.learners.blocks import slices
-from engine.learners.cancellation import checkpoint, report_progress
 from engine.learners.capabilities import Capabilities
 from engine.learners.settings import Between, Count, Share
 from engine.learners.subspace.evidence import Evidence, Foretold
@@ -20,6 +19,7 @@ from engine.learners.subspace.row_kernel import Kernel, RowKernel, Scaling
 from engine.learners.subspace.seeding import MOST_GROUPS, Seeding
 from engine.learners.subspace.turns import Turn, Turns, log_ratios
 from engine.learners.supervision import Supervision
+from engine.runtime.cancellation import checkpoint, report_progress
 
 _NEW_CLASSES = (0, 2, 4, 8, 16, 32, 64)
 _FIRST_NOISE = 0.05

@@ -9,10 +9,10 @@ from sklearn.metrics.pairwise import euclidean_distances
 
 from engine.learners.base import Rows
 from engine.learners.blocks import slices
-from engine.learners.cancellation import checkpoint
 from engine.learners.subspace.evidence import Evidence
 from engine.learners.subspace.kernel_regression import drawn
 from engine.learners.subspace.row_kernel import FittedKernel, RowKernel
+from engine.runtime.cancellation import checkpoint
 
 MOST_GROUPS = 128
 _CERTAIN = 0.9

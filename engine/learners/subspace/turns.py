@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.learners.base import Rows
-from engine.learners.cancellation import checkpoint
 from engine.learners.subspace.calibration import best_factor, log_losses, posteriors
 from engine.learners.subspace.evidence import Evidence, Foretold, priors
 from engine.learners.subspace.kernel_regression import KernelRegression
 from engine.learners.subspace.posteriors import fitted_view
+from engine.runtime.cancellation import checkpoint
 
 _SETTLED = 1e-3
 """Mean change of an item's probabilities, in sum, below which nothing changes any more."""

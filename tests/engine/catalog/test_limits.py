@@ -22,13 +22,13 @@ COUNT = 4 * STOCK // 3
 @pytest.fixture
 def stock(home: Home, monkeypatch) -> Iterator[Collection]:
     """Items on a line, more than a statement takes parameters, on a SQLite as its authors deliver it."""
-    configure = database._configure_sqlite
+    configure = database._configure
 
     def limited(connection: sqlite3.Connection, record: object) -> None:
         configure(connection, record)
         connection.setlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER, STOCK)
 
-    monkeypatch.setattr(database, "_configure_sqlite", limited)
+    monkeypatch.setattr(database, "_configure", limited)
     with home.create("line", ["v=vectors:dim=1"]) as made:
         made.put_vectors("v", names(COUNT), np.arange(COUNT, dtype=np.float32)[:, None])
         yield made

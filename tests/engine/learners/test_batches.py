@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from engine.learners.cancellation import reporting
 from engine.learners.npp.alternation import Alternation, Optimization
 from engine.learners.npp.multi_npp import MultiNPP
 from engine.learners.npp.neighborhoods import pair_relations
@@ -12,6 +11,7 @@ from engine.learners.npp.relations import SameClass
 from engine.learners.npp.scisd import Scisd
 from engine.learners.npp.subproblem import Regularizer
 from engine.learners.subspace.span import Span
+from engine.runtime.cancellation import reporting
 
 
 def two_views(n, seed, classes=6, widths=(12, 16), noise=1.0):

@@ -6,7 +6,7 @@ from alembic import op
 revision = "0001"
 down_revision = None
 
-Id = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+Id = sa.Integer()
 
 
 def upgrade() -> None:
@@ -54,14 +54,7 @@ def _create_items() -> None:
         sqlite_autoincrement=True,
     )
     op.create_index(op.f("ix_items_sequence"), "items", ["sequence"], unique=False)
-    op.create_index(
-        "uq_items_live_key",
-        "items",
-        ["key"],
-        unique=True,
-        sqlite_where=sa.text("deleted IS 0"),
-        postgresql_where=sa.text("deleted IS false"),
-    )
+    op.create_index("uq_items_live_key", "items", ["key"], unique=True, sqlite_where=sa.text("deleted IS 0"))
     op.create_table(
         "labels",
         sa.Column("item_id", Id, nullable=False),

@@ -19,7 +19,7 @@ def upgrade() -> None:
     op.add_column("items", sa.Column("labels_given", sa.Boolean(), nullable=False, server_default=sa.false()))
     op.create_index("ix_items_normal_key", "items", ["normal_key"])
     given = sa.text("labels_given IS true")
-    op.create_index("ix_items_labels_given", "items", ["labels_given"], sqlite_where=given, postgresql_where=given)
+    op.create_index("ix_items_labels_given", "items", ["labels_given"], sqlite_where=given)
     op.create_table(
         "suspect_rows",
         sa.Column("view_id", sa.Integer(), nullable=False),

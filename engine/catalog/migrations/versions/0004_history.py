@@ -22,6 +22,6 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("space", "generation", "target", name=op.f("pk_snapshots")),
     )
     dead = sa.text("deleted IS true")
-    op.create_index("ix_items_tombstones", "items", ["sequence"], sqlite_where=dead, postgresql_where=dead)
+    op.create_index("ix_items_tombstones", "items", ["sequence"], sqlite_where=dead)
     statement = sa.text("UPDATE collection SET history = :history")
     op.get_bind().execute(statement, {"history": secrets.token_hex(8)})

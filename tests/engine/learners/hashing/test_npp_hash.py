@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from engine.learners.cancellation import reporting
 from engine.learners.hashing.npp_hash import NPPHash
 from engine.learners.registry import from_state, parse_chain
 from engine.learners.supervision import Supervision
+from engine.runtime.cancellation import reporting
 from engine.training.measures import average_precision, ranking
 
 
