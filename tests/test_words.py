@@ -35,7 +35,7 @@ def test_a_word_or_a_beginning_is_found(text, words):
     "text",
     [
         "What does it do?",
-        "It is no longer here, and there are no more of its rows.",
+        "It is no longer here, and there are no more rows.",
         "One of\nOf Mice and Men",
         "`told` and [a link](is-what-he-said.md)",
         "```sh\ntold # Of course\n```",

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PATHS = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/**/*.md")
+PATHS = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/**/*.md", "server/commands/*.py")
 GENERATED = ("docs/benchmarks.md",)
 
 _BEGINNINGS = (
@@ -36,7 +36,7 @@ ADVICE = {
     r"[;:]\s+who\b": "name the person or the program",
     r"\bwhat is asked\b": "use the request or the query",
     r"\bmay be asked\b": "name the actor",
-    r"\b(?:is|are|was|were)\s+no\b(?!\s+(?:longer|more|less|better|worse|later|earlier)\b)": "use is not a, or has no",
+    r"(?<!there\s)\b(?:is|are|was|were)\s+no\b(?!\s+longer\b)": "use is not a, or has no",
     r"\(else\b": "write a default as [default: X]",
     r",\s+else\b(?!\s+if\b)": "use otherwise",
     r"\bof\s+it\b": "name the thing",
