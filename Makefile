@@ -55,6 +55,7 @@ lint: $(TOOLS)
 	$(BIN)/vulture
 	$(BIN)/codespell
 	$(BIN)/python tools/house.py --check
+	$(BIN)/python tools/words.py
 
 docs: $(TOOLS)
 	$(BIN)/python -m mkdocs build --strict --quiet

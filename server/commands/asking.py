@@ -27,7 +27,7 @@ class Session:
     collection: "CollectionBackend"
     request: QuestionRequest
     picture: Path
-    """Where each question is drawn."""
+    """The file to draw each question in."""
     most: int | None = None
     given: int = 0
     """Answers stored, less those undone."""

@@ -22,47 +22,54 @@ _DOWN, _ACROSS = ("top", "middle", "bottom"), ("left", "centre", "right")
 
 @dataclass(frozen=True, kw_only=True)
 class LearnOptions:
-    """What is learned, and of what."""
+    """The options of the learning."""
 
     period: Annotated[
         str,
         typer.Option(
             metavar="4h|4steps",
-            help="After how long most versions have changed: a number of steps, min, h, d or w (else four times the "
-            "usual time between versions).",
+            help="Time after which most versions have changed: a number of steps, min, h, d or w [default: "
+            "four times the usual time between versions].",
         ),
     ] = ""
-    grid: Annotated[int | None, typer.Option(min=2, max=32, help="Regions a side (else 10).")] = None
+    grid: Annotated[int | None, typer.Option(min=2, max=32, help="Number of regions per side [default: 10].")] = None
     form: Annotated[
         Literal["diagonal", "full", "structural"],
-        typer.Option(help="The metric: a weight for each region; a full matrix; or one learned from rankings."),
+        typer.Option(
+            help="Form of the metric: a weight for each region, a full matrix, or a metric learned from rankings."
+        ),
     ] = "diagonal"
     labels: Annotated[
         Path | None,
-        typer.Option(metavar="FILE.csv", help="Labels of pairs: earlier,later,important (yes, no or unclear)."),
+        typer.Option(metavar="FILE.csv", help="File of labelled pairs: earlier,later,important (yes, no or unclear)."),
     ] = None
     html: Annotated[
-        bool, typer.Option("--html/--no-html", help="Compare the pages saved beside pictures (X.html of X.png), too.")
+        bool,
+        typer.Option("--html/--no-html", help="Also compare the pages saved beside the pictures (X.html for X.png)."),
     ] = True
 
 
 @dataclass(frozen=True, kw_only=True)
 class DoOptions:
-    """What is done besides printing."""
+    """The actions besides printing."""
 
-    report: Annotated[Path | None, typer.Option(metavar="DIR", help="Write a page with map, time line and pairs.")] = (
-        None
-    )
+    report: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Write a page with the map, the time line and the pairs.")
+    ] = None
     ask: Annotated[
         int | None,
-        typer.Option(min=1, metavar="N", help="Ask for N labels first, the most informative ones (needs --labels)."),
+        typer.Option(min=1, metavar="N", help="Ask for the N most informative labels first (needs --labels)."),
     ] = None
     image: Annotated[
         Path | None,
-        typer.Option(metavar="FILE.png", help="With --ask: draw each pair here (else in a temporary file)."),
+        typer.Option(metavar="FILE.png", help="With --ask: file to draw each pair in [default: a temporary file]."),
     ] = None
-    watch: Annotated[bool, typer.Option("--watch", help="Go on: print important changes as pictures arrive.")] = False
-    every: Annotated[float, typer.Option(min=0.1, metavar="SECONDS", help="With --watch: how often to look.")] = 10.0
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Continue, and print important changes as pictures arrive.")
+    ] = False
+    every: Annotated[
+        float, typer.Option(min=0.1, metavar="SECONDS", help="With --watch: seconds between two checks of the folder.")
+    ] = 10.0
 
 
 def changes(
@@ -72,17 +79,17 @@ def changes(
     learn: LearnOptions,
     do: DoOptions,
     name: Annotated[
-        str, typer.Option(metavar="NAME", help="The collection that keeps what is known of a FOLDER (else a new one).")
+        str, typer.Option(metavar="NAME", help="Collection that stores the pictures of a FOLDER [default: a new one].")
     ] = "",
     connection: PictureConnection = PICTURES_HERE,
     as_json: JsonOption = False,
 ) -> None:
-    """Find the important changes between pictures of one page or view, and where they are.
+    """Find the important changes between pictures of one page or view, and their places.
 
-    What matters is learned from time alone: versions near in time differ less than those far apart, except where
-    something changes at random or never. Times are those in the names of the files (2026-03-09T15-30.png), else of
-    their EXIF data, else of the files. The pictures of a folder are kept in a collection, so that only new ones are
-    read the next time.
+    The command learns from time alone: versions near each other in time differ less than versions far apart, except in
+    regions that change at random or never. It takes the times from the names of the files (2026-03-09T15-30.png), from
+    their EXIF data, or from the files. It stores the pictures of a folder in a collection, so that the next run reads
+    only new pictures.
     """
     _check(learn, do)
     from engine.changes.label_file import read_labels

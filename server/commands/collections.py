@@ -11,9 +11,12 @@ from server.commands.connection import HERE, ConnectionOptions
 def create(
     name: NameArgument,
     views: Annotated[
-        str, typer.Option(metavar="VIEWS", help="Views, such as color,sift:words=200,text or clip=vectors:dim=512.")
+        str,
+        typer.Option(
+            metavar="VIEWS", help="Views of the collection, such as color,sift:words=200,text or clip=vectors:dim=512."
+        ),
     ] = "color,sift,gist",
-    description: Annotated[str, typer.Option(help="What the collection holds.")] = "",
+    description: Annotated[str, typer.Option(help="Description of the collection.")] = "",
     connection: ConnectionOptions = HERE,
     as_json: JsonOption = False,
 ) -> None:
@@ -31,11 +34,13 @@ def create(
 
 def add_view(
     name: NameArgument,
-    spec: Annotated[str, typer.Argument(metavar="SPEC", help="The view, such as text, gist or sift2=sift:words=1000.")],
+    spec: Annotated[
+        str, typer.Argument(metavar="SPEC", help="View to add, such as text, gist or sift2=sift:words=1000.")
+    ],
     connection: ConnectionOptions = HERE,
     as_json: JsonOption = False,
 ) -> None:
-    """Add a view to a collection; index again afterwards to compute its rows."""
+    """Add a view to a collection; then index again to compute its rows."""
     with connection.collection(name) as collection:
         view = collection.add_view(spec)
     print_result(view, f"added view {view.name}: {view.extractor}, {view.dim} numbers per row", as_json)

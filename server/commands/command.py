@@ -1,4 +1,4 @@
-"""What every command does with its words: an option of one value is given once, and hints can repeat the words."""
+"""The command class of all commands: it refuses a repeated option of one value, and hints can repeat its words."""
 
 import shlex
 from collections import Counter

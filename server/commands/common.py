@@ -1,4 +1,4 @@
-"""What the commands share: options, errors on one line, printing."""
+"""Shared parts of the commands: options, errors on one line, printing."""
 
 import dataclasses
 import functools
@@ -30,7 +30,7 @@ TEXT_SHOWN = 60
 """Characters of an item's text in a table."""
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The collection.")]
+NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Name of the collection.")]
 
 debug: ContextVar[bool] = ContextVar("debug", default=False)
 """Whether errors show their traceback."""
@@ -60,7 +60,7 @@ def reported(command: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Re
         except KeyboardInterrupt:
             say("stopped", err=True)
             raise typer.Exit(INTERRUPTED) from None
-        except BrokenPipeError:  # whoever read our output, such as head, has enough of it
+        except BrokenPipeError:  # the program that reads our output, such as head, has closed it
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(1) from None
         except Exception as error:
@@ -83,9 +83,9 @@ def _notes_printed() -> Iterator[None]:
 
 
 def utf8(value: _Value) -> _Value:
-    """An argument whose bytes that are no UTF-8 are written out as ``\\xff``, as they are in keys and labels of files.
+    """Return an argument with bytes that are not UTF-8 written as ``\\xff``, as in keys and labels of files.
 
-    Paths keep them, because the file system does.
+    Paths keep these bytes, because the file system does.
     """
     if isinstance(value, str):
         return cast(_Value, os.fsencode(value).decode("utf-8", "backslashreplace"))
@@ -121,7 +121,7 @@ def settings(pairs: list[str] | None, option: str) -> dict[str, Any]:
 
 
 def choices(pairs: list[str] | None, option: str) -> dict[str, tuple[Any, ...]]:
-    """The values of ``key=value,value`` options, or of ``key=[value, value]``: JSON where they are, else text."""
+    """Return the values of ``key=value,value`` or ``key=[value, value]`` options, as JSON or otherwise as text."""
     values: dict[str, tuple[Any, ...]] = {}
     for key, text in _split(pairs, option):
         value = _value(text)
@@ -188,7 +188,7 @@ def _plain(value: Any) -> Any:
         return value.isoformat()
     if hasattr(value, "tolist"):
         return value.tolist()
-    raise TypeError(f"{type(value).__name__} is no JSON value")
+    raise TypeError(f"{type(value).__name__} is not a JSON value")
 
 
 def table(*columns: str, title: str | None = None) -> "Table":

@@ -25,47 +25,50 @@ DISPUTES_SHOWN = 20
 
 @dataclass(frozen=True, kw_only=True)
 class CompareOptions:
-    """What is asked, and of whom."""
+    """The options of the questions and the person who answers."""
 
     notion: Annotated[
-        str, typer.Option(metavar="NOTION", help="Ask in what sense items are alike, such as color or head.")
+        str, typer.Option(metavar="NOTION", help="Notion of similarity to ask about, such as color or head.")
     ] = ""
     kind: Annotated[
         Literal["grid", "single"],
-        typer.Option(help="Which of nine items are near, or which of two is nearer."),
+        typer.Option(help="Kind of question: select near items out of nine, or the nearer of two."),
     ] = "grid"
-    by: Annotated[str, typer.Option(metavar="WHO", help="Who answers (else the name of this user).")] = ""
-    questions: Annotated[int | None, typer.Option(min=1, metavar="N", help="Stop after so many answers.")] = None
+    by: Annotated[
+        str, typer.Option(metavar="PERSON", help="Name of the person who answers [default: the name of this user].")
+    ] = ""
+    questions: Annotated[int | None, typer.Option(min=1, metavar="N", help="Stop after this number of answers.")] = None
     view: Annotated[
         str,
         typer.Option(
             metavar="VIEW",
-            help="Choose the most informative questions by the rows of this view (else by chance).",
+            help="View whose rows choose the most informative questions [default: random questions].",
         ),
     ] = ""
     image: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE.png", help="Draw each question here (else in a temporary file, whose path is shown)."
+            metavar="FILE.png", help="File to draw each question in [default: a temporary file, whose path is shown]."
         ),
     ] = None
-    seed: Annotated[int | None, typer.Option(help="Draws the first question (else by chance).")] = None
+    seed: Annotated[int | None, typer.Option(help="Seed of the first question [default: random].")] = None
 
 
 def compare(
     name: NameArgument,
     options: CompareOptions,
     export: Annotated[
-        Path | None, typer.Option(metavar="FILE.csv", help="Write the comparisons: anchor,near,far,notion.")
+        Path | None,
+        typer.Option(metavar="FILE.csv", help="Write the comparisons to this file: anchor,near,far,notion."),
     ] = None,
     connection: ConnectionOptions = HERE,
     as_json: JsonOption = False,
 ) -> None:
-    """Ask which items are alike in some notion of similarity, to learn from the answers (train --answers).
+    """Ask people which items are similar in a notion of similarity; train --answers learns from the answers.
 
-    With --notion, questions are asked until q: answers are stored one by one, and the same command goes on. Without it,
-    what was answered is shown, and where people disagree. With --export, comparisons are written to a file, of one
-    notion or one person where these are named.
+    With --notion, the command asks questions until you press q. It stores each answer at once, and you can run the same
+    command again to continue. Without --notion, it shows the answers, and the questions on which people disagree.
+    --export writes the comparisons to a file; name a notion or a person to select them.
     """
     if export is not None:
         _export(name, options, export, connection)

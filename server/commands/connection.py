@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 HomeOption = Annotated[
     Path | None,
-    typer.Option("--home", metavar="DIR", help="Where collections live (else $CROSSVIEW_HOME, else ~/.crossview)."),
+    typer.Option("--home", metavar="DIR", help="Folder of the collections [default: $CROSSVIEW_HOME or ~/.crossview]."),
 ]
 
 
@@ -27,11 +27,11 @@ class ConnectionOptions:
 
     home: HomeOption = None
     server: Annotated[
-        str | None, typer.Option("--server", metavar="HOST:PORT", help="Work on the collections of a running server.")
+        str | None, typer.Option("--server", metavar="HOST:PORT", help="Use the collections of a running server.")
     ] = None
     timeout: Annotated[
         float | None,
-        typer.Option("--timeout", metavar="SECONDS", help="With --server: give up a call that takes longer."),
+        typer.Option("--timeout", metavar="SECONDS", help="With --server: maximum time of a call."),
     ] = None
 
     def __post_init__(self) -> None:
@@ -88,7 +88,7 @@ class PictureConnection(ConnectionOptions):
         typer.Option(
             "--max-megapixels",
             metavar="N",
-            help="Million pixels of a picture in memory at once; JPEGs and large TIFFs are read at a reduced size "
+            help="Maximum megapixels of a picture in memory; JPEGs and large TIFFs are read at a reduced size "
             "[default: 100].",
         ),
     ] = None

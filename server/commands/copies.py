@@ -9,20 +9,20 @@ from server.commands.common import JsonOption, NameArgument, confirm, print_resu
 from server.commands.connection import HomeOption
 from server.commands.progress import progress_bar
 
-QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
+QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Do not show progress.")]
 
 
 def backup(
     name: NameArgument,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Where to write the copy; a file that is not there.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The output file; it must not exist.")],
     home: HomeOption = None,
     quiet: QuietOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Copy a collection into a file, while it is searched and written.
+    """Copy a collection into a file, while others search and write it.
 
-    The copy is one checked file with items, rows, views and spaces, as they are when it begins; without the pictures'
-    own files. crossview restore brings it back.
+    The copy is one verified file with items, rows, views and spaces, in their state at the start of the command. It
+    does not contain the source files of the pictures. To restore it, use crossview restore.
     """
     from engine.home import Home
 
@@ -34,15 +34,17 @@ def backup(
 
 def restore(
     name: NameArgument,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A copy that crossview backup wrote.")],
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Replace a collection of this name without asking.")] = False,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Copy written by crossview backup.")],
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Replace an existing collection of this name without asking.")
+    ] = False,
     home: HomeOption = None,
     quiet: QuietOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Make a collection of a copy, or bring an existing one back to it.
+    """Create a collection from a copy, or return an existing collection to the copy.
 
-    Whoever has the collection open, a server too, answers from the copy at once.
+    Every program that has the collection open, including a server, answers from the copy at once.
     """
     from engine.home import Home
 
@@ -55,10 +57,10 @@ def restore(
 
 
 def compact(name: NameArgument, home: HomeOption = None, as_json: JsonOption = False) -> None:
-    """Give the disk space of what was deleted or replaced back; nothing that can be found is changed.
+    """Free the disk space of deleted and replaced data; the content of the collection does not change.
 
-    Searches go on meanwhile, and writers wait. The catalog is written anew, which needs free disk space of up to twice
-    its size; without it the catalog stays as it is.
+    Searches continue meanwhile, and writers wait. The command rewrites the catalog, which needs free disk space of
+    up to twice its size. Without this space, the catalog does not change.
     """
     from engine.home import Home
 

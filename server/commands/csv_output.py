@@ -30,7 +30,7 @@ def print_csv(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
 class _Lines:
     """Standard output, on which rows end in a line feed.
 
-    A writer that is told to end rows so puts no quotes around a carriage return, at which readers end a row.
+    A writer with that line terminator does not quote a carriage return, at which readers end a row.
     """
 
     def write(self, row: str) -> None:

@@ -19,7 +19,7 @@ _PAGE = 1_000
 
 @dataclass(frozen=True)
 class PartOptions:
-    """The part of a collection that is deleted instead of all of it."""
+    """The part of a collection to delete, instead of the whole collection."""
 
     items: Annotated[bool, typer.Option("--items", help="Delete these items, not the collection.")] = False
     space: Annotated[str | None, typer.Option(metavar="SPACE", help="Delete this space, not the collection.")] = None
@@ -43,7 +43,9 @@ def delete(
     name: NameArgument,
     part: PartOptions,
     chosen: FilterOptions,
-    keys: Annotated[list[str] | None, typer.Argument(metavar="[KEY]...", help="With --items: the items.")] = None,
+    keys: Annotated[
+        list[str] | None, typer.Argument(metavar="[KEY]...", help="With --items: keys of the items.")
+    ] = None,
     yes: Annotated[
         bool, typer.Option("--yes", "-y", help="Do not ask before deleting a collection, a space or a view.")
     ] = False,
@@ -51,7 +53,7 @@ def delete(
 ) -> None:
     """Delete a collection, or some of its items, a space or a view.
 
-    Items are deleted by: crossview delete NAME --items KEY..., or by filters: those that fulfil every condition.
+    To delete items, name them: crossview delete NAME --items KEY..., or use filters: items that meet every condition.
     """
     part.check(bool(keys) or chosen.given())
     condition = chosen.filter(tuple(keys or ()))

@@ -16,8 +16,8 @@ SHEET = "sheet.png"
 
 
 def demo(
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the contact sheet.")] = Path("demo-out"),
-    keep: Annotated[bool, typer.Option("--keep", help="Keep the pictures and the home in that folder.")] = False,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Output folder for the contact sheet.")] = Path("demo-out"),
+    keep: Annotated[bool, typer.Option("--keep", help="Keep the pictures and the home in the output folder.")] = False,
     notions: Annotated[
         bool, typer.Option("--notions", help="Show two notions of similarity, color and texture, learned from answers.")
     ] = False,
@@ -28,9 +28,9 @@ def demo(
         bool, typer.Option("--camera", help="Show the important changes in ten days of a camera's pictures.")
     ] = False,
 ) -> None:
-    """Show everything on pictures that the demo draws itself.
+    """Show all features on pictures that the demo draws.
 
-    Runs create, index, train, serve, search and evaluate, and draws a contact sheet of the hits.
+    The demo runs create, index, train, serve, search and evaluate, and draws a contact sheet of the hits.
     """
     from server.demo.attributes import NAME as MOODS
     from server.demo.attributes import run_attributes

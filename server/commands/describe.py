@@ -30,8 +30,10 @@ _PAGE = 1_000
 class PageOptions:
     """Which of the items are listed."""
 
-    after: Annotated[str, typer.Option(metavar="KEY", help="Items after this key.")] = ""
-    limit: Annotated[int | None, typer.Option(min=1, help="Items to list (default: 100; with --csv all).")] = None
+    after: Annotated[str, typer.Option(metavar="KEY", help="List only items after this key.")] = ""
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="Maximum number of items to list [default: 100; with --csv all].")
+    ] = None
 
 
 def list_(
@@ -42,7 +44,7 @@ def list_(
     as_json: JsonOption = False,
     as_csv: CsvOption = False,
 ) -> None:
-    """List collections, or the items of one."""
+    """List collections, or the items of one collection."""
     check_format(as_json, as_csv)
     if name is None:
         _list_collections(connection, as_json, as_csv)
@@ -77,7 +79,7 @@ def _list_collections(connection: ConnectionOptions, as_json: bool, as_csv: bool
 
 
 def _print_csv(collection: "CollectionBackend", condition: "Filter", page: PageOptions) -> None:
-    """Prints the chosen items in order of key; all of them where there is no limit."""
+    """Print the chosen items in the order of keys; without a limit, print all of them."""
     from engine.ingest.annotation_file import LISTING
 
     items = _every_item(collection, condition, page)
@@ -105,7 +107,10 @@ def _print_items(items: "list[Item]", total: int) -> None:
 def show_(
     name: NameArgument,
     key: Annotated[str | None, typer.Argument(metavar="[KEY]", help="Describe this item instead.")] = None,
-    item: Annotated[str | None, typer.Option(metavar="KEY", help="The same as KEY, also for keys like --x.")] = None,
+    item: Annotated[
+        str | None,
+        typer.Option(metavar="KEY", help="Key of the item to describe; use it for keys that begin with a dash."),
+    ] = None,
     connection: ConnectionOptions = HERE,
     as_json: JsonOption = False,
 ) -> None:

@@ -27,12 +27,13 @@ SHOWN = 4
 def embed(
     name: NameArgument,
     query: QueryOptions,
-    every: Annotated[bool, typer.Option("--all", help="Embed every item that has the view, in order of key.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Embed every item with the view, in the order of keys.")] = False,
     out: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE.npy",
-            help="Write (n, D) float32 vectors, or uint8 codes, packed; with --all also to FILE.npz, FILE.parquet.",
+            help="Write float32 vectors of shape (n, D), or packed uint8 codes; with --all also to FILE.npz or "
+            "FILE.parquet.",
         ),
     ] = None,
     connection: PictureConnection = PICTURES_HERE,
@@ -40,8 +41,9 @@ def embed(
 ) -> None:
     """Print the vectors or codes of queries in a space.
 
-    Codes are packed as by numpy.packbits, in hexadecimal digits where they are printed. What is written to a file is
-    not printed. With --all, keys are in the same file, or for FILE.npy in FILE.keys.txt, one a line.
+    The command packs codes as numpy.packbits does, and prints them in hexadecimal digits. It does not print vectors
+    that it writes to a file. With --all, the file also contains the keys; for FILE.npy, they are in FILE.keys.txt,
+    one per line.
     """
     if every:
         if query.given():

@@ -27,21 +27,23 @@ COLUMNS = (
     *("space", "query_view", "database_view", "database", "metric", "k", "value", "standard_error"),
     *("difference", "difference_standard_error"),
 )
-"""Of the CSV; differences are to the first space."""
+"""The columns of the CSV; differences are to the first space."""
 
 GroupByOption = Annotated[
     str | None,
     typer.Option(
         "--group-by",
         metavar="ATTRIBUTE|FILE.csv",
-        help="Splits do not part items of one value, or of one group in a CSV of key,group or path,group.",
+        help="Attribute, or CSV file of key,group or path,group, whose groups stay on one side of a split.",
     ),
 ]
 
 
 TaxonomyOption = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="A tree of the labels, with lines of parent: child, child or indented names."),
+    typer.Option(
+        metavar="FILE", help="File with a tree of the labels: lines of parent: child, child or indented names."
+    ),
 ]
 
 
@@ -51,38 +53,41 @@ def _listed(lengths: tuple[int, ...]) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluationOptions:
-    """What is measured, and of which spaces."""
+    """The measures and the spaces to measure."""
 
-    view: Annotated[str, typer.Option(help="The query view.")]
+    view: Annotated[str, typer.Option(help="View of the queries.")]
     targets: TargetsOption = None
     space: Annotated[
-        str, typer.Option(metavar="SPACE,...", help="The space, or several side by side (else the active one).")
+        str, typer.Option(metavar="SPACE,...", help="One or several spaces to measure [default: the active one].")
     ] = ""
     constraints: Annotated[
         list[Path] | None,
         typer.Option(
-            metavar="FILE.csv", help="Measure agreement with comparisons; no labels are needed. Repeat for more."
+            metavar="FILE.csv", help="Measure agreement with comparisons, without labels; repeat for several files."
         ),
     ] = None
     taxonomy: TaxonomyOption = None
     pairs: Annotated[
         Path | None,
-        typer.Option(metavar="FILE.csv", help="Measure how pairs are told, the same or not; no labels are needed."),
+        typer.Option(
+            metavar="FILE.csv",
+            help="Measure how well pairs of same and different items are distinguished, without labels.",
+        ),
     ] = None
     database: Annotated[
         str | None,
         typer.Option(
             metavar="|".join(DATABASES),
-            help="What the held-out queries are to find: trained items, other unseen ones, or both mixed; several by "
-            "commas (else trained and unseen, where enough was held out).",
+            help="Items that the held-out queries must find: training items, other unseen items, or both; "
+            "separate several with commas [default: trained and unseen, if enough items are held out].",
         ),
     ] = None
     by: Annotated[
         str,
         typer.Option(
             metavar="labels|items",
-            help="What is relevant: items that share a label, or the query's own item in another view (else labels, "
-            "where there are any).",
+            help="Relevant items: items that share a label, or the query's own item in another view [default: "
+            "labels, if any].",
         ),
     ] = EvaluationRequest.by
     k: Annotated[
@@ -91,19 +96,23 @@ class EvaluationOptions:
             "-k",
             "--k",
             metavar="K,...",
-            help=f"Lengths of the hit lists (else {_listed(LENGTHS)}; by items {_listed(RECALLS)}).",
+            help=f"Lengths of the hit lists [default: {_listed(LENGTHS)}; by items {_listed(RECALLS)}].",
         ),
     ] = None
-    refit: Annotated[bool, typer.Option("--refit", help="Fit the learner anew on a split of its own.")] = False
-    test_size: Annotated[float, typer.Option(help="With --refit: share of the queries.")] = EvaluationRequest.test_size
-    splits: Annotated[int, typer.Option(metavar="N", help="With --refit: splits, over which figures are means.")] = (
-        EvaluationRequest.splits
+    refit: Annotated[bool, typer.Option("--refit", help="Fit the learner again on a new split.")] = False
+    test_size: Annotated[float, typer.Option(help="With --refit: share of the items to use as queries.")] = (
+        EvaluationRequest.test_size
     )
+    splits: Annotated[
+        int, typer.Option(metavar="N", help="With --refit: number of splits; the figures are means over the splits.")
+    ] = EvaluationRequest.splits
     group_by: GroupByOption = None
     max_queries: Annotated[
-        int, typer.Option(metavar="N", help="Of more held-out items so many ask, drawn by chance; all can be found.")
+        int, typer.Option(metavar="N", help="Maximum number of held-out items to use as queries.")
     ] = EvaluationRequest.max_queries
-    seed: Annotated[int, typer.Option(help="Draws the queries, and with --refit the splits.")] = EvaluationRequest.seed
+    seed: Annotated[int, typer.Option(help="Seed of the queries, and with --refit of the splits.")] = (
+        EvaluationRequest.seed
+    )
 
     def request(self) -> EvaluationRequest:
         """The request of these options."""
@@ -180,10 +189,10 @@ def evaluate(
     as_json: JsonOption = False,
     as_csv: CsvOption = False,
 ) -> None:
-    """Measure retrieval on items held out of training, agreement with comparisons, or how pairs are told.
+    """Measure retrieval on held-out items, agreement with comparisons, or the decision whether pairs are the same.
 
-    Several spaces are measured on the same queries; raw is the views themselves. Without labels it is measured how soon
-    items find their own other view.
+    The command measures several spaces on the same queries; raw is the views themselves. Without labels, it
+    measures how soon items find their own other view.
     """
     check_format(as_json, as_csv)
     check_detached(detach, connection)

@@ -23,23 +23,26 @@ class FilterOptions:
     label: Annotated[
         list[str] | None,
         typer.Option(
-            "--filter-label", "--label", metavar="LABEL", help="Items with this label; repeat for any of several."
+            "--filter-label", "--label", metavar="LABEL", help="Only items with this label; repeat for any of several."
         ),
     ] = None
     without: Annotated[
         list[str] | None,
-        typer.Option("--filter-without", metavar="LABEL", help="Items without this label; repeat for none of several."),
+        typer.Option(
+            "--filter-without", metavar="LABEL", help="Only items without this label; repeat for none of several."
+        ),
     ] = None
     prefix: Annotated[
-        str, typer.Option("--filter-prefix", "--prefix", metavar="TEXT", help="Items whose keys begin with this text.")
+        str,
+        typer.Option("--filter-prefix", "--prefix", metavar="TEXT", help="Only items whose keys begin with this text."),
     ] = ""
     attribute: Annotated[
         list[str] | None,
         typer.Option(
             "--filter-attribute",
             metavar="KEY=VALUE",
-            help="Items with this attribute; repeat for several that must all be equal. VALUE is JSON, such as 1999, "
-            """true or null, and else text; the text 1999 is written KEY='"1999"'.""",
+            help="Only items with this attribute; repeat for several that must all be equal. VALUE is JSON, "
+            "such as 1999, true or null, or otherwise text; write the text 1999 as KEY='\"1999\"'.",
         ),
     ] = None
 
@@ -48,7 +51,7 @@ class FilterOptions:
         return self != FilterOptions()
 
     def filter(self, keys: tuple[str, ...] = ()) -> "Filter":
-        """The filter of these options, among the keys if any; raises typer.BadParameter for what is no condition."""
+        """Return the filter of these options, among these keys; raise typer.BadParameter for an invalid one."""
         from engine.query import Filter
 
         return Filter(
@@ -119,4 +122,4 @@ def _value(text: str) -> Any:
 
 
 def _refuse(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is no JSON")  # though Python reads it
+    raise ValueError(f"{constant} is not JSON")  # though Python reads it

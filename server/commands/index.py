@@ -22,18 +22,21 @@ if TYPE_CHECKING:
     from server.backend import CollectionBackend
 
 PathsArgument = Annotated[
-    list[Path] | None, typer.Argument(metavar="[PATH]...", help="Folders of pictures, or single files.")
+    list[Path] | None, typer.Argument(metavar="[PATH]...", help="Folders of pictures, or single picture files.")
 ]
 LabelsOption = Annotated[
     str | None,
     typer.Option(
         metavar="folder|FILE.csv",
-        help="Labels: the name of each picture's folder, or a CSV of path (or key), label, and attributes.",
+        help="Source of the labels: the name of each picture's folder, or a CSV file of path (or key), "
+        "label, and attributes.",
     ),
 ]
 WorkersOption = Annotated[
     int | None,
-    typer.Option(min=1, help="Processes that read pictures (default: one per core; a server has its own setting)."),
+    typer.Option(
+        min=1, help="Number of processes that read pictures [default: one per core; a server has its own setting]."
+    ),
 ]
 
 
@@ -43,36 +46,41 @@ class PictureOptions:
 
     labels: LabelsOption = None
     captions: Annotated[
-        Path | None, typer.Option(metavar="FILE.csv", help="Texts of the pictures: lines of path,caption.")
+        Path | None,
+        typer.Option(metavar="FILE.csv", help="File with the texts of the pictures: lines of path,caption."),
     ] = None
     replace_labels: Annotated[
         bool,
         typer.Option(
             "--replace-labels",
-            help="Clear the labels of pictures that --labels does not name, and let folders replace chosen labels.",
+            help="Clear the labels of pictures that --labels does not name, and replace chosen labels with "
+            "folder names.",
         ),
     ] = False
     label_notion: LabelNotionOption = ""
     new_attributes: NewAttributesOption = False
     include_deleted: Annotated[
-        bool, typer.Option("--include-deleted", help="Index pictures whose items were deleted, too.")
+        bool, typer.Option("--include-deleted", help="Also index pictures whose items were deleted.")
     ] = False
     workers: WorkersOption = None
 
 
 @dataclass(frozen=True)
 class VectorOptions:
-    """Vectors from outside, in place of pictures."""
+    """The options for vectors of another program, instead of pictures."""
 
-    view: Annotated[str | None, typer.Option(help="With --vectors: the view, which is added if it is new.")] = None
+    view: Annotated[str | None, typer.Option(help="With --vectors: the view; a new view is added.")] = None
     vectors: Annotated[
         Path | None,
-        typer.Option(metavar="FILE.npy", help="Rows from outside, shape (n, d); or FILE.npz with keys and vectors."),
+        typer.Option(
+            metavar="FILE.npy", help="Vectors of another program, shape (n, d), or FILE.npz with keys and vectors."
+        ),
     ] = None
     keys: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE.txt", help="With --vectors: the items' keys, one a line (default: all items, by key)."
+            metavar="FILE.txt",
+            help="With --vectors: keys of the items, one per line [default: all items, in the order of keys].",
         ),
     ] = None
 
@@ -84,15 +92,15 @@ def index(
     paths: PathsArgument = None,
     failures: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write every file that could not be used, and the reason, as JSON lines."),
+        typer.Option(metavar="FILE", help="Write each unusable file and the reason as JSON lines to this file."),
     ] = None,
     connection: PictureConnection = PICTURES_HERE,
     as_json: JsonOption = False,
 ) -> None:
-    """Index new and changed pictures, or give a view rows from outside (--vectors).
+    """Index new and changed pictures, or add vectors of another program to a view (--vectors).
 
-    What --labels and --captions do not name stays as it is; an empty cell clears. After Ctrl-C, the same command
-    continues where it stopped. Files that cannot be read are listed; they do not stop the others.
+    Fields that --labels and --captions do not name keep their values; an empty cell clears a field. After Ctrl-C,
+    the same command continues. The command lists files that it cannot read, and continues with the others.
     """
     _check(options, rows, paths)
     from engine.item import IndexOptions
@@ -171,13 +179,13 @@ class FitOptions:
     """Which views are fitted, and on which pictures."""
 
     views: Annotated[
-        str | None, typer.Option(metavar="VIEWS", help="Views to fit (default: those that are not fitted).")
+        str | None, typer.Option(metavar="VIEWS", help="Views to fit [default: the views that are not fitted].")
     ] = None
-    sample: Annotated[int, typer.Option(min=1, help="Pictures to take, at random.")] = 500
+    sample: Annotated[int, typer.Option(min=1, help="Maximum number of pictures in the random sample.")] = 500
     seed: Annotated[int, typer.Option(help="Seed of the random sample and of the fit.")] = 0
-    refit: Annotated[
-        bool, typer.Option("--refit", help="Fit the named views again; index and train again afterwards.")
-    ] = False
+    refit: Annotated[bool, typer.Option("--refit", help="Fit the named views again; then index and train again.")] = (
+        False
+    )
 
 
 def fit(
@@ -191,8 +199,8 @@ def fit(
 ) -> None:
     """Fit views: visual words on a sample of pictures, text views on the texts of the items.
 
-    The first index command fits them itself; this command lets you choose the pictures. Without --labels, pictures of
-    items have the items' labels. Text views need no PATH.
+    The first index command fits the views itself. Use this command to choose the pictures. Without --labels,
+    pictures of items have the labels of the items. Text views need no PATH.
     """
     from engine.errors import InvalidInputError
     from engine.ingest.annotations import Annotations

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from server.job import Job
 
 DetachOption = Annotated[
-    bool, typer.Option("--detach", help="With --server: do not wait; print the name of the job that does it.")
+    bool, typer.Option("--detach", help="With --server: print the name of the job and return without waiting.")
 ]
 
 
 class Action(StrEnum):
-    """What is done with jobs."""
+    """The actions on jobs."""
 
     LIST = "list"
     SHOW = "show"
@@ -45,16 +45,16 @@ def print_detached(job: "Job", as_json: bool) -> None:
 
 
 def jobs(
-    action: Annotated[Action, typer.Argument(help="What to do.")],
+    action: Annotated[Action, typer.Argument(help="Action to take.")],
     job: Annotated[
-        str | None, typer.Argument(metavar="[JOB]", help="The job; to list, a collection (else all).")
+        str | None, typer.Argument(metavar="[JOB]", help="The job; for list, a collection [default: all].")
     ] = None,
     connection: ConnectionOptions = HERE,
     as_json: JsonOption = False,
 ) -> None:
     """List, show, cancel or wait for the jobs of a server: trainings, evaluations and other long work.
 
-    Jobs that have ended are kept for 7 days. To wait shows how far the job is; leaving does not cancel it.
+    The server keeps ended jobs for 7 days. wait shows the progress of a job; to leave does not cancel the job.
     """
     if connection.server is None:
         raise typer.BadParameter("jobs are a server's: give --server HOST:PORT")

@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 LabelNotionOption = Annotated[
     str,
-    typer.Option(metavar="NOTION", help="The labels are of this notion of similarity, such as color; the others stay."),
+    typer.Option(
+        metavar="NOTION", help="Notion of similarity of the labels, such as color; other labels do not change."
+    ),
 ]
 NewAttributesOption = Annotated[
     bool,
-    typer.Option(
-        "--new-attributes", help="Make attributes of columns whose names are like known ones, instead of refusing them."
-    ),
+    typer.Option("--new-attributes", help="Accept columns with names similar to known ones as new attributes."),
 ]
 CLEARABLE = ("labels", "attributes", "text")
 
@@ -70,11 +70,17 @@ def label(
     name: NameArgument,
     file: Annotated[
         Path | None,
-        typer.Option("--from", metavar="FILE.csv", help="Columns path (or key), label, caption, and attributes."),
+        typer.Option(
+            "--from",
+            metavar="FILE.csv",
+            help="CSV file with the columns path (or key), label, caption, and attributes.",
+        ),
     ] = None,
-    captions: Annotated[Path | None, typer.Option(metavar="FILE.csv", help="Texts: lines of path,caption.")] = None,
+    captions: Annotated[
+        Path | None, typer.Option(metavar="FILE.csv", help="File of texts: lines of path,caption.")
+    ] = None,
     replace_labels: Annotated[
-        bool, typer.Option("--replace-labels", help="Clear the labels of items that --from gives none.")
+        bool, typer.Option("--replace-labels", help="Clear the labels of items without a label in the file of --from.")
     ] = False,
     label_notion: LabelNotionOption = "",
     new_attributes: NewAttributesOption = False,
@@ -84,9 +90,10 @@ def label(
     """Set labels, captions and attributes of any items from a CSV file.
 
     The first line names the columns: path or key, label (it may repeat), caption; any other column is an attribute.
-    Semicolons separate the labels of a cell; a label that contains one stands in double quotes. Without such a line,
-    lines are path,label[,label...]. An item is named by its key, by its path below the folder that was indexed, or by
-    its full path. What the file does not name stays as it is; an empty cell clears. What list --csv prints can be read.
+    Semicolons separate the labels of a cell; put a label that contains one in double quotes. Without a header,
+    lines are path,label[,label...]. Name an item by its key, by its path below the indexed folder, or by its full
+    path. Fields that the file does not name keep their values; an empty cell clears a field. The command also reads
+    the output of list --csv.
     """
     if file is None and captions is None:
         raise typer.BadParameter("no annotations are given: use --from FILE.csv, or --captions FILE.csv")
@@ -107,19 +114,26 @@ def label(
 
 @dataclass(frozen=True)
 class Changes:
-    """What is set and cleared."""
+    """The fields to set and to clear."""
 
     labels: Annotated[
-        list[str] | None, typer.Option("--label", metavar="LABEL", help="A label, in place of the former ones; repeat.")
+        list[str] | None,
+        typer.Option("--label", metavar="LABEL", help="Label that replaces the existing labels; repeat for several."),
     ] = None
     attributes: Annotated[
         list[str] | None,
-        typer.Option("--attribute", metavar="KEY=VALUE", help="An attribute; repeat. VALUE is JSON, else text."),
+        typer.Option(
+            "--attribute",
+            metavar="KEY=VALUE",
+            help="Attribute to set; repeat for several. VALUE is JSON, or otherwise text.",
+        ),
     ] = None
-    text: Annotated[str | None, typer.Option(help="The text.")] = None
+    text: Annotated[str | None, typer.Option(help="Text to set.")] = None
     clear: Annotated[
         list[str] | None,
-        typer.Option(metavar="WHAT", help="Clear labels, attributes, text, or the attribute of this name; repeat."),
+        typer.Option(
+            metavar="WHAT", help="Clear labels, attributes, text, or the attribute of this name; repeat for several."
+        ),
     ] = None
 
     def update(self) -> dict[str, Any]:
@@ -142,11 +156,11 @@ class Changes:
 def set_(
     name: NameArgument,
     changes: Changes,
-    keys: Annotated[list[str], typer.Argument(metavar="KEY...", help="The items.")],
+    keys: Annotated[list[str], typer.Argument(metavar="KEY...", help="Keys of the items.")],
     connection: ConnectionOptions = HERE,
     as_json: JsonOption = False,
 ) -> None:
-    """Set labels, attributes and text of a few items; what is not named stays as it is.
+    """Set labels, attributes and text of a few items; fields that you do not name keep their values.
 
     For example: crossview set pets photos/1.jpg --label cat --attribute year=1999 --clear text
     """

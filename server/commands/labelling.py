@@ -25,12 +25,12 @@ class Labelling:
     versions: "Versions"
     request: "ChangesRequest"
     file: Path
-    """Where every answer is appended at once."""
+    """The file to which each answer is appended at once."""
     picture: Path
-    """Where each pair is drawn."""
+    """The file to draw each pair in."""
     most: int
     sizes: list[int] = field(default_factory=list)
-    """Of the file before each answer of now, to which an undo cuts it."""
+    """The sizes of the file before each answer of this session; an undo truncates the file to the last one."""
 
     def run(self) -> None:
         """Asks until so many labels are given, the person quits, or nothing is left to ask."""
@@ -71,7 +71,7 @@ class Labelling:
     def _undo(self) -> None:
         """Takes the last answer of now back."""
         if not self.sizes:
-            say("there is no answer of now to undo")
+            say("this session has no answer to undo")
             return
         os.truncate(self.file, self.sizes.pop())
         say("undone")

@@ -31,31 +31,33 @@ ACTIVATE_HELP = (
 
 @dataclass(frozen=True, kw_only=True)
 class RecipeOptions:
-    """What a training learns, and from what."""
+    """The options of the learner and its supervision."""
 
     views: Annotated[
-        str, typer.Option(metavar="VIEWS", help="Views to learn from, such as color,sift; color+gist joins two.")
+        str, typer.Option(metavar="VIEWS", help="Views to learn from, such as color,sift; color+gist joins two views.")
     ]
     learner: Annotated[
         str | None,
         typer.Option(
-            help="A learner or a pipeline, such as sqrt,cca or multi-npp,itq:32 (else one that suits what is known)."
+            help="Learner or pipeline, such as sqrt,cca or multi-npp,itq:32 [default: a pipeline that suits "
+            "the supervision]."
         ),
     ] = None
     dim: Annotated[int | None, typer.Option(min=1, help="Dimension of the embeddings.")] = None
     settings: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A setting of the learner; repeat for more.")
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Setting of the learner; repeat for several.")
     ] = None
     pairs: Annotated[
-        Path | None, typer.Option(metavar="FILE.csv", help="Lines of key_a,key_b: items that are similar.")
+        Path | None, typer.Option(metavar="FILE.csv", help="File of similar items: lines of key_a,key_b.")
     ] = None
     constraints: Annotated[
         list[Path] | None,
         typer.Option(
             "--constraints",
             metavar="FILE.csv",
-            help="To learn a metric: key_a,key_b,similar or anchor,near,far or near_a,near_b,far_a,far_b; a column "
-            "notion says in what sense each was made. Repeat for files of other kinds.",
+            help="File of comparisons to learn a metric: key_a,key_b,similar or anchor,near,far or "
+            "near_a,near_b,far_a,far_b; a column notion names the sense of each comparison. Repeat for "
+            "files of other kinds.",
         ),
     ] = None
     constraint_weights: Annotated[
@@ -64,45 +66,52 @@ class RecipeOptions:
             "--constraint-weight",
             metavar="W",
             min=0,
-            help="What a comparison of a file counts (else 1, or its column weight, which this multiplies): one for "
-            "each --constraints, in their order.",
+            help="Weight of the comparisons of a file, multiplied by its column weight, if any [default: 1]: "
+            "one for each --constraints, in their order.",
         ),
     ] = None
     orderings: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE.txt",
-            help="To learn scores of attributes: lines of attribute: class < class ~ class, the least first, or of "
-            "attribute: items: key < key ~ key.",
+            help="File of orderings to learn scores of attributes: lines of attribute: class < class ~ class, "
+            "the least first, or of attribute: items: key < key ~ key.",
         ),
     ] = None
     taxonomy: TaxonomyOption = None
-    answers: Annotated[
-        bool, typer.Option("--answers", help="Learn from what people answered to crossview compare.")
-    ] = False
+    answers: Annotated[bool, typer.Option("--answers", help="Learn from the answers to crossview compare.")] = False
     tune: Annotated[
-        bool, typer.Option("--tune", help="Choose the settings that are not given by cross-validation.")
+        bool, typer.Option("--tune", help="Choose the settings that you do not give by cross-validation.")
     ] = False
     values: Annotated[
         list[str] | None,
-        typer.Option("--try", metavar="KEY=V,V", help="With --tune: values to try, such as kernel=chi2,rbf; repeat."),
+        typer.Option(
+            "--try",
+            metavar="KEY=V,V",
+            help="With --tune: values to try, such as kernel=chi2,rbf; repeat for several settings.",
+        ),
     ] = None
     tune_by: Annotated[
         str | None,
         typer.Option(
-            metavar="map|accuracy|order|items", help="With --tune: what is measured (else map; items without labels)."
+            metavar="map|accuracy|order|items",
+            help="With --tune: measure to optimise [default: map; items without labels].",
         ),
     ] = None
-    folds: Annotated[int | None, typer.Option(min=2, help="With --tune: folds (else 3).")] = None
+    folds: Annotated[int | None, typer.Option(min=2, help="With --tune: number of folds [default: 3].")] = None
     rerank: Annotated[
         int | None,
-        typer.Option(min=0, metavar="R", help="Of codes: find R for each hit, and order them by their float vectors."),
+        typer.Option(
+            min=0, metavar="R", help="For codes: find R codes for each hit, and re-rank them by their float vectors."
+        ),
     ] = None
-    holdout: Annotated[float | None, typer.Option(help="Share of the items kept out, to evaluate on (else 0).")] = None
+    holdout: Annotated[
+        float | None, typer.Option(help="Share of the items to hold out for evaluation [default: 0].")
+    ] = None
     group_by: GroupByOption = None
-    seed: Annotated[
-        int | None, typer.Option(help="Draws the holdout and the folds, and starts the learner (else 0).")
-    ] = None
+    seed: Annotated[int | None, typer.Option(help="Seed of the holdout, the folds and the learner [default: 0].")] = (
+        None
+    )
 
     def recipe(self) -> "Recipe":
         """The recipe of these options; what is not given stays at the recipe's own default."""
@@ -140,7 +149,7 @@ class RecipeOptions:
         return orderings.items if found is None else replace(orderings.items, others=found.sets)
 
     def _orderings(self) -> "Orderings | None":
-        """What a file of orderings states for the learner of attributes."""
+        """Return the orderings in the file, for the learner of attributes."""
         if self.orderings is None:
             return None
         if self.learner and self.learner.rpartition(",")[2].strip() != "attributes":
@@ -165,7 +174,10 @@ def train(
     name: NameArgument,
     options: RecipeOptions,
     extend: Annotated[
-        str | None, typer.Option(metavar="SPACE", help="Add the views to this space; what it has learned stays.")
+        str | None,
+        typer.Option(
+            metavar="SPACE", help="Add the views to this space, without changing its embeddings of other views."
+        ),
     ] = None,
     space: Annotated[str | None, typer.Option(metavar="SPACE", help=SPACE_HELP)] = None,
     activate: Annotated[bool | None, typer.Option("--activate/--no-activate", help=ACTIVATE_HELP)] = None,
@@ -175,8 +187,8 @@ def train(
 ) -> None:
     """Learn a space, to search across views.
 
-    A space is a fitted learner with an index for every view; training again makes its next generation. Items may lack
-    views. A view that comes later is added by --extend: distances among the others stay as they are.
+    A space is a fitted learner with an index for every view. Training it again makes the next generation. Items can
+    lack views. To add a later view, use --extend: distances between the other views do not change.
     """
     if extend is not None and (given := flags_given(options)):
         raise typer.BadParameter(f"--extend learns as the space did: leave out {', '.join(given)}")
@@ -218,13 +230,13 @@ def _print(collection: str, made: "SpaceInfo") -> None:
 
 def assign(
     name: NameArgument,
-    space: Annotated[str, typer.Argument(metavar="SPACE", help="A space of several metrics, as musl makes them.")],
-    label: Annotated[str, typer.Argument(metavar="LABEL", help="A label that it was not trained on.")],
+    space: Annotated[str, typer.Argument(metavar="SPACE", help="Space of several metrics, as musl makes them.")],
+    label: Annotated[str, typer.Argument(metavar="LABEL", help="Label that the space was not trained on.")],
     detach: DetachOption = False,
     connection: ConnectionOptions = HERE,
     as_json: JsonOption = False,
 ) -> None:
-    """Choose the metric for a new label by the items that have it, without training."""
+    """Choose the metric for a new label from the items with this label, without training."""
     check_detached(detach, connection)
     if detach:
         with connection.detached(name) as server:
@@ -238,9 +250,9 @@ def assign(
 
 def activate(
     name: NameArgument,
-    space: Annotated[str, typer.Argument(metavar="SPACE", help="The space.")],
+    space: Annotated[str, typer.Argument(metavar="SPACE", help="Space to activate.")],
     generation: Annotated[
-        int | None, typer.Option(min=1, help="One of its generations (else the one that answered last).")
+        int | None, typer.Option(min=1, help="Generation of the space [default: the one that answered last].")
     ] = None,
     connection: ConnectionOptions = HERE,
     as_json: JsonOption = False,

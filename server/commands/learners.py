@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 def learners(
     name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="Describe this learner or stage and all its settings.")
+        str | None, typer.Argument(metavar="[NAME]", help="Learner or stage to describe, with all its settings.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """List the learners and stages that train accepts, or describe one.
 
-    Stages stand before or after a learner, as in: train --learner sqrt,kernel:rbf,multi-npp,itq:32.
+    Put stages before or after a learner: train --learner sqrt,kernel:rbf,multi-npp,itq:32.
     """
     from engine.training.guide import learner_guide, learner_guides
 

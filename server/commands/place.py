@@ -15,22 +15,22 @@ _DIM = 10
 
 def place(
     name: NameArgument,
-    view: Annotated[str, typer.Option(metavar="VIEW", help="The view that is made for the places.")],
+    view: Annotated[str, typer.Option(metavar="VIEW", help="Name of the new view for the places.")],
     constraints: Annotated[
         Path | None,
-        typer.Option(metavar="FILE.csv", help="Place by these: anchor,near,far or near_a,near_b,far_a,far_b, notion."),
+        typer.Option(
+            metavar="FILE.csv", help="File of comparisons: anchor,near,far or near_a,near_b,far_a,far_b, notion."
+        ),
     ] = None,
-    answers: Annotated[
-        bool, typer.Option("--answers", help="Place by what people answered to crossview compare.")
-    ] = False,
-    dim: Annotated[int, typer.Option(min=1, help="Numbers of a place.")] = _DIM,
-    seed: Annotated[int, typer.Option(help="Starts the learner.")] = 0,
+    answers: Annotated[bool, typer.Option("--answers", help="Use the answers to crossview compare.")] = False,
+    dim: Annotated[int, typer.Option(min=1, help="Dimension of the places.")] = _DIM,
+    seed: Annotated[int, typer.Option(help="Seed of the learner.")] = 0,
     connection: ConnectionOptions = HERE,
 ) -> None:
-    """Give items that have no features places in a new view, by comparisons alone.
+    """Place items without features in a new view, by comparisons alone.
 
-    Only items that were compared get a place: they are searched by key, and nothing else can be placed later. Keys of a
-    file that are no items yet are made items. Then: train NAME --views VIEW with the same comparisons.
+    Only compared items get a place: you can search them by key, and cannot place other items later. The command creates
+    items for keys in the file that do not exist. Then run train NAME --views VIEW with the same comparisons.
     """
     if (constraints is None) != answers:
         raise typer.BadParameter("give either --constraints FILE.csv or --answers")

@@ -12,13 +12,14 @@ if TYPE_CHECKING:
 
 TargetsOption = Annotated[
     str | None,
-    typer.Option(metavar="TARGETS", help="What to match against, such as color,sift, or notions (else all)."),
+    typer.Option(metavar="TARGETS", help="Targets to search, such as color,sift, or notions [default: all]."),
 ]
 
 BaseRateOption = Annotated[
     float | None,
     typer.Option(
-        metavar="P", help="With --probabilities: the share of all pairs that are the same (else as the labels have it)."
+        metavar="P",
+        help="With --probabilities: share of all pairs that are the same [default: the share among labelled items].",
     ),
 ]
 
@@ -27,23 +28,24 @@ BaseRateOption = Annotated[
 class QueryOptions:
     """Queries, and where they are matched."""
 
-    view: Annotated[str, typer.Option(help="The query view; color+gist joins two.")]
-    image: Annotated[Path | None, typer.Argument(metavar="[IMAGE]", help="The picture to search by.")] = None
+    view: Annotated[str, typer.Option(help="View of the query; color+gist joins two views.")]
+    image: Annotated[Path | None, typer.Argument(metavar="[IMAGE]", help="Picture to search by.")] = None
     targets: TargetsOption = None
-    space: Annotated[str, typer.Option(metavar="SPACE", help="The space to search in (else the active one).")] = ""
+    space: Annotated[str, typer.Option(metavar="SPACE", help="Space to search [default: the active one].")] = ""
     key: Annotated[str | None, typer.Option(metavar="KEY", help="Search by an item of the collection.")] = None
     text: Annotated[
-        str | None, typer.Option(metavar="WORDS", help='Search by words, in a view of texts: --text "red flowers".')
+        str | None, typer.Option(metavar="WORDS", help='Search by words, in a text view: --text "red flowers".')
     ] = None
     vector: Annotated[
-        Path | None, typer.Option(metavar="FILE.npy", help="Search by feature rows of the view: shape (d,) or (n, d).")
+        Path | None,
+        typer.Option(metavar="FILE.npy", help="Search by feature rows of the view, of shape (d,) or (n, d)."),
     ] = None
     by_label: Annotated[
         str | None,
         typer.Option(
             "--by-label",
             metavar="LABEL",
-            help="Search by a class, in a space of attributes; also one without items that orderings describe.",
+            help="Search by a class, in a space of attributes; the class can be one that only orderings describe.",
         ),
     ] = None
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from server.backend import CollectionBackend
 
 COLUMNS = ("a", "b", "same", "distance", "threshold", "probability")
-"""Of the CSV."""
+"""The columns of the CSV."""
 _PAIRS_AT_ONCE = 1_000
 _Names = Sequence[tuple[str, str]]
 
@@ -30,12 +30,12 @@ _Names = Sequence[tuple[str, str]]
 class PlaceOptions:
     """In which distances items are compared."""
 
-    view: Annotated[str, typer.Option(help="The view that both are described by; color+gist joins two.")]
+    view: Annotated[str, typer.Option(help="View of both items; color+gist joins two views.")]
     target: Annotated[
         str,
-        typer.Option(metavar="TARGET", help="Where the second is: a view or a notion (else the view)."),
+        typer.Option(metavar="TARGET", help="Target of the second item: a view or a notion [default: the view]."),
     ] = ""
-    space: Annotated[str, typer.Option(metavar="SPACE", help="The space (else the active one).")] = ""
+    space: Annotated[str, typer.Option(metavar="SPACE", help="Space of the threshold [default: the active one].")] = ""
 
 
 def calibrate(
@@ -43,21 +43,28 @@ def calibrate(
     place: PlaceOptions,
     refit: Annotated[
         bool,
-        typer.Option("--refit", help="Fit the learner again without each fold of the items, whose pairs then tell."),
+        typer.Option(
+            "--refit",
+            help="Fit the learner again without each fold of the items, and calibrate on the pairs of the folds.",
+        ),
     ] = False,
     group_by: GroupByOption = None,
     pairs: Annotated[
         Path | None,
-        typer.Option(metavar="FILE.csv", help="Pairs, key_a,key_b,similar (else equal labels are the same)."),
+        typer.Option(
+            metavar="FILE.csv",
+            help="File of pairs: key_a,key_b,similar [default: pairs of held-out items, the same if they share "
+            "a label].",
+        ),
     ] = None,
     detach: DetachOption = False,
     connection: ConnectionOptions = HERE,
     as_json: JsonOption = False,
 ) -> None:
-    """Learn up to which distance two items are the same.
+    """Learn the distance up to which two items are the same.
 
-    The threshold is kept with the generation that answers. Its error rate is that of pairs that did not set it. A space
-    tells items apart that it learned from more easily than others: give pairs of others, or --refit.
+    crossview stores the threshold with the generation that answers. Pairs that did not set the threshold measure its
+    error rate. A space distinguishes its training items more easily than others: give pairs of other items, or --refit.
     """
     check_detached(detach, connection)
     from engine.query import CalibrationRequest
@@ -84,21 +91,22 @@ def same(
     name: NameArgument,
     place: PlaceOptions,
     inputs: Annotated[
-        list[str] | None, typer.Argument(metavar="[A B]", help="Pictures, or items of the collection.")
+        list[str] | None, typer.Argument(metavar="[A B]", help="Picture files, or keys of items of the collection.")
     ] = None,
     pairs: Annotated[
-        Path | None, typer.Option(metavar="FILE.csv", help="Many pairs of items, key_a,key_b on each line.")
+        Path | None, typer.Option(metavar="FILE.csv", help="File of pairs of items: lines of key_a,key_b.")
     ] = None,
     base_rate: Annotated[
-        float, typer.Option(metavar="P", help="The share of such pairs that are the same, for the probability.")
+        float, typer.Option(metavar="P", help="Assumed share of such pairs that are the same, for the probability.")
     ] = 0.5,
     connection: PictureConnection = PICTURES_HERE,
     as_json: JsonOption = False,
     as_csv: CsvOption = False,
 ) -> None:
-    """Tell whether two items are the same, by a threshold on their distance.
+    """Decide whether two items are the same, by a threshold on their distance.
 
-    The threshold is that of calibrate. The probability depends on how many such pairs are the same (--base-rate).
+    The threshold comes from calibrate. The probability depends on the share of such pairs that are the same
+    (--base-rate).
     """
     check_format(as_json, as_csv)
     given = _pairs(inputs or [], pairs)

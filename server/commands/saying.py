@@ -1,4 +1,4 @@
-"""What commands print: text, with what a terminal would obey written out.
+"""The output of commands: text in which control characters are visible.
 
 Keys, labels and texts come from anyone, and a terminal obeys escape sequences wherever they are.
 """

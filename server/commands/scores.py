@@ -23,17 +23,22 @@ class ScoreOptions:
         typer.Option(
             "--more",
             metavar="ATTRIBUTE[=AMOUNT]",
-            help="Like the query, but with more of an attribute, by default 2 standard deviations. Other attributes go "
-            "along as they usually do.",
+            help="Find items like the query with more of this attribute, in standard deviations [default: 2]. "
+            "Correlated attributes move too.",
         ),
     ] = None
     less: Annotated[
-        Amounts, typer.Option("--less", metavar="ATTRIBUTE[=AMOUNT]", help="Likewise, but with less of it.")
+        Amounts,
+        typer.Option(
+            "--less", metavar="ATTRIBUTE[=AMOUNT]", help="Find items like the query with less of this attribute."
+        ),
     ] = None
     hold: Annotated[
         str | None,
         typer.Option(
-            "--hold", metavar="ATTRIBUTES", help="Attributes that do not go along, such as open,natural; all."
+            "--hold",
+            metavar="ATTRIBUTES",
+            help="Attributes that --more and --less do not move, such as open,natural, or all.",
         ),
     ] = None
     at_least: Annotated[
@@ -41,25 +46,25 @@ class ScoreOptions:
         typer.Option(
             "--at-least",
             metavar="ATTRIBUTE=SCORE",
-            help="Hits with this score at least: 0 is the mean, 1 one deviation.",
+            help="Only hits with at least this score: 0 is the mean, 1 is one standard deviation.",
         ),
     ] = None
     at_most: Annotated[
-        Amounts, typer.Option("--at-most", metavar="ATTRIBUTE=SCORE", help="Hits with this score at most.")
+        Amounts, typer.Option("--at-most", metavar="ATTRIBUTE=SCORE", help="Only hits with at most this score.")
     ] = None
     sort_by: Annotated[
         str,
         typer.Option(
             "--sort-by",
             metavar="[-]ATTRIBUTE",
-            help="The hits in the order of this score, greatest first; of -ATTRIBUTE least first. Without a query, the "
-            "first K of all items.",
+            help="Order the hits by this score, greatest first; with -ATTRIBUTE, least first. Without a query, "
+            "list the first K of all items.",
         ),
     ] = ""
     scores: Annotated[bool, typer.Option("--scores", help="Print every score of the hits.")] = False
 
     def fields(self) -> dict[str, Any]:
-        """The fields of a request; raises typer.BadParameter for what is no number."""
+        """Return the fields of a request; raise typer.BadParameter for a value that is not a number."""
         from engine.query import AMOUNT
 
         return {

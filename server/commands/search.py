@@ -22,37 +22,36 @@ _UNKNOWN_SHOWN = 20
 """Characters in a warning."""
 _HIT = ("key", "distance", "target", "labels", "attributes", "text", "source", "scores", "probability", "base_rate")
 COLUMNS = ("query", "rank", *_HIT)
-"""Of the CSV: the query's position, the rank in its list, and the hit."""
+"""The columns of the CSV: the position of the query, the rank in its list, and the hit."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SearchOptions:
     """How hits are chosen, and where they are drawn."""
 
-    k: Annotated[int, typer.Option("-k", "--k", help="Hits in each list.")] = 10
+    k: Annotated[int, typer.Option("-k", "--k", help="Number of hits in each list.")] = 10
     merge: Annotated[
         bool,
         typer.Option(
             "--merge",
-            help="One list, each item once: first what is nearest in every list it is in, the rest by reciprocal rank "
-            "fusion, in which equal distances rank equally and what a list lacks counts as its last. Distances of "
-            "several metrics of one view are compared instead.",
+            help="Merge the lists into one by reciprocal rank fusion. Items that are nearest in every list "
+            "that contains them come first. For several metrics of one view, merge by distance.",
         ),
     ] = False
     group_by: Annotated[
         Literal["target"] | None,
-        typer.Option(help="One list for each target, also where they are metrics of one view, which are merged else."),
+        typer.Option(help="Show one list for each target, even for metrics of one view, which are otherwise merged."),
     ] = None
     weight: Annotated[
         list[str] | None,
         typer.Option(
             "--weight",
             metavar="NOTION=W",
-            help="Search by several notions of similarity at once, each weighted: --weight head=2 --weight wing=1.",
+            help="Weight of a notion of similarity; repeat to combine several: --weight head=2 --weight wing=1.",
         ),
     ] = None
     probabilities: Annotated[
-        bool, typer.Option("--probabilities", help="Show how probable it is that a hit and the query are the same.")
+        bool, typer.Option("--probabilities", help="Show the probability that a hit and the query are the same.")
     ] = False
     base_rate: BaseRateOption = None
     sheet: Annotated[
@@ -64,7 +63,7 @@ class SearchOptions:
         typer.Option(
             "--class",
             metavar="LABEL",
-            help="The query's class: the sheet marks the hits that have it in green and other labelled ones in red.",
+            help="Class of the query: the sheet marks hits with this label in green, and other labelled hits in red.",
         ),
     ] = None
 
@@ -107,8 +106,8 @@ def search(
 ) -> None:
     """Find the nearest items, within and across views.
 
-    The query is a picture, words, an item of the collection, or feature rows in a file. Where a space has scores of
-    attributes, hits may have more or less of them than the query.
+    The query is a picture, words, an item of the collection, or feature rows in a file. In a space with scores of
+    attributes, you can search for items with more or less of them than the query.
     """
     check_format(as_json, as_csv)
     if options.sheet is not None:

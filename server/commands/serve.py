@@ -20,47 +20,58 @@ class LoadOptions:
     """How much a server does at once."""
 
     processes: Annotated[
-        int, typer.Option(min=1, help="Server processes that share the port, each with its own indexes in memory.")
+        int,
+        typer.Option(
+            min=1, help="Number of server processes that share the port, each with its own indexes in memory."
+        ),
     ] = ServerSettings.processes
     workers: Annotated[
         int | None,
-        typer.Option(min=1, help="Processes that read the pictures of queries and imports (default: one per core)."),
+        typer.Option(
+            min=1, help="Number of processes that read the pictures of queries and imports [default: one per core]."
+        ),
     ] = None
     jobs: Annotated[
-        int, typer.Option(min=1, help="Trainings, evaluations and other jobs that are carried out at once.")
+        int, typer.Option(min=1, help="Number of trainings, evaluations and other jobs to run at once.")
     ] = ServerSettings.jobs
     load: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="Collection to load at the start; until it is in memory, health says NOT_SERVING. Repeatable.",
+            help="Collection to load at the start; until then, health reports NOT_SERVING. Repeat for several.",
         ),
     ] = None
-    max_megapixels: Annotated[float, typer.Option(min=0.01, help="Pictures of more megapixels are refused.")] = (
+    max_megapixels: Annotated[float, typer.Option(min=0.01, help="Maximum megapixels of a picture.")] = (
         ServerSettings.max_megapixels
     )
-    grace: Annotated[
-        float, typer.Option(min=0, help="Seconds that calls under way may take when the server stops.")
-    ] = ServerSettings.grace_seconds
+    grace: Annotated[float, typer.Option(min=0, help="Seconds for calls in progress to end when the server stops.")] = (
+        ServerSettings.grace_seconds
+    )
 
 
 def serve(
     load: LoadOptions,
     host: Annotated[
-        str, typer.Option(help="Address to listen on; any other than a loopback address is open to the network.")
+        str, typer.Option(help="Address to listen on; every address except a loopback address is open to the network.")
     ] = ServerSettings.host,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = ServerSettings.port,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port to listen on; 0 selects a free port.")
+    ] = ServerSettings.port,
     health_port: Annotated[
-        int | None, typer.Option(min=1, max=65535, help="Port that answers for health alone, whatever goes on here.")
+        int | None,
+        typer.Option(
+            min=1, max=65535, help="Separate port for health checks, independent of the load on the main port."
+        ),
     ] = None,
     log_requests: Annotated[
-        bool, typer.Option("--log-requests", help="Log a line for each call: method, collection, status, time, bytes.")
+        bool,
+        typer.Option("--log-requests", help="Log one line for each call: method, collection, status, time, bytes."),
     ] = False,
     home: HomeOption = None,
 ) -> None:
     """Serve the collections over gRPC.
 
-    Runs until SIGTERM or Ctrl-C. A message may be as large as 64 MiB, so photographs can be sent as they are.
+    The server runs until SIGTERM or Ctrl-C. A message has at most 64 MiB, so clients can send whole photographs.
     """
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         # Read when the libraries are loaded, below. Calls share the processors; the threads of one spin as they wait.

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from server.backend import CollectionBackend
 
 COLUMNS = ("input", "label", "share", "votes", "suggested")
-"""Of the CSV that is printed."""
+"""The columns of the printed CSV."""
 ACCEPTED = ("key", "label")
-"""Of the CSV that is written, as ``label --from`` reads it."""
+"""The columns of the written CSV, as ``label --from`` reads it."""
 OTHERS_SHOWN = 3
 LIKELIEST = (
     "likeliest of all classes by the scores of attributes, also of those that orderings alone describe, which have no "
@@ -34,23 +34,25 @@ _KEYS_AT_ONCE = 1_000
 
 @dataclass(frozen=True, kw_only=True)
 class SuggestOptions:
-    """What labels are suggested for, and how sure they must be."""
+    """The items to suggest labels for, and the required certainty."""
 
-    inputs: Annotated[list[str], typer.Argument(metavar="IMAGE|KEY...", help="Pictures, or items of the collection.")]
-    view: Annotated[str, typer.Option(help="The query view; color+gist joins two.")]
+    inputs: Annotated[
+        list[str], typer.Argument(metavar="IMAGE|KEY...", help="Picture files, or keys of items of the collection.")
+    ]
+    view: Annotated[str, typer.Option(help="View of the query; color+gist joins two views.")]
     targets: TargetsOption = None
-    space: Annotated[str, typer.Option(metavar="SPACE", help="The space to search in (else the active one).")] = ""
-    k: Annotated[int, typer.Option("-k", "--k", help="Labelled items that vote in each target.")] = 10
+    space: Annotated[str, typer.Option(metavar="SPACE", help="Space to search [default: the active one].")] = ""
+    k: Annotated[int, typer.Option("-k", "--k", help="Number of labelled items that vote in each target.")] = 10
     min_share: Annotated[
-        float, typer.Option(metavar="P", help="Suggest labels that are right with this probability at least.")
+        float, typer.Option(metavar="P", help="Minimum probability that a suggested label is right.")
     ] = 0.5
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FILE.csv", help="Write what is suggested as key,label for label --from FILE.csv."),
+        typer.Option(metavar="FILE.csv", help="Write the suggestions as key,label, for label --from FILE.csv."),
     ] = None
 
     def request(self, collection: "CollectionBackend") -> "SuggestRequest":
-        """The request of these options; an input is a key where the collection has such an item, else a file."""
+        """Return the request of these options; an input is the key of an item, if it exists, and otherwise a file."""
         from engine.query import Filter, Query, SuggestRequest
 
         items: set[str] = set()
@@ -75,12 +77,13 @@ def suggest(
     as_json: JsonOption = False,
     as_csv: CsvOption = False,
 ) -> None:
-    """Suggest labels by vote of the nearest labelled items; nothing is written to the collection.
+    """Suggest labels by vote of the nearest labelled items, without changing the collection.
 
-    A share is the probability that the label is right, learned from labelled items that the space was not trained on.
-    Where no share is large enough, no label is suggested. An item does not vote on itself. In a space of attributes
-    with classes that orderings alone describe, for which nobody votes, the likeliest of all classes is named, too. What
-    you accept is written by the commands that are printed, or all at once by --out FILE.csv and label --from FILE.csv.
+    A share is the probability that the label is right, learned from labelled items that the space was not trained
+    on. The command suggests only labels with a sufficient share. An item does not vote on itself. In a space of
+    attributes with classes that only orderings describe, which get no votes, the command also names the most likely
+    of all classes. To accept labels, run the printed commands, or write all with --out FILE.csv and run label
+    --from FILE.csv.
     """
     check_format(as_json, as_csv)
     with connection.collection(name) as collection:

@@ -25,11 +25,11 @@ GRID, SIZE = 10, 320
 SHOWN = 10
 """Failures that are printed."""
 _MULTIPLE = 8
-"""Of which GIST takes sizes."""
+"""The multiple of GIST's picture sizes."""
 
 
 class Printer(Protocol):
-    """What is told of new versions."""
+    """The reports on new versions."""
 
     def begun(self, found: "Changes") -> None:
         """Takes what was learned."""
@@ -123,7 +123,7 @@ class Versions:
             except InvalidInputError:
                 if found is None:
                     raise
-                found = None  # the last version is gone: begin anew
+                found = None  # the last version is gone: begin again
             time.sleep(every)
 
 
@@ -149,7 +149,7 @@ def opened(
         try:
             versions = Versions(collection, f"gist{grid or GRID}", folder, bool(connection.server))
             failures = versions.index(show_progress)
-            if not wait:  # who watches is told of each once
+            if not wait:  # with --watch, report each failure once
                 _report_failures(failures)
             yield versions
         finally:

@@ -1,0 +1,71 @@
+"""tools/words.py finds words and beginnings of sentences in prose, and only in prose."""
+
+import pytest
+from words import ROOT, documents, hits
+
+
+def found(text: str, suffix: str = ".md") -> list[tuple[int, str]]:
+    """Return the lines and words of the hits, in order."""
+    return sorted((line, words) for line, words, _ in hits(text, suffix))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("The header told us.", "told"),
+        ("Close it for whoever\nreads.", "whoever"),
+        ("A copy is\nno link.", "is no"),
+        ("The folder (else the home).", "(else"),
+        ("A part of it.", "of it"),
+        ("Likewise, it ends.", "Likewise"),
+        ("Of two files, one wins.", "Of"),
+        ("It ends. Of two files, one wins.", "Of"),
+        ("- **Where rows lack**, it ends.", "Where"),
+        ("# What it does", "What"),
+        ("| option | What it does |", "What"),
+        ("It waits; who leaves cancels.", "; who"),
+    ],
+)
+def test_a_word_or_a_beginning_is_found(text, words):
+    """In any case of letters and across the end of a line, at each place where a sentence begins."""
+    assert [hit for _, hit in found(f"A title\n\n{text}")] == [words]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "What does it do?",
+        "It is no longer here, and there are no more rows.",
+        "One of\nOf Mice and Men",
+        "`told` and [a link](is-what-he-said.md)",
+        "```sh\ntold # Of course\n```",
+        "Run this:\n\n    make told\n",
+        "<!-- figures -->\nscenes told by attributes\n<!-- figures -->",
+    ],
+)
+def test_questions_code_and_figures_pass(text):
+    """A question may begin with What; code, links and generated figures are not prose."""
+    assert found(text) == []
+
+
+def test_prose_behind_a_block_is_checked():
+    """A block of code ends where it ends, and the line of a hit is that of the file."""
+    assert found("Run:\n\n    make all\n\n```sh\nls\n```\n\nHe said so.") == [(9, "said")]
+
+
+def test_strings_and_comments_of_a_source_are_prose():
+    """Its names are not, and neither are words in backquotes."""
+    source = 'said = 1  # Where it is\n"""Say `told`.\n\nOf two, one.\n"""\nprint(f"{said} is no file")\n'
+    assert found(source, ".py") == [(1, "Where"), (4, "Of"), (6, "is no")]
+
+
+def test_comments_of_a_proto_file_are_prose():
+    """Its names are not."""
+    assert found("// What it says\nmessage said { // told\n}\n", ".proto") == [(1, "What"), (2, "told")]
+
+
+def test_the_documents_pass():
+    """Those at the root and all pages that people write."""
+    pages = documents(ROOT)
+    assert {"README.md", "CHANGELOG.md", "tour.md"} <= {page.name for page in pages}
+    assert [(page.name, *hit) for page in pages for hit in hits(page.read_text(encoding="utf-8"), page.suffix)] == []

@@ -1,0 +1,119 @@
+"""Checks the prose of documents against a table of words and of beginnings of sentences.
+
+    python tools/words.py [FILE ...]    print each hit with its advice; exit 1 if there are any
+
+Without FILE, it checks the files of ``PATHS``. Blocks of code, words in backquotes, targets of links and the figures
+between two ``<!-- figures -->`` are not prose. To check further files, add them to ``PATHS``: a Markdown document,
+a Python source (its strings and comments) or a proto file (its comments).
+"""
+
+import argparse
+import io
+import re
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PATHS = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/**/*.md", "server/commands/*.py")
+GENERATED = ("docs/benchmarks.md",)
+
+_BEGINNINGS = (
+    r"\A",
+    r"\n[ \t]*\n[ \t]*",  # a paragraph
+    r"\n[ \t]*(?:[-*]|\d+\.|#+)[ \t]+",  # an item of a list, a heading
+    r"\|[ \t]*",  # a cell of a table
+    r"[.!?:][\"')*]*\s+",  # behind another sentence
+)
+_BEGIN = rf"(?:{'|'.join(_BEGINNINGS)})\**"
+_NOT_ASKED = r"\b(?![^.|\n]*\?)"
+
+ADVICE = {
+    r"\btold\b": "name the actor; use states, gives or distinguishes",
+    r"\bsaid\b": "name the actor; use states or reports",
+    r"\bforet(?:ell\w*|old)\b": "use predict",
+    r"\b(?:whoever|whom)\b": "name the person or the program",
+    r"[;:]\s+who\b": "name the person or the program",
+    r"\bwhat is asked\b": "use the request or the query",
+    r"\bmay be asked\b": "name the actor",
+    r"(?<!there\s)\b(?:is|are|was|were)\s+no\b(?!\s+longer\b)": "use is not a, or has no",
+    r"\(else\b": "write a default as [default: X]",
+    r",\s+else\b(?!\s+if\b)": "use otherwise",
+    r"\bof\s+it\b": "name the thing",
+    r"\blikewise\b": "use also, or repeat the verb",
+    r"\banew\b": "use again",
+    r"\bin\s+place\s+of\b": "use instead of",
+    r"\bwhatever\s+the\b": "use for any",
+    rf"{_BEGIN}(?-i:Of)\b": "begin with the subject",
+    rf"{_BEGIN}(?-i:Whoever|Who){_NOT_ASKED}": "begin with the person or the program",
+    rf"{_BEGIN}(?-i:What){_NOT_ASKED}": "name the thing",
+    rf"{_BEGIN}(?-i:Where){_NOT_ASKED}": "use If or When, or begin with the subject",
+}
+"""Patterns, which ignore case unless they say otherwise, and what to write instead."""
+
+_FIGURES = re.compile(r"<!-- figures -->.*?<!-- figures -->", re.S)
+_BLOCKS = re.compile(r"^([ \t]*)(```|~~~).*?^\1\2[ \t]*$|^(?: {4}|\t)[^\n]*$|\]\([^)\s]*\)|<!--.*?-->", re.M | re.S)
+_CODE = re.compile(r"`[^`]+`")
+_FILLED = re.compile(r"\{[^{}]*\}")
+
+
+def _blank(found: re.Match[str]) -> str:
+    return re.sub(r"\S", " ", found[0])
+
+
+def markdown(text: str) -> str:
+    """Return a document whose code, figures and links are blank; words in backquotes become crosses."""
+    prose = _BLOCKS.sub(_blank, _FIGURES.sub(_blank, text))
+    return _CODE.sub(lambda found: re.sub(r"\S", "x", found[0]), prose)
+
+
+def python(text: str) -> str:
+    """Return the strings and comments of a source, each on its line; what fills in a string is blank."""
+    kept = {tokenize.STRING, tokenize.COMMENT, getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING)}
+    prose = [""] * (text.count("\n") + 2)
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type in kept:
+            first = token.start[0] - 1
+            if token.type != tokenize.COMMENT or not prose[first - 1]:
+                prose[first] += " | "  # a sentence begins, unless a comment goes on
+            for row, line in enumerate(token.string.strip("\"'# ").split("\n"), first):
+                prose[row] += line.strip()
+    return _CODE.sub(_blank, _FILLED.sub(_blank, "\n".join(prose)))
+
+
+def proto(text: str) -> str:
+    """Return the comments of a proto file, each on its line."""
+    return "\n".join(line.partition("//")[2].strip("/ ") for line in text.split("\n"))
+
+
+PROSE = {".md": markdown, ".py": python, ".proto": proto}
+
+
+def hits(text: str, suffix: str) -> Iterator[tuple[int, str, str]]:
+    """Yield the line, the words and the advice of each hit in the text of a file with this suffix."""
+    prose = PROSE[suffix](text)
+    for pattern, advice in ADVICE.items():
+        for found in re.finditer(pattern, prose, re.I):
+            words = " ".join(re.findall(r"\(?[\w;:]+", found[0]))
+            yield prose.count("\n", 0, found.end()) + 1, words, advice
+
+
+def documents(root: Path) -> list[Path]:
+    """Return the files of a checkout that the table applies to."""
+    return sorted({path for pattern in PATHS for path in root.glob(pattern)} - {root / name for name in GENERATED})
+
+
+def main() -> int:
+    """Print the hits and return the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("files", nargs="*", type=Path, metavar="FILE", help="files to check [default: all documents]")
+    found = False
+    for path in parser.parse_args().files or documents(ROOT):
+        for line, words, advice in sorted(hits(path.read_text(encoding="utf-8"), path.suffix)):
+            print(f'{path}:{line}: "{words}": {advice}')
+            found = True
+    return int(found)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
