@@ -114,25 +114,25 @@ class AsyncCollection:
     async def suggest(self, request: SuggestRequest) -> Suggestions:
         """Labels for every query, by vote of the nearest labelled items."""
         message = from_suggest_request(request)
-        message.collection = self._resource
+        message.parent = self._resource
         return to_suggestions(await self._client.call(self._client.searches, "SuggestLabels", message))
 
     async def same(self, request: SameRequest) -> list[Verdict | Failure]:
         """Whether the two of each pair are the same, or why one was left out."""
         message = from_same_request(request)
-        message.collection = self._resource
+        message.parent = self._resource
         return to_verdicts(await self._client.call(self._client.searches, "Same", message))
 
     async def changes(self, request: ChangesRequest) -> Changes:
         """What changed between successive pictures, and which changes are important."""
         message = from_changes_request(request)
-        message.collection = self._resource
+        message.parent = self._resource
         return to_changes(await self._client.call(self._client.searches, "FindChanges", message))
 
     async def embed(self, queries: Sequence[Query], *, targets: Sequence[str] = (), space: str = "") -> list[Embedding]:
         """The vector of every query for every target."""
         request = search_pb2.EmbedRequest(
-            collection=self._resource, queries=map(from_query, queries), targets=one_or_several(targets), space=space
+            parent=self._resource, queries=map(from_query, queries), targets=one_or_several(targets), space=space
         )
         return to_embeddings(await self._client.call(self._client.searches, "Embed", request))
 
@@ -179,5 +179,5 @@ class AsyncCollection:
 
     def _message(self, request: SearchRequest) -> search_pb2.SearchRequest:
         message = from_search_request(request)
-        message.collection = self._resource
+        message.parent = self._resource
         return message

@@ -354,7 +354,7 @@ async def abort(context: Context, refused: Refusal) -> None:
 
 def _collection(request: Message) -> str:
     """Returns the collection that a request names, else "-". Only a valid name is logged: it cannot break the line."""
-    for name in ("collection", "parent", "name", "collection_id"):
+    for name in ("parent", "name", "collection_id"):
         if match := _COLLECTION.fullmatch(getattr(request, name, "")):
             return match[1]
     return "-"

@@ -14,7 +14,7 @@ def to_changes_request(message: pb.FindChangesRequest) -> ChangesRequest:
     return to_value(
         ChangesRequest,
         message,
-        form=message.form or ChangesRequest.form,
+        **({} if message.form else {"form": ChangesRequest.form}),
         labels=tuple(to_value(PairLabel, label) for label in message.labels),
         extreme=message.extreme if message.HasField("extreme") else ChangesRequest.extreme,
         structure=message.structure if message.HasField("structure") else ChangesRequest.structure,

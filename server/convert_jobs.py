@@ -14,7 +14,7 @@ from server.convert import to_report
 from server.convert_evaluation import from_evaluation_request, to_evaluation
 from server.convert_info import to_space, to_threshold, to_time
 from server.convert_training import from_calibration, from_recipe
-from server.fields import to_value
+from server.fields import enum_text, to_value
 from server.job import Job, JobStep, Result
 from server.names import collection_name, parse_collection, parse_operation, space_name
 from server.pb.crossview.v1 import collections_pb2 as pb
@@ -54,7 +54,7 @@ def from_calibration_of(collection: str, request: CalibrationRequest) -> pb.Cali
 def from_evaluation_of(collection: str, request: EvaluationRequest) -> pb.EvaluateRequest:
     """The message of an evaluation of a collection."""
     message = from_evaluation_request(request)
-    message.collection = collection_name(collection)
+    message.parent = collection_name(collection)
     return message
 
 
@@ -66,7 +66,7 @@ def to_job(operation: Operation) -> Job:
         id=parse_operation(operation.name),
         kind=metadata.kind,
         collection=parse_collection(metadata.collection),
-        state=JobMetadata.State.Name(metadata.state).lower(),
+        state=enum_text(JobMetadata.DESCRIPTOR.fields_by_name["state"], metadata.state),
         cancelling=metadata.cancelling,
         progress=to_value(JobStep, metadata.progress) if metadata.HasField("progress") else None,
         log=tuple(to_value(JobStep, step) for step in metadata.log),

@@ -1,5 +1,7 @@
 """Questions and answers as messages and back."""
 
+from dataclasses import replace
+
 from engine.comparisons import GRID, Answer, Question, QuestionRequest
 from server.convert_info import from_time, to_time
 from server.fields import to_message, to_value
@@ -8,12 +10,13 @@ from server.pb.crossview.v1 import questions_pb2 as pb
 
 def to_question_request(message: pb.NextQuestionRequest) -> QuestionRequest:
     """The request of a message."""
-    return to_value(QuestionRequest, message, kind=message.kind or GRID)
+    asked = to_value(QuestionRequest, message)
+    return asked if asked.kind else replace(asked, kind=GRID)
 
 
 def from_question_request(collection: str, request: QuestionRequest) -> pb.NextQuestionRequest:
     """The message of a request, for a collection's resource name."""
-    return to_message(pb.NextQuestionRequest, request, collection=collection)
+    return to_message(pb.NextQuestionRequest, request, parent=collection)
 
 
 def to_question(message: pb.Question) -> Question:

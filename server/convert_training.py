@@ -54,7 +54,7 @@ def to_tune(message: pb.Tune) -> Tune:
         name: tuple(value) if isinstance(value, list) else (value,)
         for name, value in from_struct(message.values).items()
     }
-    return Tune(values, message.measure, message.folds or FOLDS)
+    return to_value(Tune, message, values=values, folds=message.folds or FOLDS)
 
 
 def to_grouping(message: pb.Grouping) -> Grouping:

@@ -19,24 +19,24 @@ class QuestionService:
 
     def NextQuestion(self, request: pb.NextQuestionRequest, context: grpc.ServicerContext) -> pb.Question:
         """The next question for a person."""
-        with self.collections.use(parse_collection(request.collection)) as collection:
+        with self.collections.use(parse_collection(request.parent)) as collection:
             return from_question(collection.questions.next(to_question_request(request)))
 
     def AddAnswer(self, request: pb.AddAnswerRequest, context: grpc.ServicerContext) -> pb.Answer:
         """Stores an answer."""
         request.answer.ClearField("create_time")  # the server's to set; a client's need not even be a time
-        with self.collections.use(parse_collection(request.collection)) as collection:
+        with self.collections.use(parse_collection(request.parent)) as collection:
             return from_answer(collection.questions.answer(to_answer(request.answer)))
 
     def UndoAnswer(self, request: pb.UndoAnswerRequest, context: grpc.ServicerContext) -> pb.Answer:
         """Deletes a person's last answer in a notion."""
-        with self.collections.use(parse_collection(request.collection)) as collection:
+        with self.collections.use(parse_collection(request.parent)) as collection:
             return from_answer(collection.questions.undo(request.notion, request.person))
 
     def ListAnswers(self, request: pb.ListAnswersRequest, context: grpc.ServicerContext) -> pb.ListAnswersResponse:
         """A page of answers."""
         size, after = pages.page_size(request.page_size), _id_of(request.page_token)
-        with self.collections.use(parse_collection(request.collection)) as collection:
+        with self.collections.use(parse_collection(request.parent)) as collection:
             found = collection.questions.answers(request.notion, request.person, after, size + 1)
         page = found[:size]
         token = pages.to_token(str(page[-1].id)) if len(found) > size else ""

@@ -323,7 +323,7 @@ class RemoteCollection:
     def search(self, request: SearchRequest) -> list[HitList]:
         """Nearest items of every query in every target."""
         message = from_search_request(request)
-        message.collection = self.resource
+        message.parent = self.resource
         return to_hit_lists(self.connection.call(self.connection.searches.Search, message))
 
     def search_stream(self, requests: Iterable[SearchRequest]) -> Iterator[list[HitList]]:
@@ -332,7 +332,7 @@ class RemoteCollection:
         def messages() -> Iterator[search_pb2.SearchRequest]:
             for request in requests:
                 message = from_search_request(request)
-                message.collection = self.resource
+                message.parent = self.resource
                 yield message
 
         for response in self.connection.stream(self.connection.searches.StreamSearch, messages()):
@@ -341,25 +341,25 @@ class RemoteCollection:
     def suggest(self, request: SuggestRequest) -> Suggestions:
         """Labels for every query, by vote of the nearest labelled items."""
         message = from_suggest_request(request)
-        message.collection = self.resource
+        message.parent = self.resource
         return to_suggestions(self.connection.call(self.connection.searches.SuggestLabels, message))
 
     def same(self, request: SameRequest) -> list[Verdict | Failure]:
         """Whether the two of each pair are the same, or why one was left out."""
         message = from_same_request(request)
-        message.collection = self.resource
+        message.parent = self.resource
         return to_verdicts(self.connection.call(self.connection.searches.Same, message))
 
     def changes(self, request: ChangesRequest) -> Changes:
         """What changed between successive pictures, and which changes are important."""
         message = from_changes_request(request)
-        message.collection = self.resource
+        message.parent = self.resource
         return to_changes(self.connection.call(self.connection.searches.FindChanges, message))
 
     def embed(self, queries: Sequence[Query], *, targets: Sequence[str] = (), space: str = "") -> list[Embedding]:
         """The vector of every query for every target."""
         request = search_pb2.EmbedRequest(
-            collection=self.resource, queries=map(from_query, queries), targets=one_or_several(targets), space=space
+            parent=self.resource, queries=map(from_query, queries), targets=one_or_several(targets), space=space
         )
         return to_embeddings(self.connection.call(self.connection.searches.Embed, request))
 

@@ -21,16 +21,16 @@ class RemoteQuestions:
 
     def answer(self, answer: Answer) -> Answer:
         """Stores an answer, and returns it with its id and time."""
-        request = pb.AddAnswerRequest(collection=self.resource, answer=from_answer(answer))
+        request = pb.AddAnswerRequest(parent=self.resource, answer=from_answer(answer))
         return to_answer(self.connection.call(self._stub.AddAnswer, request))
 
     def undo(self, notion: str, person: str) -> Answer:
         """Deletes the last answer that a person gave in a notion, and returns it."""
-        request = pb.UndoAnswerRequest(collection=self.resource, notion=notion, person=person)
+        request = pb.UndoAnswerRequest(parent=self.resource, notion=notion, person=person)
         return to_answer(self.connection.call(self._stub.UndoAnswer, request))
 
     def answers(self, notion: str = "", person: str = "", after: int = 0, limit: int = ANSWERS_AT_ONCE) -> list[Answer]:
         """Up to ``limit`` answers with ids above ``after``, fewer where the server's pages are shorter."""
-        request = pb.ListAnswersRequest(collection=self.resource, notion=notion, person=person, page_size=limit)
+        request = pb.ListAnswersRequest(parent=self.resource, notion=notion, person=person, page_size=limit)
         request.page_token = pages.to_token(str(after)) if after else ""
         return [to_answer(one) for one in self.connection.call(self._stub.ListAnswers, request).answers]

@@ -50,14 +50,14 @@ class SearchService:
     ) -> search_pb2.SearchResponse:
         """Nearest items of every query in every target."""
         self._check(request, _k(request))
-        name = parse_collection(request.collection)
+        name = parse_collection(request.parent)
         with self.collections.use(name) as collection, room_for(self._settings.answer_bytes):
             return from_hit_lists(name, collection.search(to_search_request(request)))
 
     def search_at_hand(self, request: search_pb2.SearchRequest) -> search_pb2.SearchResponse | None:
         """What ``Search`` returns where that takes less time than handing it to a thread, else None."""
         self._check(request, _k(request))
-        name = parse_collection(request.collection)
+        name = parse_collection(request.parent)
         with self.collections.at_hand(name) as collection:
             if collection is None or collection.least_bytes(request.space) * len(request.queries) > _AT_HAND_BYTES:
                 return None
@@ -82,14 +82,14 @@ class SearchService:
             return None
         merge = request.merge if request.HasField("merge") else None
         k = request.k if request.HasField("k") else None
-        place = request.collection, request.space, query.view, tuple(request.targets)
+        place = request.parent, request.space, query.view, tuple(request.targets)
         rate = request.base_rate if request.HasField("base_rate") else None
         return *place, k, merge, request.probabilities, rate
 
     def search_together(self, requests: list[search_pb2.SearchRequest]) -> list[search_pb2.SearchResponse]:
         """What ``Search`` returns for each of some requests that are ``alike``; one that fails makes all fail."""
         asked = [to_search_request(request) for request in requests]
-        name = parse_collection(requests[0].collection)
+        name = parse_collection(requests[0].parent)
         with self.collections.use(name) as collection, room_for(self._settings.answer_bytes):
             found = collection.search(replace(asked[0], queries=[one.queries[0] for one in asked]))
         lists: list[list[HitList]] = [[] for _ in requests]
@@ -102,7 +102,7 @@ class SearchService:
     ) -> search_pb2.EmbedResponse:
         """The vector of every query for every target."""
         self._check(request)
-        with self.collections.use(parse_collection(request.collection)) as collection:
+        with self.collections.use(parse_collection(request.parent)) as collection:
             queries = [to_query(query) for query in request.queries]
             return from_embeddings(collection.embed(queries, targets=tuple(request.targets), space=request.space))
 
@@ -111,7 +111,7 @@ class SearchService:
     ) -> search_pb2.SuggestLabelsResponse:
         """Labels for every query, by vote of the nearest labelled items."""
         self._check(request, _k(request))
-        with self.collections.use(parse_collection(request.collection)) as collection:
+        with self.collections.use(parse_collection(request.parent)) as collection:
             return from_suggestions(collection.suggest(to_suggest_request(request)))
 
     def Same(  # noqa: N802 - the name of the rpc
@@ -119,14 +119,14 @@ class SearchService:
     ) -> search_pb2.SameResponse:
         """Whether the two of each pair are the same."""
         self._check_count(2 * len(request.pairs))
-        with self.collections.use(parse_collection(request.collection)) as collection:
+        with self.collections.use(parse_collection(request.parent)) as collection:
             return from_verdicts(collection.same(to_same_request(request)))
 
     def FindChanges(  # noqa: N802 - the name of the rpc
         self, request: changes_pb2.FindChangesRequest, context: grpc.ServicerContext
     ) -> changes_pb2.FindChangesResponse:
         """What changed between successive pictures, and which changes are important."""
-        with self.collections.use(parse_collection(request.collection)) as collection:
+        with self.collections.use(parse_collection(request.parent)) as collection:
             return from_changes(collection.changes(to_changes_request(request)))
 
     def _check(self, request: Any, k: int = 1) -> None:

@@ -80,7 +80,7 @@ def test_a_held_out_photograph_finds_its_class_by_colour_in_the_words_of_others(
         right = 0
         for photograph in split[1]:
             query = search_pb2.Query(view="color", image=photograph.read_bytes())
-            request = search_pb2.SearchRequest(collection="collections/corel", queries=[query], targets=["sift"], k=1)
+            request = search_pb2.SearchRequest(parent="collections/corel", queries=[query], targets=["sift"], k=1)
             (answer,) = service.Search(request).results
             right += list(answer.hits[0].labels) == [photograph.parent.name]
         print(f"right class on top: {right} of {len(split[1])}")

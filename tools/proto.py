@@ -2,6 +2,7 @@
 
     python tools/proto.py            write server/pb
     python tools/proto.py --check    change nothing; exit 1 where server/pb is not what proto/ gives
+    python tools/proto.py --lint     change nothing; check proto/ by buf and buf.yaml, with npx
 
 Plain ``-Iproto`` gives imports such as ``from crossview.v1 import types_pb2``; the generated code is in ``server.pb``,
 so they are rewritten, and none may be left over.
@@ -11,6 +12,7 @@ import argparse
 import filecmp
 import re
 import shutil
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -24,6 +26,7 @@ OURS = "crossview"
 PREFIX = "server.pb."
 IMPORT = re.compile(rf"^(\s*)(from|import) ({OURS}\.[\w.]+)", re.MULTILINE)
 USE = re.compile(rf"(?<![\w./\"'])({OURS}\.v\d+\.\w+_pb2)(?=[.\s])")
+BUF = "@bufbuild/buf@1.75.0"
 PACKAGES = {"": "The gRPC interface, generated from proto/ by tools/proto.py.", OURS: "", f"{OURS}/v1": ""}
 
 
@@ -94,11 +97,30 @@ def differences(fresh: Path) -> list[str]:
     return sorted(unequal + missing)
 
 
+def lint() -> int:
+    """Checks the proto files by buf, which has to find the files of Google that they import; returns its exit status."""
+    with tempfile.TemporaryDirectory() as scratch:
+        workspace = Path(scratch)
+        shutil.copytree(PROTO, workspace / "proto")
+        _, bundled = google_protos(workspace / "imported")
+        for path in Path(bundled).glob("google/[ar]p[ic]/*.proto"):
+            copied = workspace / "imported" / path.relative_to(bundled)
+            copied.parent.mkdir(exist_ok=True)
+            shutil.copyfile(path, copied)
+        config = (ROOT / "buf.yaml").read_text().replace("  - path: proto\n", "  - path: proto\n  - path: imported\n")
+        (workspace / "buf.yaml").write_text(config)
+        return subprocess.run(["npx", "--yes", BUF, "lint", "proto"], cwd=workspace, check=False).returncode
+
+
 def main() -> int:
     """Regenerates, or checks."""
     parser = argparse.ArgumentParser(description="Regenerate server/pb from proto/.")
     parser.add_argument("--check", action="store_true", help="change nothing; exit 1 where server/pb is out of date")
-    check = parser.parse_args().check
+    parser.add_argument("--lint", action="store_true", help="change nothing; check proto/ by buf and buf.yaml")
+    chosen = parser.parse_args()
+    if chosen.lint:
+        return lint()
+    check = chosen.check
     with tempfile.TemporaryDirectory() as scratch:
         fresh = Path(scratch)
         generate(fresh)

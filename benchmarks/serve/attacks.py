@@ -95,7 +95,7 @@ async def large_attributes(address: str) -> None:
 
         async def search() -> None:
             query = search_pb2.Query(view="v", vector=Vector(values=[0, 0, 0]))
-            request = search_pb2.SearchRequest(collection=_PARENT, space="raw", queries=[query] * 20, k=ITEMS)
+            request = search_pb2.SearchRequest(parent=_PARENT, space="raw", queries=[query] * 20, k=ITEMS)
             while True:
                 with suppress(grpc.RpcError):
                     await channel.unary_unary(SEARCH)(request.SerializeToString(), timeout=30)
@@ -181,7 +181,7 @@ def _furnish(address: str) -> None:
 
 def _answers(address: str) -> bool:
     query = search_pb2.Query(view="v", vector=Vector(values=[0, 0, 0]))
-    request = search_pb2.SearchRequest(collection=_PARENT, space="raw", queries=[query], k=3)
+    request = search_pb2.SearchRequest(parent=_PARENT, space="raw", queries=[query], k=3)
     channel: Any
     with grpc.insecure_channel(address, options=_OPTIONS) as channel, suppress(grpc.RpcError):
         channel.unary_unary(SEARCH)(request.SerializeToString(), timeout=30)

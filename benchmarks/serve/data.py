@@ -80,7 +80,7 @@ def requests(items: int, seed: int, photographs: Path = SHARED) -> Mapping[str, 
 
 def search(*queries: pb.Query, collection: str = VECTORS, space: str = "raw") -> bytes:
     """Returns an encoded request of so many queries."""
-    request = pb.SearchRequest(collection=f"collections/{collection}", queries=queries, space=space, k=K)
+    request = pb.SearchRequest(parent=f"collections/{collection}", queries=queries, space=space, k=K)
     return request.SerializeToString()
 
 

@@ -80,7 +80,7 @@ def send_pictures(victim: Victim, count: int, seed: int, bombs: bool = True) -> 
     every = itertools.chain(large, itertools.islice(mutated(seed), count))
     for number, image in enumerate(every):
         query = search_pb2.SearchRequest(
-            collection=_COLLECTION, queries=[search_pb2.Query(view="color", image=image)], space="raw"
+            parent=_COLLECTION, queries=[search_pb2.Query(view="color", image=image)], space="raw"
         )
         item = collections_pb2.ImportItemsRequest(
             parent=_COLLECTION, items=[collections_pb2.NewItem(key=f"bad/{number % 50}", image=image)]
@@ -124,7 +124,7 @@ def each_of(strategy: Any, count: int, number: int, use: Callable[[bytes], None]
 
 def vanish_often(victim: Victim, count: int, number: int) -> None:
     """Begins calls that are given up, and streams that are not read."""
-    search = partial(search_pb2.SearchRequest, collection=_COLLECTION)
+    search = partial(search_pb2.SearchRequest, parent=_COLLECTION)
     queries = search_pb2.Query(view="v", key="0"), search_pb2.Query(view="color", image=picture(3))
     searches = [search(queries=[query] * 50, space="raw") for query in queries]
     image = collections_pb2.NewItem(key="vanished", image=picture(2))
@@ -148,7 +148,7 @@ def send_halves(victim: Victim, megabytes: int) -> None:
     pictures = [collections_pb2.Picture(image=bytes(2**20))] * (_MESSAGE // 2**20)
     fit = collections_pb2.FitViewsRequest(parent=_COLLECTION, views=["color"], pictures=pictures).SerializeToString()
     search = search_pb2.SearchRequest(
-        collection=_COLLECTION, queries=[search_pb2.Query(view="color", image=bytes(_MESSAGE))]
+        parent=_COLLECTION, queries=[search_pb2.Query(view="color", image=bytes(_MESSAGE))]
     ).SerializeToString()
     streams = {path: one for path, one in methods().items() if one.client_streaming}
     for path, method in streams.items():

@@ -46,6 +46,11 @@ _MESSAGES_DEEP = 4
 
 Strategy = st.SearchStrategy[Any]
 _TYPES = FieldDescriptor
+_RANGES = {
+    _TYPES.TYPE_INT32: (-(2**31), 2**31 - 1),
+    _TYPES.TYPE_ENUM: (-(2**31), 2**31 - 1),
+    _TYPES.TYPE_FIXED64: (0, 2**64 - 1),
+}
 
 
 def methods() -> dict[str, MethodDescriptor]:
@@ -99,7 +104,7 @@ def _scalar(field: FieldDescriptor) -> Strategy:
         return st.one_of(st.sampled_from(_FLOATS), st.floats(width=32))
     if field.type == _TYPES.TYPE_BOOL:
         return st.booleans()
-    least, most = (-(2**31), 2**31 - 1) if field.type in (_TYPES.TYPE_INT32, _TYPES.TYPE_ENUM) else _INTEGERS[:-3:-1]
+    least, most = _RANGES.get(field.type, _INTEGERS[:-3:-1])
     return st.one_of(st.sampled_from([one for one in _INTEGERS if least <= one <= most]), st.integers(0, 20))
 
 

@@ -33,7 +33,7 @@ def collection_of(request: SubmitJobRequest) -> str:
     inner = getattr(request, kind)
     if kind in ("extend_space", "assign_label"):
         return parse_space(inner.name)[0]
-    return parse_collection(inner.collection if kind == "evaluate" else inner.parent)
+    return parse_collection(inner.parent)
 
 
 def new_operation(request: SubmitJobRequest) -> Operation:
@@ -48,7 +48,7 @@ def new_operation(request: SubmitJobRequest) -> Operation:
     metadata = JobMetadata(
         kind=kind_of(request),
         collection=collection_name(collection_of(request)),
-        state=JobMetadata.WAITING,
+        state=JobMetadata.STATE_WAITING,
         request_id=given,
     )
     metadata.create_time.GetCurrentTime()
@@ -76,7 +76,7 @@ def metadata_of(operation: Operation) -> JobMetadata:
 def begin(operation: Operation) -> None:
     """Notes that the job is carried out from now on."""
     metadata = metadata_of(operation)
-    metadata.state = JobMetadata.RUNNING
+    metadata.state = JobMetadata.STATE_RUNNING
     metadata.start_time.GetCurrentTime()
     operation.metadata.Pack(metadata)
 
@@ -97,10 +97,10 @@ def end(operation: Operation, outcome: Status | Any) -> None:
     """Notes how the job ended: by a Status, or by the response of its method."""
     metadata = metadata_of(operation)
     if isinstance(outcome, Status):
-        metadata.state = JobMetadata.CANCELLED if outcome.code == CANCELLED else JobMetadata.FAILED
+        metadata.state = JobMetadata.STATE_CANCELLED if outcome.code == CANCELLED else JobMetadata.STATE_FAILED
         operation.error.CopyFrom(outcome)
     else:
-        metadata.state = JobMetadata.DONE
+        metadata.state = JobMetadata.STATE_DONE
         operation.response.CopyFrom(outcome)
     metadata.end_time.GetCurrentTime()
     operation.metadata.Pack(metadata)

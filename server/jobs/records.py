@@ -31,8 +31,10 @@ MOST_WAITING = 100
 MOST_ENDED, KEPT_SECONDS = 1_000, 7 * 86_400.0
 """Ended jobs that are kept, and for how long."""
 _BUSY_SECONDS = 30.0
+_FORMAT = 2
+"""Of the messages in the records. Records of another format are dropped: their fields have other numbers."""
 _SCHEMA = """
-CREATE TABLE IF NOT EXISTS jobs (
+CREATE TABLE jobs (
     number INTEGER PRIMARY KEY AUTOINCREMENT,
     id TEXT NOT NULL UNIQUE,
     owner TEXT NOT NULL,
@@ -80,7 +82,7 @@ class Records:
             if known is not None:
                 return Operation.FromString(known[1]), False
             (waiting,) = database.execute(
-                "SELECT count(*) FROM jobs WHERE state = ?", (JobMetadata.WAITING,)
+                "SELECT count(*) FROM jobs WHERE state = ?", (JobMetadata.STATE_WAITING,)
             ).fetchone()
             if waiting >= MOST_WAITING:
                 raise OverloadedError(
@@ -134,22 +136,22 @@ class Records:
             found = self._read(
                 f"SELECT id, request FROM jobs WHERE state = ? AND owner = ? AND kind IN ({marks}) "  # noqa: S608
                 "ORDER BY number LIMIT 1",
-                (JobMetadata.WAITING, owner, *kinds),
+                (JobMetadata.STATE_WAITING, owner, *kinds),
             )
             if not found:
                 return None
             job, request = found[0]
-            if self._change(job, begin, JobMetadata.WAITING):
+            if self._change(job, begin, JobMetadata.STATE_WAITING):
                 return SubmitJobRequest.FromString(request)
 
     def advance(self, job: str, steps: list[JobMetadata.Progress]) -> None:
         """Notes the latest steps of a job that is carried out."""
-        self._change(job, lambda operation: advance(operation, steps), JobMetadata.RUNNING)
+        self._change(job, lambda operation: advance(operation, steps), JobMetadata.STATE_RUNNING)
 
     def end(self, job: str, outcome: Status | Outcome) -> None:
         """Notes how a job ended, unless it has ended already."""
-        if not self._change(job, lambda operation: end(operation, outcome), JobMetadata.RUNNING):
-            self._change(job, lambda operation: end(operation, outcome), JobMetadata.WAITING)
+        if not self._change(job, lambda operation: end(operation, outcome), JobMetadata.STATE_RUNNING):
+            self._change(job, lambda operation: end(operation, outcome), JobMetadata.STATE_WAITING)
 
     def ask_to_stop(self, job: str, why: Status) -> None:
         """Ends a job that waits with a status, and asks for it where one is carried out; NotFoundError."""
@@ -160,8 +162,8 @@ class Records:
             operation.metadata.Pack(metadata)
 
         self.get(job)
-        if not self._change(job, lambda operation: end(operation, why), JobMetadata.WAITING):
-            self._change(job, asked, JobMetadata.RUNNING, why.SerializeToString())
+        if not self._change(job, lambda operation: end(operation, why), JobMetadata.STATE_WAITING):
+            self._change(job, asked, JobMetadata.STATE_RUNNING, why.SerializeToString())
 
     def asked_to_stop(self, job: str) -> Status | None:
         """Returns the status that a job was asked to end with; None where nobody has asked."""
@@ -289,6 +291,17 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 def _opened(path: Path) -> sqlite3.Connection:
     database = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
-    for statement in ("PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL", _SCHEMA):
+    for statement in ("PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL"):
         database.execute(statement)
+    if _format_of(database) != _FORMAT:
+        database.execute("BEGIN IMMEDIATE")
+        if _format_of(database) != _FORMAT:  # another process may have been faster
+            database.execute("DROP TABLE IF EXISTS jobs")
+            database.execute(_SCHEMA)
+            database.execute(f"PRAGMA user_version = {_FORMAT}")
+        database.execute("COMMIT")
     return database
+
+
+def _format_of(database: sqlite3.Connection) -> int:
+    return int(database.execute("PRAGMA user_version").fetchone()[0])

@@ -69,7 +69,7 @@ def test_long_hits_are_not_for_the_event_loop(running: RunningServer) -> None:
     service = SearchService(running.collections, running.settings)
     requests = [from_search_request(replace(ALL, k=k)) for k in (3, 20)]
     for request in requests:
-        request.collection = "collections/long"
+        request.parent = "collections/long"
         service.Search(request, None)  # type: ignore[arg-type]
     assert [service.search_at_hand(request) is None for request in requests] == [False, True]
 

@@ -103,9 +103,7 @@ def test_codes_travel_as_packed_bytes(tmp_path: Path) -> None:
             assert theirs.vector.tobytes() == mine.vector.tobytes()
             assert theirs.vector.shape == (5,)
         query = pb.Query(view="clip", key="7")
-        answer = SearchServiceStub(client.channel).Embed(
-            pb.EmbedRequest(collection="collections/rows", queries=[query])
-        )
+        answer = SearchServiceStub(client.channel).Embed(pb.EmbedRequest(parent="collections/rows", queries=[query]))
         (code,) = [one.code for one in answer.results]
         assert (code.packed, code.bits) == (expected[7].vector.tobytes(), 40)
 

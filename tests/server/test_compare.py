@@ -148,6 +148,6 @@ def test_the_time_of_an_answer_is_the_servers(home: Home) -> None:
     said = pb.Answer(notion="color", anchor=key(0), near=[key(1)], far=[key(2)], person="ann")
     said.create_time.seconds, said.create_time.nanos = 16, -(2**31)
     with closing(OpenCollections(home)) as collections:
-        request = pb.AddAnswerRequest(collection="collections/things", answer=said)
+        request = pb.AddAnswerRequest(parent="collections/things", answer=said)
         stored = QuestionService(collections).AddAnswer(request, None)
     assert stored.create_time.ToDatetime().year > 2000

@@ -293,7 +293,7 @@ def test_the_event_loop_answers_no_search_for_many_hits(running: RunningServer) 
     """However few bytes are scanned: everybody else would wait while the hits are made."""
     service = SearchService(running.collections, running.settings)
     near = from_search_request(replace(NEAR, queries=[Query("color", vector=np.zeros(64, np.float32))]))
-    near.collection = "collections/rows"
+    near.parent = "collections/rows"
     service.Search(near, None)  # type: ignore[arg-type]
     assert service.search_at_hand(near) is not None
     for more in ({"k": 101}, {"k": 51, "targets": ["color"] * 2}, {"k": 26, "queries": list(near.queries) * 4}):

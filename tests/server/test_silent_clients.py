@@ -104,7 +104,7 @@ def test_a_stream_that_stays_silent_is_ended(running: RunningServer, messages: i
         RunningServer(replace(running.settings, port=0, silent_seconds=0.2)) as server,
         Client(server.address) as client,
     ):
-        message = search_pb2.SearchRequest(collection=NAME, space="raw", queries=[{"view": "color", "key": "cat/0"}])
+        message = search_pb2.SearchRequest(parent=NAME, space="raw", queries=[{"view": "color", "key": "cat/0"}])
         with Silent(client.searches.StreamSearch, 1, *[message] * messages) as silent:
             answers = []
             with pytest.raises(grpc.RpcError) as caught:

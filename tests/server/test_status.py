@@ -80,13 +80,13 @@ def by_key(view: str = "color", key: str = "pictures/dots/dots-00.jpg") -> searc
 
 
 def search(channel: grpc.Channel, queries: list[search_pb2.Query], **values: object) -> search_pb2.SearchResponse:
-    request = search_pb2.SearchRequest(**{"collection": NAME, "queries": queries, **values})  # type: ignore[arg-type]
+    request = search_pb2.SearchRequest(**{"parent": NAME, "queries": queries, **values})  # type: ignore[arg-type]
     return search_pb2_grpc.SearchServiceStub(channel).Search(request)
 
 
 SEARCHES: dict[str, tuple[Callable[[grpc.Channel], object], Code, str]] = {
-    "unknown collection": (lambda c: search(c, [by_key()], collection="collections/no"), Code.NOT_FOUND, "drawn"),
-    "malformed name": (lambda c: search(c, [by_key()], collection="drawn"), Code.INVALID_ARGUMENT, "collections/"),
+    "unknown collection": (lambda c: search(c, [by_key()], parent="collections/no"), Code.NOT_FOUND, "drawn"),
+    "malformed name": (lambda c: search(c, [by_key()], parent="drawn"), Code.INVALID_ARGUMENT, "collections/"),
     "no queries": (lambda c: search(c, []), Code.INVALID_ARGUMENT, "at least one query"),
     "no input": (
         lambda c: search(c, [search_pb2.Query(view="color")]),

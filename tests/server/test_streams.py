@@ -65,8 +65,8 @@ def test_a_stream_is_read_as_it_is_answered(rows: RemoteCollection) -> None:
 
 def test_a_bad_message_is_refused_alone(rows: RemoteCollection) -> None:
     """With its status; those before and after it are answered."""
-    good = search_pb2.SearchRequest(collection=NAME, space="raw", queries=[{"view": "color", "key": "cat/0"}])
-    bad = search_pb2.SearchRequest(collection=NAME, queries=[{"view": "color", "key": "no-such"}])
+    good = search_pb2.SearchRequest(parent=NAME, space="raw", queries=[{"view": "color", "key": "cat/0"}])
+    bad = search_pb2.SearchRequest(parent=NAME, queries=[{"view": "color", "key": "no-such"}])
     stub = search_pb2_grpc.SearchServiceStub(rows.connection.channel)
     answers = list(stub.StreamSearch(iter([good, bad, search_pb2.SearchRequest(), good])))
     assert [one.WhichOneof("result") for one in answers] == ["response", "error", "error", "response"]

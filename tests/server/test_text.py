@@ -61,7 +61,7 @@ def test_a_text_query_over_grpc_finds_pictures_by_class(served: RunningServer, s
         rng = np.random.default_rng(7)
         asked = [(name, caption(name, rng)) for name in STYLES for _ in range(6)]
         request = search_pb2.SearchRequest(
-            collection=NAME,
+            parent=NAME,
             queries=[search_pb2.Query(view="text", text=text) for _, text in asked],
             targets=["color"],
             space=space,
@@ -104,7 +104,7 @@ def test_words_that_cannot_be_asked_are_invalid_arguments(served: RunningServer,
     """With what to do instead."""
     query, words = STATUSES[case]
     with grpc.insecure_channel(served.address) as channel, pytest.raises(grpc.RpcError) as caught:
-        search_pb2_grpc.SearchServiceStub(channel).Search(search_pb2.SearchRequest(collection=NAME, queries=[query]))
+        search_pb2_grpc.SearchServiceStub(channel).Search(search_pb2.SearchRequest(parent=NAME, queries=[query]))
     assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT
     assert words in caught.value.details()
 

@@ -111,7 +111,7 @@ def update_and_find(stub, searches, stubs, label: str) -> None:
     assert list(item.labels) == [label]
     chosen = types.Filter()
     chosen.attributes.update({"année": 1999})
-    request = search_pb.SearchRequest(collection="collections/rows", k=5, filter=chosen)
+    request = search_pb.SearchRequest(parent="collections/rows", k=5, filter=chosen)
     request.queries.add(view="clip", key="item/000")
     (answer,) = searches.Search(request).results
     assert [hit.key for hit in answer.hits] == ["item/001"]
@@ -123,7 +123,7 @@ def ask_for_what_cannot_be(stub, searches, stubs) -> None:
     query = search_pb.Query(view="clip", vector=types.Vector(values=[1e38] * WIDTH))
     refused = [
         (stub.Train, pb.TrainRequest(parent="collections/rows", learner="lmnn", views=["clip"], dim=1_000_000)),
-        (searches.Search, search_pb.SearchRequest(collection="collections/rows", queries=[query])),
+        (searches.Search, search_pb.SearchRequest(parent="collections/rows", queries=[query])),
     ]
     for method, message in refused:
         with pytest.raises(grpc.RpcError) as wrong:

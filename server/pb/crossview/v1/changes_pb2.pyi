@@ -8,6 +8,7 @@ from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -18,6 +19,32 @@ else:
     from typing_extensions import TypeAlias as _TypeAlias, Never as _Never
 
 DESCRIPTOR: _descriptor.FileDescriptor
+
+class _ImportanceForm:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _ImportanceFormEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ImportanceForm.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    IMPORTANCE_FORM_UNSPECIFIED: _ImportanceForm.ValueType  # 0
+    IMPORTANCE_FORM_DIAGONAL: _ImportanceForm.ValueType  # 1
+    """A weight for each region."""
+    IMPORTANCE_FORM_FULL: _ImportanceForm.ValueType  # 2
+    """A weight for each pair of regions."""
+    IMPORTANCE_FORM_STRUCTURAL: _ImportanceForm.ValueType  # 3
+    """As diagonal, learned by the structural loss."""
+
+class ImportanceForm(_ImportanceForm, metaclass=_ImportanceFormEnumTypeWrapper):
+    """The form of a metric on the distances of regions."""
+
+IMPORTANCE_FORM_UNSPECIFIED: ImportanceForm.ValueType  # 0
+IMPORTANCE_FORM_DIAGONAL: ImportanceForm.ValueType  # 1
+"""A weight for each region."""
+IMPORTANCE_FORM_FULL: ImportanceForm.ValueType  # 2
+"""A weight for each pair of regions."""
+IMPORTANCE_FORM_STRUCTURAL: ImportanceForm.ValueType  # 3
+"""As diagonal, learned by the structural loss."""
+Global___ImportanceForm: _TypeAlias = ImportanceForm  # noqa: Y015
 
 @_typing.final
 class PairLabel(_message.Message):
@@ -69,8 +96,7 @@ class LearnedImportance(_message.Message):
     view: _builtins.str
     grid: _builtins.int
     """Cells a side."""
-    form: _builtins.str
-    """"diagonal", "full" or "structural"."""
+    form: Global___ImportanceForm.ValueType
     weight: _builtins.float
     """C, of the loss beside the norm."""
     order: _builtins.float
@@ -93,7 +119,7 @@ class LearnedImportance(_message.Message):
         *,
         view: _builtins.str = ...,
         grid: _builtins.int = ...,
-        form: _builtins.str = ...,
+        form: Global___ImportanceForm.ValueType = ...,
         matrix: _abc.Iterable[_builtins.float] | None = ...,
         weight: _builtins.float = ...,
         order: _builtins.float | None = ...,
@@ -116,7 +142,7 @@ Global___LearnedImportance: _TypeAlias = LearnedImportance  # noqa: Y015
 class FindChangesRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
-    COLLECTION_FIELD_NUMBER: _builtins.int
+    PARENT_FIELD_NUMBER: _builtins.int
     VIEW_FIELD_NUMBER: _builtins.int
     PERIOD_FIELD_NUMBER: _builtins.int
     FORM_FIELD_NUMBER: _builtins.int
@@ -126,14 +152,14 @@ class FindChangesRequest(_message.Message):
     LEARNED_FIELD_NUMBER: _builtins.int
     AFTER_FIELD_NUMBER: _builtins.int
     GONE_FIELD_NUMBER: _builtins.int
-    collection: _builtins.str
+    parent: _builtins.str
     """Resource name."""
     view: _builtins.str
     """A view of the extractor gist; empty: the only one, or the one with most cells."""
     period: _builtins.str
     """After how long most versions have changed, such as 4h or 4steps; empty: four times the usual time between versions."""
-    form: _builtins.str
-    """"diagonal" where it is empty, "full" or "structural"."""
+    form: Global___ImportanceForm.ValueType
+    """Unspecified: diagonal."""
     extreme: _builtins.int
     """How many of the most, and of the least distant pairs the threshold takes for important, and for not; absent: 25."""
     structure: _builtins.bool
@@ -153,10 +179,10 @@ class FindChangesRequest(_message.Message):
     def __init__(
         self,
         *,
-        collection: _builtins.str = ...,
+        parent: _builtins.str = ...,
         view: _builtins.str = ...,
         period: _builtins.str = ...,
-        form: _builtins.str = ...,
+        form: Global___ImportanceForm.ValueType = ...,
         labels: _abc.Iterable[Global___PairLabel] | None = ...,
         extreme: _builtins.int | None = ...,
         structure: _builtins.bool | None = ...,
@@ -166,7 +192,7 @@ class FindChangesRequest(_message.Message):
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_extreme", b"_extreme", "_structure", b"_structure", "extreme", b"extreme", "learned", b"learned", "structure", b"structure"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_extreme", b"_extreme", "_structure", b"_structure", "after", b"after", "collection", b"collection", "extreme", b"extreme", "form", b"form", "gone", b"gone", "labels", b"labels", "learned", b"learned", "period", b"period", "structure", b"structure", "view", b"view"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_extreme", b"_extreme", "_structure", b"_structure", "after", b"after", "extreme", b"extreme", "form", b"form", "gone", b"gone", "labels", b"labels", "learned", b"learned", "parent", b"parent", "period", b"period", "structure", b"structure", "view", b"view"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__extreme: _TypeAlias = _typing.Literal["extreme"]  # noqa: Y015
     _WhichOneofArgType__extreme: _TypeAlias = _typing.Literal["_extreme", b"_extreme"]  # noqa: Y015

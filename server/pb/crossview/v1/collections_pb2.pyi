@@ -10,6 +10,7 @@ from google.protobuf import message as _message
 from google.protobuf import struct_pb2 as _struct_pb2
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.rpc import status_pb2 as _status_pb2
 import builtins as _builtins
 import sys
@@ -21,6 +22,28 @@ else:
     from typing_extensions import TypeAlias as _TypeAlias, Never as _Never
 
 DESCRIPTOR: _descriptor.FileDescriptor
+
+class _Relevance:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _RelevanceEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Relevance.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    RELEVANCE_UNSPECIFIED: _Relevance.ValueType  # 0
+    RELEVANCE_LABELS: _Relevance.ValueType  # 1
+    """The items that share a label with it."""
+    RELEVANCE_ITEMS: _Relevance.ValueType  # 2
+    """Its own item, in another view."""
+
+class Relevance(_Relevance, metaclass=_RelevanceEnumTypeWrapper):
+    """The items that are relevant to a query."""
+
+RELEVANCE_UNSPECIFIED: Relevance.ValueType  # 0
+RELEVANCE_LABELS: Relevance.ValueType  # 1
+"""The items that share a label with it."""
+RELEVANCE_ITEMS: Relevance.ValueType  # 2
+"""Its own item, in another view."""
+Global___Relevance: _TypeAlias = Relevance  # noqa: Y015
 
 @_typing.final
 class Collection(_message.Message):
@@ -1403,10 +1426,7 @@ class Tune(_message.Message):
     VALUES_FIELD_NUMBER: _builtins.int
     MEASURE_FIELD_NUMBER: _builtins.int
     FOLDS_FIELD_NUMBER: _builtins.int
-    measure: _builtins.str
-    """"map", "accuracy", "order", the share of constraints that distances satisfy, or "items", how soon an item's
-    own other view is found, 1 - (sqrt(rank) - 1) / (sqrt(n) - 1); empty: map where labels or pairs tell what is similar, else items.
-    """
+    measure: _types_pb2.TuningMeasure.ValueType
     folds: _builtins.int
     """0 means 3."""
     @_builtins.property
@@ -1417,7 +1437,7 @@ class Tune(_message.Message):
         self,
         *,
         values: _struct_pb2.Struct | None = ...,
-        measure: _builtins.str = ...,
+        measure: _types_pb2.TuningMeasure.ValueType = ...,
         folds: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["values", b"values"]  # noqa: Y015
@@ -1649,7 +1669,7 @@ Global___ListSpacesResponse: _TypeAlias = ListSpacesResponse  # noqa: Y015
 class EvaluateRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
-    COLLECTION_FIELD_NUMBER: _builtins.int
+    PARENT_FIELD_NUMBER: _builtins.int
     SPACE_FIELD_NUMBER: _builtins.int
     VIEW_FIELD_NUMBER: _builtins.int
     TARGETS_FIELD_NUMBER: _builtins.int
@@ -1667,7 +1687,7 @@ class EvaluateRequest(_message.Message):
     TAXONOMY_FIELD_NUMBER: _builtins.int
     PAIRS_FIELD_NUMBER: _builtins.int
     REQUEST_ID_FIELD_NUMBER: _builtins.int
-    collection: _builtins.str
+    parent: _builtins.str
     """Resource name of the collection."""
     space: _builtins.str
     """Short name; empty: the active space."""
@@ -1679,10 +1699,8 @@ class EvaluateRequest(_message.Message):
     """Share of the queries in that split; unset: 0.2."""
     seed: _builtins.int
     """Draws the queries, where held-out items are more than `max_queries`, and the split."""
-    by: _builtins.str
-    """What is relevant: "labels", the items that share a label; "items", the query's own item, in another view. Empty:
-    labels, or items where none has a label.
-    """
+    by: Global___Relevance.ValueType
+    """Unspecified: labels, or items where no item has a label."""
     splits: _builtins.int
     """With `refit`: number of splits, drawn by `seed` and the numbers after it; figures are means over them. 0 means 1."""
     max_queries: _builtins.int
@@ -1710,10 +1728,9 @@ class EvaluateRequest(_message.Message):
         """Set: measure the agreement of distances with these comparisons, instead of retrieval by labels."""
 
     @_builtins.property
-    def databases(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """What the queries are to find: "trained", the items that the spaces were trained on; "unseen", the other held-out
-        items; "mixed", both. By labels, no query finds its own item, or one of its group. Empty: trained and unseen, where
-        two labels are on two held-out items each, else trained.
+    def databases(self) -> _containers.RepeatedScalarFieldContainer[_types_pb2.Database.ValueType]:
+        """The items that the queries have to find. By labels, no query finds its own item, or one of its group. Empty: trained
+        and unseen, where two labels are on two held-out items each, else trained.
         """
 
     @_builtins.property
@@ -1731,7 +1748,7 @@ class EvaluateRequest(_message.Message):
     def __init__(
         self,
         *,
-        collection: _builtins.str = ...,
+        parent: _builtins.str = ...,
         space: _builtins.str = ...,
         view: _builtins.str = ...,
         targets: _abc.Iterable[_builtins.str] | None = ...,
@@ -1741,8 +1758,8 @@ class EvaluateRequest(_message.Message):
         seed: _builtins.int = ...,
         spaces: _abc.Iterable[_builtins.str] | None = ...,
         constraints: Global___Comparisons | None = ...,
-        databases: _abc.Iterable[_builtins.str] | None = ...,
-        by: _builtins.str = ...,
+        databases: _abc.Iterable[_types_pb2.Database.ValueType] | None = ...,
+        by: Global___Relevance.ValueType = ...,
         splits: _builtins.int = ...,
         group_by: Global___Grouping | None = ...,
         max_queries: _builtins.int | None = ...,
@@ -1752,7 +1769,7 @@ class EvaluateRequest(_message.Message):
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_max_queries", b"_max_queries", "_test_size", b"_test_size", "constraints", b"constraints", "group_by", b"group_by", "max_queries", b"max_queries", "pairs", b"pairs", "taxonomy", b"taxonomy", "test_size", b"test_size"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_queries", b"_max_queries", "_test_size", b"_test_size", "by", b"by", "collection", b"collection", "constraints", b"constraints", "databases", b"databases", "group_by", b"group_by", "k", b"k", "max_queries", b"max_queries", "pairs", b"pairs", "refit", b"refit", "request_id", b"request_id", "seed", b"seed", "space", b"space", "spaces", b"spaces", "splits", b"splits", "targets", b"targets", "taxonomy", b"taxonomy", "test_size", b"test_size", "view", b"view"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_queries", b"_max_queries", "_test_size", b"_test_size", "by", b"by", "constraints", b"constraints", "databases", b"databases", "group_by", b"group_by", "k", b"k", "max_queries", b"max_queries", "pairs", b"pairs", "parent", b"parent", "refit", b"refit", "request_id", b"request_id", "seed", b"seed", "space", b"space", "spaces", b"spaces", "splits", b"splits", "targets", b"targets", "taxonomy", b"taxonomy", "test_size", b"test_size", "view", b"view"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__max_queries: _TypeAlias = _typing.Literal["max_queries"]  # noqa: Y015
     _WhichOneofArgType__max_queries: _TypeAlias = _typing.Literal["_max_queries", b"_max_queries"]  # noqa: Y015
@@ -1798,8 +1815,8 @@ class Evaluation(_message.Message):
         """Short name of the space."""
         standard_error: _builtins.float
         """Standard error of the value over queries, comparisons or splits; unset where there are too few."""
-        database: _builtins.str
-        """As in the request; empty with constraints."""
+        database: _types_pb2.Database.ValueType
+        """As in the request; unspecified with constraints."""
         def __init__(
             self,
             *,
@@ -1810,7 +1827,7 @@ class Evaluation(_message.Message):
             value: _builtins.float = ...,
             space: _builtins.str = ...,
             standard_error: _builtins.float | None = ...,
-            database: _builtins.str = ...,
+            database: _types_pb2.Database.ValueType = ...,
         ) -> None: ...
         _HasFieldArgType: _TypeAlias = _typing.Literal["_k", b"_k", "_standard_error", b"_standard_error", "k", b"k", "standard_error", b"standard_error"]  # noqa: Y015
         def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
@@ -1849,7 +1866,7 @@ class Evaluation(_message.Message):
         value: _builtins.float
         standard_error: _builtins.float
         """Standard error of the paired differences; unset where there are too few."""
-        database: _builtins.str
+        database: _types_pb2.Database.ValueType
         def __init__(
             self,
             *,
@@ -1861,7 +1878,7 @@ class Evaluation(_message.Message):
             k: _builtins.int | None = ...,
             value: _builtins.float = ...,
             standard_error: _builtins.float | None = ...,
-            database: _builtins.str = ...,
+            database: _types_pb2.Database.ValueType = ...,
         ) -> None: ...
         _HasFieldArgType: _TypeAlias = _typing.Literal["_k", b"_k", "_standard_error", b"_standard_error", "k", b"k", "standard_error", b"standard_error"]  # noqa: Y015
         def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
@@ -1948,7 +1965,7 @@ class Evaluation(_message.Message):
 
     @_builtins.property
     def databases(self) -> _containers.ScalarMap[_builtins.str, _builtins.int]:
-        """Number of items to find, by database."""
+        """Number of items to find, by the name of the database in lower case, such as "trained": keys of maps are not enums."""
 
     def __init__(
         self,

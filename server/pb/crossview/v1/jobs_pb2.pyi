@@ -84,19 +84,19 @@ class JobMetadata(_message.Message):
     class _StateEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[JobMetadata._State.ValueType], _builtins.type):
         DESCRIPTOR: _descriptor.EnumDescriptor
         STATE_UNSPECIFIED: JobMetadata._State.ValueType  # 0
-        WAITING: JobMetadata._State.ValueType  # 1
-        RUNNING: JobMetadata._State.ValueType  # 2
-        DONE: JobMetadata._State.ValueType  # 3
-        FAILED: JobMetadata._State.ValueType  # 4
-        CANCELLED: JobMetadata._State.ValueType  # 5
+        STATE_WAITING: JobMetadata._State.ValueType  # 1
+        STATE_RUNNING: JobMetadata._State.ValueType  # 2
+        STATE_DONE: JobMetadata._State.ValueType  # 3
+        STATE_FAILED: JobMetadata._State.ValueType  # 4
+        STATE_CANCELLED: JobMetadata._State.ValueType  # 5
 
     class State(_State, metaclass=_StateEnumTypeWrapper): ...
     STATE_UNSPECIFIED: JobMetadata.State.ValueType  # 0
-    WAITING: JobMetadata.State.ValueType  # 1
-    RUNNING: JobMetadata.State.ValueType  # 2
-    DONE: JobMetadata.State.ValueType  # 3
-    FAILED: JobMetadata.State.ValueType  # 4
-    CANCELLED: JobMetadata.State.ValueType  # 5
+    STATE_WAITING: JobMetadata.State.ValueType  # 1
+    STATE_RUNNING: JobMetadata.State.ValueType  # 2
+    STATE_DONE: JobMetadata.State.ValueType  # 3
+    STATE_FAILED: JobMetadata.State.ValueType  # 4
+    STATE_CANCELLED: JobMetadata.State.ValueType  # 5
 
     @_typing.final
     class Progress(_message.Message):

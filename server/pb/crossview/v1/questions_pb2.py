@@ -25,27 +25,30 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1c\x63rossview/v1/questions.proto\x12\x0c\x63rossview.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x81\x01\n\x13NextQuestionRequest\x12\x12\n\ncollection\x18\x01 \x01(\t\x12\x0e\n\x06notion\x18\x02 \x01(\t\x12\x0e\n\x06person\x18\x03 \x01(\t\x12\x0c\n\x04kind\x18\x04 \x01(\t\x12\x0c\n\x04view\x18\x05 \x01(\t\x12\x11\n\x04seed\x18\x06 \x01(\x03H\x00\x88\x01\x01\x42\x07\n\x05_seed\">\n\x08Question\x12\x0e\n\x06notion\x18\x01 \x01(\t\x12\x0e\n\x06\x61nchor\x18\x02 \x01(\t\x12\x12\n\ncandidates\x18\x03 \x03(\t\"\x90\x01\n\x06\x41nswer\x12\x0e\n\x06notion\x18\x01 \x01(\t\x12\x0e\n\x06\x61nchor\x18\x02 \x01(\t\x12\x0c\n\x04near\x18\x03 \x03(\t\x12\x0b\n\x03\x66\x61r\x18\x04 \x03(\t\x12\x0e\n\x06person\x18\x05 \x01(\t\x12\n\n\x02id\x18\x06 \x01(\x03\x12/\n\x0b\x63reate_time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"L\n\x10\x41\x64\x64\x41nswerRequest\x12\x12\n\ncollection\x18\x01 \x01(\t\x12$\n\x06\x61nswer\x18\x02 \x01(\x0b\x32\x14.crossview.v1.Answer\"G\n\x11UndoAnswerRequest\x12\x12\n\ncollection\x18\x01 \x01(\t\x12\x0e\n\x06notion\x18\x02 \x01(\t\x12\x0e\n\x06person\x18\x03 \x01(\t\"o\n\x12ListAnswersRequest\x12\x12\n\ncollection\x18\x01 \x01(\t\x12\x0e\n\x06notion\x18\x02 \x01(\t\x12\x0e\n\x06person\x18\x03 \x01(\t\x12\x11\n\tpage_size\x18\x04 \x01(\x05\x12\x12\n\npage_token\x18\x05 \x01(\t\"U\n\x13ListAnswersResponse\x12%\n\x07\x61nswers\x18\x01 \x03(\x0b\x32\x14.crossview.v1.Answer\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t2\xb8\x02\n\x0fQuestionService\x12I\n\x0cNextQuestion\x12!.crossview.v1.NextQuestionRequest\x1a\x16.crossview.v1.Question\x12\x41\n\tAddAnswer\x12\x1e.crossview.v1.AddAnswerRequest\x1a\x14.crossview.v1.Answer\x12\x43\n\nUndoAnswer\x12\x1f.crossview.v1.UndoAnswerRequest\x1a\x14.crossview.v1.Answer\x12R\n\x0bListAnswers\x12 .crossview.v1.ListAnswersRequest\x1a!.crossview.v1.ListAnswersResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1c\x63rossview/v1/questions.proto\x12\x0c\x63rossview.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x99\x01\n\x13NextQuestionRequest\x12\x0e\n\x06parent\x18\x01 \x01(\t\x12\x0e\n\x06notion\x18\x02 \x01(\t\x12\x0e\n\x06person\x18\x03 \x01(\t\x12(\n\x04kind\x18\x04 \x01(\x0e\x32\x1a.crossview.v1.QuestionKind\x12\x0c\n\x04view\x18\x05 \x01(\t\x12\x11\n\x04seed\x18\x06 \x01(\x03H\x00\x88\x01\x01\x42\x07\n\x05_seed\">\n\x08Question\x12\x0e\n\x06notion\x18\x01 \x01(\t\x12\x0e\n\x06\x61nchor\x18\x02 \x01(\t\x12\x12\n\ncandidates\x18\x03 \x03(\t\"\x90\x01\n\x06\x41nswer\x12\x0e\n\x06notion\x18\x01 \x01(\t\x12\x0e\n\x06\x61nchor\x18\x02 \x01(\t\x12\x0c\n\x04near\x18\x03 \x03(\t\x12\x0b\n\x03\x66\x61r\x18\x04 \x03(\t\x12\x0e\n\x06person\x18\x05 \x01(\t\x12\n\n\x02id\x18\x06 \x01(\x03\x12/\n\x0b\x63reate_time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"H\n\x10\x41\x64\x64\x41nswerRequest\x12\x0e\n\x06parent\x18\x01 \x01(\t\x12$\n\x06\x61nswer\x18\x02 \x01(\x0b\x32\x14.crossview.v1.Answer\"C\n\x11UndoAnswerRequest\x12\x0e\n\x06parent\x18\x01 \x01(\t\x12\x0e\n\x06notion\x18\x02 \x01(\t\x12\x0e\n\x06person\x18\x03 \x01(\t\"k\n\x12ListAnswersRequest\x12\x0e\n\x06parent\x18\x01 \x01(\t\x12\x0e\n\x06notion\x18\x02 \x01(\t\x12\x0e\n\x06person\x18\x03 \x01(\t\x12\x11\n\tpage_size\x18\x04 \x01(\x05\x12\x12\n\npage_token\x18\x05 \x01(\t\"U\n\x13ListAnswersResponse\x12%\n\x07\x61nswers\x18\x01 \x03(\x0b\x32\x14.crossview.v1.Answer\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t*_\n\x0cQuestionKind\x12\x1d\n\x19QUESTION_KIND_UNSPECIFIED\x10\x00\x12\x18\n\x14QUESTION_KIND_SINGLE\x10\x01\x12\x16\n\x12QUESTION_KIND_GRID\x10\x02\x32\xb8\x02\n\x0fQuestionService\x12I\n\x0cNextQuestion\x12!.crossview.v1.NextQuestionRequest\x1a\x16.crossview.v1.Question\x12\x41\n\tAddAnswer\x12\x1e.crossview.v1.AddAnswerRequest\x1a\x14.crossview.v1.Answer\x12\x43\n\nUndoAnswer\x12\x1f.crossview.v1.UndoAnswerRequest\x1a\x14.crossview.v1.Answer\x12R\n\x0bListAnswers\x12 .crossview.v1.ListAnswersRequest\x1a!.crossview.v1.ListAnswersResponseB\x1aZ\x18\x63rossview/v1;crossviewv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'crossview.v1.questions_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
-  DESCRIPTOR._loaded_options = None
+  _globals['DESCRIPTOR']._loaded_options = None
+  _globals['DESCRIPTOR']._serialized_options = b'Z\030crossview/v1;crossviewv1'
+  _globals['_QUESTIONKIND']._serialized_start=785
+  _globals['_QUESTIONKIND']._serialized_end=880
   _globals['_NEXTQUESTIONREQUEST']._serialized_start=80
-  _globals['_NEXTQUESTIONREQUEST']._serialized_end=209
-  _globals['_QUESTION']._serialized_start=211
-  _globals['_QUESTION']._serialized_end=273
-  _globals['_ANSWER']._serialized_start=276
-  _globals['_ANSWER']._serialized_end=420
-  _globals['_ADDANSWERREQUEST']._serialized_start=422
-  _globals['_ADDANSWERREQUEST']._serialized_end=498
-  _globals['_UNDOANSWERREQUEST']._serialized_start=500
-  _globals['_UNDOANSWERREQUEST']._serialized_end=571
-  _globals['_LISTANSWERSREQUEST']._serialized_start=573
-  _globals['_LISTANSWERSREQUEST']._serialized_end=684
-  _globals['_LISTANSWERSRESPONSE']._serialized_start=686
-  _globals['_LISTANSWERSRESPONSE']._serialized_end=771
-  _globals['_QUESTIONSERVICE']._serialized_start=774
-  _globals['_QUESTIONSERVICE']._serialized_end=1086
+  _globals['_NEXTQUESTIONREQUEST']._serialized_end=233
+  _globals['_QUESTION']._serialized_start=235
+  _globals['_QUESTION']._serialized_end=297
+  _globals['_ANSWER']._serialized_start=300
+  _globals['_ANSWER']._serialized_end=444
+  _globals['_ADDANSWERREQUEST']._serialized_start=446
+  _globals['_ADDANSWERREQUEST']._serialized_end=518
+  _globals['_UNDOANSWERREQUEST']._serialized_start=520
+  _globals['_UNDOANSWERREQUEST']._serialized_end=587
+  _globals['_LISTANSWERSREQUEST']._serialized_start=589
+  _globals['_LISTANSWERSREQUEST']._serialized_end=696
+  _globals['_LISTANSWERSRESPONSE']._serialized_start=698
+  _globals['_LISTANSWERSRESPONSE']._serialized_end=783
+  _globals['_QUESTIONSERVICE']._serialized_start=883
+  _globals['_QUESTIONSERVICE']._serialized_end=1195
 # @@protoc_insertion_point(module_scope)

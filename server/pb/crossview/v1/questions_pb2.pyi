@@ -8,6 +8,7 @@ from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -19,24 +20,45 @@ else:
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class _QuestionKind:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _QuestionKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_QuestionKind.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    QUESTION_KIND_UNSPECIFIED: _QuestionKind.ValueType  # 0
+    QUESTION_KIND_SINGLE: _QuestionKind.ValueType  # 1
+    """Which of two candidates is nearer to the anchor."""
+    QUESTION_KIND_GRID: _QuestionKind.ValueType  # 2
+    """Which of nine candidates are near the anchor."""
+
+class QuestionKind(_QuestionKind, metaclass=_QuestionKindEnumTypeWrapper): ...
+
+QUESTION_KIND_UNSPECIFIED: QuestionKind.ValueType  # 0
+QUESTION_KIND_SINGLE: QuestionKind.ValueType  # 1
+"""Which of two candidates is nearer to the anchor."""
+QUESTION_KIND_GRID: QuestionKind.ValueType  # 2
+"""Which of nine candidates are near the anchor."""
+Global___QuestionKind: _TypeAlias = QuestionKind  # noqa: Y015
+
 @_typing.final
 class NextQuestionRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
-    COLLECTION_FIELD_NUMBER: _builtins.int
+    PARENT_FIELD_NUMBER: _builtins.int
     NOTION_FIELD_NUMBER: _builtins.int
     PERSON_FIELD_NUMBER: _builtins.int
     KIND_FIELD_NUMBER: _builtins.int
     VIEW_FIELD_NUMBER: _builtins.int
     SEED_FIELD_NUMBER: _builtins.int
-    collection: _builtins.str
+    parent: _builtins.str
     """Resource name."""
     notion: _builtins.str
     """In what sense items are compared, such as "head"."""
     person: _builtins.str
     """Who is asked."""
-    kind: _builtins.str
-    """"single": which of two candidates is nearer to the anchor; "grid": which of nine are near it; empty: "grid"."""
+    kind: Global___QuestionKind.ValueType
+    """Unspecified: a grid."""
     view: _builtins.str
     """View by whose rows the most informative question is chosen, among the items that have it. Empty: questions are random."""
     seed: _builtins.int
@@ -44,16 +66,16 @@ class NextQuestionRequest(_message.Message):
     def __init__(
         self,
         *,
-        collection: _builtins.str = ...,
+        parent: _builtins.str = ...,
         notion: _builtins.str = ...,
         person: _builtins.str = ...,
-        kind: _builtins.str = ...,
+        kind: Global___QuestionKind.ValueType = ...,
         view: _builtins.str = ...,
         seed: _builtins.int | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_seed", b"_seed", "seed", b"seed"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_seed", b"_seed", "collection", b"collection", "kind", b"kind", "notion", b"notion", "person", b"person", "seed", b"seed", "view", b"view"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_seed", b"_seed", "kind", b"kind", "notion", b"notion", "parent", b"parent", "person", b"person", "seed", b"seed", "view", b"view"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__seed: _TypeAlias = _typing.Literal["seed"]  # noqa: Y015
     _WhichOneofArgType__seed: _TypeAlias = _typing.Literal["_seed", b"_seed"]  # noqa: Y015
@@ -140,21 +162,21 @@ Global___Answer: _TypeAlias = Answer  # noqa: Y015
 class AddAnswerRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
-    COLLECTION_FIELD_NUMBER: _builtins.int
+    PARENT_FIELD_NUMBER: _builtins.int
     ANSWER_FIELD_NUMBER: _builtins.int
-    collection: _builtins.str
+    parent: _builtins.str
     """Resource name."""
     @_builtins.property
     def answer(self) -> Global___Answer: ...
     def __init__(
         self,
         *,
-        collection: _builtins.str = ...,
+        parent: _builtins.str = ...,
         answer: Global___Answer | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["answer", b"answer"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["answer", b"answer", "collection", b"collection"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["answer", b"answer", "parent", b"parent"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -164,23 +186,23 @@ Global___AddAnswerRequest: _TypeAlias = AddAnswerRequest  # noqa: Y015
 class UndoAnswerRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
-    COLLECTION_FIELD_NUMBER: _builtins.int
+    PARENT_FIELD_NUMBER: _builtins.int
     NOTION_FIELD_NUMBER: _builtins.int
     PERSON_FIELD_NUMBER: _builtins.int
-    collection: _builtins.str
+    parent: _builtins.str
     """Resource name."""
     notion: _builtins.str
     person: _builtins.str
     def __init__(
         self,
         *,
-        collection: _builtins.str = ...,
+        parent: _builtins.str = ...,
         notion: _builtins.str = ...,
         person: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["collection", b"collection", "notion", b"notion", "person", b"person"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["notion", b"notion", "parent", b"parent", "person", b"person"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -190,12 +212,12 @@ Global___UndoAnswerRequest: _TypeAlias = UndoAnswerRequest  # noqa: Y015
 class ListAnswersRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
-    COLLECTION_FIELD_NUMBER: _builtins.int
+    PARENT_FIELD_NUMBER: _builtins.int
     NOTION_FIELD_NUMBER: _builtins.int
     PERSON_FIELD_NUMBER: _builtins.int
     PAGE_SIZE_FIELD_NUMBER: _builtins.int
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
-    collection: _builtins.str
+    parent: _builtins.str
     """Resource name."""
     notion: _builtins.str
     """Empty: those in all notions."""
@@ -207,7 +229,7 @@ class ListAnswersRequest(_message.Message):
     def __init__(
         self,
         *,
-        collection: _builtins.str = ...,
+        parent: _builtins.str = ...,
         notion: _builtins.str = ...,
         person: _builtins.str = ...,
         page_size: _builtins.int = ...,
@@ -215,7 +237,7 @@ class ListAnswersRequest(_message.Message):
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["collection", b"collection", "notion", b"notion", "page_size", b"page_size", "page_token", b"page_token", "person", b"person"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["notion", b"notion", "page_size", b"page_size", "page_token", b"page_token", "parent", b"parent", "person", b"person"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

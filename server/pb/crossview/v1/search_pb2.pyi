@@ -173,7 +173,7 @@ class SearchRequest(_message.Message):
         def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
         def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-    COLLECTION_FIELD_NUMBER: _builtins.int
+    PARENT_FIELD_NUMBER: _builtins.int
     QUERIES_FIELD_NUMBER: _builtins.int
     TARGETS_FIELD_NUMBER: _builtins.int
     SPACE_FIELD_NUMBER: _builtins.int
@@ -190,7 +190,7 @@ class SearchRequest(_message.Message):
     SORT_BY_FIELD_NUMBER: _builtins.int
     PROBABILITIES_FIELD_NUMBER: _builtins.int
     BASE_RATE_FIELD_NUMBER: _builtins.int
-    collection: _builtins.str
+    parent: _builtins.str
     """Resource name."""
     space: _builtins.str
     """Short name of the space; empty: the active one; "raw": the views themselves."""
@@ -261,7 +261,7 @@ class SearchRequest(_message.Message):
     def __init__(
         self,
         *,
-        collection: _builtins.str = ...,
+        parent: _builtins.str = ...,
         queries: _abc.Iterable[Global___Query] | None = ...,
         targets: _abc.Iterable[_builtins.str] | None = ...,
         space: _builtins.str = ...,
@@ -281,7 +281,7 @@ class SearchRequest(_message.Message):
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_base_rate", b"_base_rate", "_k", b"_k", "_merge", b"_merge", "base_rate", b"base_rate", "filter", b"filter", "k", b"k", "merge", b"merge", "options", b"options"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_base_rate", b"_base_rate", "_k", b"_k", "_merge", b"_merge", "at_least", b"at_least", "at_most", b"at_most", "base_rate", b"base_rate", "collection", b"collection", "filter", b"filter", "hold", b"hold", "k", b"k", "less", b"less", "merge", b"merge", "more", b"more", "options", b"options", "probabilities", b"probabilities", "queries", b"queries", "sort_by", b"sort_by", "space", b"space", "targets", b"targets", "weights", b"weights"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_base_rate", b"_base_rate", "_k", b"_k", "_merge", b"_merge", "at_least", b"at_least", "at_most", b"at_most", "base_rate", b"base_rate", "filter", b"filter", "hold", b"hold", "k", b"k", "less", b"less", "merge", b"merge", "more", b"more", "options", b"options", "parent", b"parent", "probabilities", b"probabilities", "queries", b"queries", "sort_by", b"sort_by", "space", b"space", "targets", b"targets", "weights", b"weights"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__base_rate: _TypeAlias = _typing.Literal["base_rate"]  # noqa: Y015
     _WhichOneofArgType__base_rate: _TypeAlias = _typing.Literal["_base_rate", b"_base_rate"]  # noqa: Y015
@@ -470,11 +470,11 @@ Global___StreamSearchResponse: _TypeAlias = StreamSearchResponse  # noqa: Y015
 class EmbedRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
-    COLLECTION_FIELD_NUMBER: _builtins.int
+    PARENT_FIELD_NUMBER: _builtins.int
     QUERIES_FIELD_NUMBER: _builtins.int
     TARGETS_FIELD_NUMBER: _builtins.int
     SPACE_FIELD_NUMBER: _builtins.int
-    collection: _builtins.str
+    parent: _builtins.str
     """Resource name."""
     space: _builtins.str
     """Short name of the space; empty: the active one; "raw": the views themselves."""
@@ -489,14 +489,14 @@ class EmbedRequest(_message.Message):
     def __init__(
         self,
         *,
-        collection: _builtins.str = ...,
+        parent: _builtins.str = ...,
         queries: _abc.Iterable[Global___Query] | None = ...,
         targets: _abc.Iterable[_builtins.str] | None = ...,
         space: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["collection", b"collection", "queries", b"queries", "space", b"space", "targets", b"targets"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["parent", b"parent", "queries", b"queries", "space", b"space", "targets", b"targets"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -561,13 +561,13 @@ Global___EmbedResponse: _TypeAlias = EmbedResponse  # noqa: Y015
 class SuggestLabelsRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
-    COLLECTION_FIELD_NUMBER: _builtins.int
+    PARENT_FIELD_NUMBER: _builtins.int
     QUERIES_FIELD_NUMBER: _builtins.int
     TARGETS_FIELD_NUMBER: _builtins.int
     SPACE_FIELD_NUMBER: _builtins.int
     K_FIELD_NUMBER: _builtins.int
     MIN_SHARE_FIELD_NUMBER: _builtins.int
-    collection: _builtins.str
+    parent: _builtins.str
     """Resource name."""
     space: _builtins.str
     """Short name of the space; empty: the active one; "raw": the views themselves."""
@@ -586,7 +586,7 @@ class SuggestLabelsRequest(_message.Message):
     def __init__(
         self,
         *,
-        collection: _builtins.str = ...,
+        parent: _builtins.str = ...,
         queries: _abc.Iterable[Global___Query] | None = ...,
         targets: _abc.Iterable[_builtins.str] | None = ...,
         space: _builtins.str = ...,
@@ -595,7 +595,7 @@ class SuggestLabelsRequest(_message.Message):
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_k", b"_k", "_min_share", b"_min_share", "k", b"k", "min_share", b"min_share"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_k", b"_k", "_min_share", b"_min_share", "collection", b"collection", "k", b"k", "min_share", b"min_share", "queries", b"queries", "space", b"space", "targets", b"targets"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_k", b"_k", "_min_share", b"_min_share", "k", b"k", "min_share", b"min_share", "parent", b"parent", "queries", b"queries", "space", b"space", "targets", b"targets"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__k: _TypeAlias = _typing.Literal["k"]  # noqa: Y015
     _WhichOneofArgType__k: _TypeAlias = _typing.Literal["_k", b"_k"]  # noqa: Y015
@@ -764,12 +764,12 @@ Global___SamePair: _TypeAlias = SamePair  # noqa: Y015
 class SameRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
-    COLLECTION_FIELD_NUMBER: _builtins.int
+    PARENT_FIELD_NUMBER: _builtins.int
     PAIRS_FIELD_NUMBER: _builtins.int
     TARGET_FIELD_NUMBER: _builtins.int
     SPACE_FIELD_NUMBER: _builtins.int
     BASE_RATE_FIELD_NUMBER: _builtins.int
-    collection: _builtins.str
+    parent: _builtins.str
     """Resource name."""
     target: _builtins.str
     """Empty: the only target of the second query's view."""
@@ -784,7 +784,7 @@ class SameRequest(_message.Message):
     def __init__(
         self,
         *,
-        collection: _builtins.str = ...,
+        parent: _builtins.str = ...,
         pairs: _abc.Iterable[Global___SamePair] | None = ...,
         target: _builtins.str = ...,
         space: _builtins.str = ...,
@@ -792,7 +792,7 @@ class SameRequest(_message.Message):
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_base_rate", b"_base_rate", "base_rate", b"base_rate"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_base_rate", b"_base_rate", "base_rate", b"base_rate", "collection", b"collection", "pairs", b"pairs", "space", b"space", "target", b"target"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_base_rate", b"_base_rate", "base_rate", b"base_rate", "pairs", b"pairs", "parent", b"parent", "space", b"space", "target", b"target"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__base_rate: _TypeAlias = _typing.Literal["base_rate"]  # noqa: Y015
     _WhichOneofArgType__base_rate: _TypeAlias = _typing.Literal["_base_rate", b"_base_rate"]  # noqa: Y015

@@ -21,6 +21,7 @@ from google.protobuf import message as _message
 from google.protobuf import struct_pb2 as _struct_pb2
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -31,6 +32,64 @@ else:
     from typing_extensions import TypeAlias as _TypeAlias, Never as _Never
 
 DESCRIPTOR: _descriptor.FileDescriptor
+
+class _Database:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _DatabaseEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Database.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    DATABASE_UNSPECIFIED: _Database.ValueType  # 0
+    DATABASE_TRAINED: _Database.ValueType  # 1
+    """The items that the spaces were trained on."""
+    DATABASE_UNSEEN: _Database.ValueType  # 2
+    """The other held-out items."""
+    DATABASE_MIXED: _Database.ValueType  # 3
+    """Both."""
+
+class Database(_Database, metaclass=_DatabaseEnumTypeWrapper):
+    """The items that queries have to find."""
+
+DATABASE_UNSPECIFIED: Database.ValueType  # 0
+DATABASE_TRAINED: Database.ValueType  # 1
+"""The items that the spaces were trained on."""
+DATABASE_UNSEEN: Database.ValueType  # 2
+"""The other held-out items."""
+DATABASE_MIXED: Database.ValueType  # 3
+"""Both."""
+Global___Database: _TypeAlias = Database  # noqa: Y015
+
+class _TuningMeasure:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _TuningMeasureEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_TuningMeasure.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    TUNING_MEASURE_UNSPECIFIED: _TuningMeasure.ValueType  # 0
+    """Mean average precision where labels or pairs tell what is similar, else items."""
+    TUNING_MEASURE_MAP: _TuningMeasure.ValueType  # 1
+    """Mean average precision."""
+    TUNING_MEASURE_ACCURACY: _TuningMeasure.ValueType  # 2
+    """Accuracy of a vote of the nearest neighbours."""
+    TUNING_MEASURE_ORDER: _TuningMeasure.ValueType  # 3
+    """Share of the constraints that distances satisfy."""
+    TUNING_MEASURE_ITEMS: _TuningMeasure.ValueType  # 4
+    """How soon an item's own other view is found: 1 - (sqrt(rank) - 1) / (sqrt(n) - 1)."""
+
+class TuningMeasure(_TuningMeasure, metaclass=_TuningMeasureEnumTypeWrapper):
+    """The measure by which tuning chooses settings."""
+
+TUNING_MEASURE_UNSPECIFIED: TuningMeasure.ValueType  # 0
+"""Mean average precision where labels or pairs tell what is similar, else items."""
+TUNING_MEASURE_MAP: TuningMeasure.ValueType  # 1
+"""Mean average precision."""
+TUNING_MEASURE_ACCURACY: TuningMeasure.ValueType  # 2
+"""Accuracy of a vote of the nearest neighbours."""
+TUNING_MEASURE_ORDER: TuningMeasure.ValueType  # 3
+"""Share of the constraints that distances satisfy."""
+TUNING_MEASURE_ITEMS: TuningMeasure.ValueType  # 4
+"""How soon an item's own other view is found: 1 - (sqrt(rank) - 1) / (sqrt(n) - 1)."""
+Global___TuningMeasure: _TypeAlias = TuningMeasure  # noqa: Y015
 
 @_typing.final
 class Vector(_message.Message):
@@ -725,16 +784,16 @@ class Tuning(_message.Message):
     CHOSEN_FIELD_NUMBER: _builtins.int
     TRIED_FIELD_NUMBER: _builtins.int
     DATABASE_FIELD_NUMBER: _builtins.int
-    measure: _builtins.str
-    """"map", "accuracy", "order" or "items"; larger is better."""
+    measure: Global___TuningMeasure.ValueType
+    """Larger is better."""
     folds: _builtins.int
     items: _builtins.int
     """Training items that took part."""
     score: _builtins.float
     """Score of the chosen settings."""
-    database: _builtins.str
-    """What items of a fold were to find: "unseen", the others of the fold; "trained", the items that were learned from,
-    where too few others are similar; empty where comparisons were judged.
+    database: Global___Database.ValueType
+    """The items that the items of a fold had to find: the others of the fold, or the trained items where too few others
+    are similar. Unspecified where comparisons were judged.
     """
     @_builtins.property
     def chosen(self) -> _struct_pb2.Struct:
@@ -747,13 +806,13 @@ class Tuning(_message.Message):
     def __init__(
         self,
         *,
-        measure: _builtins.str = ...,
+        measure: Global___TuningMeasure.ValueType = ...,
         folds: _builtins.int = ...,
         items: _builtins.int = ...,
         score: _builtins.float = ...,
         chosen: _struct_pb2.Struct | None = ...,
         tried: _abc.Iterable[Global___Tuning.Trial] | None = ...,
-        database: _builtins.str = ...,
+        database: Global___Database.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["chosen", b"chosen"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
