@@ -42,6 +42,7 @@ MODULES: Mapping[str, str] = {
     "serve-speed": "serve.benchmark",
     "hostile": "serve.hostile",
     "soak": "serve.soak",
+    "oracle": "serve.oracle.benchmark",
 }
 """Modules of this package, imported on demand, in the order of the documents."""
 
