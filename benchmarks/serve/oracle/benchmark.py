@@ -22,7 +22,7 @@ from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from rich.console import Console
 
@@ -64,8 +64,9 @@ LIMITS = dict.fromkeys((WRONG, LOST, FAULTS, ENDED), Limit(most=0))
 _SERVERS: Mapping[str, list[str]] = {"one": [], "two": [], "of two": ["--processes", "2"]}
 _READERS, _PAUSE = 2, 0.03  # of each server and the program; seconds between their questions
 _MOST_WRITES, _KEPT_COPIES, _SHOWN = 4, 3, 20
-_COMMANDED, _KILLED, _COPIED, _COMPACTED = 0.2, 0.03, 0.1, 0.1  # shares of rounds
-_CHAIN, _CUT_OFF = 3, 0.15  # writes beside a command; share of commands that are killed
+_COMMANDED, _KILLED, _COPIED, _COMPACTED = 0.25, 0.03, 0.1, 0.1  # shares of rounds
+_CHAIN, _SPREAD, _CUT_OFF = 8, 0.8, 0.15
+"""Writes of a chain beside a command, and the most seconds between two; the share of commands that are killed."""
 
 
 class LostError(Exception):
@@ -94,8 +95,9 @@ class Run:
     def __post_init__(self) -> None:
         self.random, self.pool = random.Random(self.seed), ThreadPoolExecutor()
         self.planner = Planner(random.Random(self.seed + 1))
+        self.open: list[Server | Program] = [*self.servers, self.program]
         draw = partial(question, at=lambda: self.planner.count)
-        of = [one for one in (*self.servers, self.program) for _ in range(_READERS)]
+        of = [one for one in self.open for _ in range(_READERS)]
         self.readers = [
             Reader(one, draw, random.Random(self.seed + 2 + number), _PAUSE) for number, one in enumerate(of)
         ]
@@ -143,7 +145,7 @@ class Run:
         writes = [one for chain in chains for one in chain if one.began]
         answers = self._taken()
         settled = self._settled(writes)
-        self.maps.learn(self.program.collection, settled)
+        self.maps.learn(self.program.collection)
         verdict = judge(self.state, writes, answers, settled, self.maps)
         if verdict is None:
             self._lost(writes, f"it is {self._difference(settled)}")
@@ -161,7 +163,8 @@ class Run:
                 kill_after = self.random.uniform(0.1, 2.0) if self.random.random() < _CUT_OFF else None
                 timed(write, self.line.name, partial(commanded, write, self.line, kill_after))
             elif commanded_one is None or commanded_one.ended == math.inf:
-                who = self.random.choice([*self.servers, self.program])
+                time.sleep(self.random.uniform(0, _SPREAD) if commanded_one else 0.0)
+                who = self.random.choice(self.open)
                 timed(write, who.name, partial(through, write, who.collection))
 
     def _beside(self) -> "Future[Answer | None] | None":
@@ -194,9 +197,11 @@ class Run:
         if done.returncode:
             self.counts["backups refused"] += 1
             return None
-        with tempfile.TemporaryDirectory(dir=self.folder) as folder:
-            with closing(Home(folder).restore(NAME, path)) as restored:
-                found = Everything().asked_of(restored)
+        with (
+            tempfile.TemporaryDirectory(dir=self.folder) as folder,
+            closing(Home(folder).restore(NAME, path)) as restored,
+        ):
+            found = Everything().asked_of(restored)
         return Answer(Everything(), str(path), began, ended, found)
 
     def _kill(self, server: Server, after: float) -> None:
@@ -214,7 +219,7 @@ class Run:
     def _settled(self, writes: Sequence[Write]) -> Any:
         """Returns what every reader sees where nobody writes."""
         try:
-            seen = [Everything().asked_of(one.collection) for one in (*self.servers, self.program)]
+            seen = [Everything().asked_of(one.collection) for one in self.open]
         except ForeignRowError as error:
             self._lost(writes, str(error))
         if any(one != seen[0] for one in seen):
@@ -228,7 +233,7 @@ class Run:
         gone = sorted(before.items.keys() - settled.items.keys())
         return f"changed items {items}, gone {gone}, {settled.spaces}, {settled.active!r}; before {before.spaces}"
 
-    def _lost(self, writes: Sequence[Write], what: str) -> None:
+    def _lost(self, writes: Sequence[Write], what: str) -> NoReturn:
         self.counts[LOST] += 1
         self.faults.append({"kind": LOST, "what": what[:4_000], "writes": [_described(one) for one in writes]})
         raise LostError(what)

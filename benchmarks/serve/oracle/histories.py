@@ -8,13 +8,16 @@ and none newer than what was begun before it ended.
 
 import heapq
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from benchmarks.serve.oracle.questions import Answer, Everything, Maps
 from benchmarks.serve.oracle.states import State
 from benchmarks.serve.oracle.writes import DONE, UNKNOWN, Write
+
+_TRIED = 200
+"""Orders that are tried for the least number of wrong answers, where none explains all."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,47 +41,58 @@ class Verdict:
     of: dict[Answer, State]
 
 
-def histories(start: State, writes: Sequence[Write]) -> Iterator[History]:
-    """Yields every order of the writes that were made, with any of those whose outcome is unknown."""
-    made = [one for one in writes if one.outcome == DONE]
-    perhaps = [one for one in writes if one.outcome == UNKNOWN]
-    states: dict[tuple[Write, ...], State] = {(): start}
-    for size in range(len(perhaps) + 1):
-        for chosen in itertools.combinations(perhaps, size):
-            for order in _orders((), (*made, *chosen)):
-                prefixes = [order[:end] for end in range(len(order) + 1)]
-                for before, after in itertools.pairwise(prefixes):
-                    if after not in states:
-                        states[after] = after[-1].after(states[before])
-                yield History(order, tuple(states[one] for one in prefixes))
-
-
-def _orders(placed: tuple[Write, ...], left: tuple[Write, ...]) -> Iterator[tuple[Write, ...]]:
-    """Yields the orders that begin so in which none comes before one that had ended when it began."""
-    if not left:
-        yield placed
-    for one in left:
-        if all(one.began <= other.ended for other in left):
-            yield from _orders((*placed, one), tuple(other for other in left if other is not one))
-
-
 def judge(start: State, writes: Sequence[Write], answers: Sequence[Answer], settled: Any, maps: Maps) -> Verdict | None:
     """Returns the verdict on the answers of a round, which ended with what ``settled`` shows.
 
     None where no order of the writes leads there: an acknowledged one is gone, or lies elsewhere.
     """
-    ordered = sorted(answers, key=lambda one: one.began)
     known: dict[tuple[int, int], bool] = {}
-    best: Verdict | None = None
-    for history in histories(start, writes):
-        if not Everything().fits(settled, history.states[-1], maps):
-            continue
-        found = explained(history, ordered, maps, known)
-        if best is None or len(found.wrong) < len(best.wrong):
-            best = found
-        if not best.wrong:
-            break
-    return best
+
+    def judged(history: History) -> Verdict:
+        return explained(history, answers, maps, known)
+
+    def possible(history: History) -> bool:
+        """Returns whether the answers that came before the last write began are of states before it."""
+        earlier = [one for one in answers if one.ended < history.writes[-1].began]
+        return not explained(history, earlier, maps, known).wrong
+
+    def leads_there(history: History) -> bool:
+        return Everything().fits(settled, history.states[-1], maps)
+
+    for history in filter(leads_there, histories(start, writes, possible)):
+        if not (found := judged(history)).wrong:
+            return found
+    others = itertools.islice(filter(leads_there, histories(start, writes)), _TRIED)
+    return min(map(judged, others), key=lambda one: len(one.wrong), default=None)
+
+
+def histories(
+    start: State, writes: Sequence[Write], possible: Callable[[History], bool] = lambda _: True
+) -> Iterator[History]:
+    """Yields every order of the writes that were made, with any of those whose outcome is unknown.
+
+    The likeliest come first; what begins with an order that is not possible is left out.
+    """
+    made = [one for one in writes if one.outcome == DONE]
+    perhaps = [one for one in writes if one.outcome == UNKNOWN]
+    states: dict[tuple[Write, ...], State] = {}
+
+    def continued(history: History, left: Sequence[Write]) -> Iterator[History]:
+        if not left:
+            yield history
+        for write in left:
+            if any(other.ended < write.began for other in left):
+                continue
+            order = (*history.writes, write)
+            if order not in states:
+                states[order] = write.after(history.states[-1])
+            longer = History(order, (*history.states, states[order]))
+            if possible(longer):
+                yield from continued(longer, [other for other in left if other is not write])
+
+    for size in range(len(perhaps) + 1):
+        for chosen in itertools.combinations(perhaps, size):
+            yield from continued(History((), (start,)), sorted([*made, *chosen], key=lambda one: one.ended))
 
 
 def explained(
@@ -91,7 +105,7 @@ def explained(
     known = {} if known is None else known
     under_way: list[tuple[float, int]] = []  # when the answers ended that have a state, and its place
     floor, wrong, of = 0, [], {}
-    for answer in answers:
+    for answer in sorted(answers, key=lambda one: one.began):
         while under_way and under_way[0][0] < answer.began:
             floor = max(floor, heapq.heappop(under_way)[1])
         first = max([floor, *(place + 1 for place, one in enumerate(history.writes) if one.ended < answer.began)])

@@ -15,7 +15,7 @@ FEWEST = 80
 """Items below which none are deleted, so that there is enough to learn from."""
 _MOST = 30
 """Items of one write."""
-_WEIGHTS = {Import: 4, Put: 4, Delete: 2, Label: 2, Train: 1, Activate: 1, Restore: 1}
+_WEIGHTS = {Import: 4, Put: 4, Delete: 2, Label: 2, Train: 1, Activate: 1, Restore: 4}
 
 
 @dataclass

@@ -9,8 +9,11 @@ from numpy.typing import NDArray
 
 from benchmarks.serve.oracle.states import LEARNED, VIEWS, Record, Seen, State, key_of, number_of
 from engine.catalog.description import RAW
+from engine.collection import Collection
 from engine.errors import InvalidInputError, NotFoundError
 from engine.query import EVERY_ITEM, Filter, Query, SearchRequest
+from engine.spaces.indexed import stored_generation
+from engine.spaces.space import Space
 
 REFUSAL = "refused"
 """The answer where there is no such item, row or space."""
@@ -46,12 +49,14 @@ class Maps:
 
     known: dict[tuple[int, str], Affine] = field(default_factory=dict)
 
-    def learn(self, reader: Any, seen: Seen) -> None:
-        """Asks what the answering generations of a settled collection make of the rows of each view."""
-        for name, space in seen.spaces.items():
-            for view in LEARNED[name]["views"]:
-                if (space.training, view) not in self.known:
-                    self.known[space.training, view] = _asked(reader, name, view)
+    def learn(self, collection: Collection) -> None:
+        """Looks up what the generations of a collection make of the rows of each view."""
+        with collection._catalog.read() as tx:
+            for one in tx.spaces.generations():
+                training, views = one.summary["seed"], LEARNED[one.space]["views"]
+                if (training, views[0]) not in self.known:
+                    space = stored_generation(tx, one.space, one.generation).space
+                    self.known |= {(training, view): _affine(space, view) for view in views}
 
     def of(self, state: State, space: str, view: str) -> Affine | None:
         """Returns what a space of a state makes of rows; None where that is not known."""
@@ -60,11 +65,11 @@ class Maps:
         return self.known.get((state.spaces[space].training, view))
 
 
-def _asked(reader: Any, space: str, view: str) -> Affine:
-    probes = np.vstack([np.zeros(VIEWS[view]), np.eye(VIEWS[view])])
-    found = reader.embed([Query(view, vector=one) for one in probes], space=space, targets=[view])
-    offset, *moved = (np.asarray(one.vector, np.float64) for one in found)
-    return Affine(np.stack(moved) - offset, offset)
+def _affine(space: Space, view: str) -> Affine:
+    probes = np.vstack([np.zeros(VIEWS[view]), np.eye(VIEWS[view])]).astype(np.float32)
+    (found,) = space.probe(view, probes, [view]).values()
+    vectors = found.astype(np.float64)
+    return Affine(vectors[1:] - vectors[0], vectors[0])
 
 
 class Question:
@@ -95,7 +100,7 @@ class Search(Question):
         """Searches."""
         by = {"vector": self.vector} if self.number is None else {"key": key_of(self.number)}
         request = SearchRequest(
-            [Query(self.view, **by)],  # type: ignore[arg-type]
+            [Query(self.view, **by)],
             targets=(self.target,),
             k=self.k,
             space=self.space,
@@ -125,7 +130,7 @@ class Search(Question):
         return query is None or items is None or _nearest(answer, numbers, items.of(rows), query.of(row))
 
     def judged(self, answer: Any, state: State, maps: Maps) -> bool:
-        """Returns whether distances can be judged: not where a generation was gone before it could be asked."""
+        """Returns whether distances can be judged: not where a generation was gone when its round ended."""
         space = self.space or state.active or RAW
         return answer == REFUSAL or all(maps.of(state, space, view) for view in (self.view, self.target))
 

@@ -68,13 +68,13 @@ class Record(NamedTuple):
 
     v: int | None = None
     w: int | None = None
-    count: int | None = None
+    written: int | None = None
     labels: tuple[str, ...] = ()
 
     @property
     def attributes(self) -> dict[str, Any]:
         """Its attributes."""
-        return {} if self.count is None else {"count": self.count}
+        return {} if self.written is None else {"count": self.written}
 
     @property
     def views(self) -> tuple[str, ...]:

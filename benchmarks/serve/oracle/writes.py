@@ -69,10 +69,10 @@ class Import(Write):
     def after(self, state: State) -> State:
         """The items have these rows; rows of other views stay."""
         items = dict(state.items)
-        given = dict.fromkeys(self.views, self.count)
+        given: dict[str, Any] = dict.fromkeys(self.views, self.count)
         for number in self.numbers:
             known = items.get(number, Record())
-            items[number] = known._replace(**given, count=self.count, labels=self.labels)
+            items[number] = known._replace(**given, written=self.count, labels=self.labels)
         return state.changed(items=items)
 
 
@@ -97,7 +97,7 @@ class Put(Write):
         """Every item has its row; those that did not exist are new."""
         items = dict(state.items)
         for number, count in self.counts.items():
-            items[number] = items.get(number, Record())._replace(**{self.view: count})
+            items[number] = items.get(number, Record())._replace(**{self.view: count})  # type: ignore[arg-type]
         return state.changed(items=items)
 
     def _rows(self) -> Any:
@@ -133,8 +133,10 @@ class Label(Write):
 
     def by(self, writer: Any) -> None:
         """Updates them in one call."""
-        change = {"labels": (self.label,), "attributes": {"count": self.count}}
-        writer.update_items([ItemUpdate(key_of(number), **change) for number in self.numbers])
+        attributes = {"count": self.count}
+        writer.update_items(
+            [ItemUpdate(key_of(number), labels=(self.label,), attributes=attributes) for number in self.numbers]
+        )
 
     def words(self, folder: Path) -> list[str]:
         """Label them from a CSV file."""
@@ -148,7 +150,7 @@ class Label(Write):
     def after(self, state: State) -> State:
         """Those that exist are labelled."""
         known = {number: state.items[number] for number in self.numbers if number in state.items}
-        changed = {number: one._replace(count=self.count, labels=(self.label,)) for number, one in known.items()}
+        changed = {number: one._replace(written=self.count, labels=(self.label,)) for number, one in known.items()}
         return state.changed(items={**state.items, **changed})
 
 
