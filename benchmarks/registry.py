@@ -43,6 +43,7 @@ MODULES: Mapping[str, str] = {
     "hostile": "serve.hostile",
     "many-collections": "serve.many",
     "soak": "serve.soak",
+    "oracle": "serve.oracle.benchmark",
 }
 """Modules of this package, imported on demand, in the order of the documents."""
 

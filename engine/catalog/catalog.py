@@ -50,6 +50,11 @@ class Head(NamedTuple):
     history: str
     purged: int
 
+    @property
+    def state(self) -> tuple[str, int]:
+        """What no other state of the items, views and spaces has, in this history or another."""
+        return self.history, self.sequence
+
 
 _HEAD = str(sa.select(*(schema.collection.c[name] for name in Head._fields)))
 """As text, which costs a tenth of the expression: each reading on demand begins with it."""

@@ -18,8 +18,12 @@ from engine.runtime.cancellation import checkpoint
 Result = TypeVar("Result")
 
 
-class ViewsChangedError(NotReadyError):
-    """A view was fitted again or deleted after rows of it were computed, so that they cannot be written any more."""
+class OvertakenError(NotReadyError):
+    """What was read before a commit has changed since, so that what was made of it cannot be written any more."""
+
+
+class ViewsChangedError(OvertakenError):
+    """A view was fitted again or deleted after rows of it were computed."""
 
 
 @dataclass
@@ -32,13 +36,13 @@ class Written:
     """Keys of items that a record was to change, which do not exist."""
 
 
-def until_views_stay(work: Callable[[], Result]) -> Result:
-    """Return what work returns that computes rows and commits them, done again where a view has changed meanwhile."""
+def until_not_overtaken(work: Callable[[], Result]) -> Result:
+    """Return what work returns that reads and commits, done again where what it read has changed meanwhile."""
     while True:
         checkpoint()
         try:
             return work()
-        except ViewsChangedError:
+        except OvertakenError:
             continue
 
 
@@ -117,37 +121,17 @@ def put_rows(tx: Transaction, view: ViewRecord, rows: Mapping[int, NDArray[np.fl
     tx.rows.remove([item for item in rows if item not in written], view)
 
 
-@dataclass(frozen=True)
-class KnownKeys:
-    """Which of some keys exist, at a sequence of a history of the collection."""
-
-    ids: Mapping[str, int]
-    sequence: int
-    history: str
-
-    @classmethod
-    def of(cls, tx: Transaction, keys: Sequence[str]) -> "KnownKeys":
-        """Return which of the keys exist now."""
-        head = tx.head()
-        return cls(tx.items.ids_of(keys), head.sequence, head.history)
-
-
 def put_matrix(
-    tx: Transaction, view: ViewRecord, keys: Sequence[str], rows: NDArray[np.float32], known: KnownKeys
+    tx: Transaction, view: ViewRecord, keys: Sequence[str], rows: NDArray[np.float32], known: Mapping[str, int]
 ) -> int:
     """Write rows of a view, shape (n, d), by different keys under one sequence number; return how many items are new.
 
-    ``known`` is looked up again where something has changed since. Raises ViewsChangedError, before anything is
-    written, unless the view is as it was when the rows were checked.
+    ``known`` are the ids of the keys that exist.
     """
-    check_views(tx, [view])
-    head = tx.head()
-    if (known.sequence, known.history) != (head.sequence, head.history):
-        known = KnownKeys.of(tx, keys)
     sequence = tx.next_sequence()
-    new = [key for key in keys if key not in known.ids]
-    tx.item_writer.touch([known.ids[key] for key in keys if key in known.ids], sequence)
-    ids = {**known.ids, **dict(zip(new, tx.item_writer.add(new, sequence), strict=True))}
+    new = [key for key in keys if key not in known]
+    tx.item_writer.touch([known[key] for key in keys if key in known], sequence)
+    ids = {**known, **dict(zip(new, tx.item_writer.add(new, sequence), strict=True))}
     tx.rows.put(view, [ids[key] for key in keys], rows)
     return len(new)
 

@@ -13,7 +13,7 @@ from engine.catalog.extractors import check_fitted, image_extractors, text_extra
 from engine.catalog.item_writer import NewRecord
 from engine.catalog.values import check_row, usable
 from engine.catalog.views import ViewRecord
-from engine.catalog.writing import Written, put_records, until_views_stay
+from engine.catalog.writing import OvertakenError, Written, put_records, until_not_overtaken
 from engine.errors import InvalidInputError
 from engine.ingest.extraction import Extracted, extract
 from engine.ingest.texts import text_rows
@@ -32,7 +32,7 @@ def import_items(
     began = time.monotonic()
     checked = [check_entry(item) for item in items]
     items = [item for item in checked if isinstance(item, NewItem)]
-    report = until_views_stay(lambda: _import(catalog, items, pictures, workers))
+    report = until_not_overtaken(lambda: _import(catalog, items, pictures, workers))
     refused = [one for one in checked if isinstance(one, Failure)]
     return replace(report, failures=(*refused, *report.failures), seconds=time.monotonic() - began)
 
@@ -48,12 +48,15 @@ def _import(catalog: Catalog, items: Sequence[NewItem], pictures: Pictures, work
         extractors = _Extractors(views, image_extractors(tx, needed), text_extractors(tx))
         known = _known(tx, pictured)
         same = _unchanged(tx, items, known, views_of(tx, "image"))
+        state = tx.head().state
     todo = [item for item in items if item.key not in same]
     results = _records(todo, extractors, known, lambda tasks: pictures.run(extract, tasks, checkpoint, workers))
     records = [result for result in results if isinstance(result, NewRecord)]
     written = Written()
     if records:
         with catalog.write() as tx:
+            if tx.head().state != state and _known(tx, pictured) != known:
+                raise OvertakenError("items of these keys were written meanwhile: try again")
             written = put_records(tx, records, views.values())
     bare = [Failure(key, "a new item needs an image, a text or feature rows") for key in written.missing]
     changed = {record.key for record in records}.difference(written.missing) | written.added

@@ -14,7 +14,7 @@ from engine.catalog.extractors import image_extractors, text_extractors
 from engine.catalog.item_writer import NewRecord
 from engine.catalog.items import Stored
 from engine.catalog.views import ViewRecord
-from engine.catalog.writing import check_views, put_records, until_views_stay
+from engine.catalog.writing import check_views, put_records, until_not_overtaken
 from engine.ingest.annotations import Annotations, checked_columns
 from engine.ingest.captures import read_capture
 from engine.ingest.extraction import Extracted, Workers, extract_file, sample_file
@@ -23,7 +23,7 @@ from engine.ingest.fitting import empty_images, fit_missing_texts, fit_view, sam
 from engine.ingest.interruption import Committed, interruptible
 from engine.ingest.plan import Plan, make_plan
 from engine.ingest.texts import place_texts, text_rows
-from engine.ingest.updating import still_needed
+from engine.ingest.updating import current_records, still_needed
 from engine.ingest.walk import SourceFile, readable, walk
 from engine.item import Failure, ImportReport, IndexOptions
 from engine.runtime.progress import Progress
@@ -85,7 +85,7 @@ def index_files(
             run.capture()
             return plan
 
-        plan = until_views_stay(once)
+        plan = until_not_overtaken(once)
         unfitted_texts = fit_missing_texts(catalog, options.seed)
         place_texts(catalog, progress)
     with catalog.read() as tx:
@@ -156,9 +156,10 @@ class _Run:
                 check_views(tx, self.plan.views)
                 tx.item_writer.refresh(dict(stamps))
         done = 0
-        for batch in batches(self.plan.change.values(), _CHANGES_AT_ONCE):
+        for batch in batches(self.plan.change.items(), _CHANGES_AT_ONCE):
             with self.catalog.write() as tx:
-                self._put(tx, batch, self.plan.views)
+                records = current_records(tx, dict(batch), self.plan.updates, self.plan.sequence)
+                self._put(tx, records, self.plan.views)
             done += len(batch)
             self._report("updating", done, len(self.plan.change))
 

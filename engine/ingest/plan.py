@@ -13,7 +13,7 @@ from engine.ingest.annotations import Annotations
 from engine.ingest.file_keys import FileKeys, deleted_before, is_unchanged, match_files
 from engine.ingest.updating import changed_records
 from engine.ingest.walk import SourceFile, Walk
-from engine.item import Failure
+from engine.item import Failure, ItemUpdate
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,8 +37,10 @@ class Plan:
     """Files to read, by key."""
     missing_views: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """By key, the views that a known picture lacks; files that are not named here are computed in every view."""
+    updates: dict[str, ItemUpdate] = field(default_factory=dict)
+    """Annotations of items whose pictures need not be read, by key."""
     change: dict[str, NewRecord] = field(default_factory=dict)
-    """New annotations of items whose pictures need not be read, by key."""
+    """What these change, by key."""
     stamps: dict[int, int] = field(default_factory=dict)
     """New modification times of files whose content is the same, by item."""
 
@@ -98,5 +100,6 @@ def _fill(tx: Transaction, plan: Plan, annotations: Annotations) -> None:
         else:
             complete.append(key)
     annotated = {key: annotations.of(plan.files[key], key) for key in complete}
-    updates = [one.update(key, annotations.labels_given) for key, one in annotated.items() if one]
-    plan.change.update((record.key, record) for record in changed_records(tx, updates, text_extractors(tx)))
+    plan.updates.update((key, one.update(key, annotations.labels_given)) for key, one in annotated.items() if one)
+    records = changed_records(tx, list(plan.updates.values()), text_extractors(tx))
+    plan.change.update((record.key, record) for record in records)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from engine.catalog.batches import batches
 from engine.catalog.catalog import Catalog
 from engine.catalog.extractors import text_extractors
-from engine.catalog.writing import check_views, put_rows, until_views_stay
+from engine.catalog.writing import check_views, put_rows, until_not_overtaken
 from engine.runtime.progress import Progress
 from features.base import TextExtractor
 
@@ -25,7 +25,7 @@ def text_rows(extractors: Mapping[str, TextExtractor], text: str | None) -> Text
 
 def place_texts(catalog: Catalog, progress: Progress | None = None) -> None:
     """Write the rows that the items' texts lack in the fitted text views: of a view that is new or fitted again."""
-    until_views_stay(lambda: _place(catalog, progress))
+    until_not_overtaken(lambda: _place(catalog, progress))
 
 
 def _place(catalog: Catalog, progress: Progress | None) -> None:

@@ -2,9 +2,8 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from functools import partial
-from typing import TypeVar
+from dataclasses import dataclass, replace
+from typing import Self, TypeVar
 
 from engine.catalog.batches import batches
 from engine.catalog.catalog import Catalog, Transaction
@@ -20,7 +19,7 @@ from engine.catalog.checks import (
 from engine.catalog.extractors import text_extractors
 from engine.catalog.item_writer import NewRecord, changed_attributes
 from engine.catalog.lookup import named_keys
-from engine.catalog.writing import put_records, until_views_stay
+from engine.catalog.writing import put_records
 from engine.comparisons import check_notion
 from engine.errors import InvalidInputError
 from engine.ingest.captures import check_capture
@@ -67,10 +66,10 @@ def update_items(
     failures = [one for one in checked if isinstance(one, Failure)]
     updated, matched, done = set[str](), set[str](), len(failures)
     for batch in batches((one for one in checked if isinstance(one, ItemUpdate)), _AT_ONCE):
-        found, changed, missing = until_views_stay(partial(_update, catalog, batch, match_paths))
-        failures += missing
-        matched |= found
-        updated |= changed
+        planned = _update(catalog, batch, match_paths)
+        failures += planned.missing
+        matched |= planned.named
+        updated |= {record.key for record in planned.records}
         done += len(batch)
         if progress is not None:
             progress("updating", done, len(updates))
@@ -82,20 +81,35 @@ def update_items(
     )
 
 
-def _update(
-    catalog: Catalog, updates: Sequence[ItemUpdate], match_paths: bool
-) -> tuple[set[str], set[str], list[Failure]]:
-    """Commit updates; return the keys of the items that they name, of those that they changed, and the failures."""
-    with catalog.read() as tx:
+@dataclass(frozen=True)
+class _Planned:
+    """What updates come to in one state of the catalog."""
+
+    state: tuple[str, int]
+    named: set[str]
+    """Keys of the items that they name."""
+    records: list[NewRecord]
+    """What they change of these."""
+    missing: list[Failure]
+
+    @classmethod
+    def of(cls, tx: Transaction, updates: Sequence[ItemUpdate], match_paths: bool) -> Self:
+        """Compare updates with what is stored."""
         found, missing = _resolved(tx, updates, match_paths)
-        views = tx.views.all()
         records = changed_records(tx, found, text_extractors(tx))
-    gone = set[str]()
-    if records:
+        return cls(tx.head().state, {one.key for one in found}, records, missing)
+
+
+def _update(catalog: Catalog, updates: Sequence[ItemUpdate], match_paths: bool) -> _Planned:
+    """Commit updates; return what they came to."""
+    with catalog.read() as tx:
+        planned = _Planned.of(tx, updates, match_paths)
+    if planned.records:
         with catalog.write() as tx:
-            gone = set(put_records(tx, records, views).missing)
-    missing += [Failure(key, _reason(match_paths)) for key in gone]
-    return {one.key for one in found} - gone, {record.key for record in records} - gone, missing
+            if tx.head().state != planned.state:  # others have written since: what was left as it was may not be so now
+                planned = _Planned.of(tx, updates, match_paths)
+            put_records(tx, planned.records)
+    return planned
 
 
 def changed_records(
@@ -106,6 +120,22 @@ def changed_records(
     stored, given = tx.items.by_id(list(ids.values())), tx.items.with_given_labels(list(ids.values()))
     records = (changed_record(one, stored[ids[one.key]], ids[one.key] in given, texts) for one in updates)
     return [record for record in records if record is not None]
+
+
+def current_records(
+    tx: Transaction, records: Mapping[str, NewRecord], updates: Mapping[str, ItemUpdate], sequence: int
+) -> list[NewRecord]:
+    """Return what is to be written, in the commit, of updates of items by key of which records were made at a sequence.
+
+    It is compared anew with items that have changed since.
+    """
+    ids = tx.items.ids_of(records)
+    changed = tx.items.changed_among(ids.values(), sequence)
+    anew = {key: updates[key] for key, item in ids.items() if item in changed}
+    if not anew:
+        return list(records.values())
+    kept = [record for key, record in records.items() if key not in anew]
+    return kept + changed_records(tx, list(anew.values()), text_extractors(tx))
 
 
 def still_needed(

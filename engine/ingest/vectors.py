@@ -2,21 +2,22 @@
 
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.catalog.catalog import Catalog
+from engine.catalog.catalog import Catalog, Transaction
 from engine.catalog.checks import check_key, normal
 from engine.catalog.extractors import check_fitted, find_view
 from engine.catalog.values import to_rows
-from engine.catalog.writing import KnownKeys, put_matrix, until_views_stay
+from engine.catalog.views import ViewRecord
+from engine.catalog.writing import check_views, put_matrix, until_not_overtaken
 from engine.errors import AlreadyExistsError, InvalidInputError
 from engine.info import ViewInfo
 from engine.ingest.interruption import interruptible
@@ -102,7 +103,7 @@ def put_vectors(catalog: Catalog, name: str, keys: Sequence[str], rows: NDArray[
     """Write rows of a view by key, in one change; see ``Collection.put_vectors``."""
     began = time.monotonic()
     check_keys(keys, len(rows))
-    added, updated = until_views_stay(lambda: _put(catalog, name, keys, rows))
+    added, updated = until_not_overtaken(lambda: _put(catalog, name, keys, rows))
     return ImportReport(
         added=added, updated=updated, unchanged=len(keys) - added - updated, seconds=time.monotonic() - began
     )
@@ -116,6 +117,28 @@ def check_keys(keys: Sequence[str], rows: int) -> None:
         raise InvalidInputError(f"{len(set(keys))} different keys for {rows} rows: each row needs its own")
 
 
+@dataclass(frozen=True)
+class _Differing:
+    """Which of some rows are not stored already, in one state of the catalog."""
+
+    state: tuple[str, int]
+    known: Mapping[str, int]
+    """The ids of the keys that exist."""
+    rows: NDArray[np.bool_]
+    """(n,)."""
+
+    @classmethod
+    def of(cls, tx: Transaction, view: ViewRecord, keys: Sequence[str], rows: NDArray[np.float32]) -> Self:
+        """Compare rows of a view, shape (n, d), with those that are stored."""
+        known = tx.items.ids_of(keys)
+        stored = tx.rows.get(view, known.values())
+        wanted = np.array([known.get(key, 0) for key in keys], np.int64)
+        differs = ~np.isin(wanted, stored.ids)
+        there = np.flatnonzero(~differs)
+        differs[there] = (stored.rows[np.searchsorted(stored.ids, wanted[there])] != rows[there]).any(axis=1)
+        return cls(tx.head().state, known, differs)
+
+
 def _put(catalog: Catalog, name: str, keys: Sequence[str], rows: NDArray[np.float32]) -> tuple[int, int]:
     """Write the rows that are not stored already; return how many items are new, and how many others have new rows."""
     with catalog.read() as tx:
@@ -124,18 +147,16 @@ def _put(catalog: Catalog, name: str, keys: Sequence[str], rows: NDArray[np.floa
         if rows.shape[1:] != (view.dim,):
             raise InvalidInputError(f"rows of view {name!r} have shape (n, {view.dim}), not {rows.shape}")
         checked = to_rows(rows, lambda row: f"row {row + 1}, of key {keys[row]!r}")
-        known = KnownKeys.of(tx, keys)
-        stored = tx.rows.get(view, known.ids.values())
-    wanted = np.array([known.ids.get(key, 0) for key in keys], np.int64)
-    differs = ~np.isin(wanted, stored.ids)
-    there = np.flatnonzero(~differs)
-    differs[there] = (stored.rows[np.searchsorted(stored.ids, wanted[there])] != checked[there]).any(axis=1)
-    if not differs.any():
+        differing = _Differing.of(tx, view, keys, checked)
+    if not differing.rows.any():
         return 0, 0
     with catalog.write() as tx:
-        chosen = [key for key, differing in zip(keys, differs.tolist(), strict=True) if differing]
-        added = put_matrix(tx, view, chosen, checked[differs], known)
-    return added, int(differs.sum()) - added
+        check_views(tx, [view])
+        if tx.head().state != differing.state:  # others have written since: also what was stored may have to be
+            differing = _Differing.of(tx, view, keys, checked)
+        chosen = [key for key, differs in zip(keys, differing.rows.tolist(), strict=True) if differs]
+        added = put_matrix(tx, view, chosen, checked[differing.rows], differing.known) if chosen else 0
+    return added, len(chosen) - added
 
 
 def _read(path: Path, keys: Path | None) -> _File:

@@ -82,8 +82,7 @@ class Version:
             yield self.transaction
             return
         with self.catalog.read() as tx:
-            head = tx.head()
-            if (head.history, head.sequence) != (self.history, self.sequence):
+            if tx.head().state != (self.history, self.sequence):
                 raise StaleError
             yield tx
 

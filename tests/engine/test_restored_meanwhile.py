@@ -4,13 +4,13 @@ After a restore the same ids, sequence numbers, revisions and generations may st
 """
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from drawn import draw, encode, write_pictures
+from meanwhile import before_next_commit
 
 from engine.collection import Collection
 from engine.errors import NotReadyError
@@ -24,19 +24,6 @@ PCA = Recipe(spec="pca:2", views=("v",))
 
 def row(value: float) -> np.ndarray:
     return np.full(3, value, np.float32)
-
-
-def before_next_commit(monkeypatch: pytest.MonkeyPatch, collection: Collection, work: Callable[[], object]) -> None:
-    """Do other work between what the next change of a collection has read and its commit."""
-    catalog, left = collection._catalog, [work]
-    write = catalog.write
-
-    def wrapped() -> Any:
-        while left:
-            left.pop()()
-        return write()
-
-    monkeypatch.setattr(catalog, "write", wrapped)
 
 
 @pytest.fixture

@@ -1,0 +1,340 @@
+"""An oracle beside three servers: every answer is compared with an exact scan of the states that it can be of.
+
+``python -m benchmarks oracle --json OUT [--report DIR] [--minutes 30] [--seed 0]``
+
+Each row says whose it is and which write gave it. Three servers of one home, one of them of two processes, a program
+and the command line write, delete, label, train, activate, compact, back up and restore at once; servers and commands
+are killed meanwhile. Readers of all of them ask without a pause. Each answer must be that of one state that the
+collection was in between the question and the answer: keys, distances, labels, attributes, order. After each round
+every reader must see the whole collection as the acknowledged writes, in an order that they can have had, leave it.
+The run ends at the first round after which it does not.
+"""
+
+import argparse
+import math
+import random
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, closing, suppress
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, NoReturn
+
+from rich.console import Console
+
+from benchmarks.frame.benchmark import Benchmark, Document
+from benchmarks.frame.tables import table
+from benchmarks.serve.figures import OURS, Limit, figure
+from benchmarks.serve.oracle.cast import (
+    NAME,
+    CommandLine,
+    Program,
+    Reader,
+    Server,
+    commanded,
+    through,
+    timed,
+)
+from benchmarks.serve.oracle.histories import History, Verdict, explained, judge
+from benchmarks.serve.oracle.plan import Planner, question
+from benchmarks.serve.oracle.questions import Answer, Counting, Everything, Listing, Maps, Search
+from benchmarks.serve.oracle.states import NUMBERS, VIEWS, ForeignRowError, State
+from benchmarks.serve.oracle.writes import (
+    DONE,
+    Activate,
+    Copy,
+    Delete,
+    Import,
+    Label,
+    Put,
+    Restore,
+    Train,
+    Write,
+)
+from engine.errors import BusyError
+from engine.home import Home
+
+WRONG, LOST = "wrong answers", "rounds after which an acknowledged write is gone or elsewhere"
+FAULTS, ENDED = "calls that failed by a server", "ends of a server that nobody killed"
+LIMITS = dict.fromkeys((WRONG, LOST, FAULTS, ENDED), Limit(most=0))
+_SERVERS: Mapping[str, list[str]] = {"one": [], "two": [], "of two": ["--processes", "2"]}
+_READERS, _PAUSE = 2, 0.03  # of each server and the program; seconds between their questions
+_MOST_WRITES, _KEPT_COPIES, _SHOWN = 4, 3, 20
+_COMMANDED, _KILLED, _COPIED, _COMPACTED = 0.25, 0.03, 0.1, 0.1  # shares of rounds
+_CHAIN, _SPREAD, _CUT_OFF = 8, 0.8, 0.15
+"""Writes of a chain beside a command, and the most seconds between two; the share of commands that are killed."""
+
+
+class LostError(Exception):
+    """No order of the acknowledged writes leads to what readers see."""
+
+
+@dataclass
+class Run:
+    """The actors, what is known of the collection, and what has come of it so far."""
+
+    home: Path
+    folder: Path
+    seed: int
+    servers: list[Server]
+    program: Program
+    line: CommandLine
+    state: State = field(default_factory=State)
+    copies: list[Copy] = field(default_factory=list)
+    maps: Maps = field(default_factory=Maps)
+    counts: Counter[str] = field(default_factory=Counter)
+    faults: list[dict[str, Any]] = field(default_factory=list)
+    beside: "Future[Answer | None] | None" = None
+    passed: History | None = None
+    """What the collection went through since ``beside`` began."""
+
+    def __post_init__(self) -> None:
+        self.random, self.pool = random.Random(self.seed), ThreadPoolExecutor()
+        self.planner = Planner(random.Random(self.seed + 1))
+        self.open: list[Server | Program] = [*self.servers, self.program]
+        draw = partial(question, at=lambda: self.planner.count)
+        of = [one for one in self.open for _ in range(_READERS)]
+        self.readers = [
+            Reader(one, draw, random.Random(self.seed + 2 + number), _PAUSE) for number, one in enumerate(of)
+        ]
+
+    def rounds(self, seconds: float) -> None:
+        """Makes round after round for some seconds; the first one fills the collection."""
+        end = time.monotonic() + seconds
+        self.round([[self.planner.filled()]])
+        for reader in self.readers:
+            reader.start()
+        try:
+            while time.monotonic() < end and not self.counts[LOST]:
+                with suppress(LostError):
+                    self.round(self._drawn())
+        finally:
+            for reader in self.readers:
+                reader.stop()
+            self.pool.shutdown()
+
+    def _drawn(self) -> list[list[Write]]:
+        """Returns writes that are made at once, or beside a command two chains, one after the other."""
+        if self.random.random() < _COMMANDED:
+            kinds = (Put, Delete, Label, Train, Activate, Restore)
+            chains = [[self._next() for _ in range(_CHAIN)] for _ in range(2)]
+            return [[self.planner.write(self.state, self.copies, kinds)], *chains]
+        size = self.random.randint(1, _MOST_WRITES)
+        return [[self._next()] for _ in range(size)]
+
+    def _next(self) -> Write:
+        return self.planner.write(self.state, self.copies, (Import, Put, Delete, Label, Train, Activate))
+
+    def round(self, chains: Sequence[Sequence[Write]]) -> None:
+        """Makes writes, those of different chains at once, and judges what readers saw meanwhile and see then.
+
+        Where there are several of several writes, the first one is a command, and the others end with it.
+        """
+        commanded = chains[0][0] if len(chains) > 1 and len(chains[-1]) > 1 else None
+        tasks = [self.pool.submit(self._make, chain, commanded) for chain in chains]
+        if self.random.random() < _KILLED:
+            tasks.append(self.pool.submit(self._kill, self.random.choice(self.servers), self.random.uniform(0, 0.3)))
+        if self.beside is None:
+            self.beside = self._beside()
+        for task in tasks:
+            task.result()
+        writes = [one for chain in chains for one in chain if one.began]
+        answers = self._taken()
+        settled = self._settled(writes)
+        self.maps.learn(self.program.collection)
+        verdict = judge(self.state, writes, answers, settled, self.maps)
+        if verdict is None:
+            self._lost(writes, f"it is {self._difference(settled)}")
+        self._note(writes, answers, verdict)
+
+    def _taken(self) -> list[Answer]:
+        """Returns what readers have answered, once all are answered that were asked before now."""
+        now = time.perf_counter()
+        return [answer for reader in self.readers for answer in reader.taken(now)]
+
+    def _make(self, chain: Sequence[Write], commanded_one: Write | None) -> None:
+        """Makes writes one after another, each through a server, the program or, where it is that one, a command."""
+        for write in chain:
+            if write is commanded_one:
+                kill_after = self.random.uniform(0.1, 2.0) if self.random.random() < _CUT_OFF else None
+                timed(write, self.line.name, partial(commanded, write, self.line, kill_after))
+            elif commanded_one is None or commanded_one.ended == math.inf:
+                time.sleep(self.random.uniform(0, _SPREAD) if commanded_one else 0.0)
+                who = self.random.choice(self.open)
+                timed(write, who.name, partial(through, write, who.collection))
+
+    def _beside(self) -> "Future[Answer | None] | None":
+        """Begins, now and then, what goes on beside several rounds and changes nothing."""
+        self.passed = None
+        works: list[tuple[float, Callable[[], Answer | None]]] = [
+            (1.0 if not self.copies else _COPIED, self._copy),
+            (_COMPACTED, self._compact),
+            (_COMMANDED, self._command_asks),
+        ]
+        chosen = next((work for share, work in works if self.random.random() < share), None)
+        return None if chosen is None else self.pool.submit(chosen)
+
+    def _compact(self) -> None:
+        with suppress(BusyError):
+            if self.random.random() < 0.5:
+                made = self.line.run(["compact"]).returncode == 0
+            else:
+                made = False
+                self.program.collection.compact()
+                made = True
+        self.counts["compactions" if made else "compactions refused"] += 1
+
+    def _copy(self) -> Answer | None:
+        """Backs the collection up, and looks into the copy: it must be of one state, too."""
+        path = self.folder / f"{time.monotonic_ns()}.copy"
+        began = time.perf_counter()
+        done = self.line.run(["backup", str(path), "--quiet"])
+        ended = time.perf_counter()
+        if done.returncode:
+            self.counts["backups refused"] += 1
+            return None
+        with (
+            tempfile.TemporaryDirectory(dir=self.folder) as folder,
+            closing(Home(folder).restore(NAME, path)) as restored,
+        ):
+            found = Everything().asked_of(restored)
+        return Answer(Everything(), str(path), began, ended, found)
+
+    def _kill(self, server: Server, after: float) -> None:
+        time.sleep(after)
+        server.kill()
+        self.counts["servers killed"] += 1
+
+    def _command_asks(self) -> Answer:
+        number = self.random.randrange(NUMBERS)
+        asked = self.random.choice([Listing(), Search("v", "v", 10, "raw", number=number)])
+        began = time.perf_counter()
+        found = self.line.ask(asked)
+        return Answer(asked, self.line.name, began, time.perf_counter(), found)
+
+    def _settled(self, writes: Sequence[Write]) -> Any:
+        """Returns what every reader sees where nobody writes."""
+        try:
+            seen = [Everything().asked_of(one.collection) for one in self.open]
+        except ForeignRowError as error:
+            self._lost(writes, str(error))
+        if any(one != seen[0] for one in seen):
+            self._lost(writes, "readers differ")
+        return seen[0]
+
+    def _difference(self, settled: Any) -> str:
+        """Returns which items and spaces are not as before the round."""
+        before = self.state.seen()
+        items = {number: one for number, one in settled.items.items() if before.items.get(number) != one}
+        gone = sorted(before.items.keys() - settled.items.keys())
+        return f"changed items {items}, gone {gone}, {settled.spaces}, {settled.active!r}; before {before.spaces}"
+
+    def _lost(self, writes: Sequence[Write], what: str) -> NoReturn:
+        self.counts[LOST] += 1
+        self.faults.append({"kind": LOST, "what": what[:4_000], "writes": [_described(one) for one in writes]})
+        raise LostError(what)
+
+    def _note(self, writes: Sequence[Write], answers: Sequence[Answer], verdict: Verdict) -> None:
+        self.counts["rounds"] += 1
+        self.counts["states"] += len(verdict.history.writes)
+        self.state = verdict.history.states[-1]
+        for write in writes:
+            self.counts[f"writes {write.outcome}: {type(write).__name__.lower()}"] += 1
+            self.counts["writes acknowledged"] += write.outcome == DONE
+            if "ServerFaultError" in write.error:
+                self.counts[FAULTS] += 1
+                self.faults.append({"kind": FAULTS, "what": write.error, "writes": [_described(write)]})
+        self._count(answers, verdict)
+        self._end_beside(verdict.history)
+        for server in self.servers:
+            if not server.alive:
+                self.counts[ENDED] += 1
+                server.kill()
+
+    def _end_beside(self, history: History) -> None:
+        """Judges what was answered beside this round and those before it."""
+        if self.beside is None:
+            return
+        self.passed = history if self.passed is None else self.passed.then(history)
+        if self.beside.done():
+            answer, self.beside = self.beside.result(), None
+            if answer is not None:
+                verdict = explained(self.passed, [answer], self.maps)
+                self._count([answer], verdict)
+                if isinstance(answer.question, Everything) and not verdict.wrong:
+                    self._keep(Copy(Path(answer.who), verdict.of[answer]))
+
+    def _count(self, answers: Sequence[Answer], verdict: Verdict) -> None:
+        for answer in answers:
+            self.counts[_KINDS[type(answer.question)]] += 1
+        for answer, state in verdict.of.items():
+            if isinstance(answer.question, Search) and not answer.question.judged(answer.value, state, self.maps):
+                self.counts["searches in generations that were gone, judged without distances"] += 1
+        for answer in verdict.wrong:
+            self.counts[WRONG] += 1
+            self.faults.append(_wrong(answer, verdict))
+
+    def _keep(self, copy: Copy) -> None:
+        self.copies.append(copy)
+        for old in self.copies[:-_KEPT_COPIES]:
+            old.path.unlink()
+        del self.copies[:-_KEPT_COPIES]
+
+    def figures(self) -> dict[str, float]:
+        """Returns the counts, those with limits first."""
+        for reader in self.readers:
+            for name, count in reader.unanswered.items():
+                self.counts[FAULTS if name == "ServerFaultError" else f"questions without an answer: {name}"] += count
+        return {**dict.fromkeys(LIMITS, 0), **dict(sorted(self.counts.items()))}
+
+
+_KINDS = {Search: "searches", Listing: "lists", Counting: "counts", Everything: "backups read"}
+
+
+def _described(write: Write) -> dict[str, Any]:
+    return {"kind": type(write).__name__, **{name: repr(value)[:1_000] for name, value in vars(write).items()}}
+
+
+def _wrong(answer: Answer, verdict: Verdict) -> dict[str, Any]:
+    about = {name: repr(value)[:4_000] for name, value in vars(answer).items()}
+    return {"kind": WRONG, "answer": about, "writes": [_described(one) for one in verdict.history.writes]}
+
+
+def measure(options: argparse.Namespace) -> dict[str, Any]:
+    """Returns settings, figures, and what was wrong."""
+    with tempfile.TemporaryDirectory(prefix="crossview-oracle-") as folder, ExitStack() as stack:
+        home, files = Path(folder) / "home", Path(folder) / "files"
+        files.mkdir()
+        Home(home).create(NAME, [f"{view}=vectors:dim={dim}" for view, dim in VIEWS.items()]).close()
+        servers = [stack.enter_context(closing(Server(name, home, how))) for name, how in _SERVERS.items()]
+        program = Program(stack.enter_context(closing(Home(home).open(NAME))))
+        run = Run(home, files, options.seed, servers, program, CommandLine(home, files))
+        Console(stderr=True).print(f"{options.minutes:g} minutes ...", highlight=False)
+        run.rounds(60 * options.minutes)
+        names = ("minutes", "seed")
+        rows = [figure("oracle", "all", OURS, name, value) for name, value in run.figures().items()]
+    settings = {name: getattr(options, name) for name in names}
+    return {"settings": settings, "rows": rows, "faults": run.faults[:_SHOWN]}
+
+
+def markdown(document: Document) -> str:
+    """Returns the report."""
+    lines = [["figure", "value", "limit"]]
+    for row in document["rows"]:
+        limit, value = LIMITS.get(row["metric"]), f"{row['value']:,}"
+        missed = limit is not None and row["value"] not in limit
+        lines.append([row["metric"], f"**{value}**" if missed else value, "" if limit is None else str(limit)])
+    about = "{minutes:g} minutes, seed {seed}.".format(**document["settings"])
+    return "\n\n".join(["# Three servers beside an oracle", about, table(lines)])
+
+
+def _arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--minutes", type=float, default=30.0, help="of rounds")
+    parser.add_argument("--seed", type=int, default=0)
+
+
+BENCHMARK = Benchmark("oracle", __doc__, _arguments, measure, markdown)

@@ -1,0 +1,197 @@
+"""Who takes part: servers that may be killed, the command line, and readers that ask without a pause."""
+
+import json
+import math
+import os
+import random
+import signal
+import subprocess
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from benchmarks.frame.record import ROOT
+from benchmarks.serve.oracle.questions import REFUSAL, Answer, Found, Listing, Question, Search
+from benchmarks.serve.oracle.states import key_of
+from benchmarks.serve.oracle.writes import DONE, REFUSED, UNKNOWN, Write
+from benchmarks.serve.process import CLI, ServerProcess, until_healthy
+from engine.errors import BusyError, CrossviewError, InvalidInputError, NotFoundError, NotReadyError
+from server.client import Client
+from server.errors import OverloadedError
+
+NAME = "identities"
+_NOTHING_DONE = BusyError, InvalidInputError, NotFoundError, NotReadyError, OverloadedError
+_AGAIN = 0.05
+"""Seconds until a reader asks again that had no answer."""
+
+
+class Server:
+    """A server that is started again where it was killed, and the collection as its clients see it."""
+
+    def __init__(self, name: str, home: Path, options: list[str]) -> None:
+        self.name, self._home, self._options = name, home, options
+        self._clients: list[Client] = []
+        self._start()
+
+    def _start(self) -> None:
+        command = [*CLI, "serve", "--home", str(self._home), "--port", "0", *self._options]
+        self._process = ServerProcess(command, self._home.with_name(f"{self.name}.log"))
+        until_healthy(self._process.address)
+        self._clients.append(Client(self._process.address))
+        self.collection: Any = self._clients[-1].open(NAME)
+
+    @property
+    def alive(self) -> bool:
+        """Whether its process runs."""
+        return self._process.alive
+
+    def kill(self) -> None:
+        """Kills it with all its processes, and starts it again."""
+        self._process.end(signal.SIGKILL)
+        self._start()
+
+    def close(self) -> None:
+        """Ends it; clients of killed ones stay open until then, because readers may be using them."""
+        self._process.end()
+        for client in self._clients:
+            client.close()
+
+
+@dataclass(eq=False)
+class Program:
+    """This process, with the collection open."""
+
+    collection: Any
+    name: str = "program"
+
+
+@dataclass
+class CommandLine:
+    """Commands in processes of their own."""
+
+    home: Path
+    folder: Path
+    name: str = "command line"
+
+    def run(self, words: list[str], kill_after: float | None = None) -> "subprocess.CompletedProcess[str]":
+        """Runs a command on the collection; its name comes after the first word. A killed one has a negative status."""
+        command = [*CLI, words[0], NAME, *words[1:]]
+        environment = {**os.environ, "CROSSVIEW_HOME": str(self.home)}
+        process = subprocess.Popen(
+            command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        output: tuple[str, str] | None = None
+        if kill_after is not None:
+            with suppress(subprocess.TimeoutExpired):
+                output = process.communicate(timeout=kill_after)
+            process.kill()
+        output = output or process.communicate()
+        return subprocess.CompletedProcess(command, process.returncode, *output)
+
+    def ask(self, question: Question) -> Any:
+        """Returns the answer to a search by key or a listing."""
+        match question:
+            case Search(number=int(number)):
+                words = ["search", "--view", question.view, "--targets", question.target, "-k", str(question.k)]
+                words += ["--key", key_of(number), *(["--space", question.space] if question.space else [])]
+            case Listing():
+                words = ["list", "--limit", "1000"]
+            case _:
+                raise NotImplementedError
+        done = self.run([*words, "--json"])
+        if done.returncode:
+            return REFUSAL if "no item" in done.stderr or "no row" in done.stderr else done.stderr
+        found = json.loads(done.stdout)
+        if isinstance(question, Search):
+            found = found["results"][0]["hits"]
+        return [
+            Found(
+                one["key"],
+                one.get("distance", 0.0),
+                tuple(one["labels"]),
+                one["attributes"],
+                tuple(one.get("views", ())),
+            )
+            for one in found
+        ]
+
+
+def timed(write: Write, who: str, make: Callable[[], str]) -> None:
+    """Makes a write, and notes when and what became of it; ``make`` returns that."""
+    write.who, write.began = who, time.perf_counter()
+    try:
+        write.outcome = make()
+    except _NOTHING_DONE as error:
+        write.outcome, write.error = REFUSED, repr(error)
+    except (CrossviewError, ValueError) as error:  # the latter of a channel that is closed
+        write.outcome, write.error = UNKNOWN, repr(error)
+    write.ended = time.perf_counter()
+
+
+def through(write: Write, collection: Any) -> str:
+    """Makes a write through an open collection, here or on a server."""
+    write.by(collection)
+    return DONE
+
+
+def commanded(write: Write, line: CommandLine, kill_after: float | None) -> str:
+    """Makes a write on the command line, which may be killed meanwhile."""
+    done = line.run(write.words(line.folder), kill_after)
+    write.error = done.stderr if done.returncode else ""
+    return UNKNOWN if done.returncode else DONE
+
+
+@dataclass(eq=False)
+class Reader:
+    """A thread that asks one server, or this program, as long as it runs."""
+
+    of: Server | Program
+    drawn: Callable[[random.Random], Question]
+    random: random.Random
+    pause: float
+    answers: list[Answer] = field(default_factory=list)
+    unanswered: Counter[str] = field(default_factory=Counter)
+    asking_since: float = math.inf
+
+    def __post_init__(self) -> None:
+        self._lock, self._stop = threading.Lock(), threading.Event()
+        self._thread = threading.Thread(target=self._ask, name=f"reader of {self.of.name}")
+
+    def start(self) -> None:
+        """Begins to ask."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ends after the question under way."""
+        self._stop.set()
+        self._thread.join()
+
+    def _ask(self) -> None:
+        while not self._stop.wait(self.pause):
+            question = self.drawn(self.random)
+            with self._lock:
+                began = self.asking_since = time.perf_counter()
+            try:
+                value = question.asked_of(self.of.collection)
+            except (CrossviewError, ValueError) as error:
+                self.unanswered[type(error).__name__] += 1
+                self.asking_since = math.inf
+                time.sleep(_AGAIN)
+                continue
+            with self._lock:
+                self.answers.append(Answer(question, self.of.name, began, time.perf_counter(), value))
+                self.asking_since = math.inf
+
+    def taken(self, after: float) -> list[Answer]:
+        """Waits until what was asked before a time is answered; returns the answers since the last time."""
+        while True:
+            with self._lock:
+                if self.asking_since >= after:
+                    found, self.answers = self.answers, []
+                    return found
+            time.sleep(0.001)

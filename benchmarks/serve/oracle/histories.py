@@ -1,0 +1,124 @@
+"""In which orders the writes of a round can have taken effect, and which answers no such order explains.
+
+The writes of a round are made at once. Each takes effect at one moment between its call's beginning and its end, if at
+all; an answer is that of the state at one moment between its own. So an order of the writes explains the answers of a
+round if each can be given a state of it, none older than what had been acknowledged or answered before it was asked,
+and none newer than what was begun before it ended.
+"""
+
+import heapq
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from benchmarks.serve.oracle.questions import Answer, Everything, Maps
+from benchmarks.serve.oracle.states import State
+from benchmarks.serve.oracle.writes import DONE, UNKNOWN, Write
+
+_TRIED = 200
+"""Orders that are tried for the least number of wrong answers, where none explains all."""
+
+
+@dataclass(frozen=True, eq=False)
+class History:
+    """One order of writes, and the states that it goes through, from the one before the first."""
+
+    writes: tuple[Write, ...]
+    states: tuple[State, ...]
+
+    def then(self, later: "History") -> "History":
+        """Returns this history and one that begins where it ends."""
+        return History(self.writes + later.writes, self.states + later.states[1:])
+
+
+@dataclass(frozen=True, eq=False)
+class Verdict:
+    """The order that explains most, the answers that it does not explain, and the state that each other one is of."""
+
+    history: History
+    wrong: tuple[Answer, ...]
+    of: dict[Answer, State]
+
+
+def judge(start: State, writes: Sequence[Write], answers: Sequence[Answer], settled: Any, maps: Maps) -> Verdict | None:
+    """Returns the verdict on the answers of a round, which ended with what ``settled`` shows.
+
+    None where no order of the writes leads there: an acknowledged one is gone, or lies elsewhere.
+    """
+    known: dict[tuple[int, int], bool] = {}
+
+    def judged(history: History) -> Verdict:
+        return explained(history, answers, maps, known)
+
+    def possible(history: History) -> bool:
+        """Returns whether the answers that came before the last write began are of states before it."""
+        earlier = [one for one in answers if one.ended < history.writes[-1].began]
+        return not explained(history, earlier, maps, known).wrong
+
+    def leads_there(history: History) -> bool:
+        return Everything().fits(settled, history.states[-1], maps)
+
+    for history in filter(leads_there, histories(start, writes, possible)):
+        if not (found := judged(history)).wrong:
+            return found
+    others = itertools.islice(filter(leads_there, histories(start, writes)), _TRIED)
+    return min(map(judged, others), key=lambda one: len(one.wrong), default=None)
+
+
+def histories(
+    start: State, writes: Sequence[Write], possible: Callable[[History], bool] = lambda _: True
+) -> Iterator[History]:
+    """Yields every order of the writes that were made, with any of those whose outcome is unknown.
+
+    The likeliest come first; what begins with an order that is not possible is left out.
+    """
+    made = [one for one in writes if one.outcome == DONE]
+    perhaps = [one for one in writes if one.outcome == UNKNOWN]
+    states: dict[tuple[Write, ...], State] = {}
+
+    def continued(history: History, left: Sequence[Write]) -> Iterator[History]:
+        if not left:
+            yield history
+        for write in left:
+            if any(other.ended < write.began for other in left):
+                continue
+            order = (*history.writes, write)
+            if order not in states:
+                states[order] = write.after(history.states[-1])
+            longer = History(order, (*history.states, states[order]))
+            if possible(longer):
+                yield from continued(longer, [other for other in left if other is not write])
+
+    for size in range(len(perhaps) + 1):
+        for chosen in itertools.combinations(perhaps, size):
+            yield from continued(History((), (start,)), sorted([*made, *chosen], key=lambda one: one.ended))
+
+
+def explained(
+    history: History, answers: Sequence[Answer], maps: Maps, known: dict[tuple[int, int], bool] | None = None
+) -> Verdict:
+    """Gives each answer, in the order of asking, the first state that it can be of.
+
+    ``known`` keeps, for other orders of the same writes, which answers fit which states.
+    """
+    known = {} if known is None else known
+    under_way: list[tuple[float, int]] = []  # when the answers ended that have a state, and its place
+    floor, wrong, of = 0, [], {}
+    for answer in sorted(answers, key=lambda one: one.began):
+        while under_way and under_way[0][0] < answer.began:
+            floor = max(floor, heapq.heappop(under_way)[1])
+        first = max([floor, *(place + 1 for place, one in enumerate(history.writes) if one.ended < answer.began)])
+        last = min([len(history.writes), *(at for at, one in enumerate(history.writes) if one.began > answer.ended)])
+        for place in range(first, last + 1):
+            state = history.states[place]
+            pair = id(answer), id(state)
+            if pair not in known:
+                known[pair] = answer.question.fits(answer.value, state, maps)
+            if known[pair]:
+                heapq.heappush(under_way, (answer.ended, place))
+                of[answer] = state
+                break
+        else:
+            wrong.append(answer)
+    return Verdict(history, tuple(wrong), of)

@@ -1,0 +1,235 @@
+"""What readers ask of the collection, and whether an answer is that of a state, by an exact scan."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.serve.oracle.states import LEARNED, VIEWS, Record, Seen, State, key_of, number_of
+from engine.catalog.description import RAW
+from engine.collection import Collection
+from engine.errors import InvalidInputError, NotFoundError
+from engine.query import EVERY_ITEM, Filter, Query, SearchRequest
+from engine.spaces.indexed import stored_generation
+from engine.spaces.space import Space
+
+REFUSAL = "refused"
+"""The answer where there is no such item, row or space."""
+_TOLERANCE = 1e-5  # of squared distances, as a share of the squared lengths of rows
+
+Exact = NDArray[np.float64]
+
+
+class Found(NamedTuple):
+    """An item that an answer shows."""
+
+    key: str
+    distance: float
+    labels: tuple[str, ...]
+    attributes: Mapping[str, Any]
+    views: tuple[str, ...] = ()
+
+
+class Affine(NamedTuple):
+    """What a generation makes of the rows of a view."""
+
+    matrix: Exact
+    offset: Exact
+
+    def of(self, rows: Exact) -> Exact:
+        """Returns the embeddings of rows."""
+        return rows @ self.matrix + self.offset
+
+
+@dataclass
+class Maps:
+    """What is known of the generations that trainings made."""
+
+    known: dict[tuple[int, str], Affine] = field(default_factory=dict)
+
+    def learn(self, collection: Collection) -> None:
+        """Looks up what the generations of a collection make of the rows of each view."""
+        with collection._catalog.read() as tx:
+            for one in tx.spaces.generations():
+                training, views = one.summary["seed"], LEARNED[one.space]["views"]
+                if (training, views[0]) not in self.known:
+                    space = stored_generation(tx, one.space, one.generation).space
+                    self.known |= {(training, view): _affine(space, view) for view in views}
+
+    def of(self, state: State, space: str, view: str) -> Affine | None:
+        """Returns what a space of a state makes of rows; None where that is not known."""
+        if space in ("pca", RAW):  # which keep distances
+            return Affine(np.eye(VIEWS[view]), np.zeros(VIEWS[view]))
+        return self.known.get((state.spaces[space].training, view))
+
+
+def _affine(space: Space, view: str) -> Affine:
+    probes = np.vstack([np.zeros(VIEWS[view]), np.eye(VIEWS[view])]).astype(np.float32)
+    (found,) = space.probe(view, probes, [view]).values()
+    vectors = found.astype(np.float64)
+    return Affine(vectors[1:] - vectors[0], vectors[0])
+
+
+class Question:
+    """What is asked."""
+
+    def asked_of(self, reader: Any) -> Any:
+        """Returns the answer of a reader; ``REFUSAL`` is one."""
+        raise NotImplementedError
+
+    def fits(self, answer: Any, state: State, maps: Maps) -> bool:
+        """Returns whether an answer is that of a state."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Search(Question):
+    """The nearest items of a row, or of an item's row."""
+
+    view: str
+    target: str
+    k: int
+    space: str
+    vector: tuple[float, ...] | None = None
+    number: int | None = None
+    filter: Filter = EVERY_ITEM
+
+    def asked_of(self, reader: Any) -> Any:
+        """Searches."""
+        by = {"vector": self.vector} if self.number is None else {"key": key_of(self.number)}
+        request = SearchRequest(
+            [Query(self.view, **by)],
+            targets=(self.target,),
+            k=self.k,
+            space=self.space,
+            filter=self.filter,
+        )
+        try:
+            (found,) = reader.search(request)
+        except (NotFoundError, InvalidInputError):
+            return REFUSAL
+        return [Found(hit.key, hit.distance, tuple(hit.labels), hit.attributes) for hit in found.hits]
+
+    def fits(self, answer: Any, state: State, maps: Maps) -> bool:
+        """Returns whether keys, distances and what is shown are those of an exact scan."""
+        space, row = self.space or state.active or RAW, self._row(state)
+        if row is None or not self._answers(space, state):
+            return bool(answer == REFUSAL)
+        if answer == REFUSAL:
+            return False
+        numbers, rows = state.matrix(self.target)
+        passing = [
+            number != self.number and passes(self.filter, number, state.items[number]) for number in numbers.tolist()
+        ]
+        numbers, rows = numbers[passing], rows[passing]
+        if len(answer) != min(self.k, len(numbers)) or not _shown(answer, state, numbers):
+            return False
+        query, items = (maps.of(state, space, view) for view in (self.view, self.target))
+        return query is None or items is None or _nearest(answer, numbers, items.of(rows), query.of(row))
+
+    def judged(self, answer: Any, state: State, maps: Maps) -> bool:
+        """Returns whether distances can be judged: not where a generation was gone when its round ended."""
+        space = self.space or state.active or RAW
+        return answer == REFUSAL or all(maps.of(state, space, view) for view in (self.view, self.target))
+
+    def _row(self, state: State) -> Exact | None:
+        if self.number is None:
+            return np.array(self.vector, np.float32).astype(np.float64)
+        numbers, rows = state.matrix(self.view)
+        own = np.flatnonzero(numbers == self.number)
+        return rows[own[0]] if len(own) else None
+
+    def _answers(self, space: str, state: State) -> bool:
+        if space == RAW:
+            return self.view == self.target
+        return space in state.spaces and {self.view, self.target} <= set(LEARNED[space]["views"])
+
+
+def passes(filter: Filter, number: int, record: Record) -> bool:
+    """Returns whether an item passes a filter."""
+    return (
+        (not filter.labels or bool(set(filter.labels) & set(record.labels)))
+        and key_of(number).startswith(filter.key_prefix)
+        and filter.attributes.items() <= record.attributes.items()
+    )
+
+
+def _shown(answer: Sequence[Found], state: State, numbers: NDArray[np.int64]) -> bool:
+    """Returns whether every hit is another one of the items, and shows what that has."""
+    found = [number_of(one.key) for one in answer]
+    if len(set(found)) < len(found) or not set(found) <= set(numbers.tolist()):
+        return False
+    pairs = ((one, state.items[number]) for one, number in zip(answer, found, strict=True))
+    return all(one.labels == record.labels and one.attributes == record.attributes for one, record in pairs)
+
+
+def _nearest(answer: Sequence[Found], numbers: NDArray[np.int64], items: Exact, query: Exact) -> bool:
+    if not len(numbers):
+        return not answer
+    exact = ((items - query) ** 2).sum(axis=1)
+    places = {number: place for place, number in enumerate(numbers.tolist())}
+    own = np.array([exact[places[number_of(one.key)]] for one in answer])
+    given = np.array([one.distance for one in answer]) ** 2
+    scale = float((items**2).sum(axis=1).max() + (query**2).sum())
+    best = np.sort(exact)[: len(answer)]
+    return bool((abs(given - own) <= _TOLERANCE * scale).all() and (abs(given - best) <= _TOLERANCE * scale).all())
+
+
+@dataclass(frozen=True)
+class Listing(Question):
+    """Every item that passes a filter."""
+
+    filter: Filter = EVERY_ITEM
+
+    def asked_of(self, reader: Any) -> Any:
+        """Lists them."""
+        items = reader.items(self.filter, limit=1_000)
+        return [Found(item.key, 0.0, tuple(item.labels), item.attributes, tuple(item.views)) for item in items]
+
+    def fits(self, answer: Any, state: State, maps: Maps) -> bool:
+        """Returns whether these items, and no others, are listed in order."""
+        every = sorted((number, one) for number, one in state.items.items() if passes(self.filter, number, one))
+        return bool(
+            answer == [Found(key_of(number), 0.0, one.labels, one.attributes, one.views) for number, one in every]
+        )
+
+
+@dataclass(frozen=True)
+class Counting(Question):
+    """How many items pass a filter."""
+
+    filter: Filter = EVERY_ITEM
+
+    def asked_of(self, reader: Any) -> Any:
+        """Counts them."""
+        return reader.count(self.filter)
+
+    def fits(self, answer: Any, state: State, maps: Maps) -> bool:
+        """Returns whether so many pass."""
+        return bool(answer == sum(passes(self.filter, number, one) for number, one in state.items.items()))
+
+
+@dataclass(frozen=True)
+class Everything(Question):
+    """The whole collection: asked of a backup, or where nobody writes."""
+
+    def asked_of(self, reader: Any) -> Any:
+        """Reads it."""
+        return Seen.by(reader)
+
+    def fits(self, answer: Any, state: State, maps: Maps) -> bool:
+        """Returns whether all of it is that of the state."""
+        return bool(answer == state.seen())
+
+
+@dataclass(eq=False)
+class Answer:
+    """What was answered, by whom, and when it was asked and answered, by ``time.perf_counter``."""
+
+    question: Question
+    who: str
+    began: float
+    ended: float
+    value: Any

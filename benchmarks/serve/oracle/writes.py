@@ -1,0 +1,232 @@
+"""Changes of the collection: how each is made, by a program or on the command line, and what state it leads to."""
+
+import csv
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.serve.oracle.states import LEARNED, Record, SpaceState, State, key_of, row
+from engine.item import ItemUpdate, NewItem
+from engine.recipe import Recipe
+
+DONE, REFUSED, UNKNOWN = "done", "refused", "unknown"
+"""What became of a write: it is acknowledged; it was not carried out; whether it was is unknown."""
+
+
+@dataclass(kw_only=True, eq=False)
+class Write:
+    """One change. Its count is its identity: no other write has it."""
+
+    count: int
+    outcome: str = UNKNOWN
+    error: str = ""
+    who: str = ""
+    began: float = 0.0
+    ended: float = math.inf
+
+    def by(self, writer: Any) -> None:
+        """Makes the change."""
+        raise NotImplementedError
+
+    def words(self, folder: Path) -> list[str]:
+        """Returns the words of the command that makes it, NAME left out; its files are written into a folder."""
+        raise NotImplementedError
+
+    def after(self, state: State) -> State:
+        """Returns the state that it leads to."""
+        raise NotImplementedError
+
+    def _file(self, folder: Path, ending: str) -> Path:
+        return folder / f"{self.count}{ending}"
+
+
+@dataclass(kw_only=True, eq=False)
+class Import(Write):
+    """Items with rows of some views, labels and an attribute."""
+
+    numbers: Sequence[int]
+    views: Sequence[str]
+    labels: tuple[str, ...]
+
+    def by(self, writer: Any) -> None:
+        """Imports them in one call."""
+        writer.import_items(
+            [
+                NewItem(
+                    key_of(number),
+                    rows={view: row(view, number, self.count) for view in self.views},
+                    labels=self.labels,
+                    attributes={"count": self.count},
+                )
+                for number in self.numbers
+            ]
+        )
+
+    def after(self, state: State) -> State:
+        """The items have these rows; rows of other views stay."""
+        items = dict(state.items)
+        given: dict[str, Any] = dict.fromkeys(self.views, self.count)
+        for number in self.numbers:
+            known = items.get(number, Record())
+            items[number] = known._replace(**given, written=self.count, labels=self.labels)
+        return state.changed(items=items)
+
+
+@dataclass(kw_only=True, eq=False)
+class Put(Write):
+    """Rows of one view by key: of new counts, or of the ones that items have already."""
+
+    view: str
+    counts: Mapping[int, int]
+
+    def by(self, writer: Any) -> None:
+        """Puts them in one call."""
+        writer.put_vectors(self.view, list(map(key_of, self.counts)), self._rows())
+
+    def words(self, folder: Path) -> list[str]:
+        """Index a file of rows."""
+        path = self._file(folder, ".npz")
+        np.savez(path, keys=np.array(list(map(key_of, self.counts))), vectors=self._rows())
+        return ["index", "--view", self.view, "--vectors", str(path)]
+
+    def after(self, state: State) -> State:
+        """Every item has its row; those that did not exist are new."""
+        items = dict(state.items)
+        for number, count in self.counts.items():
+            items[number] = items.get(number, Record())._replace(**{self.view: count})  # type: ignore[arg-type]
+        return state.changed(items=items)
+
+    def _rows(self) -> Any:
+        return np.stack([row(self.view, number, count) for number, count in self.counts.items()])
+
+
+@dataclass(kw_only=True, eq=False)
+class Delete(Write):
+    """Deletes those that exist of some items."""
+
+    numbers: Sequence[int]
+
+    def by(self, writer: Any) -> None:
+        """Deletes them in one call."""
+        writer.delete_items(list(map(key_of, self.numbers)))
+
+    def words(self, folder: Path) -> list[str]:
+        """Delete them by key."""
+        return ["delete", *map(key_of, self.numbers), "--items"]
+
+    def after(self, state: State) -> State:
+        """They are gone with all they had."""
+        gone = set(self.numbers)
+        return state.changed(items={number: one for number, one in state.items.items() if number not in gone})
+
+
+@dataclass(kw_only=True, eq=False)
+class Label(Write):
+    """A label and an attribute for those that exist of some items."""
+
+    numbers: Sequence[int]
+    label: str
+
+    def by(self, writer: Any) -> None:
+        """Updates them in one call."""
+        attributes = {"count": self.count}
+        writer.update_items(
+            [ItemUpdate(key_of(number), labels=(self.label,), attributes=attributes) for number in self.numbers]
+        )
+
+    def words(self, folder: Path) -> list[str]:
+        """Label them from a CSV file."""
+        path = self._file(folder, ".csv")
+        with path.open("w", newline="") as file:
+            lines = csv.writer(file)
+            lines.writerow(["key", "label", "count"])
+            lines.writerows([key_of(number), self.label, self.count] for number in self.numbers)
+        return ["label", "--from", str(path)]
+
+    def after(self, state: State) -> State:
+        """Those that exist are labelled."""
+        known = {number: state.items[number] for number in self.numbers if number in state.items}
+        changed = {number: one._replace(written=self.count, labels=(self.label,)) for number, one in known.items()}
+        return state.changed(items={**state.items, **changed})
+
+
+@dataclass(kw_only=True, eq=False)
+class Train(Write):
+    """Trains a space, which is the active one then. Its seed tells its generation from others."""
+
+    space: str
+
+    def by(self, writer: Any) -> None:
+        """Trains and waits."""
+        recipe = Recipe(**LEARNED[self.space], seed=self.count)
+        writer.train(recipe, space=self.space, activate=True)
+
+    def words(self, folder: Path) -> list[str]:
+        """Train with the same settings."""
+        how = LEARNED[self.space]
+        dim = ["--dim", str(how["dim"])] if "dim" in how else []
+        views = ["--views", ",".join(how["views"])]
+        return [
+            "train",
+            "--learner",
+            how["spec"],
+            *views,
+            *dim,
+            *("--space", self.space, "--seed", str(self.count), "--activate"),
+        ]
+
+    def after(self, state: State) -> State:
+        """The space has another generation."""
+        trained = SpaceState.trained(state.spaces.get(self.space), self.count)
+        return state.changed(spaces={**state.spaces, self.space: trained}, active=self.space)
+
+
+@dataclass(kw_only=True, eq=False)
+class Activate(Write):
+    """Lets a space answer by default, by one of its generations."""
+
+    space: str
+    generation: int
+
+    def by(self, writer: Any) -> None:
+        """Activates it."""
+        writer.activate(self.space, self.generation)
+
+    def words(self, folder: Path) -> list[str]:
+        """Activate it."""
+        return ["activate", self.space, "--generation", str(self.generation)]
+
+    def after(self, state: State) -> State:
+        """The generation answers for its space, and the space by default; where there is none, nothing changes."""
+        space = state.spaces.get(self.space)
+        if space is None or self.generation not in dict(space.trainings):
+            return state
+        used = space._replace(answering=self.generation)
+        return state.changed(spaces={**state.spaces, self.space: used}, active=self.space)
+
+
+@dataclass(frozen=True)
+class Copy:
+    """A backup, and the state that it is of."""
+
+    path: Path
+    state: State
+
+
+@dataclass(kw_only=True, eq=False)
+class Restore(Write):
+    """Brings the collection back to a backup."""
+
+    copy: Copy
+
+    def words(self, folder: Path) -> list[str]:
+        """Restore the file."""
+        return ["restore", str(self.copy.path), "--yes", "--quiet"]
+
+    def after(self, state: State) -> State:
+        """The state of the backup, whatever was before."""
+        return self.copy.state
