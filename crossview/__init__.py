@@ -49,6 +49,10 @@ if TYPE_CHECKING:
     from engine.recipe import Pair as Pair
     from engine.recipe import Recipe as Recipe
     from engine.recipe import Tune as Tune
+    from engine.strategy import Listed as Listed
+    from engine.strategy import Moved as Moved
+    from engine.strategy import Nearest as Nearest
+    from engine.strategy import Weighted as Weighted
     from server.async_client import AsyncClient as AsyncClient
     from server.client import Client as Client
     from server.errors import DeadlineExceededError as DeadlineExceededError
@@ -68,6 +72,7 @@ _NAMES = {
     "engine.item": "ImportReport IndexOptions Item ItemUpdate NewItem",
     "engine.query": "CalibrationRequest Filter Hit HitList Query SameRequest SearchRequest SuggestRequest",
     "engine.recipe": "Grouping Pair Recipe Tune",
+    "engine.strategy": "Listed Moved Nearest Weighted",
     "server.async_client": "AsyncClient",
     "server.client": "Client",
     "server.errors": "DeadlineExceededError OverloadedError ServerFaultError ServerStoppedError ServerUnavailableError",

@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from engine.errors import InvalidInputError, NotFoundError
 from engine.learners.cancellation import checkpoint
-from engine.query import EVERY_AXIS, HitList, SearchRequest
+from engine.query import HitList, SearchRequest
 from engine.spaces.neighbor import Neighbor
+from engine.strategy import EVERY_AXIS, Moved
 from index.base import Ids, Index, Selection
 
 Scores = NDArray[np.float64]
@@ -140,23 +141,23 @@ class Axes(NamedTuple):
 
     def nearest(
         self,
-        request: SearchRequest,
+        moved: Moved,
         index: Index,
         vectors: NDArray[Any],
         own: Sequence[int | None],
         k: int,
         only: Selection | None,
     ) -> list[list[Neighbor]]:
-        """Return the k nearest items of each query, moved as the request asks; ``vectors`` are (q, D)."""
-        amounts = self._columns(request.moved)
-        held = [at for at, name in enumerate(self.names) if name in request.hold or EVERY_AXIS in request.hold]
+        """Return the k nearest items of each query, moved along axes; ``vectors`` are (q, D)."""
+        amounts = self._columns(moved.amounts)
+        held = [at for at, name in enumerate(self.names) if name in moved.hold or EVERY_AXIS in moved.hold]
         points = self.scale.moved(self.scale.scores(vectors), amounts, [at for at in held if at not in amounts])
         return ScoredItems.of(index, self.scale, only).nearest(points, own, k)
 
-    def first(self, request: SearchRequest, index: Index, only: Selection | None) -> list[Neighbor]:
-        """Return the request's k first items by score."""
-        name, sign = order_of(request)
-        return ScoredItems.of(index, self.scale, only).first(self.names.index(name), sign, request.k)
+    def first(self, sort_by: str, index: Index, k: int, only: Selection | None) -> list[Neighbor]:
+        """Return the k first items of an index by score."""
+        name, sign = order_of(sort_by)
+        return ScoredItems.of(index, self.scale, only).first(self.names.index(name), sign, k)
 
     def scores_of(self, index: Index, lists: Iterable[Sequence[Neighbor]]) -> dict[int, dict[str, float]]:
         """Return the scores of the items of an index that are in some lists, by name in its order."""
@@ -169,39 +170,27 @@ class Axes(NamedTuple):
         return {self.names.index(name): value for name, value in values.items()}
 
 
-def order_of(request: SearchRequest) -> tuple[str, int]:
-    """Return the axis that a request sorts by, and 1 for the greatest score first or -1 for the least."""
-    return (request.sort_by[1:], -1) if request.sort_by.startswith("-") else (request.sort_by, 1)
+def order_of(sort_by: str) -> tuple[str, int]:
+    """Return the axis that lists are sorted by, and 1 for the greatest score first or -1 for the least."""
+    return (sort_by[1:], -1) if sort_by.startswith("-") else (sort_by, 1)
 
 
-def in_order(request: SearchRequest, lists: Sequence[HitList]) -> list[HitList]:
-    """Return hit lists in the order of the score that a request sorts by; else as they are."""
-    if not request.sort_by:
+def in_order(sort_by: str, lists: Sequence[HitList]) -> list[HitList]:
+    """Return hit lists in the order of a score; as they are where ``sort_by`` is empty."""
+    if not sort_by:
         return list(lists)
-    name, sign = order_of(request)
+    name, sign = order_of(sort_by)
     return [replace(one, hits=tuple(sorted(one.hits, key=lambda hit: -sign * hit.scores[name]))) for one in lists]
 
 
-def check_scores(request: SearchRequest) -> None:
-    """Raise InvalidInputError for what no attribute space could answer."""
-    for flag, values in (("more", request.more), ("less", request.less)):
-        for name, amount in values.items():
-            if not (math.isfinite(amount) and amount > 0):
-                raise InvalidInputError(f"{flag} {name}={amount:g}: give standard deviations above 0, such as {name}=2")
+def check_bounds(request: SearchRequest) -> None:
+    """Raise InvalidInputError for bounds of scores that no item can be within."""
     for flag, values in (("at_least", request.at_least), ("at_most", request.at_most)):
         if wrong := [name for name, bound in values.items() if not math.isfinite(bound)]:
             raise InvalidInputError(f"{flag} {wrong[0]}: give a bound in standard deviations, such as {wrong[0]}=.5")
     for name in request.at_least.keys() & request.at_most.keys():
         if request.at_least[name] > request.at_most[name]:
             raise InvalidInputError(f"no item has {name} above {request.at_least[name]:g} and below its at_most")
-    if twice := sorted((request.more.keys() & request.less.keys()) | (set(request.hold) & request.moved.keys())):
-        raise InvalidInputError(f"{twice[0]!r} cannot move both ways, or move and be held: name it once")
-    if request.hold and not request.moved:
-        raise InvalidInputError("hold says what stays while something moves: name that by more or less")
-    if request.listing and (request.moved or request.weights or request.merge):
-        raise InvalidInputError("a list of items by score has no query to move, to weigh or to merge: give one")
-    if request.moved and request.weights:
-        raise InvalidInputError("weights are of notions, more and less of attributes: give one of the two")
 
 
 def check_axes(names: Sequence[str], space: str, request: SearchRequest) -> None:

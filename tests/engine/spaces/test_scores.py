@@ -5,7 +5,8 @@ import pytest
 
 from engine.errors import InvalidInputError
 from engine.query import Query, SearchRequest
-from engine.spaces.scores import ScoredItems, ScoreScale, check_scores
+from engine.spaces.scores import ScoredItems, ScoreScale
+from engine.spaces.search import check_request
 from index.flat import FlatIndex
 
 
@@ -81,4 +82,4 @@ def test_bounds_orders_and_neighbours_are_those_of_a_loop_over_all_items() -> No
 )
 def test_what_no_space_could_answer_is_refused(asked: dict) -> None:
     with pytest.raises(InvalidInputError):
-        check_scores(SearchRequest([Query("view", key="x")], **asked))
+        check_request(SearchRequest([Query("view", key="x")], **asked))
