@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.condition import EVERY_ITEM, Filter
 from engine.errors import InvalidInputError
 from engine.item import Encoded, let_one_be_several
 from engine.strategy import Strategy, StrategyOptions, strategy_of
@@ -53,30 +54,6 @@ class Query:
         return tuple([name for name, value in zip(INPUTS, given, strict=True) if value is not None])
 
 
-@dataclass(frozen=True, kw_only=True)
-class Filter:
-    """Conditions that an item must all fulfil to be a hit; an empty filter lets every item pass."""
-
-    labels: tuple[str, ...] = ()
-    """At least one of these labels."""
-    without_labels: tuple[str, ...] = ()
-    """None of these labels."""
-    keys: tuple[str, ...] = ()
-    """One of these keys."""
-    key_prefix: str = ""
-    attributes: Mapping[str, Any] = field(default_factory=dict)
-    """Top-level attributes that equal these JSON scalars."""
-
-    def __post_init__(self) -> None:
-        let_one_be_several(self, "labels", "without_labels", "keys")
-
-    def __bool__(self) -> bool:
-        return bool(self.labels or self.without_labels or self.keys or self.key_prefix or self.attributes)
-
-
-EVERY_ITEM = Filter()
-
-
 @dataclass(frozen=True, init=False)
 class SearchRequest:
     """Queries, and where and how they are matched."""
@@ -89,9 +66,7 @@ class SearchRequest:
     space: str = ""
     """Empty: the active space. ``raw``, the views themselves, is in every collection."""
     filter: Filter = EVERY_ITEM
-    at_least: Mapping[str, float] = field(default_factory=dict)
-    """Bounds of the scores of hits, by axis: a condition like those of ``filter``."""
-    at_most: Mapping[str, float] = field(default_factory=dict)
+    """Conditions on hits; bounds of scores may be given beside it, as ``at_least`` and ``at_most``."""
 
     def __init__(
         self,
@@ -112,13 +87,13 @@ class SearchRequest:
         if strategy is None or options:
             given = {**({} if strategy is None else vars(strategy)), **options}
             strategy = strategy_of(given, any(query.inputs() for query in queries))
-        vars(self).update(queries=queries, strategy=strategy, k=k, space=space, filter=filter)
-        vars(self).update(at_least=dict(at_least or {}), at_most=dict(at_most or {}))
+        chosen = filter.within(at_least, at_most)
+        vars(self).update(queries=queries, strategy=strategy, k=k, space=space, filter=chosen)
 
     @property
     def axes(self) -> tuple[str, ...]:
         """The axes that are named, each once."""
-        return tuple(dict.fromkeys([*self.strategy.axes, *self.at_least, *self.at_most]))
+        return tuple(dict.fromkeys([*self.strategy.axes, *self.filter.axes]))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,10 +4,10 @@ from collections.abc import Hashable, Iterable
 
 import numpy as np
 
+from engine.condition import EVERY_ITEM
 from engine.errors import InvalidInputError
 from engine.item import Failure
 from engine.query import (
-    EVERY_ITEM,
     Embedding,
     Hit,
     HitList,
@@ -46,8 +46,16 @@ def to_search_request(message: search_pb2.SearchRequest) -> SearchRequest:
 def from_search_request(request: SearchRequest) -> search_pb2.SearchRequest:
     """The message, for any collection; raises InvalidInputError where a query has a wrong number of inputs."""
     queries = [from_query(query, request.strategy.lists_items) for query in request.queries]
-    chosen = from_filter(request.filter) if request.filter else None
-    return to_message(search_pb2.SearchRequest, request, queries=queries, filter=chosen, **vars(request.strategy))
+    chosen = request.filter
+    return to_message(
+        search_pb2.SearchRequest,
+        request,
+        queries=queries,
+        filter=from_filter(chosen.stored) if chosen.stored else None,
+        at_least=chosen.at_least,
+        at_most=chosen.at_most,
+        **vars(request.strategy),
+    )
 
 
 def to_suggest_request(message: search_pb2.SuggestLabelsRequest) -> SuggestRequest:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.changes.request import Changes, ChangesRequest
+from engine.condition import EVERY_ITEM, Filter
 from engine.errors import CrossviewError
 from engine.evaluation import Evaluation, EvaluationRequest
 from engine.info import CollectionInfo, SpaceInfo, Threshold, ViewInfo
@@ -27,10 +28,8 @@ from engine.item import (
 )
 from engine.progress import Progress
 from engine.query import (
-    EVERY_ITEM,
     CalibrationRequest,
     Embedding,
-    Filter,
     HitList,
     Query,
     SameRequest,

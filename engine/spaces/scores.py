@@ -5,7 +5,7 @@ deviations from the mean of the training items, and so are all amounts and dista
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, NamedTuple, Self
@@ -14,6 +14,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.condition import All, Condition, Not, ScoreAtLeast, ScoreAtMost, Visitor
 from engine.errors import InvalidInputError, NotFoundError
 from engine.learners.cancellation import checkpoint
 from engine.query import HitList, SearchRequest
@@ -23,6 +24,8 @@ from index.base import Ids, Index, Selection
 
 Scores = NDArray[np.float64]
 """(n, D), a row for each item or query."""
+IdsOf = Callable[[Condition], Ids]
+"""Gives the items that fulfil a condition on what the catalog stores."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,15 +89,6 @@ class ScoredItems(NamedTuple):
         at = at[np.take(every.ids, at, mode="clip") == only.ids] if len(every.ids) else at[:0]
         return cls(every.ids[at], every.columns[:, at])
 
-    def within(self, least: Mapping[int, float], most: Mapping[int, float]) -> Ids:
-        """Return the ids of the items whose scores on some columns lie within bounds, which belong to them."""
-        inside = np.ones(len(self.ids), bool)
-        for column, bound in least.items():
-            inside &= self.columns[column] >= bound
-        for column, bound in most.items():
-            inside &= self.columns[column] <= bound
-        return self.ids[inside]
-
     def nearest(self, points: Scores, own: Sequence[int | None], k: int) -> list[list[Neighbor]]:
         """Return the k nearest items of each point, (q, D), without its own; equal distances in the order of ids."""
         found = []
@@ -134,10 +128,13 @@ class Axes(NamedTuple):
     names: tuple[str, ...]
     scale: ScoreScale
 
-    def bounded(self, request: SearchRequest, index: Index, only: Selection | None) -> Selection:
-        """Return which items of an index are within a request's bounds, of those that ``only`` chooses."""
+    def passing(self, condition: Condition, index: Index, only: Selection | None, ids_of: IdsOf) -> Selection:
+        """Return which items of an index fulfil a condition, of those that ``only`` chooses.
+
+        ``ids_of`` gives the items that fulfil a condition on what the catalog stores.
+        """
         items = ScoredItems.of(index, self.scale, only)
-        return index.selection(items.within(self._columns(request.at_least), self._columns(request.at_most)))
+        return index.selection(items.ids[condition.accept(_Mask(self.names, items, ids_of))])
 
     def nearest(
         self,
@@ -170,6 +167,37 @@ class Axes(NamedTuple):
         return {self.names.index(name): value for name, value in values.items()}
 
 
+class _Mask(Visitor[NDArray[np.bool_]]):
+    """Which of some items fulfil a condition, (n,)."""
+
+    def __init__(self, names: tuple[str, ...], items: ScoredItems, ids_of: IdsOf) -> None:
+        self._names, self._items, self._ids_of = names, items, ids_of
+
+    def every(self, condition: All) -> NDArray[np.bool_]:
+        mask = np.ones(len(self._items.ids), bool)
+        for part in condition.parts:
+            mask &= part.accept(self)
+        return mask
+
+    def negated(self, condition: Not) -> NDArray[np.bool_]:
+        return ~condition.part.accept(self)
+
+    def score_at_least(self, condition: ScoreAtLeast) -> NDArray[np.bool_]:
+        return self._column(condition.axis) >= condition.bound
+
+    def score_at_most(self, condition: ScoreAtMost) -> NDArray[np.bool_]:
+        return self._column(condition.axis) <= condition.bound
+
+    def _column(self, axis: str) -> NDArray[np.float64]:
+        column: NDArray[np.float64] = self._items.columns[self._names.index(axis)]
+        return column
+
+    def _stored(self, condition: Condition) -> NDArray[np.bool_]:
+        return np.isin(self._items.ids, self._ids_of(condition))
+
+    has_label = has_key = key_begins = attribute_is = _stored
+
+
 def order_of(sort_by: str) -> tuple[str, int]:
     """Return the axis that lists are sorted by, and 1 for the greatest score first or -1 for the least."""
     return (sort_by[1:], -1) if sort_by.startswith("-") else (sort_by, 1)
@@ -181,16 +209,6 @@ def in_order(sort_by: str, lists: Sequence[HitList]) -> list[HitList]:
         return list(lists)
     name, sign = order_of(sort_by)
     return [replace(one, hits=tuple(sorted(one.hits, key=lambda hit: -sign * hit.scores[name]))) for one in lists]
-
-
-def check_bounds(request: SearchRequest) -> None:
-    """Raise InvalidInputError for bounds of scores that no item can be within."""
-    for flag, values in (("at_least", request.at_least), ("at_most", request.at_most)):
-        if wrong := [name for name, bound in values.items() if not math.isfinite(bound)]:
-            raise InvalidInputError(f"{flag} {wrong[0]}: give a bound in standard deviations, such as {wrong[0]}=.5")
-    for name in request.at_least.keys() & request.at_most.keys():
-        if request.at_least[name] > request.at_most[name]:
-            raise InvalidInputError(f"no item has {name} above {request.at_least[name]:g} and below its at_most")
 
 
 def check_axes(names: Sequence[str], space: str, request: SearchRequest) -> None:

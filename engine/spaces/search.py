@@ -7,6 +7,7 @@ from functools import partial
 from engine.catalog.catalog import Transaction
 from engine.catalog.joined import joined_view
 from engine.catalog.lookup import check_filter
+from engine.condition import Filter
 from engine.errors import InvalidInputError, NotReadyError
 from engine.query import Embedding, HitList, Query, SearchRequest
 from engine.spaces.indexed import IndexedSpace
@@ -15,7 +16,7 @@ from engine.spaces.loaded import LoadedSpaces
 from engine.spaces.matching import Only, by_view, query_probes
 from engine.spaces.query_rows import check_inputs
 from engine.spaces.scans import scan_of
-from engine.spaces.scores import check_axes, check_bounds
+from engine.spaces.scores import check_axes
 from engine.spaces.space import Space
 from engine.spaces.target import Target
 from engine.spaces.version import StaleError, Version
@@ -42,9 +43,7 @@ def check_request(request: SearchRequest) -> None:
     """Raise InvalidInputError for what no collection could answer."""
     check_queries(request.queries, request.k, request.strategy.lists_items)
     request.strategy.check()
-    check_bounds(request)
-    if request.filter:
-        check_filter(request.filter)
+    check_filter(request.filter)
 
 
 def targets_of(
@@ -89,23 +88,29 @@ def answer(version: Version, indexed: IndexedSpace, loaded: LoadedSpaces, reques
     where the search has to begin again with the next version.
     """
     check_axes(indexed.space.axes, indexed.space.name, request)
-    only = partial(version.selection, request.filter, indexed) if request.filter else None
-    if request.at_least or request.at_most:
-        only = partial(_bounded, indexed, request, only)
+    only = _passing(version, indexed, request.filter)
     return scan_of(request.strategy)(request.strategy, request, version, indexed, loaded, only).lists()
 
 
-def _bounded(indexed: IndexedSpace, request: SearchRequest, only: Only, target: Target) -> Selection:
-    """Return which items of a target are within a request's bounds of scores, of those that ``only`` chooses."""
-    index, chosen = indexed.indexes[target].index, None if only is None else only(target)
-    return indexed.space.axes_of(target).bounded(request, index, chosen)
+def _passing(version: Version, indexed: IndexedSpace, chosen: Filter) -> Only:
+    """Return what chooses the items of a target that pass a filter."""
+    stored, scored = chosen.stored, chosen.scored
+    selection = partial(version.selection, stored, indexed) if stored else None
+    if not scored:
+        return selection
+
+    def passing(target: Target) -> Selection:
+        index, some = indexed.indexes[target].index, None if selection is None else selection(target)
+        return indexed.space.axes_of(target).passing(scored, index, some, version.ids)
+
+    return passing
 
 
 def answer_at_hand(
     versions: Versions, loaded: LoadedSpaces, request: SearchRequest, most_bytes: int, most_hits: int
 ) -> list[HitList] | None:
     """Return the hit lists where all that it takes is in memory; see ``Collection.search_at_hand``."""
-    if request.filter or any(query.vector is None for query in request.queries):
+    if request.filter.stored or any(query.vector is None for query in request.queries):
         return None
     check_request(request)
     found = versions.at_hand(request.space)

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from engine.catalog.catalog import Transaction
 from engine.catalog.joined import joined_view
+from engine.condition import Filter
 from engine.errors import InvalidInputError, NotReadyError
 from engine.progress import Progress
-from engine.query import Filter
 from engine.spaces.parts import parts_of
 from engine.spaces.space import Space
 from engine.spaces.training_keys import packed_keys

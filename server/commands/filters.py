@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 if TYPE_CHECKING:
-    from engine.query import Filter
+    from engine.condition import Filter
     from server.backend import CollectionBackend
 
 _COMPARISON = re.compile(r"([^=<>!~]*)([<>!~]=?|==)(.*)", re.DOTALL)
@@ -49,7 +49,7 @@ class FilterOptions:
 
     def filter(self, keys: tuple[str, ...] = ()) -> "Filter":
         """The filter of these options, among the keys if any; raises typer.BadParameter for what is no condition."""
-        from engine.query import Filter
+        from engine.condition import Filter
 
         return Filter(
             labels=tuple(self.label or ()),
@@ -72,7 +72,7 @@ def check_names(collection: "CollectionBackend", chosen: "Filter") -> None:
 
 
 def _unmet(collection: "CollectionBackend", chosen: "Filter") -> Iterator[str]:
-    from engine.query import Filter
+    from engine.condition import Filter
 
     for label in (*chosen.labels, *chosen.without_labels):
         if not collection.count(Filter(labels=(label,))):

@@ -51,7 +51,8 @@ class SuggestOptions:
 
     def request(self, collection: "CollectionBackend") -> "SuggestRequest":
         """The request of these options; an input is a key where the collection has such an item, else a file."""
-        from engine.query import Filter, Query, SuggestRequest
+        from engine.condition import Filter
+        from engine.query import Query, SuggestRequest
 
         items: set[str] = set()
         for start in range(0, len(self.inputs), _KEYS_AT_ONCE):

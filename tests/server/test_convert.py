@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from engine.comparisons import ItemComparisons
+from engine.condition import Filter
 from engine.errors import InvalidInputError
 from engine.evaluation import Evaluation, EvaluationDifference, EvaluationRequest, EvaluationRow, Overlap
 from engine.info import (
@@ -17,7 +18,7 @@ from engine.info import (
 )
 from engine.item import Failure, ImportReport, Item, NewItem
 from engine.learners.comparisons import Comparisons, Taxonomy
-from engine.query import Filter, Hit, HitList, Query, SearchRequest
+from engine.query import Hit, HitList, Query, SearchRequest
 from engine.recipe import Grouping, Pair, Recipe, Tune
 from engine.strategy import Moved, Weighted
 from server import convert, convert_evaluation, convert_info, convert_search, convert_training

@@ -15,10 +15,11 @@ import sqlalchemy as sa
 
 from engine.catalog import item_pages
 from engine.collection import Collection
+from engine.condition import Filter
 from engine.errors import InvalidInputError, StorageError
 from engine.home import Home
 from engine.item import ItemUpdate, NewItem
-from engine.query import Filter, Query, SearchRequest
+from engine.query import Query, SearchRequest
 from engine.recipe import Recipe
 from engine.spaces import loaded, reading_ahead
 from engine.spaces import versions as module
