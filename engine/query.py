@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from engine.condition import EVERY_ITEM, Filter
 from engine.errors import InvalidInputError
 from engine.item import Encoded, let_one_be_several
-from engine.strategy import Strategy, StrategyOptions, strategy_of
+from engine.strategy import Nearest, Strategy, StrategyOptions, strategy_of
 
 if TYPE_CHECKING:
     from engine.comparisons import ItemComparisons
@@ -84,9 +84,12 @@ class SearchRequest:
 
         Raises InvalidInputError for options of different strategies, such as ``weights`` and ``more``.
         """
-        if strategy is None or options:
+        if strategy is None and not options:
+            strategy = Nearest()
+        elif strategy is None or options:
             given = {**({} if strategy is None else vars(strategy)), **options}
-            strategy = strategy_of(given, any(query.inputs() for query in queries))
+            has_input = not given.get("sort_by") or any(query.inputs() for query in queries)
+            strategy = strategy_of(given, has_input)
         chosen = filter.within(at_least, at_most)
         vars(self).update(queries=queries, strategy=strategy, k=k, space=space, filter=chosen)
 

@@ -214,7 +214,7 @@ DEFAULTS: Mapping[str, Any] = {
 
 
 def strategy_of(options: Mapping[str, Any], has_input: bool) -> Strategy:
-    """Return the strategy that some of ``StrategyOptions`` ask for; ``has_input``: whether any query has an input.
+    """Return the strategy that some of ``StrategyOptions`` ask for; ``has_input``: whether any query has one.
 
     Raises InvalidInputError for options of different strategies, and TypeError for those of none.
     """

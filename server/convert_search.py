@@ -32,14 +32,16 @@ def to_search_request(message: search_pb2.SearchRequest) -> SearchRequest:
     """Raises InvalidInputError for a query without an input in what is no listing, and for options: there are none."""
     if message.options.fields:
         raise InvalidInputError(f"unknown options: {', '.join(sorted(message.options.fields))}; there are none yet")
+    given = {field.name for field, _ in message.ListFields()}  # most searches give few options, or none
+    options = to_value(StrategyOptions, message) if given & StrategyOptions.__annotations__.keys() else {}
     return SearchRequest(
         [to_query(query, listing=bool(message.sort_by)) for query in message.queries],
         k=message.k if message.HasField("k") else SearchRequest.k,
         space=message.space,
         filter=to_filter(message.filter) if message.HasField("filter") else EVERY_ITEM,
-        at_least=dict(sorted(message.at_least.items())),
-        at_most=dict(sorted(message.at_most.items())),
-        **to_value(StrategyOptions, message),
+        at_least=dict(sorted(message.at_least.items())) if "at_least" in given else None,
+        at_most=dict(sorted(message.at_most.items())) if "at_most" in given else None,
+        **options,
     )
 
 

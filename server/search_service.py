@@ -72,12 +72,12 @@ class SearchService:
         """
         if len(request.queries) != 1 or request.k > _HITS_TOGETHER:
             return None
-        if request.queries[0].WhichOneof("input") not in _INPUTS_TOGETHER:
+        given = request.queries[0].WhichOneof("input")
+        if given not in _INPUTS_TOGETHER:
             return None
         rest = search_pb2.SearchRequest()
         rest.CopyFrom(request)
-        for name in _INPUTS_TOGETHER:
-            rest.queries[0].ClearField(name)
+        rest.queries[0].ClearField(given)
         return rest.SerializeToString(deterministic=True)
 
     def search_together(self, requests: list[search_pb2.SearchRequest]) -> list[search_pb2.SearchResponse]:
