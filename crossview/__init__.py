@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from engine.changes.request import PairLabel as PairLabel
     from engine.collection import Collection as Collection
     from engine.comparisons import ItemComparisons as ItemComparisons
+    from engine.condition import Filter as Filter
     from engine.errors import AlreadyExistsError as AlreadyExistsError
     from engine.errors import BusyError as BusyError
     from engine.errors import CancelledError as CancelledError
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from engine.item import ItemUpdate as ItemUpdate
     from engine.item import NewItem as NewItem
     from engine.query import CalibrationRequest as CalibrationRequest
-    from engine.query import Filter as Filter
     from engine.query import Hit as Hit
     from engine.query import HitList as HitList
     from engine.query import Query as Query
@@ -49,6 +49,10 @@ if TYPE_CHECKING:
     from engine.recipe import Pair as Pair
     from engine.recipe import Recipe as Recipe
     from engine.recipe import Tune as Tune
+    from engine.strategy import Listed as Listed
+    from engine.strategy import Moved as Moved
+    from engine.strategy import Nearest as Nearest
+    from engine.strategy import Weighted as Weighted
     from server.async_client import AsyncClient as AsyncClient
     from server.client import Client as Client
     from server.errors import DeadlineExceededError as DeadlineExceededError
@@ -61,13 +65,15 @@ _NAMES = {
     "engine.changes.request": "Changes ChangesRequest PairLabel",
     "engine.collection": "Collection",
     "engine.comparisons": "ItemComparisons",
+    "engine.condition": "Filter",
     "engine.errors": "AlreadyExistsError BusyError CancelledError CrossviewError InvalidInputError NotFoundError "
     "NotReadyError StorageError",
     "engine.evaluation": "Evaluation EvaluationRequest",
     "engine.home": "Home",
     "engine.item": "ImportReport IndexOptions Item ItemUpdate NewItem",
-    "engine.query": "CalibrationRequest Filter Hit HitList Query SameRequest SearchRequest SuggestRequest",
+    "engine.query": "CalibrationRequest Hit HitList Query SameRequest SearchRequest SuggestRequest",
     "engine.recipe": "Grouping Pair Recipe Tune",
+    "engine.strategy": "Listed Moved Nearest Weighted",
     "server.async_client": "AsyncClient",
     "server.client": "Client",
     "server.errors": "DeadlineExceededError OverloadedError ServerFaultError ServerStoppedError ServerUnavailableError",

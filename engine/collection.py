@@ -328,12 +328,13 @@ class Collection(SameOrDifferent, ImportantChanges):
 
         Raises InvalidInputError, NotFoundError, NotReadyError, ImageError, StorageError.
         """
-        from engine.spaces.search import answer, check_request, targets_of
+        from engine.spaces.search import answer, check_request, searched_targets
 
         check_request(request)
-        targets = targets_of(request.queries, request.names, bool(request.weights))
         return self._versions().answered(
-            request.space, targets, lambda version, space: answer(version, space, self._loaded, request)
+            request.space,
+            searched_targets(request),
+            lambda version, space: answer(version, space, self._loaded, request),
         )
 
     def load(self, space: str = "") -> None:

@@ -2,13 +2,15 @@
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.condition import EVERY_ITEM, Filter
 from engine.errors import InvalidInputError
 from engine.item import Encoded, let_one_be_several
+from engine.strategy import Nearest, Strategy, StrategyOptions, strategy_of
 
 if TYPE_CHECKING:
     from engine.comparisons import ItemComparisons
@@ -16,19 +18,11 @@ if TYPE_CHECKING:
 
 INPUTS = ("image", "text", "vector", "key", "label")
 """The kinds of input that a query can have."""
-EVERY_AXIS = "all"
-"""In place of names of axes: all that do not move."""
 AMOUNT = 2.0
 """Standard deviations that a query is moved by where nobody says how far: on photographs of eight scenes, of 1, 1.5, 2
 and 3, the least for which the first 20 hits have more of each attribute for four queries of five."""
 TEXT_SHOWN = 200
 """Characters of an item's text that a hit shows."""
-
-
-def check_base_rate(rate: float) -> None:
-    """Raise InvalidInputError unless a rate is a share of pairs of which some are the same and some are not."""
-    if not 0 < rate < 1:
-        raise InvalidInputError(f"a base rate is a share of pairs, above 0 and below 1, not {rate:g}")
 
 
 @dataclass(frozen=True)
@@ -60,94 +54,49 @@ class Query:
         return tuple([name for name, value in zip(INPUTS, given, strict=True) if value is not None])
 
 
-@dataclass(frozen=True, kw_only=True)
-class Filter:
-    """Conditions that an item must all fulfil to be a hit; an empty filter lets every item pass."""
-
-    labels: tuple[str, ...] = ()
-    """At least one of these labels."""
-    without_labels: tuple[str, ...] = ()
-    """None of these labels."""
-    keys: tuple[str, ...] = ()
-    """One of these keys."""
-    key_prefix: str = ""
-    attributes: Mapping[str, Any] = field(default_factory=dict)
-    """Top-level attributes that equal these JSON scalars."""
-
-    def __post_init__(self) -> None:
-        let_one_be_several(self, "labels", "without_labels", "keys")
-
-    def __bool__(self) -> bool:
-        return bool(self.labels or self.without_labels or self.keys or self.key_prefix or self.attributes)
-
-
-EVERY_ITEM = Filter()
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class SearchRequest:
     """Queries, and where and how they are matched."""
 
     queries: Sequence[Query]
-    _: KW_ONLY
-    targets: Sequence[str] = ()
-    """What the queries are matched against; none: everything that a query's view can be matched against."""
+    strategy: Strategy
+    """How items are found; its options may be given in its place, such as ``targets`` or ``more``."""
     k: int = 10
     """Hits in each list; fewer are found where there are no more."""
     space: str = ""
     """Empty: the active space. ``raw``, the views themselves, is in every collection."""
     filter: Filter = EVERY_ITEM
-    merge: bool | None = None
-    """Whether each query gets one list, by distance where the targets are metrics of one view, else as
-    ``engine.spaces.fusion.fuse`` merges. None: only the former are merged."""
-    weights: Mapping[str, float] = field(default_factory=dict)
-    """Weights of notions, in place of ``targets``: each query gets one list, by the distance sqrt(sum of w_t d_t^2)
-    over the notions, exact over all items. Empty: none."""
-    more: Mapping[str, float] = field(default_factory=dict)
-    """How much more of attributes the hits shall have than the query, by the axes of the space. This and all that
-    follows is in standard deviations of the scores of the training items. A query is moved so far, other attributes
-    going along as they do in these items, and finds what is nearest there, by distance in scores; exact."""
-    less: Mapping[str, float] = field(default_factory=dict)
-    """How much less."""
-    hold: tuple[str, ...] = ()
-    """Attributes that do not go along; ``("all",)``: none goes."""
-    at_least: Mapping[str, float] = field(default_factory=dict)
-    """Bounds of the scores of hits, by axis: a condition like those of ``filter``."""
-    at_most: Mapping[str, float] = field(default_factory=dict)
-    sort_by: str = ""
-    """An axis: each list is in the order of these scores, the greatest first; of ``-natural`` the least. Queries
-    without an input then list the first k of all items."""
+    """Conditions on hits; bounds of scores may be given beside it, as ``at_least`` and ``at_most``."""
 
-    probabilities: bool = False
-    """Whether hits carry how probable it is that they and the query are the same."""
-    base_rate: float | None = None
-    """With ``probabilities``: the share of all pairs of a query and an item that are the same, above 0 and below 1.
-    None: that of the threshold, which is the labels' as a rule."""
+    def __init__(
+        self,
+        queries: Sequence[Query],
+        strategy: Strategy | None = None,
+        *,
+        k: int = 10,
+        space: str = "",
+        filter: Filter = EVERY_ITEM,
+        at_least: Mapping[str, float] | None = None,
+        at_most: Mapping[str, float] | None = None,
+        **options: Unpack[StrategyOptions],
+    ) -> None:
+        """State a search, by a strategy or by options of one; options beside a strategy replace its own.
 
-    def __post_init__(self) -> None:
-        let_one_be_several(self, "targets", "hold")
-
-    @property
-    def listing(self) -> bool:
-        """Whether items are listed in the order of a score, because no query has an input."""
-        return bool(self.sort_by) and not any(query.inputs() for query in self.queries)
-
-    @property
-    def moved(self) -> dict[str, float]:
-        """How far a query is moved, by axis."""
-        return {**self.more, **{name: -amount for name, amount in self.less.items()}}
+        Raises InvalidInputError for options of different strategies, such as ``weights`` and ``more``.
+        """
+        if strategy is None and not options:
+            strategy = Nearest()
+        elif strategy is None or options:
+            given = {**({} if strategy is None else vars(strategy)), **options}
+            has_input = not given.get("sort_by") or any(query.inputs() for query in queries)
+            strategy = strategy_of(given, has_input)
+        chosen = filter.within(at_least, at_most)
+        vars(self).update(queries=queries, strategy=strategy, k=k, space=space, filter=chosen)
 
     @property
     def axes(self) -> tuple[str, ...]:
-        """The axes that are named."""
-        held = [name for name in self.hold if name != EVERY_AXIS]
-        sort_by = [self.sort_by.removeprefix("-")] if self.sort_by else []
-        return tuple(dict.fromkeys([*self.moved, *held, *self.at_least, *self.at_most, *sort_by]))
-
-    @property
-    def names(self) -> Sequence[str]:
-        """The targets that the queries are matched against, as they are named; none: all that they can be."""
-        return tuple(self.weights) or self.targets
+        """The axes that are named, each once."""
+        return tuple(dict.fromkeys([*self.strategy.axes, *self.filter.axes]))
 
 
 @dataclass(frozen=True, kw_only=True)

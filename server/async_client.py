@@ -6,19 +6,9 @@ from typing import Any, Self
 import grpc
 
 from engine.changes.request import Changes, ChangesRequest
+from engine.condition import EVERY_ITEM, Filter
 from engine.item import Failure, ImportReport, Item, ItemUpdate, NewItem, one_or_several
-from engine.query import (
-    EVERY_ITEM,
-    Embedding,
-    Filter,
-    HitList,
-    Query,
-    SameRequest,
-    SearchRequest,
-    Suggestions,
-    SuggestRequest,
-    Verdict,
-)
+from engine.query import Embedding, HitList, Query, SameRequest, SearchRequest, Suggestions, SuggestRequest, Verdict
 from server.batches import batches, merged
 from server.connection import OPTIONS, check_timeout
 from server.convert import from_filter, from_new_item, from_update, messages_of, to_item, to_report

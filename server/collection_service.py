@@ -9,9 +9,9 @@ from google.protobuf.empty_pb2 import Empty
 from google.protobuf.message import Message
 
 from engine.collection import Collection
+from engine.condition import Filter
 from engine.errors import InvalidInputError
 from engine.item import Item, Picture
-from engine.query import Filter
 from engine.spaces.item_embeddings import ITEMS_AT_ONCE
 from server import pages
 from server.batches import batches

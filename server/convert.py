@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.condition import Filter, no_scores
 from engine.errors import InvalidInputError
 from engine.item import Capture, Failure, ImportReport, Item, ItemUpdate, NewItem, Picture
-from engine.query import Filter
 from features.page import Page
 from server.fields import to_message, to_value
 from server.names import item_name
@@ -41,12 +41,26 @@ def from_row(row: NDArray[np.float32] | Sequence[float]) -> types_pb2.Vector:
 
 def to_filter(message: types_pb2.Filter) -> Filter:
     """An absent filter is the empty one: every item."""
-    return to_value(Filter, message)
+    return Filter(
+        labels=message.labels,
+        without_labels=message.without_labels,
+        keys=message.keys,
+        key_prefix=message.key_prefix,
+        attributes=from_struct(message.attributes),
+    )
 
 
 def from_filter(condition: Filter) -> types_pb2.Filter:
-    """The message of a filter."""
-    return to_message(types_pb2.Filter, condition)
+    """The message of a filter; InvalidInputError for bounds of scores, which the message of a search has."""
+    for axis in condition.axes:
+        raise no_scores(axis)
+    return types_pb2.Filter(
+        labels=condition.labels,
+        without_labels=condition.without_labels,
+        keys=condition.keys,
+        key_prefix=condition.key_prefix,
+        attributes=to_struct(condition.attributes),
+    )
 
 
 def to_item(message: types_pb2.Item) -> Item:

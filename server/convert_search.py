@@ -4,10 +4,10 @@ from collections.abc import Hashable, Iterable
 
 import numpy as np
 
+from engine.condition import EVERY_ITEM
 from engine.errors import InvalidInputError
 from engine.item import Failure
 from engine.query import (
-    EVERY_ITEM,
     Embedding,
     Hit,
     HitList,
@@ -21,6 +21,7 @@ from engine.query import (
     SuggestRequest,
     Verdict,
 )
+from engine.strategy import StrategyOptions
 from server.convert import from_filter, from_row, to_filter, to_row
 from server.fields import to_message, to_value
 from server.names import item_name
@@ -31,20 +32,32 @@ def to_search_request(message: search_pb2.SearchRequest) -> SearchRequest:
     """Raises InvalidInputError for a query without an input in what is no listing, and for options: there are none."""
     if message.options.fields:
         raise InvalidInputError(f"unknown options: {', '.join(sorted(message.options.fields))}; there are none yet")
-    return to_value(
-        SearchRequest,
-        message,
-        queries=[to_query(query, listing=bool(message.sort_by)) for query in message.queries],
+    given = {field.name for field, _ in message.ListFields()}  # most searches give few options, or none
+    options = to_value(StrategyOptions, message) if given & StrategyOptions.__annotations__.keys() else {}
+    return SearchRequest(
+        [to_query(query, listing=bool(message.sort_by)) for query in message.queries],
         k=message.k if message.HasField("k") else SearchRequest.k,
+        space=message.space,
         filter=to_filter(message.filter) if message.HasField("filter") else EVERY_ITEM,
+        at_least=dict(sorted(message.at_least.items())) if "at_least" in given else None,
+        at_most=dict(sorted(message.at_most.items())) if "at_most" in given else None,
+        **options,
     )
 
 
 def from_search_request(request: SearchRequest) -> search_pb2.SearchRequest:
     """The message, for any collection; raises InvalidInputError where a query has a wrong number of inputs."""
-    queries = [from_query(query, request.listing) for query in request.queries]
-    chosen = from_filter(request.filter) if request.filter else None
-    return to_message(search_pb2.SearchRequest, request, queries=queries, filter=chosen)
+    queries = [from_query(query, request.strategy.lists_items) for query in request.queries]
+    chosen = request.filter
+    return to_message(
+        search_pb2.SearchRequest,
+        request,
+        queries=queries,
+        filter=from_filter(chosen.stored) if chosen.stored else None,
+        at_least=chosen.at_least,
+        at_most=chosen.at_most,
+        **vars(request.strategy),
+    )
 
 
 def to_suggest_request(message: search_pb2.SuggestLabelsRequest) -> SuggestRequest:

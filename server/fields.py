@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import fields
 from functools import cache
 from operator import attrgetter
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar, cast, is_typeddict
 
 from google.protobuf.message import Message
 from google.protobuf.struct_pb2 import Struct
@@ -23,7 +23,7 @@ _Message = TypeVar("_Message", bound=Message)
 
 
 def to_value(kind: type[_Value], message: Message, /, **others: Any) -> _Value:
-    """A dataclass from the fields of a message that bear its fields' names.
+    """A dataclass, or a typed dictionary, from the fields of a message that bear its fields' names.
 
     ``others`` are the fields of other names or meanings, and those that are messages themselves. Raises
     InvalidInputError for a struct of what is no JSON.
@@ -36,8 +36,8 @@ def to_value(kind: type[_Value], message: Message, /, **others: Any) -> _Value:
 
 @cache
 def _readers(kind: Any, descriptor: Any) -> tuple[tuple[str, Callable[[Message], Any]], ...]:
-    """The fields that a dataclass and a message have in common, and what reads each of the message."""
-    names = {one.name for one in fields(kind)}
+    """The fields that a dataclass or a typed dictionary shares with a message, and what reads each."""
+    names = kind.__annotations__.keys() if is_typeddict(kind) else {one.name for one in fields(kind)}
     return tuple((one.name, _reader(one)) for one in descriptor.fields if one.name in names)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.changes.request import Changes, ChangesRequest
+from engine.condition import EVERY_ITEM, Filter
 from engine.errors import CrossviewError
 from engine.evaluation import Evaluation, EvaluationRequest
 from engine.info import CollectionInfo, SpaceInfo, Threshold, ViewInfo
@@ -26,10 +27,8 @@ from engine.item import (
     one_or_several,
 )
 from engine.query import (
-    EVERY_ITEM,
     CalibrationRequest,
     Embedding,
-    Filter,
     HitList,
     Query,
     SameRequest,

@@ -3,7 +3,7 @@
 from collections.abc import Hashable
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import grpc
 
@@ -11,7 +11,6 @@ from engine.errors import InvalidInputError
 from engine.query import HitList, SearchRequest, SuggestRequest
 from engine.spaces.answer_size import AnswerTooLargeError, room_for
 from server.cache import OpenCollections
-from server.convert import to_filter
 from server.convert_changes import from_changes, to_changes_request
 from server.convert_search import (
     from_embeddings,
@@ -31,11 +30,10 @@ _AT_HAND_BYTES = 1 << 22
 """Bytes of vectors or codes that are scanned in well under a millisecond."""
 _AT_HAND_HITS, _AT_HAND_ANSWER = 100, 1 << 17
 """Hits, and bytes of what they show, that are made and encoded in as much time."""
-TOGETHER, _HITS_TOGETHER, _INPUTS_TOGETHER = 16, 100, ("vector", "key", "text")
+TOGETHER, _HITS_TOGETHER = 16, 100
+_INPUTS_TOGETHER: tuple[Literal["vector", "key", "text"], ...] = ("vector", "key", "text")
 """Searches that are answered as one where they wait at the same time, so few that each is scanned for by itself, and
 finds what it would find alone; the most hits that one of them asks for; and by what it asks."""
-_ASKED_ALONE = ("weights", "more", "less", "hold", "at_least", "at_most", "sort_by")
-"""Fields of a request that is answered alone."""
 
 
 class SearchService:
@@ -69,22 +67,18 @@ class SearchService:
     def alike(self, request: search_pb2.SearchRequest) -> Hashable | None:
         """What searches have in common that one search can answer; None for one that is better answered alone.
 
-        It is a single query, by no picture, with few hits: whose answer is the same whoever else asks.
+        It is the request without the input of its only query, unknown fields included: searches that differ in
+        anything else, also in a field that is added later, are never answered as one.
         """
         if len(request.queries) != 1 or request.k > _HITS_TOGETHER:
             return None
-        if any(getattr(request, name) for name in _ASKED_ALONE):
+        given = request.queries[0].WhichOneof("input")
+        if given not in _INPUTS_TOGETHER:
             return None
-        if request.options.fields or (request.HasField("filter") and to_filter(request.filter)):
-            return None
-        query = request.queries[0]
-        if query.WhichOneof("input") not in _INPUTS_TOGETHER:
-            return None
-        merge = request.merge if request.HasField("merge") else None
-        k = request.k if request.HasField("k") else None
-        place = request.parent, request.space, query.view, tuple(request.targets)
-        rate = request.base_rate if request.HasField("base_rate") else None
-        return *place, k, merge, request.probabilities, rate
+        rest = search_pb2.SearchRequest()
+        rest.CopyFrom(request)
+        rest.queries[0].ClearField(given)
+        return rest.SerializeToString(deterministic=True)
 
     def search_together(self, requests: list[search_pb2.SearchRequest]) -> list[search_pb2.SearchResponse]:
         """What ``Search`` returns for each of some requests that are ``alike``; one that fails makes all fail."""

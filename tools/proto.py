@@ -98,7 +98,7 @@ def differences(fresh: Path) -> list[str]:
 
 
 def lint() -> int:
-    """Checks the proto files by buf, which has to find the files of Google that they import; returns its exit status."""
+    """Checks the proto files by buf, beside the files of Google that they import; returns its exit status."""
     with tempfile.TemporaryDirectory() as scratch:
         workspace = Path(scratch)
         shutil.copytree(PROTO, workspace / "proto")
@@ -109,7 +109,8 @@ def lint() -> int:
             shutil.copyfile(path, copied)
         config = (ROOT / "buf.yaml").read_text().replace("  - path: proto\n", "  - path: proto\n  - path: imported\n")
         (workspace / "buf.yaml").write_text(config)
-        return subprocess.run(["npx", "--yes", BUF, "lint", "proto"], cwd=workspace, check=False).returncode
+        npx = shutil.which("npx") or "/usr/bin/npx"
+        return subprocess.run([npx, "--yes", BUF, "lint", "proto"], cwd=workspace, check=False).returncode
 
 
 def main() -> int:

@@ -34,8 +34,9 @@ from crossview import connect
 from engine.collection import Collection
 from engine.home import Home
 from engine.item import NewItem
-from engine.query import AMOUNT, EVERY_AXIS, HitList, Query, SearchRequest
+from engine.query import AMOUNT, HitList, Query, SearchRequest
 from engine.recipe import Recipe
+from engine.strategy import EVERY_AXIS
 
 TRAIN, HITS = 30, 20
 AMOUNTS = (0.5, 1.0, 1.5, 3.0)

@@ -11,10 +11,10 @@ from engine.catalog.description import collection_info, find_space_info, space_i
 from engine.catalog.extractors import view_info
 from engine.catalog.folder import CollectionFolder
 from engine.catalog.lookup import check_filter, item_id, with_views
+from engine.condition import EVERY_ITEM, Filter
 from engine.errors import InvalidInputError, NotFoundError, NotReadyError
 from engine.info import CollectionInfo, SpaceInfo, ViewInfo
 from engine.item import DeletedPicture, Item
-from engine.query import EVERY_ITEM, Filter
 from features.vectors import MAX_VALUE
 
 _SHOWN = 3

@@ -7,9 +7,9 @@ from engine.catalog.catalog import Transaction
 from engine.catalog.extractors import view_info
 from engine.catalog.spaces import Generation
 from engine.catalog.views import ViewRecord
+from engine.condition import EVERY_ITEM
 from engine.errors import InvalidInputError, NotFoundError
 from engine.info import CollectionInfo, ConstraintCounts, SpaceInfo, Threshold
-from engine.query import EVERY_ITEM
 
 RAW = "raw"
 """The space that every collection has: the views themselves, after their own normalisation steps."""

@@ -16,9 +16,11 @@ from engine.catalog.batches import batches
 from engine.catalog.bulk import select_among
 from engine.catalog.captures import Captures
 from engine.catalog.checks import normal
+from engine.catalog.conditions import ATTRIBUTES_AS_TEXT, LIVE, each_attribute, fulfils, listed
 from engine.catalog.schema import items, labels, notion_labels, thumbnails
+from engine.condition import Condition
 from engine.item import Attributes, DeletedPicture, Item
-from engine.query import TEXT_SHOWN, Filter
+from engine.query import TEXT_SHOWN
 
 _ITEM = tuple(getattr(items.c, name) for name in Item.__dataclass_fields__ if name in items.c)
 
@@ -59,7 +61,7 @@ class Items:
     def known(self) -> dict[str, Stored]:
         """Return every item by key, in the order of ids."""
         picture = (items.c.size, items.c.modified_ns, items.c.content_hash, items.c.source)
-        found = self._connection.execute(sa.select(items.c.key, items.c.id, *picture).where(_live).order_by(items.c.id))
+        found = self._connection.execute(sa.select(items.c.key, items.c.id, *picture).where(LIVE).order_by(items.c.id))
         tags = self.labels()
         return {r.key: Stored(r.id, r.size, r.modified_ns, r.content_hash, tags.get(r.id, ()), r.source) for r in found}
 
@@ -67,14 +69,14 @@ class Items:
         """Return what is remembered of deleted items that had a picture, each key once, as it was last."""
         query = sa.select(*(items.c[name] for name in DeletedPicture.__dataclass_fields__))
         last: dict[str, DeletedPicture] = {}
-        for row in self._connection.execute(query.where(~_live, items.c.content_hash != "").order_by(items.c.id)):
+        for row in self._connection.execute(query.where(~LIVE, items.c.content_hash != "").order_by(items.c.id)):
             last[normal(row.key)] = DeletedPicture(**row._mapping)
         return sorted(last.values(), key=lambda one: one.key)
 
     def ids_of(self, keys: Iterable[str]) -> dict[str, int]:
         """Return the ids of the keys that exist, by the keys in the form given."""
         found: dict[str, int] = {}
-        other_forms = self._connection.scalar(sa.select(sa.exists().where(_live, _in_another_form)))
+        other_forms = self._connection.scalar(sa.select(sa.exists().where(LIVE, _in_another_form)))
         for batch in batches(keys):
             forms = {key: normal(key) for key in batch}
             exact = self._by(items.c.key, {*forms, *forms.values()})
@@ -87,27 +89,27 @@ class Items:
 
     def _by(self, column: "sa.ColumnElement[str | None]", values: Iterable[str]) -> dict[str, int]:
         """Return the id of the item, the oldest one, that has each of the values in a column."""
-        query = sa.select(column, items.c.id).where(_live)
+        query = sa.select(column, items.c.id).where(LIVE)
         found = [(row[1], row[0]) for row in select_among(self._connection, query, column, values)]
         return {value: item for item, value in sorted(found, reverse=True)}
 
     def with_equal_sources(self) -> list[list[str]]:
         """Return the keys of the items that were read from one file, for every file of several."""
-        once = sa.select(items.c.source).where(_live, items.c.source != "").group_by(items.c.source)
+        once = sa.select(items.c.source).where(LIVE, items.c.source != "").group_by(items.c.source)
         several = once.having(sa.func.count() > 1)
-        query = sa.select(items.c.source, items.c.key).where(_live, items.c.source.in_(several)).order_by(items.c.id)
+        query = sa.select(items.c.source, items.c.key).where(LIVE, items.c.source.in_(several)).order_by(items.c.id)
         return _grouped((row.source, row.key) for row in self._connection.execute(query))
 
     def with_equal_keys(self) -> list[list[str]]:
         """Return the keys that differ in their Unicode form only, for every key of several."""
         others = self.in_other_forms()
-        found = sa.select(items.c.key).where(_live, items.c.key.in_(_listed(set(map(normal, others)))))
+        found = sa.select(items.c.key).where(LIVE, items.c.key.in_(listed(set(map(normal, others)))))
         forms = self._connection.scalars(found)
         return [one for one in _grouped((normal(key), key) for key in (*forms, *others)) if len(one) > 1]
 
     def in_other_forms(self) -> list[str]:
         """Return the keys that are not in normal form."""
-        query = sa.select(items.c.key).where(_live, _in_another_form).order_by(items.c.id)
+        query = sa.select(items.c.key).where(LIVE, _in_another_form).order_by(items.c.id)
         return list(self._connection.scalars(query))
 
     def with_given_labels(self, ids: Sequence[int]) -> set[int]:
@@ -117,7 +119,7 @@ class Items:
     def with_sources(self, paths: Collection[str]) -> dict[str, list[str]]:
         """Return the keys of the items that were read from files, by the path's normal form; they are all read."""
         found: dict[str, list[str]] = defaultdict(list)
-        query = sa.select(items.c.key, items.c.source).where(_live, items.c.source != "").order_by(items.c.id)
+        query = sa.select(items.c.key, items.c.source).where(LIVE, items.c.source != "").order_by(items.c.id)
         for row in self._connection.execute(query):
             if (path := normal(row.source)) in paths:
                 found[path].append(row.key)
@@ -125,11 +127,11 @@ class Items:
 
     def keys(self) -> dict[int, str]:
         """Return every item's key by id."""
-        return {row.id: row.key for row in self._connection.execute(sa.select(items.c.id, items.c.key).where(_live))}
+        return {row.id: row.key for row in self._connection.execute(sa.select(items.c.id, items.c.key).where(LIVE))}
 
     def keys_after(self, after: str, limit: int) -> dict[int, str]:
         """Return up to ``limit`` keys above ``after`` by id, in the order of keys."""
-        query = sa.select(items.c.id, items.c.key).where(_live, items.c.key > after).order_by(items.c.key).limit(limit)
+        query = sa.select(items.c.id, items.c.key).where(LIVE, items.c.key > after).order_by(items.c.key).limit(limit)
         return {row.id: row.key for row in self._connection.execute(query)}
 
     def labels(self, ids: Sequence[int] | None = None) -> dict[int, tuple[str, ...]]:
@@ -156,12 +158,12 @@ class Items:
 
     def texts(self, ids: Sequence[int] | None = None) -> dict[int, str]:
         """Return the texts of the items that have one, among the ids, of all by default, in the order of ids."""
-        query = sa.select(items.c.id, items.c.text).where(_live, items.c.text != "").order_by(items.c.id)
+        query = sa.select(items.c.id, items.c.text).where(LIVE, items.c.text != "").order_by(items.c.id)
         return {row.id: row.text for row in self._among(query, None if ids is None else sorted(ids))}
 
     def with_text(self) -> list[int]:
         """Return the ids of the items that have a text, ascending."""
-        query = sa.select(items.c.id).where(_live, items.c.text != "").order_by(items.c.id)
+        query = sa.select(items.c.id).where(LIVE, items.c.text != "").order_by(items.c.id)
         return list(self._connection.scalars(query))
 
     def label_counts(self) -> dict[str, int]:
@@ -171,13 +173,13 @@ class Items:
 
     def attribute_names(self) -> list[str]:
         """Return the names of the attributes that any item has, sorted."""
-        each = _each_attribute()
-        names = sa.select(each.c.key).distinct().select_from(items).join(each, sa.true()).where(_live)
+        each = each_attribute()
+        names = sa.select(each.c.key).distinct().select_from(items).join(each, sa.true()).where(LIVE)
         return sorted(self._connection.scalars(names))
 
     def by_id(self, ids: Sequence[int]) -> dict[int, Item]:
         """Return the live items among the ids."""
-        return self._of_rows(list(self._among(sa.select(items.c.id, *_ITEM).where(_live), ids)))
+        return self._of_rows(list(self._among(sa.select(items.c.id, *_ITEM).where(LIVE), ids)))
 
     def shown(self, ids: Sequence[int]) -> dict[int, tuple[str, tuple[str, ...], str, str, str]]:
         """Return what hits show of the live items among the ids: key, labels, attributes as JSON, source, text."""
@@ -188,9 +190,9 @@ class Items:
             for item, tags, key, *others in json.loads(joined)
         }
 
-    def page(self, chosen: Filter, after: str, limit: int) -> dict[int, Item]:
-        """Return up to ``limit`` items that pass the filter with keys above ``after``, by id, in the order of keys."""
-        query = sa.select(items.c.id, *_ITEM).where(*_conditions(chosen), items.c.key > after)
+    def page(self, chosen: Condition, after: str, limit: int) -> dict[int, Item]:
+        """Return up to ``limit`` items above ``after`` that fulfil a condition, by id, in the order of keys."""
+        query = sa.select(items.c.id, *_ITEM).where(fulfils(chosen), items.c.key > after)
         return self._of_rows(self._connection.execute(query.order_by(items.c.key).limit(limit)).all())
 
     def _of_rows(self, rows: "Sequence[sa.Row[Any]]") -> dict[int, Item]:
@@ -201,9 +203,9 @@ class Items:
             row.id: _item(row, tags.get(row.id, ()), by_notion.get(row.id, {}), stamps.get(row.id, "")) for row in rows
         }
 
-    def count(self, chosen: Filter) -> int:
-        """Return how many items pass the filter."""
-        query = sa.select(sa.func.count()).select_from(items).where(*_conditions(chosen))
+    def count(self, chosen: Condition) -> int:
+        """Return how many items fulfil the condition."""
+        query = sa.select(sa.func.count()).select_from(items).where(fulfils(chosen))
         return int(self._connection.scalar(query) or 0)
 
     def last_sequence(self) -> int:
@@ -212,12 +214,12 @@ class Items:
 
     def extent(self) -> tuple[int, int]:
         """Return how many live items there are, and the highest id that one has had; 0 where there is none."""
-        count, last = self._connection.execute(sa.select(sa.func.count().filter(_live), sa.func.max(items.c.id))).one()
+        count, last = self._connection.execute(sa.select(sa.func.count().filter(LIVE), sa.func.max(items.c.id))).one()
         return count, last or 0
 
-    def matching(self, chosen: Filter, ids: Sequence[int] | None = None) -> NDArray[np.int64]:
-        """Return the ids of the items that pass the filter, ascending; among the ids, of all by default."""
-        query = sa.select(items.c.id).where(*_conditions(chosen)).order_by(items.c.id)
+    def matching(self, chosen: Condition, ids: Sequence[int] | None = None) -> NDArray[np.int64]:
+        """Return the ids of the items that fulfil the condition, ascending; among the ids, of all by default."""
+        query = sa.select(items.c.id).where(fulfils(chosen)).order_by(items.c.id)
         return np.array([row.id for row in self._among(query, None if ids is None else sorted(ids))], np.int64)
 
     def changed_since(self, sequence: int) -> Changes:
@@ -251,13 +253,10 @@ class Items:
             yield from self._connection.execute(part)
 
 
-_live = items.c.deleted.is_(False)
-_KEYS = items.c.key, items.c.normal_key
-_attributes_as_text = sa.type_coerce(items.c.attributes, sa.Text())
 _tags = sa.select(sa.func.json_group_array(labels.c.label)).where(labels.c.item_id == items.c.id).scalar_subquery()
 _opening = sa.func.substr(items.c.text, sa.literal_column("1"), sa.literal_column(str(TEXT_SHOWN)))
-_shown = items.c.id, sa.func.json(_tags), items.c.key, _attributes_as_text, items.c.source, _opening
-_SHOWN = sa.select(sa.func.json_group_array(sa.func.json_array(*_shown))).where(_live)
+_shown = items.c.id, sa.func.json(_tags), items.c.key, ATTRIBUTES_AS_TEXT, items.c.source, _opening
+_SHOWN = sa.select(sa.func.json_group_array(sa.func.json_array(*_shown))).where(LIVE)
 """Many items as one row: for each row the driver gives the interpreter away."""
 _in_another_form = items.c.normal_key > ""  # not "is not null", for which SQLite does not look into an index
 
@@ -276,67 +275,3 @@ def _grouped(pairs: Iterable[tuple[str, str]]) -> list[list[str]]:
     for name, key in pairs:
         groups[name].append(key)
     return list(groups.values())
-
-
-def _conditions(chosen: Filter) -> list["sa.ColumnElement[bool]"]:
-    """SQL of a filter."""
-    conditions: list[sa.ColumnElement[bool]] = [_live]
-    if chosen.labels:
-        conditions.append(items.c.id.in_(_labelled(chosen.labels)))
-    if chosen.without_labels:
-        conditions.append(items.c.id.not_in(_labelled(chosen.without_labels)))
-    if chosen.keys:
-        forms = sorted({form for key in chosen.keys for form in (key, normal(key))})
-        found = [sa.select(items.c.id).where(_live, column.in_(_listed(forms))) for column in _KEYS]
-        conditions.append(items.c.id.in_(sa.union(*found)))  # with "or" every item would be read
-    if chosen.key_prefix:
-        conditions.append(_begins(chosen.key_prefix))
-    for name, value in chosen.attributes.items():
-        conditions.append(_attribute_is(name, value))
-    return conditions
-
-
-def _begins(prefix: str) -> "sa.ColumnElement[bool]":
-    """Return the condition that a key, in any form, begins so. No LIKE: to SQLite's, A and a are equal."""
-    forms = sorted({prefix, normal(prefix)})
-    return sa.or_(*(sa.func.substr(column, 1, len(form)) == form for column in _KEYS for form in forms))
-
-
-def _labelled(names: tuple[str, ...]) -> "sa.Select[tuple[int]]":
-    return sa.select(labels.c.item_id).where(labels.c.label.in_(_listed(names)))
-
-
-def _listed(values: Iterable[str]) -> "sa.Select[tuple[str]]":
-    """Return values as one parameter, however many they are: SQLite takes 32,766 in a statement."""
-    return sa.select(sa.func.json_each(json.dumps(list(values))).table_valued("value").c.value)
-
-
-def _each_attribute() -> "sa.TableValuedAlias":
-    """Return the attributes of an item as a table; NaN, which earlier versions let in, would stop the statement."""
-    readable = sa.case((sa.func.json_valid(_attributes_as_text) == 1, _attributes_as_text), else_="{}")
-    return sa.func.json_each(readable).table_valued("key", "type", "value").alias()
-
-
-def _attribute_is(name: str, value: Any) -> "sa.ColumnElement[bool]":
-    """Return the condition that an item has a top-level attribute which equals a JSON scalar and has its type.
-
-    Numbers are one type: 1 equals 1.0. A missing attribute equals nothing, not even None.
-
-    Raises TypeError for a value that is no string, number, boolean or None.
-    """
-    # Not by a JSON path: no quoting lets every name through, and SQLite compares it with the name as JSON escapes it.
-    each = _each_attribute()
-    match value:
-        case None:
-            equal = [each.c.type == "null"]
-        case bool():
-            equal = [each.c.type == json.dumps(value)]
-        case str():
-            equal = [each.c.type == "text", each.c.value == value]
-        case int() | float():
-            # SQLite reads both numbers from JSON, so that they are rounded alike; it could not bind large integers.
-            number = sa.func.json_extract(json.dumps([value]), "$[0]")
-            equal = [each.c.type.in_(("integer", "real")), each.c.value == number]
-        case _:
-            raise TypeError(f"attribute {name!r} compares with a string, a number, a boolean or null, not {value!r}")
-    return sa.exists().select_from(each).where(each.c.key == name, *equal)

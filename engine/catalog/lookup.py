@@ -1,19 +1,33 @@
 """Items of a catalog, by key and by filter, with the names of their views."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from posixpath import normpath
 
 from engine.catalog.catalog import Transaction
 from engine.catalog.checks import MAX_LABEL, check_attributes, check_characters, normal
+from engine.condition import (
+    All,
+    AttributeIs,
+    C,
+    HasKey,
+    HasLabel,
+    KeyBegins,
+    Not,
+    ScoreAtLeast,
+    ScoreAtMost,
+    Visitor,
+)
 from engine.errors import InvalidInputError, NotFoundError
 from engine.item import Item
-from engine.query import Filter
 
 MAX_NAMES = 10_000
 """Labels, or keys, that a filter may name."""
 MAX_ATTRIBUTES = 100
 """Attributes that it may name; SQLite takes conditions that are 1,000 deep."""
+
+_BOUNDS = ScoreAtLeast, ScoreAtMost
 
 
 def item_id(tx: Transaction, key: str) -> int:
@@ -61,21 +75,64 @@ def with_views(tx: Transaction, items: Mapping[int, Item]) -> list[Item]:
     return [replace(item, views=tuple(names[one] for one in views.get(number, ()))) for number, item in items.items()]
 
 
-def check_filter(chosen: Filter) -> Filter:
-    """Return a filter that is valid; InvalidInputError states what is wrong with any other."""
-    if len(chosen.attributes) > MAX_ATTRIBUTES:
-        raise InvalidInputError(
-            f"a filter compares at most {MAX_ATTRIBUTES} attributes, not {len(chosen.attributes):,}"
-        )
-    for name, value in check_attributes(chosen.attributes).items():
+def check_filter(chosen: C) -> C:
+    """Return a condition that is valid; InvalidInputError states what is wrong with any other."""
+    leaves = list(chosen.leaves())
+    compared = sum(isinstance(one, AttributeIs) for one in leaves)
+    if compared > MAX_ATTRIBUTES:
+        raise InvalidInputError(f"a filter compares at most {MAX_ATTRIBUTES} attributes, not {compared:,}")
+    for leaf in leaves:
+        leaf.accept(_CHECK)
+    least, most = ({one.axis: one.bound for one in leaves if isinstance(one, kind)} for kind in _BOUNDS)
+    for axis in least.keys() & most.keys():
+        if least[axis] > most[axis]:
+            raise InvalidInputError(f"no item has {axis} above {least[axis]:g} and below its at_most")
+    return chosen
+
+
+class _Check(Visitor[None]):
+    """Raises InvalidInputError for a condition that the catalog or a space cannot decide."""
+
+    def every(self, condition: All) -> None:
+        for part in condition.parts:
+            part.accept(self)
+
+    def negated(self, condition: Not) -> None:
+        condition.part.accept(self)
+
+    def has_label(self, condition: HasLabel) -> None:
+        _check_names(condition.labels)
+
+    def has_key(self, condition: HasKey) -> None:
+        _check_names(condition.keys)
+
+    def key_begins(self, condition: KeyBegins) -> None:
+        _check_names((condition.prefix,))
+
+    def attribute_is(self, condition: AttributeIs) -> None:
+        (value,) = check_attributes({condition.name: condition.value}).values()
         if isinstance(value, dict | list):
             raise InvalidInputError(
-                f"attribute {name!r} compares with text, a number, a boolean or null, not {value!r}"
+                f"attribute {condition.name!r} compares with text, a number, a boolean or null, not {value!r}"
             )
-    for text in (*chosen.labels, *chosen.without_labels, *chosen.keys, chosen.key_prefix):
-        check_characters(text, "a label or key of a filter", MAX_LABEL)
-    if max(len(chosen.labels), len(chosen.without_labels), len(chosen.keys)) > MAX_NAMES:
+
+    def score_at_least(self, condition: ScoreAtLeast) -> None:
+        _check_bound("at_least", condition.axis, condition.bound)
+
+    def score_at_most(self, condition: ScoreAtMost) -> None:
+        _check_bound("at_most", condition.axis, condition.bound)
+
+
+_CHECK = _Check()
+
+
+def _check_names(names: Sequence[str]) -> None:
+    if len(names) > MAX_NAMES:
         raise InvalidInputError(f"a filter names at most {MAX_NAMES:,} labels or keys")
-    if len(chosen.attributes) > MAX_ATTRIBUTES:
-        raise InvalidInputError(f"a filter names at most {MAX_ATTRIBUTES} attributes, not {len(chosen.attributes):,}")
-    return chosen
+    for name in names:
+        check_characters(name, "a label or key of a filter", MAX_LABEL)
+
+
+def _check_bound(flag: str, axis: str, bound: float) -> None:
+    if not math.isfinite(bound):
+        raise InvalidInputError(f"{flag} {axis}: give a bound in standard deviations, such as {axis}=.5")

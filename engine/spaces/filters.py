@@ -1,6 +1,5 @@
 """Filters: which items pass, remembered from one state of the catalog to the next, and prepared for an index."""
 
-import json
 import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -11,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.catalog.catalog import Transaction
-from engine.query import Filter
+from engine.condition import Condition
 from index.base import Index, Selection
 
 MOST_FILTERS = 32
@@ -39,7 +38,7 @@ class Filters:
         self._passing: dict[str, _Passing] = {}
         self._lock = threading.Lock()
 
-    def ids(self, chosen: Filter, sequence: int, read: Callable[[], AbstractContextManager[Transaction]]) -> Ids:
+    def ids(self, chosen: Condition, sequence: int, read: Callable[[], AbstractContextManager[Transaction]]) -> Ids:
         """Return the ids of the items that pass a filter in the state with a sequence number, ascending.
 
         ``read`` opens a transaction that sees this state; it is called where the filter is new, or has been used in
@@ -48,7 +47,7 @@ class Filters:
         return self._of(chosen, sequence, read).ids
 
     def selection(
-        self, chosen: Filter, sequence: int, read: Callable[[], AbstractContextManager[Transaction]], index: Index
+        self, chosen: Condition, sequence: int, read: Callable[[], AbstractContextManager[Transaction]], index: Index
     ) -> Selection:
         """Return what passes a filter among the vectors of an index of the same state."""
         passing = self._of(chosen, sequence, read)
@@ -60,8 +59,10 @@ class Filters:
                 passing.selections[index] = held
         return held
 
-    def _of(self, chosen: Filter, sequence: int, read: Callable[[], AbstractContextManager[Transaction]]) -> _Passing:
-        key = _key(chosen)
+    def _of(
+        self, chosen: Condition, sequence: int, read: Callable[[], AbstractContextManager[Transaction]]
+    ) -> _Passing:
+        key = str(chosen)
         with self._lock:
             passing = self._passing.pop(key, None)
             if passing is not None:
@@ -76,7 +77,7 @@ class Filters:
         return passing
 
 
-def _matching(tx: Transaction, chosen: Filter, earlier: _Passing | None) -> Ids:
+def _matching(tx: Transaction, chosen: Condition, earlier: _Passing | None) -> Ids:
     """Return the ids that pass, of those that have changed since an earlier state and of the others as they did."""
     if earlier is None or earlier.sequence > tx.sequence():
         return tx.items.matching(chosen)
@@ -89,8 +90,3 @@ def _matching(tx: Transaction, chosen: Filter, earlier: _Passing | None) -> Ids:
     held[held] = earlier.ids[places[held]] == changed[held]
     kept = np.delete(earlier.ids, places[held])
     return np.union1d(kept, tx.items.matching(chosen, changes.live)) if changes.live else kept
-
-
-def _key(chosen: Filter) -> str:
-    parts = (chosen.labels, chosen.without_labels, chosen.keys, chosen.key_prefix, dict(chosen.attributes))
-    return json.dumps(parts, sort_keys=True, default=str)

@@ -7,13 +7,14 @@ import numpy as np
 
 from engine.errors import InvalidInputError
 from engine.item import Failure
-from engine.query import Query, SameRequest, Verdict, check_base_rate
+from engine.query import Query, SameRequest, Verdict
 from engine.spaces.loaded import LoadedSpaces
 from engine.spaces.pair_distances import pair_distances
 from engine.spaces.query_rows import query_rows, without_row
 from engine.spaces.search import target_of
 from engine.spaces.space import Space
 from engine.spaces.version import Version
+from engine.strategy import check_base_rate
 
 
 def same(version: Version, space: Space, loaded: LoadedSpaces, request: SameRequest) -> list[Verdict | Failure]:

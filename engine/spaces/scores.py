@@ -5,7 +5,7 @@ deviations from the mean of the training items, and so are all amounts and dista
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, NamedTuple, Self
@@ -14,14 +14,18 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.condition import All, Condition, Not, ScoreAtLeast, ScoreAtMost, Visitor
 from engine.errors import InvalidInputError, NotFoundError
-from engine.query import EVERY_AXIS, HitList, SearchRequest
+from engine.query import HitList, SearchRequest
 from engine.runtime.cancellation import checkpoint
 from engine.spaces.neighbor import Neighbor
+from engine.strategy import EVERY_AXIS, Moved
 from index.base import Ids, Index, Selection
 
 Scores = NDArray[np.float64]
 """(n, D), a row for each item or query."""
+IdsOf = Callable[[Condition], Ids]
+"""Gives the items that fulfil a condition on what the catalog stores."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,15 +89,6 @@ class ScoredItems(NamedTuple):
         at = at[np.take(every.ids, at, mode="clip") == only.ids] if len(every.ids) else at[:0]
         return cls(every.ids[at], every.columns[:, at])
 
-    def within(self, least: Mapping[int, float], most: Mapping[int, float]) -> Ids:
-        """Return the ids of the items whose scores on some columns lie within bounds, which belong to them."""
-        inside = np.ones(len(self.ids), bool)
-        for column, bound in least.items():
-            inside &= self.columns[column] >= bound
-        for column, bound in most.items():
-            inside &= self.columns[column] <= bound
-        return self.ids[inside]
-
     def nearest(self, points: Scores, own: Sequence[int | None], k: int) -> list[list[Neighbor]]:
         """Return the k nearest items of each point, (q, D), without its own; equal distances in the order of ids."""
         found = []
@@ -133,30 +128,33 @@ class Axes(NamedTuple):
     names: tuple[str, ...]
     scale: ScoreScale
 
-    def bounded(self, request: SearchRequest, index: Index, only: Selection | None) -> Selection:
-        """Return which items of an index are within a request's bounds, of those that ``only`` chooses."""
+    def passing(self, condition: Condition, index: Index, only: Selection | None, ids_of: IdsOf) -> Selection:
+        """Return which items of an index fulfil a condition, of those that ``only`` chooses.
+
+        ``ids_of`` gives the items that fulfil a condition on what the catalog stores.
+        """
         items = ScoredItems.of(index, self.scale, only)
-        return index.selection(items.within(self._columns(request.at_least), self._columns(request.at_most)))
+        return index.selection(items.ids[condition.accept(_Mask(self.names, items, ids_of))])
 
     def nearest(
         self,
-        request: SearchRequest,
+        moved: Moved,
         index: Index,
         vectors: NDArray[Any],
         own: Sequence[int | None],
         k: int,
         only: Selection | None,
     ) -> list[list[Neighbor]]:
-        """Return the k nearest items of each query, moved as the request asks; ``vectors`` are (q, D)."""
-        amounts = self._columns(request.moved)
-        held = [at for at, name in enumerate(self.names) if name in request.hold or EVERY_AXIS in request.hold]
+        """Return the k nearest items of each query, moved along axes; ``vectors`` are (q, D)."""
+        amounts = self._columns(moved.amounts)
+        held = [at for at, name in enumerate(self.names) if name in moved.hold or EVERY_AXIS in moved.hold]
         points = self.scale.moved(self.scale.scores(vectors), amounts, [at for at in held if at not in amounts])
         return ScoredItems.of(index, self.scale, only).nearest(points, own, k)
 
-    def first(self, request: SearchRequest, index: Index, only: Selection | None) -> list[Neighbor]:
-        """Return the request's k first items by score."""
-        name, sign = order_of(request)
-        return ScoredItems.of(index, self.scale, only).first(self.names.index(name), sign, request.k)
+    def first(self, sort_by: str, index: Index, k: int, only: Selection | None) -> list[Neighbor]:
+        """Return the k first items of an index by score."""
+        name, sign = order_of(sort_by)
+        return ScoredItems.of(index, self.scale, only).first(self.names.index(name), sign, k)
 
     def scores_of(self, index: Index, lists: Iterable[Sequence[Neighbor]]) -> dict[int, dict[str, float]]:
         """Return the scores of the items of an index that are in some lists, by name in its order."""
@@ -169,39 +167,48 @@ class Axes(NamedTuple):
         return {self.names.index(name): value for name, value in values.items()}
 
 
-def order_of(request: SearchRequest) -> tuple[str, int]:
-    """Return the axis that a request sorts by, and 1 for the greatest score first or -1 for the least."""
-    return (request.sort_by[1:], -1) if request.sort_by.startswith("-") else (request.sort_by, 1)
+class _Mask(Visitor[NDArray[np.bool_]]):
+    """Which of some items fulfil a condition, (n,)."""
+
+    def __init__(self, names: tuple[str, ...], items: ScoredItems, ids_of: IdsOf) -> None:
+        self._names, self._items, self._ids_of = names, items, ids_of
+
+    def every(self, condition: All) -> NDArray[np.bool_]:
+        mask = np.ones(len(self._items.ids), bool)
+        for part in condition.parts:
+            mask &= part.accept(self)
+        return mask
+
+    def negated(self, condition: Not) -> NDArray[np.bool_]:
+        return ~condition.part.accept(self)
+
+    def score_at_least(self, condition: ScoreAtLeast) -> NDArray[np.bool_]:
+        return self._column(condition.axis) >= condition.bound
+
+    def score_at_most(self, condition: ScoreAtMost) -> NDArray[np.bool_]:
+        return self._column(condition.axis) <= condition.bound
+
+    def _column(self, axis: str) -> NDArray[np.float64]:
+        column: NDArray[np.float64] = self._items.columns[self._names.index(axis)]
+        return column
+
+    def _stored(self, condition: Condition) -> NDArray[np.bool_]:
+        return np.isin(self._items.ids, self._ids_of(condition))
+
+    has_label = has_key = key_begins = attribute_is = _stored
 
 
-def in_order(request: SearchRequest, lists: Sequence[HitList]) -> list[HitList]:
-    """Return hit lists in the order of the score that a request sorts by; else as they are."""
-    if not request.sort_by:
+def order_of(sort_by: str) -> tuple[str, int]:
+    """Return the axis that lists are sorted by, and 1 for the greatest score first or -1 for the least."""
+    return (sort_by[1:], -1) if sort_by.startswith("-") else (sort_by, 1)
+
+
+def in_order(sort_by: str, lists: Sequence[HitList]) -> list[HitList]:
+    """Return hit lists in the order of a score; as they are where ``sort_by`` is empty."""
+    if not sort_by:
         return list(lists)
-    name, sign = order_of(request)
+    name, sign = order_of(sort_by)
     return [replace(one, hits=tuple(sorted(one.hits, key=lambda hit: -sign * hit.scores[name]))) for one in lists]
-
-
-def check_scores(request: SearchRequest) -> None:
-    """Raise InvalidInputError for what no attribute space could answer."""
-    for flag, values in (("more", request.more), ("less", request.less)):
-        for name, amount in values.items():
-            if not (math.isfinite(amount) and amount > 0):
-                raise InvalidInputError(f"{flag} {name}={amount:g}: give standard deviations above 0, such as {name}=2")
-    for flag, values in (("at_least", request.at_least), ("at_most", request.at_most)):
-        if wrong := [name for name, bound in values.items() if not math.isfinite(bound)]:
-            raise InvalidInputError(f"{flag} {wrong[0]}: give a bound in standard deviations, such as {wrong[0]}=.5")
-    for name in request.at_least.keys() & request.at_most.keys():
-        if request.at_least[name] > request.at_most[name]:
-            raise InvalidInputError(f"no item has {name} above {request.at_least[name]:g} and below its at_most")
-    if twice := sorted((request.more.keys() & request.less.keys()) | (set(request.hold) & request.moved.keys())):
-        raise InvalidInputError(f"{twice[0]!r} cannot move both ways, or move and be held: name it once")
-    if request.hold and not request.moved:
-        raise InvalidInputError("hold says what stays while something moves: name that by more or less")
-    if request.listing and (request.moved or request.weights or request.merge):
-        raise InvalidInputError("a list of items by score has no query to move, to weigh or to merge: give one")
-    if request.moved and request.weights:
-        raise InvalidInputError("weights are of notions, more and less of attributes: give one of the two")
 
 
 def check_axes(names: Sequence[str], space: str, request: SearchRequest) -> None:

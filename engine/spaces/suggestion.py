@@ -11,8 +11,9 @@ from engine.query import LabelShare, LikeliestClass, SuggestedLabels, Suggestion
 from engine.spaces.calibration import Calibration, calibrate
 from engine.spaces.indexed import IndexedSpace
 from engine.spaces.loaded import LoadedSpaces
+from engine.spaces.matching import by_view
 from engine.spaces.query_rows import query_rows
-from engine.spaces.search import by_view, check_queries
+from engine.spaces.search import check_queries
 from engine.spaces.space import Space
 from engine.spaces.version import Version
 from engine.spaces.voting import Voters

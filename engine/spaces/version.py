@@ -11,11 +11,11 @@ from engine.catalog.description import RAW, no_space
 from engine.catalog.item_pages import ItemPages, Shown
 from engine.catalog.joined import JoinedView, joined_view
 from engine.catalog.views import ViewRecord
+from engine.condition import Condition
 from engine.errors import NotReadyError
 from engine.info import Threshold
-from engine.query import Filter
 from engine.spaces.answer_size import check_room
-from engine.spaces.filters import Filters
+from engine.spaces.filters import Filters, Ids
 from engine.spaces.indexed import IndexedSpace
 from engine.spaces.loaded import Identity
 from engine.spaces.remembered import Remembered
@@ -144,7 +144,11 @@ class Version:
         """What ``threshold`` has read."""
         return {}
 
-    def selection(self, only: Filter, space: IndexedSpace, target: Target) -> Selection:
+    def ids(self, condition: Condition) -> Ids:
+        """Return the ids of the items that fulfil a condition on what the catalog stores, ascending."""
+        return self.filters.ids(condition, self.sequence, self.read)
+
+    def selection(self, only: Condition, space: IndexedSpace, target: Target) -> Selection:
         """Return what passes a filter of the vectors of a target."""
         return self.filters.selection(only, self.sequence, self.read, space.indexes[target].index)
 

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.spaces.indexed import IndexedSpace
+from engine.spaces.matching import neighbours
 from engine.spaces.neighbor import Neighbor
-from engine.spaces.search import neighbours
 from engine.spaces.target import Target, on_common_scale
 from engine.spaces.version import Version
 from index.base import Selection

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from engine.errors import InvalidInputError
-from engine.query import SearchRequest
 from engine.runtime.cancellation import checkpoint
 from engine.spaces.neighbor import Neighbor
 from engine.spaces.space import Space, Vectors
@@ -17,24 +16,6 @@ _FIRST_DEPTH = 4
 """Times k: how many items each notion gives at first; and how many times more in each further round."""
 _CLEARLY = 1 - 1e-6
 """Distances that indexes return are rounded to float32."""
-
-
-def check_weights(request: SearchRequest) -> None:
-    """Raise InvalidInputError for weights that no space could search by."""
-    weights = request.weights
-    if not weights:
-        return
-    for name, weight in weights.items():
-        if not (math.isfinite(weight) and weight >= 0):
-            raise InvalidInputError(f"the weight of {name!r} must be a number from 0 up, not {weight:g}")
-    if not any(weights.values()):
-        raise InvalidInputError("every weight is 0: give at least one notion a positive one")
-    if request.targets:
-        raise InvalidInputError("weights name the notions to search by: leave the targets out")
-    if request.probabilities:
-        raise InvalidInputError("only distances in one target are calibrated: leave the weights or probabilities out")
-    if request.merge is False:
-        raise InvalidInputError("weights make one list of all notions, which cannot be grouped by target")
 
 
 def check_notions(space: Space) -> None:

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from engine.catalog.catalog import Transaction
 from engine.catalog.joined import joined_view
+from engine.condition import Filter
 from engine.errors import InvalidInputError, NotReadyError
-from engine.query import Filter
 from engine.runtime.progress import Progress
 from engine.spaces.parts import parts_of
 from engine.spaces.space import Space

@@ -11,7 +11,7 @@ from server.commands.filters import FilterOptions, check_names
 from server.commands.saying import say
 
 if TYPE_CHECKING:
-    from engine.query import Filter
+    from engine.condition import Filter
     from server.backend import CollectionBackend
 
 _PAGE = 1_000

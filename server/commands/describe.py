@@ -15,9 +15,9 @@ from server.commands.hints import hint
 from server.commands.saying import say
 
 if TYPE_CHECKING:
+    from engine.condition import Filter
     from engine.info import CollectionInfo, SpaceInfo
     from engine.item import Item
-    from engine.query import Filter
     from server.backend import CollectionBackend
 
 DEFAULT_LIMIT = 100

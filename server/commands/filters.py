@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 if TYPE_CHECKING:
-    from engine.query import Filter
+    from engine.condition import Filter
     from server.backend import CollectionBackend
 
 _COMPARISON = re.compile(r"([^=<>!~]*)([<>!~]=?|==)(.*)", re.DOTALL)
@@ -52,7 +52,7 @@ class FilterOptions:
 
     def filter(self, keys: tuple[str, ...] = ()) -> "Filter":
         """Return the filter of these options, among these keys; raise typer.BadParameter for an invalid one."""
-        from engine.query import Filter
+        from engine.condition import Filter
 
         return Filter(
             labels=tuple(self.label or ()),
@@ -75,7 +75,7 @@ def check_names(collection: "CollectionBackend", chosen: "Filter") -> None:
 
 
 def _unmet(collection: "CollectionBackend", chosen: "Filter") -> Iterator[str]:
-    from engine.query import Filter
+    from engine.condition import Filter
 
     for label in (*chosen.labels, *chosen.without_labels):
         if not collection.count(Filter(labels=(label,))):

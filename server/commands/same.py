@@ -154,7 +154,8 @@ def _verdicts(
     collection: "CollectionBackend", place: PlaceOptions, given: _Names, base_rate: float, pictures: bool
 ) -> Iterator["Verdict | Failure"]:
     """Yields whether the two of each pair are the same, or why one is left out; an input may be a picture file."""
-    from engine.query import Filter, Query, SameRequest
+    from engine.condition import Filter
+    from engine.query import Query, SameRequest
 
     second = _view_of(collection, place)
 

@@ -156,7 +156,7 @@ def _print(request: "SearchRequest", results: "Sequence[HitList]", options: Scor
     for hit_list in results:
         query = request.queries[hit_list.query]
         number = f"query {hit_list.query}: " if len(request.queries) > 1 else ""
-        asked = "every item" if request.listing else f"{query.view} query"
+        asked = "every item" if request.strategy.lists_items else f"{query.view} query"
         title = f"{number}{asked} -> {hit_list.target or 'all targets, merged'}"
         merged = ["target"] if not hit_list.target else []
         texts = ["text"] if any(hit.text for hit in hit_list.hits) else []

@@ -53,7 +53,8 @@ class SuggestOptions:
 
     def request(self, collection: "CollectionBackend") -> "SuggestRequest":
         """Return the request of these options; an input is the key of an item, if it exists, and otherwise a file."""
-        from engine.query import Filter, Query, SuggestRequest
+        from engine.condition import Filter
+        from engine.query import Query, SuggestRequest
 
         items: set[str] = set()
         for start in range(0, len(self.inputs), _KEYS_AT_ONCE):

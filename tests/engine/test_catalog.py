@@ -19,10 +19,11 @@ from engine.catalog.extractors import add_views
 from engine.catalog.item_writer import NewRecord
 from engine.catalog.schema import metadata
 from engine.catalog.writing import delete_items, put_records
+from engine.condition import Filter
 from engine.errors import StorageError
 from engine.home import Home
 from engine.item import NewItem
-from engine.query import Filter, Query, SearchRequest
+from engine.query import Query, SearchRequest
 
 GOLDEN = Path(__file__).parent / "golden"
 

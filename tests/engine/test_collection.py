@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from drawn import VIEWS, draw, encode, numbered, write_pictures
 
+from engine.condition import Filter
 from engine.errors import AlreadyExistsError, InvalidInputError, NotFoundError, NotReadyError, StorageError
 from engine.home import Home
 from engine.item import IndexOptions, NewItem
-from engine.query import Filter, Query, SearchRequest
+from engine.query import Query, SearchRequest
 from engine.recipe import Recipe
 from features.errors import ImageError
 

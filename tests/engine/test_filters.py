@@ -16,10 +16,11 @@ from hypothesis import strategies as st
 
 from engine.catalog.lookup import MAX_ATTRIBUTES, MAX_NAMES
 from engine.collection import Collection
+from engine.condition import All, Condition, Filter, Not
 from engine.errors import InvalidInputError
 from engine.home import Home
 from engine.item import NewItem
-from engine.query import Filter, Query, SearchRequest
+from engine.query import Query, SearchRequest
 
 CHARACTERS = st.characters(exclude_categories=["Cs"], exclude_characters="\0")
 NAMES = st.sampled_from(["année", 'a"b', "a\\b", "", "a.b", "$", "$.x", "[0]", "a'b", "x\u0301", "名", "A", "a"])
@@ -65,6 +66,13 @@ def filters(draw: st.DrawFn, items: list[NewItem]) -> Filter:
     )
 
 
+@st.composite
+def trees(draw: st.DrawFn, items: list[NewItem]) -> Condition:
+    """Filters within filters, some of them denied."""
+    one, two, three = (draw(filters(items)) for _ in range(3))
+    return draw(st.sampled_from([Not(one), All((Not(one), two)), Not(All((one, Not(All((two, Not(three)))))))]))
+
+
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collection]:
     """A collection that all tests fill anew."""
@@ -97,6 +105,18 @@ def test_filters_pass_the_items_that_plain_python_passes(kept: Collection, data:
         assert kept.count(chosen) == len(wanted)
         (found,) = kept.search(SearchRequest([Query("v", vector=[1, 1])], filter=chosen))
         assert sorted(hit.key for hit in found.hits) == wanted
+
+
+@settings(max_examples=10, deadline=None)
+@given(data=st.data())
+def test_trees_pass_the_items_that_plain_python_passes(kept: Collection, data: st.DataObject) -> None:
+    """Conditions may stand in others, as deep as they will, and be denied."""
+    empty(kept)
+    assert kept.import_items(data.draw(contents())).failures == ()
+    items = kept.items()
+    for _ in range(5):
+        tree = data.draw(trees([NewItem(item.key, attributes=item.attributes) for item in items]))
+        assert [item.key for item in kept.items(tree)] == matching(items, tree)  # type: ignore[arg-type]
 
 
 def keys(made: Collection, **attributes: Any) -> str:

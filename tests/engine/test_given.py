@@ -9,11 +9,12 @@ import pytest
 from drawn import draw, encode
 
 from engine.collection import Collection
+from engine.condition import Filter
 from engine.errors import InvalidInputError
 from engine.evaluation import EvaluationRequest
 from engine.home import Home
 from engine.item import ItemUpdate, NewItem, one_or_several
-from engine.query import Filter, Query, SearchRequest, SuggestRequest
+from engine.query import Query, SearchRequest, SuggestRequest
 from engine.recipe import Recipe
 
 

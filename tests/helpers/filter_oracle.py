@@ -1,26 +1,59 @@
 """What filters mean, in plain Python: the oracle of the catalog's SQL and of whatever answers filters later."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any
 
+from engine.condition import (
+    All,
+    AttributeIs,
+    Condition,
+    HasKey,
+    HasLabel,
+    KeyBegins,
+    Not,
+    ScoreAtLeast,
+    ScoreAtMost,
+    Visitor,
+)
 from engine.item import Item
-from engine.query import Filter
 
 
-def passes(item: Item, chosen: Filter) -> bool:
-    """Whether an item fulfils every condition that a filter has."""
-    return (
-        (not chosen.labels or any(label in item.labels for label in chosen.labels))
-        and not any(label in item.labels for label in chosen.without_labels)
-        and (not chosen.keys or item.key in chosen.keys)
-        and item.key.startswith(chosen.key_prefix)
-        and all(name in item.attributes and equal(item.attributes[name], v) for name, v in chosen.attributes.items())
-    )
+class Oracle(Visitor[bool]):
+    """Whether an item, and its scores by axis, fulfil a condition."""
+
+    def __init__(self, item: Item, scores: Mapping[str, float] = MappingProxyType({})) -> None:
+        self.item, self.scores = item, scores
+
+    def every(self, condition: All) -> bool:
+        return all(part.accept(self) for part in condition.parts)
+
+    def negated(self, condition: Not) -> bool:
+        return not condition.part.accept(self)
+
+    def has_label(self, condition: HasLabel) -> bool:
+        return any(label in self.item.labels for label in condition.labels)
+
+    def has_key(self, condition: HasKey) -> bool:
+        return self.item.key in condition.keys
+
+    def key_begins(self, condition: KeyBegins) -> bool:
+        return self.item.key.startswith(condition.prefix)
+
+    def attribute_is(self, condition: AttributeIs) -> bool:
+        there = self.item.attributes
+        return condition.name in there and equal(there[condition.name], condition.value)
+
+    def score_at_least(self, condition: ScoreAtLeast) -> bool:
+        return self.scores[condition.axis] >= condition.bound
+
+    def score_at_most(self, condition: ScoreAtMost) -> bool:
+        return self.scores[condition.axis] <= condition.bound
 
 
-def matching(items: Iterable[Item], chosen: Filter) -> list[str]:
+def matching(items: Iterable[Item], chosen: Condition) -> list[str]:
     """Keys of the items that pass, in their order."""
-    return sorted(item.key for item in items if passes(item, chosen))
+    return sorted(item.key for item in items if chosen.accept(Oracle(item)))
 
 
 def equal(stored: Any, asked: Any) -> bool:

@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 
 from engine.collection import Collection
+from engine.condition import Filter
 from engine.item import ItemUpdate, NewItem
-from engine.query import Filter, Query, SearchRequest
+from engine.query import Query, SearchRequest
 from engine.recipe import Recipe
 
 DIM, K = 4, 5

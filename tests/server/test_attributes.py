@@ -12,10 +12,6 @@ from numpy.typing import NDArray
 from terminal import BACKENDS, done, reached, run, told
 
 from engine.home import Home
-from engine.query import Query, SearchRequest
-from server.convert_search import from_search_request
-from server.search_service import SearchService
-from server.settings import ServerSettings
 
 WIDTH = dict(zip(CLASSES, LEVELS["width"], strict=True))
 SEARCH = ("search", "animals", "--view", "view")
@@ -291,22 +287,6 @@ def test_a_view_added_later_has_scores_of_its_own(where: list[str], tmp_path: Pa
         plain = hits(where, "--key", key(60), "--targets", target)
         more = hits(where, "--key", key(60), "--targets", target, "--more", "width=1")
         assert mean(more, "width") > mean(plain, "width")
-
-
-def test_a_search_by_scores_is_never_answered_with_another() -> None:
-    """Searches that wait are joined only where they ask the same."""
-    alike = SearchService(None, ServerSettings(home=Path())).alike
-    query = Query("view", key="ant/00")
-    assert alike(from_search_request(SearchRequest([query]))) is not None
-    for asked in (
-        {"more": {"width": 1.0}},
-        {"less": {"width": 1.0}},
-        {"hold": ("width",)},
-        {"at_least": {"width": 1.0}},
-        {"at_most": {"width": 1.0}},
-        {"sort_by": "width"},
-    ):
-        assert alike(from_search_request(SearchRequest([query], **asked))) is None
 
 
 def test_a_sheet_shows_what_is_listed(where: list[str], tmp_path: Path) -> None:

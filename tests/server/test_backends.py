@@ -5,9 +5,10 @@ import numpy as np
 import pytest
 
 from engine import errors
+from engine.condition import Filter
 from engine.evaluation import EvaluationRequest
 from engine.item import IndexOptions, NewItem, Picture
-from engine.query import Filter, Query, SearchRequest
+from engine.query import Query, SearchRequest
 from engine.recipe import Recipe
 from features.errors import NotAnImageError
 from features.forest import Forest

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from engine.comparisons import ItemComparisons
+from engine.condition import Filter
 from engine.errors import InvalidInputError
 from engine.evaluation import Evaluation, EvaluationDifference, EvaluationRequest, EvaluationRow, Overlap
 from engine.info import (
@@ -17,8 +18,9 @@ from engine.info import (
 )
 from engine.item import Failure, ImportReport, Item, NewItem
 from engine.learners.comparisons import Comparisons, Taxonomy
-from engine.query import Filter, Hit, HitList, Query, SearchRequest
+from engine.query import Hit, HitList, Query, SearchRequest
 from engine.recipe import Grouping, Pair, Recipe, Tune
+from engine.strategy import Moved, Weighted
 from server import convert, convert_evaluation, convert_info, convert_search, convert_training
 from server.pb.crossview.v1 import collections_pb2, search_pb2
 from server.structs import to_struct
@@ -227,8 +229,12 @@ def test_requests_survive() -> None:
     search = SearchRequest(
         [Query("color", key="a")], targets=("sift",), k=3, space="s", filter=Filter(labels=("x",)), merge=False
     )
-    search = replace(search, weights={"head": 2.0, "wing": 0.5})
-    assert convert_search.to_search_request(convert_search.from_search_request(search)) == search
+    moved = replace(search, strategy=Moved(more={"busy": 2.0}, less={"light": 1.0}, hold=("all",), sort_by="-light"))
+    weighted = replace(search, strategy=Weighted(weights={"head": 2.0, "wing": 0.5}))
+    listed = SearchRequest([Query("color")], sort_by="busy", targets=("sift",), at_least={"busy": 0.5})
+    probable = SearchRequest([Query("color", key="a")], probabilities=True, base_rate=0.25, at_most={"busy": 1.0})
+    for one in (search, moved, weighted, listed, probable):
+        assert convert_search.to_search_request(convert_search.from_search_request(one)) == one
     query = search_pb2.Query(view="color", key="a")
     assert convert_search.to_search_request(search_pb2.SearchRequest(queries=[query])) == SearchRequest(search.queries)
     to_request = convert_evaluation.to_evaluation_request

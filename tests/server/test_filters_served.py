@@ -14,9 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from terminal import BACKENDS, reached, run, told
 
+from engine.condition import Filter
 from engine.home import Home
 from engine.item import NewItem, Picture
-from engine.query import Filter, Query, SearchRequest
+from engine.query import Query, SearchRequest
 from server.backend import Backend
 from server.client import Client
 from server.listen import RunningServer

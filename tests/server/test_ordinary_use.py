@@ -21,9 +21,10 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from engine.condition import Filter
 from engine.home import Home
 from engine.item import IndexOptions, ItemUpdate, NewItem
-from engine.query import Filter, Query, SearchRequest
+from engine.query import Query, SearchRequest
 from engine.recipe import Recipe
 from server.client import Client
 from server.listen import RunningServer

@@ -5,9 +5,10 @@ from typing import Any
 import pytest
 from odd_values import OddValues
 
+from engine.condition import Filter
 from engine.home import Home
 from engine.item import Item, NewItem
-from engine.query import Filter, Query, SearchRequest
+from engine.query import Query, SearchRequest
 from server.client import Client
 from server.listen import RunningServer
 

@@ -19,10 +19,11 @@ from google.rpc import error_details_pb2, status_pb2
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from terminal import fill_rows
 
+from engine.condition import Filter
 from engine.errors import InvalidInputError, NotFoundError
 from engine.home import Home
 from engine.item import ItemUpdate
-from engine.query import Filter, Query, SearchRequest
+from engine.query import Query, SearchRequest
 from server.client import Client
 from server.convert_search import from_search_request
 from server.errors import OverloadedError

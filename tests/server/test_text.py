@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from engine import errors
+from engine.condition import Filter
 from engine.item import IndexOptions, NewItem
-from engine.query import Filter, Query, SearchRequest
+from engine.query import Query, SearchRequest
 from engine.recipe import Recipe
 from server import batches
 from server.backend import Backend, CollectionBackend

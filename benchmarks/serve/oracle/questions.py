@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from benchmarks.serve.oracle.states import LEARNED, VIEWS, Record, Seen, State, key_of, number_of
 from engine.catalog.description import RAW
 from engine.collection import Collection
+from engine.condition import EVERY_ITEM, Filter
 from engine.errors import InvalidInputError, NotFoundError
-from engine.query import EVERY_ITEM, Filter, Query, SearchRequest
+from engine.query import Query, SearchRequest
 from engine.spaces.indexed import stored_generation
 from engine.spaces.space import Space
 

@@ -10,10 +10,11 @@ import sqlalchemy as sa
 from engine.catalog import database
 from engine.catalog.lookup import MAX_ATTRIBUTES, MAX_NAMES
 from engine.collection import Collection
+from engine.condition import Filter
 from engine.errors import InvalidInputError
 from engine.home import Home
 from engine.item import NewItem
-from engine.query import Filter, Query, SearchRequest
+from engine.query import Query, SearchRequest
 
 STOCK = 32_766
 COUNT = 4 * STOCK // 3

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from drawn import draw, encode, write_pictures
 
+from engine.condition import Filter
 from engine.errors import InvalidInputError
 from engine.home import Home
 from engine.ingest.annotation_file import AnnotationFile
 from engine.item import IndexOptions, ItemUpdate, NewItem
-from engine.query import Filter
 
 NFC, NFD = unicodedata.normalize("NFC", "été.png"), unicodedata.normalize("NFD", "été.png")
 

@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 from drawn import CLASSES, VIEWS, draw, encode, write_pictures
 
+from engine.condition import Filter
 from engine.errors import InvalidInputError, NotReadyError
 from engine.home import Home
 from engine.ingest import extraction
 from engine.item import Failure, IndexOptions, Picture
-from engine.query import Filter, Query, SearchRequest
+from engine.query import Query, SearchRequest
 from features.forest import Forest
 
 

@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
+from engine.condition import All, Filter, HasLabel, Not, ScoreAtLeast, ScoreAtMost
 from engine.errors import InvalidInputError
 from engine.query import Query, SearchRequest
-from engine.spaces.scores import ScoredItems, ScoreScale, check_scores
+from engine.spaces.scores import Axes, ScoredItems, ScoreScale
+from engine.spaces.search import check_request
 from index.flat import FlatIndex
 
 
@@ -53,8 +55,15 @@ def test_bounds_orders_and_neighbours_are_those_of_a_loop_over_all_items() -> No
     items = ScoredItems.of(index, found, only)
     kept, scores = ids[7:150], found.scores(vectors[7:150])
     np.testing.assert_array_equal(items.ids, kept)
-    expected = [item for item, row in zip(kept, scores, strict=True) if row[1] >= -0.5 and row[2] <= 0.25]
-    assert items.within({1: -0.5}, {2: 0.25}).tolist() == expected
+    axes, rows = Axes(("a", "b", "c", "d"), found), list(zip(kept.tolist(), scores, strict=True))
+    stored, low, high = HasLabel(("even",)), ScoreAtLeast("b", -0.5), ScoreAtMost("c", 0.25)
+    for condition, passes in (
+        (Filter(at_least={"b": -0.5}, at_most={"c": 0.25}), lambda item, row: row[1] >= -0.5 and row[2] <= 0.25),
+        (Not(All((low, high))), lambda item, row: not (row[1] >= -0.5 and row[2] <= 0.25)),
+        (Not(All((Not(low), stored))), lambda item, row: row[1] >= -0.5 or item % 2),
+    ):
+        passing = axes.passing(condition, index, only, lambda asked: ids[ids % 2 == 0] if asked == stored else ids)
+        assert passing.ids.tolist() == [item for item, row in rows if passes(item, row)]
     for sign in (1, -1):
         first = [one.item for one in items.first(2, sign, 5)]
         assert first == kept[np.argsort(-sign * scores[:, 2], kind="stable")[:5]].tolist()
@@ -81,4 +90,4 @@ def test_bounds_orders_and_neighbours_are_those_of_a_loop_over_all_items() -> No
 )
 def test_what_no_space_could_answer_is_refused(asked: dict) -> None:
     with pytest.raises(InvalidInputError):
-        check_scores(SearchRequest([Query("view", key="x")], **asked))
+        check_request(SearchRequest([Query("view", key="x")], **asked))

@@ -11,7 +11,7 @@ from engine.item import ItemUpdate, NewItem
 from engine.query import Query, SuggestRequest
 from engine.recipe import Recipe
 from engine.spaces.calibration import calibrate, fitted
-from engine.spaces.search import Neighbor
+from engine.spaces.neighbor import Neighbor
 from engine.spaces.voting import Voters
 
 

@@ -15,14 +15,15 @@ import sqlalchemy as sa
 
 from engine.catalog import item_pages
 from engine.collection import Collection
+from engine.condition import Filter
 from engine.errors import InvalidInputError, StorageError
 from engine.home import Home
 from engine.item import ItemUpdate, NewItem
-from engine.query import Filter, Query, SearchRequest
+from engine.query import Query, SearchRequest
 from engine.recipe import Recipe
 from engine.spaces import loaded, reading_ahead
 from engine.spaces import versions as module
-from engine.spaces.search import answer, targets_of
+from engine.spaces.search import answer, searched_targets
 
 DIM = 4
 
@@ -142,7 +143,7 @@ def test_who_holds_a_version_is_answered_as_before(items):
     """Whatever has been written since: other rows, labels, deletions and items."""
     asked = request(k=5)
     versions = items._versions()
-    version, space = versions.answered("", targets_of(asked.queries, ()), lambda *held: held)
+    version, space = versions.answered("", searched_targets(asked), lambda *held: held)
     version = replace(version, transaction=None)
     before = answer(version, space, items._loaded, asked)
     items.import_items(numbered(100, labels=("new",)))

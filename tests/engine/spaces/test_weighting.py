@@ -5,8 +5,9 @@ import pytest
 
 from engine.errors import InvalidInputError
 from engine.query import Query, SearchRequest
+from engine.spaces.search import check_request
 from engine.spaces.target import Target
-from engine.spaces.weighting import check_weights, nearest_by_weights, shown
+from engine.spaces.weighting import nearest_by_weights, shown
 from index.flat import FlatIndex
 
 WIDTHS = (3, 5, 2)
@@ -56,7 +57,7 @@ def test_it_finds_what_a_scan_of_all_items_finds(count: int, k: int, filtered: b
 )
 def test_weights_that_make_no_sense_are_refused(asked, words) -> None:
     with pytest.raises(InvalidInputError, match=words):
-        check_weights(SearchRequest([Query("v", key="a")], **asked))
+        check_request(SearchRequest([Query("v", key="a")], **asked))
 
 
 def test_hits_name_the_weights_in_place_of_a_target() -> None:

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from rows import GROUPS, each, fill, item, row
 
+from engine.condition import Filter
 from engine.errors import InvalidInputError, NotReadyError
 from engine.evaluation import EvaluationRequest
 from engine.item import ItemUpdate, NewItem
-from engine.query import Filter, Query, SearchRequest
+from engine.query import Query, SearchRequest
 from engine.recipe import Recipe
 
 BOTH = ("color", "gist")

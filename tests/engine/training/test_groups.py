@@ -8,10 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rows import GROUPS, item
 
+from engine.condition import Filter
 from engine.errors import InvalidInputError, NotFoundError, NotReadyError
 from engine.evaluation import EvaluationRequest
 from engine.item import ItemUpdate
-from engine.query import Filter, Query, SearchRequest
+from engine.query import Query, SearchRequest
 from engine.recipe import Grouping, Recipe, Tune
 from engine.training import validation
 from engine.training.examples import split

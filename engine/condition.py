@@ -1,0 +1,342 @@
+"""Conditions that items fulfil or not: a tree, and the visitors that make something of one.
+
+A visitor has a method for each kind of condition: the catalog's makes SQL of a tree, that of scores a mask over
+columns, ``Text`` a sentence, and the oracle of the tests decides in plain Python.
+"""
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass
+from typing import Any, Generic, Self, TypeVar
+
+from engine.errors import InvalidInputError
+from engine.item import one_or_several
+
+T = TypeVar("T")
+C = TypeVar("C", bound="Condition")
+
+
+class Condition(ABC):
+    """A condition that an item fulfils or not."""
+
+    @abstractmethod
+    def accept(self, visitor: "Visitor[T]") -> T:
+        """Return what a visitor makes of the condition."""
+
+    def leaves(self) -> Iterator["Condition"]:
+        """Yield the conditions in it that are made of no others."""
+        yield self
+
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """The axes whose scores it looks at, each once; none: what the catalog stores decides it."""
+        found = [one.axis for one in self.leaves() if isinstance(one, ScoreAtLeast | ScoreAtMost)]
+        return tuple(dict.fromkeys(found))
+
+    def __str__(self) -> str:
+        return self.accept(Text())
+
+
+class Visitor(ABC, Generic[T]):
+    """Something that is made of a condition of any kind."""
+
+    @abstractmethod
+    def every(self, condition: "All") -> T:
+        """Visit a condition that all of its parts hold."""
+
+    @abstractmethod
+    def negated(self, condition: "Not") -> T:
+        """Visit a condition that another does not hold."""
+
+    @abstractmethod
+    def has_label(self, condition: "HasLabel") -> T:
+        """Visit a condition on labels."""
+
+    @abstractmethod
+    def has_key(self, condition: "HasKey") -> T:
+        """Visit a condition on the key."""
+
+    @abstractmethod
+    def key_begins(self, condition: "KeyBegins") -> T:
+        """Visit a condition on the beginning of the key."""
+
+    @abstractmethod
+    def attribute_is(self, condition: "AttributeIs") -> T:
+        """Visit a condition on an attribute."""
+
+    @abstractmethod
+    def score_at_least(self, condition: "ScoreAtLeast") -> T:
+        """Visit a lower bound of a score."""
+
+    @abstractmethod
+    def score_at_most(self, condition: "ScoreAtMost") -> T:
+        """Visit an upper bound of a score."""
+
+
+@dataclass(frozen=True)
+class All(Condition):
+    """All parts hold; without parts every item passes, and the condition is false as a truth value."""
+
+    parts: tuple[Condition, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.parts)
+
+    def leaves(self) -> Iterator[Condition]:
+        """Yield the leaves of all parts."""
+        for part in self.parts:
+            yield from part.leaves()
+
+    def accept(self, visitor: Visitor[T]) -> T:
+        """Visit it as a conjunction."""
+        return visitor.every(self)
+
+    @property
+    def stored(self) -> Self:
+        """The parts that the catalog decides by what it stores."""
+        return self._of(part for part in self.parts if not part.axes)
+
+    @property
+    def scored(self) -> Self:
+        """The parts that look at scores."""
+        return self._of(part for part in self.parts if part.axes)
+
+    def _of(self, parts: Iterable[Condition]) -> Self:
+        made = copy(self)
+        vars(made)["parts"] = tuple(parts)
+        return made
+
+
+@dataclass(frozen=True)
+class Not(Condition):
+    """Another condition does not hold."""
+
+    part: Condition
+
+    def leaves(self) -> Iterator[Condition]:
+        """Yield the leaves of the other condition."""
+        yield from self.part.leaves()
+
+    def accept(self, visitor: Visitor[T]) -> T:
+        """Visit it as a negation."""
+        return visitor.negated(self)
+
+
+@dataclass(frozen=True)
+class HasLabel(Condition):
+    """The item has at least one of these labels."""
+
+    labels: tuple[str, ...]
+
+    def accept(self, visitor: Visitor[T]) -> T:
+        """Visit it as a condition on labels."""
+        return visitor.has_label(self)
+
+
+@dataclass(frozen=True)
+class HasKey(Condition):
+    """The item has one of these keys."""
+
+    keys: tuple[str, ...]
+
+    def accept(self, visitor: Visitor[T]) -> T:
+        """Visit it as a condition on the key."""
+        return visitor.has_key(self)
+
+
+@dataclass(frozen=True)
+class KeyBegins(Condition):
+    """The item's key begins so."""
+
+    prefix: str
+
+    def accept(self, visitor: Visitor[T]) -> T:
+        """Visit it as a condition on the beginning of the key."""
+        return visitor.key_begins(self)
+
+
+@dataclass(frozen=True)
+class AttributeIs(Condition):
+    """A top-level attribute of the item equals a JSON scalar and has its type; numbers are one type."""
+
+    name: str
+    value: Any
+
+    def accept(self, visitor: Visitor[T]) -> T:
+        """Visit it as a condition on an attribute."""
+        return visitor.attribute_is(self)
+
+
+@dataclass(frozen=True)
+class ScoreAtLeast(Condition):
+    """The item's score on an axis of the space is at least so high, in standard deviations."""
+
+    axis: str
+    bound: float
+
+    def accept(self, visitor: Visitor[T]) -> T:
+        """Visit it as a lower bound."""
+        return visitor.score_at_least(self)
+
+
+@dataclass(frozen=True)
+class ScoreAtMost(Condition):
+    """The item's score on an axis of the space is at most so high, in standard deviations."""
+
+    axis: str
+    bound: float
+
+    def accept(self, visitor: Visitor[T]) -> T:
+        """Visit it as an upper bound."""
+        return visitor.score_at_most(self)
+
+
+class Text(Visitor[str]):
+    """What a condition says, in words; different conditions say different things."""
+
+    def every(self, condition: All) -> str:
+        """Join the parts; each is in parentheses, so that no two trees read alike."""
+        return " and ".join(f"({part})" for part in condition.parts) or "every item"
+
+    def negated(self, condition: Not) -> str:
+        """Deny the other condition."""
+        return f"not ({condition.part})"
+
+    def has_label(self, condition: HasLabel) -> str:
+        """List the labels."""
+        return f"label in {_json(condition.labels)}"
+
+    def has_key(self, condition: HasKey) -> str:
+        """List the keys."""
+        return f"key in {_json(condition.keys)}"
+
+    def key_begins(self, condition: KeyBegins) -> str:
+        """Quote the prefix."""
+        return f"key begins {_json(condition.prefix)}"
+
+    def attribute_is(self, condition: AttributeIs) -> str:
+        """Compare the attribute with its value as JSON, which tells 1 from true."""
+        return f"attribute {_json(condition.name)} is {_json(condition.value)}"
+
+    def score_at_least(self, condition: ScoreAtLeast) -> str:
+        """Compare the score."""
+        return f"score {_json(condition.axis)} >= {condition.bound!r}"
+
+    def score_at_most(self, condition: ScoreAtMost) -> str:
+        """Compare the score."""
+        return f"score {_json(condition.axis)} <= {condition.bound!r}"
+
+
+def no_scores(axis: str) -> InvalidInputError:
+    """Return the error of a bound of scores where items are looked at outside of any space."""
+    return InvalidInputError(f"items have scores in a space only: bound {axis!r} in a search, not in a list of items")
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+@dataclass(frozen=True, init=False)
+class Filter(All):
+    """Conditions that an item must all fulfil to be a hit; an empty filter lets every item pass."""
+
+    def __init__(
+        self,
+        *,
+        labels: str | Sequence[str] = (),
+        without_labels: str | Sequence[str] = (),
+        keys: str | Sequence[str] = (),
+        key_prefix: str = "",
+        attributes: Mapping[str, Any] | None = None,
+        at_least: Mapping[str, float] | None = None,
+        at_most: Mapping[str, float] | None = None,
+    ) -> None:
+        """State the conditions: only those that are given are parts of the filter.
+
+        Args:
+            labels: At least one of these labels.
+            without_labels: None of these labels.
+            keys: One of these keys.
+            key_prefix: The beginning of the key.
+            attributes: Top-level attributes that equal these JSON scalars.
+            at_least: Lower bounds of scores, by axis, in standard deviations; only a search knows scores.
+            at_most: Upper bounds of scores.
+        """
+        parts: list[Condition] = []
+        if names := one_or_several(labels):
+            parts.append(HasLabel(names))
+        if names := one_or_several(without_labels):
+            parts.append(Not(HasLabel(names)))
+        if names := one_or_several(keys):
+            parts.append(HasKey(names))
+        if key_prefix:
+            parts.append(KeyBegins(key_prefix))
+        parts += [AttributeIs(name, value) for name, value in _sorted(attributes)]
+        parts += [ScoreAtLeast(axis, bound) for axis, bound in _sorted(at_least)]
+        parts += [ScoreAtMost(axis, bound) for axis, bound in _sorted(at_most)]
+        super().__init__(tuple(parts))
+
+    def within(self, at_least: Mapping[str, float] | None, at_most: Mapping[str, float] | None) -> "Filter":
+        """Return the filter with further bounds of scores; InvalidInputError for a bound that it has already."""
+        if not at_least and not at_most:
+            return self
+        for own, further in ((self.at_least, at_least), (self.at_most, at_most)):
+            if twice := sorted(own.keys() & (further or {}).keys()):
+                raise InvalidInputError(f"the filter has a bound of {twice[0]!r} already: give the bound once")
+        return Filter(
+            labels=self.labels,
+            without_labels=self.without_labels,
+            keys=self.keys,
+            key_prefix=self.key_prefix,
+            attributes=self.attributes,
+            at_least={**self.at_least, **(at_least or {})},
+            at_most={**self.at_most, **(at_most or {})},
+        )
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The labels of which an item needs one; none: it needs none."""
+        return next((one.labels for one in self._parts(HasLabel)), ())
+
+    @property
+    def without_labels(self) -> tuple[str, ...]:
+        """The labels that an item must not have."""
+        return next((one.part.labels for one in self._parts(Not) if isinstance(one.part, HasLabel)), ())
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The keys of which an item needs one; none: every key will do."""
+        return next((one.keys for one in self._parts(HasKey)), ())
+
+    @property
+    def key_prefix(self) -> str:
+        """The beginning of the key."""
+        return next((one.prefix for one in self._parts(KeyBegins)), "")
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """The attributes that an item needs."""
+        return {one.name: one.value for one in self._parts(AttributeIs)}
+
+    @property
+    def at_least(self) -> dict[str, float]:
+        """The lower bounds of scores, by axis."""
+        return {one.axis: one.bound for one in self._parts(ScoreAtLeast)}
+
+    @property
+    def at_most(self) -> dict[str, float]:
+        """The upper bounds of scores, by axis."""
+        return {one.axis: one.bound for one in self._parts(ScoreAtMost)}
+
+    def _parts(self, kind: type[C]) -> Iterator[C]:
+        return (part for part in self.parts if isinstance(part, kind))
+
+
+def _sorted(values: Mapping[str, Any] | None) -> list[tuple[str, Any]]:
+    """Return entries in an order of their own, so that equal filters are equal trees."""
+    return sorted((values or {}).items(), key=lambda entry: str(entry[0]))
+
+
+EVERY_ITEM = Filter()

@@ -1,0 +1,80 @@
+"""The parts that searches are made of: the vectors of queries, their neighbours, and the hits that these become."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from engine.query import Hit, Query
+from engine.spaces.answer_size import take_room
+from engine.spaces.indexed import IndexedSpace
+from engine.spaces.loaded import LoadedSpaces
+from engine.spaces.neighbor import Neighbor
+from engine.spaces.query_rows import query_rows
+from engine.spaces.space import Space, Vectors
+from engine.spaces.target import Target
+from engine.spaces.version import Version
+from index.base import Selection
+
+Probes = Mapping[Target, Vectors]
+Own = Sequence[int | None]
+"""The items that queries are of, which do not find themselves."""
+Only = Callable[[Target], Selection] | None
+"""What chooses the items of a target that may be found; None: every item."""
+Hits = tuple[Hit, ...]
+_NO_SCORES: Mapping[int, Mapping[str, float]] = {}
+
+
+def by_view(queries: Sequence[Query]) -> dict[str, list[int]]:
+    """Return the positions of queries by their view."""
+    groups: dict[str, list[int]] = defaultdict(list)
+    for number, query in enumerate(queries):
+        groups[query.view].append(number)
+    return groups
+
+
+def query_probes(
+    version: Version, space: Space, loaded: LoadedSpaces, queries: Sequence[Query], names: Sequence[str]
+) -> Iterator[tuple[list[int], Probes, Own]]:
+    """Yield the vectors of queries that are described alike by target, with the queries' numbers and own items."""
+    for view, numbers in by_view(queries).items():
+        by_class = [number for number in numbers if queries[number].label is not None]
+        others = [number for number in numbers if queries[number].label is None] if by_class else numbers
+        if by_class:
+            labels = [queries[number].label or "" for number in by_class]
+            yield by_class, space.probe_classes(view, labels, names), [None] * len(labels)
+        if others:
+            asked = query_rows(version, loaded, view, queries, others)
+            yield others, space.probe(view, asked.rows, names), asked.own
+
+
+def neighbours(
+    indexed: IndexedSpace,
+    probes: Probes,
+    own: Own,
+    k: int,
+    only: Only,
+) -> dict[Target, list[list[Neighbor]]]:
+    """Return, by target, the k nearest items of every query, of those that ``only`` chooses, without its own item."""
+    lists = {}
+    for target, vectors in probes.items():
+        index = indexed.indexes[target].index
+        most = min(k + any(one is not None for one in own), max(1, len(index)))
+        found = index.search(vectors, most, None if only is None else only(target))
+        lists[target] = [
+            [Neighbor(*pair) for pair in zip(ids, distances, strict=True) if pair[0] not in (-1, query)][:k]
+            for ids, distances, query in zip(found.ids.tolist(), found.distances.tolist(), own, strict=True)
+        ]
+    return lists
+
+
+def hits_of(
+    version: Version,
+    target: str,
+    lists: Sequence[Sequence[Neighbor]],
+    scores: Mapping[int, Mapping[str, float]] = _NO_SCORES,
+) -> list[Hits]:
+    """Return the hits of every query, with the scores of their items."""
+    items = version.shown({item for found in lists for item, _ in found})
+    take_room(sum([items[item].size for found in lists for item, _ in found]))
+    if not scores:
+        return [tuple([items[item].hit(distance, target) for item, distance in found]) for found in lists]
+    return [tuple([items[item].hit(distance, target, scores[item]) for item, distance in found]) for found in lists]

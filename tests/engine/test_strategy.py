@@ -1,0 +1,77 @@
+"""Strategies: one for each search, each with its own options, and no other."""
+
+from dataclasses import fields, replace
+from typing import Any
+
+import pytest
+
+from engine.errors import InvalidInputError
+from engine.query import Query, SearchRequest
+from engine.spaces.scans import SCANS
+from engine.strategy import DEFAULTS, Listed, Moved, Nearest, Strategy, StrategyOptions, Weighted
+
+QUERY = Query("v", key="a")
+OPTIONS = {
+    "targets": ("t",),
+    "merge": True,
+    "weights": {"n": 1.0},
+    "more": {"a": 1.0},
+    "less": {"a": 1.0},
+    "hold": ("a",),
+    "sort_by": "a",
+    "probabilities": True,
+    "base_rate": 0.5,
+}
+"""A value of every option that is not its default."""
+
+
+def test_every_strategy_has_a_scan() -> None:
+    assert set(SCANS) == set(Strategy.__subclasses__())
+
+
+def test_every_option_is_of_a_strategy_and_has_a_default() -> None:
+    of_strategies = {one.name for kind in Strategy.__subclasses__() for one in fields(kind)}
+    assert of_strategies == set(StrategyOptions.__annotations__) == set(DEFAULTS) == set(OPTIONS)
+
+
+@pytest.mark.parametrize(
+    ("options", "query", "strategy"),
+    [
+        ({}, QUERY, Nearest()),
+        ({"targets": "t"}, QUERY, Nearest(targets=("t",))),
+        ({"targets": ["t"], "weights": {}, "sort_by": "a"}, QUERY, Nearest(targets=("t",), sort_by="a")),
+        ({"probabilities": True, "base_rate": 0.5}, QUERY, Nearest(probabilities=True, base_rate=0.5)),
+        ({"weights": {"n": 2.0}, "merge": True}, QUERY, Weighted(weights={"n": 2.0}, merge=True)),
+        ({"more": {"a": 1.0}, "hold": "b"}, QUERY, Moved(more={"a": 1.0}, hold=("b",))),
+        ({"less": {"a": 1.0}, "sort_by": "-a"}, QUERY, Moved(less={"a": 1.0}, sort_by="-a")),
+        ({"sort_by": "a", "targets": "t"}, Query("v"), Listed(sort_by="a", targets=("t",))),
+    ],
+)
+def test_options_state_a_strategy(options: dict[str, Any], query: Query, strategy: Strategy) -> None:
+    """A request by options is the request by the strategy."""
+    assert SearchRequest([query], **options) == SearchRequest([query], strategy)
+
+
+@pytest.mark.parametrize("options", [{}, {"weights": {"n": 1.0}}, {"more": {"a": 1.0}}, {"sort_by": "a"}], ids=str)
+@pytest.mark.parametrize("other", OPTIONS)
+@pytest.mark.parametrize("query", [QUERY, Query("v")], ids=["query", "list"])
+def test_an_option_is_held_or_refused(options: dict[str, Any], other: str, query: Query) -> None:
+    """None is silently left out."""
+    asked = {other: OPTIONS[other], **options}
+    try:
+        held = vars(SearchRequest([query], **asked).strategy)
+    except InvalidInputError:
+        return
+    assert asked.items() <= held.items()
+
+
+def test_a_request_is_changed_by_options_or_by_another_strategy() -> None:
+    """Options beside a strategy replace its own."""
+    moved = SearchRequest([QUERY], more={"a": 1.0}, k=3)
+    assert replace(moved, hold="b") == SearchRequest([QUERY], more={"a": 1.0}, hold="b", k=3)
+    assert replace(moved, strategy=Nearest()) == SearchRequest([QUERY], k=3)
+
+
+def test_unknown_options_are_refused() -> None:
+    with pytest.raises(TypeError, match="no option 'top'; there are: targets, "):
+        SearchRequest([QUERY], top="t")  # type: ignore[call-arg]
