@@ -11,6 +11,7 @@ The run ends at the first round after which it does not.
 """
 
 import argparse
+import itertools
 import math
 import random
 import tempfile
@@ -63,7 +64,7 @@ FAULTS, ENDED = "calls that failed by a server", "ends of a server that nobody k
 LIMITS = dict.fromkeys((WRONG, LOST, FAULTS, ENDED), Limit(most=0))
 _SERVERS: Mapping[str, list[str]] = {"one": [], "two": [], "of two": ["--processes", "2"]}
 _READERS, _PAUSE = 2, 0.03  # of each server and the program; seconds between their questions
-_MOST_WRITES, _KEPT_COPIES, _SHOWN = 4, 3, 20
+_MOST_WRITES, _KEPT_COPIES, _SHOWN, _AT_ONCE = 4, 3, 20, 8
 _COMMANDED, _KILLED, _COPIED, _COMPACTED = 0.25, 0.03, 0.1, 0.1  # shares of rounds
 _CHAIN, _SPREAD, _CUT_OFF = 8, 0.8, 0.15
 """Writes of a chain beside a command, and the most seconds between two; the share of commands that are killed."""
@@ -93,7 +94,7 @@ class Run:
     """What the collection went through since ``beside`` began."""
 
     def __post_init__(self) -> None:
-        self.random, self.pool = random.Random(self.seed), ThreadPoolExecutor()
+        self.random, self.pool = random.Random(self.seed), ThreadPoolExecutor(_AT_ONCE)
         self.planner = Planner(random.Random(self.seed + 1))
         self.open: list[Server | Program] = [*self.servers, self.program]
         draw = partial(question, at=lambda: self.planner.count)
@@ -111,61 +112,69 @@ class Run:
         try:
             while time.monotonic() < end and not self.counts[LOST]:
                 with suppress(LostError):
-                    self.round(self._drawn())
+                    self._round_of_commands() if self.random.random() < _COMMANDED else self._round_of_calls()
         finally:
             for reader in self.readers:
                 reader.stop()
             self.pool.shutdown()
 
-    def _drawn(self) -> list[list[Write]]:
-        """Returns writes that are made at once, or beside a command two chains, one after the other."""
-        if self.random.random() < _COMMANDED:
-            kinds = (Put, Delete, Label, Train, Activate, Restore)
-            chains = [[self._next() for _ in range(_CHAIN)] for _ in range(2)]
-            return [[self.planner.write(self.state, self.copies, kinds)], *chains]
-        size = self.random.randint(1, _MOST_WRITES)
-        return [[self._next()] for _ in range(size)]
+    def _round_of_calls(self) -> None:
+        self.round([[self._next()] for _ in range(self.random.randint(1, _MOST_WRITES))])
+
+    def _round_of_commands(self) -> None:
+        """Makes a write by a command, which takes long to begin, and beside it two chains of others until it ends."""
+        kinds = (Put, Delete, Label, Train, Activate, Restore)
+        command = self.planner.write(self.state, self.copies, kinds)
+        self.round([[self._next() for _ in range(_CHAIN)] for _ in range(2)], command)
 
     def _next(self) -> Write:
         return self.planner.write(self.state, self.copies, (Import, Put, Delete, Label, Train, Activate))
 
-    def round(self, chains: Sequence[Sequence[Write]]) -> None:
-        """Makes writes, those of different chains at once, and judges what readers saw meanwhile and see then.
-
-        Where there are several of several writes, the first one is a command, and the others end with it.
-        """
-        commanded = chains[0][0] if len(chains) > 1 and len(chains[-1]) > 1 else None
-        tasks = [self.pool.submit(self._make, chain, commanded) for chain in chains]
+    def round(self, chains: Sequence[Sequence[Write]], command: Write | None = None) -> None:
+        """Makes writes, those of different chains at once, and judges what readers saw meanwhile and see then."""
+        tasks = [self.pool.submit(self._make, chain, command) for chain in chains]
+        if command is not None:
+            tasks.append(self.pool.submit(self._command, command))
         if self.random.random() < _KILLED:
             tasks.append(self.pool.submit(self._kill, self.random.choice(self.servers), self.random.uniform(0, 0.3)))
         if self.beside is None:
             self.beside = self._beside()
         for task in tasks:
             task.result()
-        writes = [one for chain in chains for one in chain if one.began]
-        answers = self._taken()
-        settled = self._settled(writes)
+        self._start_ended()
+        writes = [one for one in (command, *itertools.chain(*chains)) if one is not None and one.began]
+        answers, settled = self._taken(), self._settled(writes)
         self.maps.learn(self.program.collection)
         verdict = judge(self.state, writes, answers, settled, self.maps)
         if verdict is None:
             self._lost(writes, f"it is {self._difference(settled)}")
         self._note(writes, answers, verdict)
 
+    def _start_ended(self) -> None:
+        for server in self.servers:
+            if not server.alive:
+                self.counts[ENDED] += 1
+                server.kill()
+
     def _taken(self) -> list[Answer]:
         """Returns what readers have answered, once all are answered that were asked before now."""
         now = time.perf_counter()
         return [answer for reader in self.readers for answer in reader.taken(now)]
 
-    def _make(self, chain: Sequence[Write], commanded_one: Write | None) -> None:
-        """Makes writes one after another, each through a server, the program or, where it is that one, a command."""
+    def _make(self, chain: Sequence[Write], command: Write | None) -> None:
+        """Makes writes one after another, each through a server or the program; beside a command until that ends."""
         for write in chain:
-            if write is commanded_one:
-                kill_after = self.random.uniform(0.1, 2.0) if self.random.random() < _CUT_OFF else None
-                timed(write, self.line.name, partial(commanded, write, self.line, kill_after))
-            elif commanded_one is None or commanded_one.ended == math.inf:
-                time.sleep(self.random.uniform(0, _SPREAD) if commanded_one else 0.0)
-                who = self.random.choice(self.open)
-                timed(write, who.name, partial(through, write, who.collection))
+            if command is not None:
+                time.sleep(self.random.uniform(0, _SPREAD))
+                if command.ended < math.inf:
+                    return
+            who = self.random.choice(self.open)
+            timed(write, who.name, partial(through, write, who.collection))
+
+    def _command(self, write: Write) -> None:
+        """Makes a write by a command, which is killed now and then."""
+        kill_after = self.random.uniform(0.1, 2.0) if self.random.random() < _CUT_OFF else None
+        timed(write, self.line.name, partial(commanded, write, self.line, kill_after))
 
     def _beside(self) -> "Future[Answer | None] | None":
         """Begins, now and then, what goes on beside several rounds and changes nothing."""
@@ -179,13 +188,14 @@ class Run:
         return None if chosen is None else self.pool.submit(chosen)
 
     def _compact(self) -> None:
-        with suppress(BusyError):
-            if self.random.random() < 0.5:
-                made = self.line.run(["compact"]).returncode == 0
-            else:
-                made = False
+        if self.random.random() < 0.5:
+            made = self.line.run(["compact"]).returncode == 0
+        else:
+            try:
                 self.program.collection.compact()
                 made = True
+            except BusyError:
+                made = False
         self.counts["compactions" if made else "compactions refused"] += 1
 
     def _copy(self) -> Answer | None:
@@ -201,7 +211,10 @@ class Run:
             tempfile.TemporaryDirectory(dir=self.folder) as folder,
             closing(Home(folder).restore(NAME, path)) as restored,
         ):
-            found = Everything().asked_of(restored)
+            try:
+                found: Any = Everything().asked_of(restored)
+            except ForeignRowError as error:
+                found = str(error)
         return Answer(Everything(), str(path), began, ended, found)
 
     def _kill(self, server: Server, after: float) -> None:
@@ -250,10 +263,6 @@ class Run:
                 self.faults.append({"kind": FAULTS, "what": write.error, "writes": [_described(write)]})
         self._count(answers, verdict)
         self._end_beside(verdict.history)
-        for server in self.servers:
-            if not server.alive:
-                self.counts[ENDED] += 1
-                server.kill()
 
     def _end_beside(self, history: History) -> None:
         """Judges what was answered beside this round and those before it."""

@@ -20,9 +20,8 @@ from benchmarks.serve.oracle.questions import REFUSAL, Answer, Found, Listing, Q
 from benchmarks.serve.oracle.states import key_of
 from benchmarks.serve.oracle.writes import DONE, REFUSED, UNKNOWN, Write
 from benchmarks.serve.process import CLI, ServerProcess, until_healthy
+from crossview import Client, OverloadedError
 from engine.errors import BusyError, CrossviewError, InvalidInputError, NotFoundError, NotReadyError
-from server.client import Client
-from server.errors import OverloadedError
 
 NAME = "identities"
 _NOTHING_DONE = BusyError, InvalidInputError, NotFoundError, NotReadyError, OverloadedError
