@@ -242,7 +242,9 @@ class Versions:
                 raise StaleError
             joined = version.spaces.get(name, space).holding(space.indexes)
             self._latest = None, replace(version, spaces={**version.spaces, name: joined})
-            version = self._next()
+            version = self._next()  # another process may have replaced or deleted the space just now
+            if name not in version.spaces:
+                raise StaleError
             return version, version.spaces[name]
 
     def _next(self) -> Version:

@@ -202,6 +202,22 @@ def test_what_hits_show_is_bounded_in_bytes(items, monkeypatch):
     assert 4 <= len(known) <= 10
 
 
+def test_a_space_that_goes_while_its_index_is_taken_over_is_stale(items, monkeypatch):
+    """Another process may replace or delete it between two looks at the catalog; upkeep then leaves it."""
+    items.search(request())
+    versions = items._versions()
+    space, make, looks = versions.current().spaces["raw"], versions._next, []
+
+    def gone_at_the_second_look():
+        looks.append(make())
+        return replace(looks[-1], spaces={}) if len(looks) == 2 else looks[-1]
+
+    monkeypatch.setattr(versions, "_next", gone_at_the_second_look)
+    with pytest.raises(module.StaleError):
+        versions._with(space)
+    assert len(looks) == 2
+
+
 def test_filters_keep_no_index_that_is_not_searched_any_more(items):
     """Neither that of a generation that another one has replaced, nor a version before a change."""
     items.train(Recipe(spec="pca", views=("v",)))
