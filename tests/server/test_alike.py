@@ -11,9 +11,9 @@ from server.search_service import SearchService
 from server.settings import ServerSettings
 
 ALIKE = SearchService(None, ServerSettings(home=Path())).alike  # type: ignore[arg-type]
-PLAIN = {"collection": "collections/a", "queries": [search_pb2.Query(view="v", key="x")]}
+PLAIN = {"parent": "collections/a", "queries": [search_pb2.Query(view="v", key="x")]}
 CHANGED: dict[str, Any] = {
-    "collection": "collections/b",
+    "parent": "collections/b",
     "queries": [search_pb2.Query(view="other", key="x")],
     "options": Struct(fields={"new": {"bool_value": True}}),  # type: ignore[dict-item]
     "filter": types_pb2.Filter(labels=["cat"]),
