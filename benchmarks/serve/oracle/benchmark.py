@@ -15,7 +15,9 @@ import itertools
 import math
 import random
 import tempfile
+import threading
 import time
+import traceback
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -24,6 +26,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
+from unittest.mock import patch
 
 from rich.console import Console
 
@@ -61,13 +64,17 @@ from engine.home import Home
 
 WRONG, LOST = "wrong answers", "rounds after which an acknowledged write is gone or elsewhere"
 FAULTS, ENDED = "calls that failed by a server", "ends of a server that nobody killed"
-LIMITS = dict.fromkeys((WRONG, LOST, FAULTS, ENDED), Limit(most=0))
+RAISED = "exceptions in a server's log or in a thread of the program"
+LIMITS = dict.fromkeys((WRONG, LOST, FAULTS, ENDED, RAISED), Limit(most=0))
 _SERVERS: Mapping[str, list[str]] = {"one": [], "two": [], "of two": ["--processes", "2"]}
 _READERS, _PAUSE = 2, 0.03  # of each server and the program; seconds between their questions
 _MOST_WRITES, _KEPT_COPIES, _SHOWN, _AT_ONCE = 4, 3, 20, 8
 _COMMANDED, _KILLED, _COPIED, _COMPACTED = 0.25, 0.03, 0.1, 0.1  # shares of rounds
 _CHAIN, _SPREAD, _CUT_OFF = 8, 0.8, 0.15
 """Writes of a chain beside a command, and the most seconds between two; the share of commands that are killed."""
+
+
+_TRACEBACK = "Traceback (most recent call last)"
 
 
 class LostError(Exception):
@@ -293,6 +300,21 @@ class Run:
             old.path.unlink()
         del self.copies[:-_KEPT_COPIES]
 
+    def note_raised(self, what: str) -> None:
+        """Counts an exception that no caller has seen, because it ended work in the background."""
+        self.counts[RAISED] += 1
+        self.faults.append({"kind": RAISED, "what": what[:4_000]})
+
+    def note_raised_in_thread(self, raised: threading.ExceptHookArgs) -> None:
+        """Counts what ended a thread of the program."""
+        self.note_raised("".join(traceback.format_exception(raised.exc_type, raised.exc_value, raised.exc_traceback)))
+
+    def read_logs(self) -> None:
+        """Looks for exceptions in what the servers have logged; once they have ended."""
+        for server in self.servers:
+            for part in server.log.read_text(errors="replace").split(_TRACEBACK)[1:]:
+                self.note_raised(f"{server.name}: {part}")
+
     def figures(self) -> dict[str, float]:
         """Returns the counts, those with limits first."""
         for reader in self.readers:
@@ -315,18 +337,20 @@ def _wrong(answer: Answer, verdict: Verdict) -> dict[str, Any]:
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
     """Returns settings, figures, and what was wrong."""
-    with tempfile.TemporaryDirectory(prefix="crossview-oracle-") as folder, ExitStack() as stack:
+    with tempfile.TemporaryDirectory(prefix="crossview-oracle-") as folder:
         home, files = Path(folder) / "home", Path(folder) / "files"
         files.mkdir()
         Home(home).create(NAME, [f"{view}=vectors:dim={dim}" for view, dim in VIEWS.items()]).close()
-        servers = [stack.enter_context(closing(Server(name, home, how))) for name, how in _SERVERS.items()]
-        program = Program(stack.enter_context(closing(Home(home).open(NAME))))
-        run = Run(home, files, options.seed, servers, program, CommandLine(home, files))
-        Console(stderr=True).print(f"{options.minutes:g} minutes ...", highlight=False)
-        run.rounds(60 * options.minutes)
-        names = ("minutes", "seed")
-        rows = [figure("oracle", "all", OURS, name, value) for name, value in run.figures().items()]
-    settings = {name: getattr(options, name) for name in names}
+        with ExitStack() as stack:
+            servers = [stack.enter_context(closing(Server(name, home, how))) for name, how in _SERVERS.items()]
+            program = Program(stack.enter_context(closing(Home(home).open(NAME))))
+            run = Run(home, files, options.seed, servers, program, CommandLine(home, files))
+            stack.enter_context(patch.object(threading, "excepthook", run.note_raised_in_thread))
+            Console(stderr=True).print(f"{options.minutes:g} minutes ...", highlight=False)
+            run.rounds(60 * options.minutes)
+        run.read_logs()
+    rows = [figure("oracle", "all", OURS, name, value) for name, value in run.figures().items()]
+    settings = {name: getattr(options, name) for name in ("minutes", "seed")}
     return {"settings": settings, "rows": rows, "faults": run.faults[:_SHOWN]}
 
 

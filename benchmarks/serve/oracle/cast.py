@@ -39,10 +39,15 @@ class Server:
 
     def _start(self) -> None:
         command = [*CLI, "serve", "--home", str(self._home), "--port", "0", *self._options]
-        self._process = ServerProcess(command, self._home.with_name(f"{self.name}.log"))
+        self._process = ServerProcess(command, self.log)
         until_healthy(self._process.address)
         self._clients.append(Client(self._process.address))
         self.collection: Any = self._clients[-1].open(NAME)
+
+    @property
+    def log(self) -> Path:
+        """What it and its processes have written."""
+        return self._home.with_name(f"{self.name}.log")
 
     @property
     def alive(self) -> bool:
