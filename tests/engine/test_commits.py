@@ -21,6 +21,8 @@ from engine.item import IndexOptions, ItemUpdate, NewItem
 from engine.query import Query, SearchRequest
 from engine.recipe import Recipe
 from engine.spaces import generations
+from engine.spaces.indexed import IndexedSpace
+from engine.spaces.versions import Versions
 from engine.training import trainer
 
 BOTH = ("color", "gist")
@@ -306,3 +308,34 @@ def test_a_row_that_cannot_be_used_is_a_failure_beside_those_that_can(home: Home
         report = made.import_items([NewItem(f"b{number}", rows={"v": one}) for number, one in enumerate(arrays)])
         assert [one.key for one in report.failures] == ["b1"]
         assert [one.key for one in made.items()] == ["0", "5", "b0", "b2"]
+
+
+# -- spaces that change while they are loaded
+
+
+def test_a_search_goes_on_where_its_space_is_trained_again_while_that_is_loaded(home: Home, groups, monkeypatch):
+    """Right after the look at whether what was loaded is still of the generation that answers."""
+    with home.open("groups") as other:
+        other.train(PCA, space="s")
+        look, take = Versions._next, Versions._with
+        trained = []
+
+        def looked(versions: Versions) -> Any:
+            found = look(versions)
+            if not trained:
+                trained.append(other.train(PCA, space="s"))
+            return found
+
+        def taken(versions: Versions, space: IndexedSpace) -> Any:
+            if versions is groups._versions() and not trained:
+                with monkeypatch.context() as patched:
+                    patched.setattr(versions, "_next", lambda: looked(versions))
+                    return take(versions, space)
+            return take(versions, space)
+
+        monkeypatch.setattr(Versions, "_with", taken)
+        query = Query("color", vector=row("color", "cat", 0))
+        (found,) = groups.search(SearchRequest([query], space="s", k=3, targets="color"))
+        assert trained
+        assert len(found.hits) == 3
+        assert groups.space("s").generation == 2
