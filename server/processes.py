@@ -4,17 +4,19 @@ import gc
 import logging
 import multiprocessing
 import os
+import shutil
 import signal
 import socket
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
+from multiprocessing.util import Finalize
 from typing import TYPE_CHECKING
 
 from engine.errors import StorageError
@@ -32,6 +34,8 @@ _PATIENCE = 10.0
 """Seconds that a process has to end after its calls."""
 _YOUNG, _NEVER = (10_000, 10), 1_000_000_000
 """Objects that are made, and searches among these, before the young ones are searched for garbage; and all."""
+_LAST = -101
+"""The priority of a finalizer that runs after those of multiprocessing, whose last one has -100."""
 _log = logging.getLogger("crossview.server")
 
 
@@ -56,15 +60,14 @@ def prepare_process(settings: ServerSettings) -> None:
         logging.getLogger("crossview.requests").setLevel(logging.INFO)
 
 
-@contextmanager
-def temporary_files() -> Iterator[None]:
-    """Puts this process's temporary files into a folder that goes at the end: ``os._exit`` removes none."""
-    with tempfile.TemporaryDirectory(prefix="cv-", ignore_cleanup_errors=True) as folder:
-        tempfile.tempdir = folder
-        try:
-            yield
-        finally:
-            tempfile.tempdir = None
+def temporary_files() -> Callable[[], object]:
+    """Put this process's temporary files into one folder, and return the function that removes it.
+
+    An orderly end calls that function itself, after multiprocessing has removed its own folder in there. Call it before
+    ``os._exit``, which runs no finalizers.
+    """
+    tempfile.tempdir = tempfile.mkdtemp(prefix="cv-")
+    return Finalize(None, shutil.rmtree, (tempfile.tempdir,), {"ignore_errors": True}, exitpriority=_LAST)
 
 
 @dataclass
@@ -147,14 +150,15 @@ def _serve(settings: ServerSettings, pipe: Connection) -> None:
     threading.Thread(target=_stop_with_parent, args=(stopping,), daemon=True).start()
 
     prepare_process(settings)
-    with temporary_files():
-        running = RunningServer(settings)
-        keep_garbage_apart()
-        pipe.send(running.address)
-        pipe.close()
-        while not stopping.wait(1.0):
-            pass
-        in_time = running.stop()
+    remove_temporary_files = temporary_files()
+    running = RunningServer(settings)
+    keep_garbage_apart()
+    pipe.send(running.address)
+    pipe.close()
+    while not stopping.wait(1.0):
+        pass
+    in_time = running.stop()
+    remove_temporary_files()
     os._exit(0 if in_time else 1)  # a call that has not ended would keep the process alive
 
 

@@ -100,10 +100,10 @@ def serve(
     stopping = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopping.set())
-    with temporary_files():
-        in_time = _until(stopping, settings)
-    if not in_time:
+    remove_temporary_files = temporary_files()
+    if not _until(stopping, settings):
         say("stopped during a call; every acknowledged change is kept", err=True)
+        remove_temporary_files()
         os._exit(1)  # the thread of that call would keep the process alive
 
 

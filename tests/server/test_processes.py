@@ -18,6 +18,7 @@ from engine.errors import StorageError
 from engine.home import Home
 from engine.item import ItemUpdate
 from engine.query import Query, SearchRequest
+from engine.recipe import Recipe
 from server.client import Client
 from server.errors import ServerUnavailableError
 from server.listen import RunningServer
@@ -59,6 +60,21 @@ def temporary() -> Iterator[Path]:
     """A folder whose path is short enough for the name of a socket."""
     with tempfile.TemporaryDirectory() as folder:
         yield Path(folder)
+
+
+def test_one_process_stops_without_a_word_of_complaint_and_leaves_no_temporary_file(
+    home: Home, temporary: Path
+) -> None:
+    """Also where multiprocessing has made a folder of its own, as it does for the process that trains."""
+    with serving(home, temporary=temporary) as (process, address):
+        with Client(address, timeout=60) as client:
+            client.open("rows").train(Recipe(spec="pca", views=("color",), dim=2))
+        assert list(temporary.glob("*/*"))
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0
+        assert process.stderr is not None
+        assert "Traceback" not in process.stderr.read()
+        assert list(temporary.iterdir()) == []
 
 
 def test_processes_share_the_port_and_follow_each_other_s_changes(home: Home, temporary: Path) -> None:
