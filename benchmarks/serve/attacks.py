@@ -8,7 +8,7 @@ import asyncio
 import multiprocessing
 import resource
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -119,7 +119,7 @@ async def silent_connections(address: str) -> None:
     await asyncio.gather(*(hold() for _ in range(_SILENT)))
 
 
-ATTACKS: dict[str, Callable[[str], Awaitable[None]]] = {
+ATTACKS: dict[str, Callable[[str], Coroutine[Any, Any, None]]] = {
     one.__name__.replace("_", " "): one
     for one in (idle_streams, headers, object_bombs, large_attributes, silent_connections)
 }
@@ -164,7 +164,7 @@ def _attacked(home: Path, name: str, seconds: float) -> Rows:
 def _attack(name: str, address: str) -> None:
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, _DESCRIPTORS), hard))
-    asyncio.run(ATTACKS[name](address))  # type: ignore[arg-type]  # they are coroutines
+    asyncio.run(ATTACKS[name](address))
 
 
 def _furnish(address: str) -> None:

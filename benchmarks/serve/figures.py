@@ -2,10 +2,10 @@
 
 import math
 import statistics
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from benchmarks.frame.tables import Row, values_by
+from benchmarks.frame.tables import Row, table, values_by
 
 OURS, REFERENCE, ECHO, STREAMS = "crossview", "reference", "echo", "crossview, streams"
 NAMES = ("part", "task", "clients", "method", "metric")
@@ -22,6 +22,16 @@ class Limit(NamedTuple):
 
     def __contains__(self, value: object) -> bool:
         return isinstance(value, int | float) and self.least <= value <= self.most
+
+
+def judged(rows: Iterable[Row], limits: Mapping[str, Limit], form: str = ",.4g") -> str:
+    """Returns a table of figures beside their limits; those that miss theirs are bold."""
+    lines = [["figure", "value", "limit"]]
+    for row in rows:
+        limit, value = limits.get(row["metric"]), format(row["value"], form)
+        missed = limit is not None and row["value"] not in limit
+        lines.append([row["metric"], f"**{value}**" if missed else value, "" if limit is None else str(limit)])
+    return table(lines)
 
 
 def figure(part: str, task: str, method: str, metric: str, value: float, clients: int = 0) -> dict[str, Any]:

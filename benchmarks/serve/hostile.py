@@ -25,7 +25,7 @@ from benchmarks.frame.benchmark import Benchmark, Document, positive
 from benchmarks.frame.tables import rows_with, table
 from benchmarks.serve.attacks import ATTACKS, attack_table, measure_attacks
 from benchmarks.serve.drawn import picture
-from benchmarks.serve.figures import Limit
+from benchmarks.serve.figures import Limit, judged
 from benchmarks.serve.halves import half_messages
 from benchmarks.serve.load import IMPORT, SEARCH, STREAM, TRAIN
 from benchmarks.serve.malformed import in_turn, methods, requests
@@ -162,12 +162,6 @@ def send_halves(victim: Victim, megabytes: int) -> None:
 
 def markdown(document: Document) -> str:
     """Returns the report."""
-    judged = [["figure", "value", "limit"]]
-    for row in rows_with(document["rows"], task="all"):
-        limit = LIMITS.get(row["metric"])
-        value = f"{row['value']:,.4g}"
-        bold = limit is not None and row["value"] not in limit
-        judged.append([row["metric"], f"**{value}**" if bold else value, "" if limit is None else str(limit)])
     counts = [[row["part"], row["metric"], f"{row['value']:,}"] for row in rows_with(document["rows"], task="calls")]
     faults = [
         [
@@ -179,7 +173,8 @@ def markdown(document: Document) -> str:
         ]
         for fault in document["faults"]
     ]
-    tables = [table(judged), table([["part", "status", "calls"], *counts])] if counts else []
+    figures = judged(rows_with(document["rows"], task="all"), LIMITS)
+    tables = [figures, table([["part", "status", "calls"], *counts])] if counts else []
     if attacked := attack_table(document["rows"]):
         tables.append(attacked)
     if faults:

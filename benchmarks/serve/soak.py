@@ -25,12 +25,11 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from benchmarks.frame.benchmark import Benchmark, Document, positive
-from benchmarks.frame.tables import table
 from benchmarks.frame.workers import alone
 from benchmarks.serve.beside import imports, training
 from benchmarks.serve.clients import Clients, clients
 from benchmarks.serve.data import SHARED, VECTORS, fill, requests
-from benchmarks.serve.figures import OURS, Limit, figure
+from benchmarks.serve.figures import OURS, Limit, figure, judged
 from benchmarks.serve.load import DELETE, HEALTH, IMPORT, OK, TRAIN, Calls, Load
 from benchmarks.serve.process import ServerProcess, serving, watched
 from benchmarks.store.data import DIM
@@ -190,13 +189,8 @@ def _count(address: str, prefix: str = "") -> int:
 
 def markdown(document: Document) -> str:
     """Returns the report."""
-    lines = [["figure", "value", "limit"]]
-    for row in document["rows"]:
-        limit, value = LIMITS.get(row["metric"]), f"{row['value']:,.4g}"
-        missed = limit is not None and row["value"] not in limit
-        lines.append([row["metric"], f"**{value}**" if missed else value, "" if limit is None else str(limit)])
     about = "{minutes:g} minutes of mixed load on {items:,} items.".format(**document["settings"])
-    return "\n\n".join(["# Mixed load, a stop and a kill", about, table(lines)])
+    return "\n\n".join(["# Mixed load, a stop and a kill", about, judged(document["rows"], LIMITS)])
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:

@@ -30,7 +30,7 @@ _KEYS = items.c.key, items.c.normal_key
 def fulfils(condition: Condition) -> "sa.ColumnElement[bool]":
     """Return the SQL of a condition on live items.
 
-    Raises InvalidInputError for a bound of scores, which are no columns of the table.
+    Raises InvalidInputError for a bound of scores: the catalog has no column for scores.
     """
     return sa.and_(LIVE, condition.accept(_Sql()))
 

@@ -62,7 +62,7 @@ class CollectionFolder:
         return sum(map(_size, self.path.rglob("*")))
 
     def check(self) -> None:
-        """Raise StorageError where a link is among the files: whoever follows it writes outside the folder."""
+        """Raise StorageError if one of the files is a link, which could lead a write outside the folder."""
         for folder in (self.path.resolve(), self.indexes):  # the folder itself may be elsewhere
             check_no_links(folder)
 

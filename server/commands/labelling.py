@@ -30,7 +30,7 @@ class Labelling:
     """The file to draw each pair in."""
     most: int
     sizes: list[int] = field(default_factory=list)
-    """The sizes of the file before each answer of this session; an undo truncates the file to the last one."""
+    """The sizes of the file before each answer since the start; an undo truncates the file to the last one."""
 
     def run(self) -> None:
         """Asks until so many labels are given, the person quits, or nothing is left to ask."""
@@ -71,7 +71,7 @@ class Labelling:
     def _undo(self) -> None:
         """Takes the last answer of now back."""
         if not self.sizes:
-            say("this session has no answer to undo")
+            say("no answer since the start is left to undo")
             return
         os.truncate(self.file, self.sizes.pop())
         say("undone")

@@ -84,7 +84,9 @@ def _timed(page: Path) -> float:
 def test_whatever_a_page_holds_is_read(tmp_path_factory: pytest.TempPathFactory, content: str | bytes) -> None:
     page = tmp_path_factory.getbasetemp() / "any.html"
     page.write_bytes(content.encode() if isinstance(content, str) else content)
-    read_page(page)
+    found = read_page(page)
+    for hashes in (found.links, found.images):
+        assert hashes == tuple(sorted(set(hashes)))
 
 
 def test_what_is_too_large_is_refused(page: Path) -> None:

@@ -31,8 +31,7 @@ from unittest.mock import patch
 from rich.console import Console
 
 from benchmarks.frame.benchmark import Benchmark, Document
-from benchmarks.frame.tables import table
-from benchmarks.serve.figures import OURS, Limit, figure
+from benchmarks.serve.figures import OURS, Limit, figure, judged
 from benchmarks.serve.oracle.cast import (
     NAME,
     CommandLine,
@@ -50,6 +49,8 @@ from benchmarks.serve.oracle.states import NUMBERS, VIEWS, ForeignRowError, Stat
 from benchmarks.serve.oracle.writes import (
     DONE,
     Activate,
+    Call,
+    Command,
     Copy,
     Delete,
     Import,
@@ -74,6 +75,8 @@ _CHAIN, _SPREAD, _CUT_OFF = 8, 0.8, 0.15
 """Writes of a chain beside a command, and the most seconds between two; the share of commands that are killed."""
 
 
+_LISTED = 0.5
+"""Share of the questions of commands that list items; the others search by key."""
 _TRACEBACK = "Traceback (most recent call last)"
 
 
@@ -130,14 +133,15 @@ class Run:
 
     def _round_of_commands(self) -> None:
         """Makes a write by a command, which takes long to begin, and beside it two chains of others until it ends."""
-        kinds = (Put, Delete, Label, Train, Activate, Restore)
+        kinds: tuple[type[Command], ...] = (Put, Delete, Label, Train, Activate, Restore)
         command = self.planner.write(self.state, self.copies, kinds)
         self.round([[self._next() for _ in range(_CHAIN)] for _ in range(2)], command)
 
-    def _next(self) -> Write:
-        return self.planner.write(self.state, self.copies, (Import, Put, Delete, Label, Train, Activate))
+    def _next(self) -> Call:
+        kinds: tuple[type[Call], ...] = (Import, Put, Delete, Label, Train, Activate)
+        return self.planner.write(self.state, self.copies, kinds)
 
-    def round(self, chains: Sequence[Sequence[Write]], command: Write | None = None) -> None:
+    def round(self, chains: Sequence[Sequence[Call]], command: Command | None = None) -> None:
         """Makes writes, those of different chains at once, and judges what readers saw meanwhile and see then."""
         tasks = [self.pool.submit(self._make, chain, command) for chain in chains]
         if command is not None:
@@ -168,7 +172,7 @@ class Run:
         now = time.perf_counter()
         return [answer for reader in self.readers for answer in reader.taken(now)]
 
-    def _make(self, chain: Sequence[Write], command: Write | None) -> None:
+    def _make(self, chain: Sequence[Call], command: Command | None) -> None:
         """Makes writes one after another, each through a server or the program; beside a command until that ends."""
         for write in chain:
             if command is not None:
@@ -178,7 +182,7 @@ class Run:
             who = self.random.choice(self.open)
             timed(write, who.name, partial(through, write, who.collection))
 
-    def _command(self, write: Write) -> None:
+    def _command(self, write: Command) -> None:
         """Makes a write by a command, which is killed now and then."""
         kill_after = self.random.uniform(0.1, 2.0) if self.random.random() < _CUT_OFF else None
         timed(write, self.line.name, partial(commanded, write, self.line, kill_after))
@@ -231,7 +235,9 @@ class Run:
 
     def _command_asks(self) -> Answer:
         number = self.random.randrange(NUMBERS)
-        asked = self.random.choice([Listing(), Search("v", "v", 10, "raw", number=number)])
+        asked: Search | Listing = Search("v", "v", 10, "raw", number=number)
+        if self.random.random() < _LISTED:
+            asked = Listing()
         began = time.perf_counter()
         found = self.line.ask(asked)
         return Answer(asked, self.line.name, began, time.perf_counter(), found)
@@ -356,13 +362,8 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
 
 def markdown(document: Document) -> str:
     """Returns the report."""
-    lines = [["figure", "value", "limit"]]
-    for row in document["rows"]:
-        limit, value = LIMITS.get(row["metric"]), f"{row['value']:,}"
-        missed = limit is not None and row["value"] not in limit
-        lines.append([row["metric"], f"**{value}**" if missed else value, "" if limit is None else str(limit)])
     about = "{minutes:g} minutes, seed {seed}.".format(**document["settings"])
-    return "\n\n".join(["# Three servers beside an oracle", about, table(lines)])
+    return "\n\n".join(["# Three servers beside an oracle", about, judged(document["rows"], LIMITS, ",")])
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:

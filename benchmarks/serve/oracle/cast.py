@@ -18,7 +18,7 @@ from typing import Any
 from benchmarks.frame.record import ROOT
 from benchmarks.serve.oracle.questions import REFUSAL, Answer, Found, Listing, Question, Search
 from benchmarks.serve.oracle.states import key_of
-from benchmarks.serve.oracle.writes import DONE, REFUSED, UNKNOWN, Write
+from benchmarks.serve.oracle.writes import DONE, REFUSED, UNKNOWN, Call, Command, Write
 from benchmarks.serve.process import CLI, ServerProcess, until_healthy
 from crossview import Client, OverloadedError
 from engine.errors import BusyError, CrossviewError, InvalidInputError, NotFoundError, NotReadyError
@@ -97,16 +97,14 @@ class CommandLine:
         output = output or process.communicate()
         return subprocess.CompletedProcess(command, process.returncode, *output)
 
-    def ask(self, question: Question) -> Any:
+    def ask(self, question: Search | Listing) -> Any:
         """Returns the answer to a search by key or a listing."""
-        match question:
-            case Search(number=int(number)):
-                words = ["search", "--view", question.view, "--targets", question.target, "-k", str(question.k)]
-                words += ["--key", key_of(number), *(["--space", question.space] if question.space else [])]
-            case Listing():
-                words = ["list", "--limit", "1000"]
-            case _:
-                raise NotImplementedError
+        if isinstance(question, Listing):
+            words = ["list", "--limit", "1000"]
+        else:
+            words = ["search", "--view", question.view, "--targets", question.target, "-k", str(question.k)]
+            words += ["--key", key_of(question.number or 0)]
+            words += ["--space", question.space] if question.space else []
         done = self.run([*words, "--json"])
         if done.returncode:
             return REFUSAL if "no item" in done.stderr or "no row" in done.stderr else done.stderr
@@ -137,13 +135,13 @@ def timed(write: Write, who: str, make: Callable[[], str]) -> None:
     write.ended = time.perf_counter()
 
 
-def through(write: Write, collection: Any) -> str:
+def through(write: Call, collection: Any) -> str:
     """Makes a write through an open collection, here or on a server."""
     write.by(collection)
     return DONE
 
 
-def commanded(write: Write, line: CommandLine, kill_after: float | None) -> str:
+def commanded(write: Command, line: CommandLine, kill_after: float | None) -> str:
     """Makes a write on the command line, which may be killed meanwhile."""
     done = line.run(write.words(line.folder), kill_after)
     write.error = done.stderr if done.returncode else ""

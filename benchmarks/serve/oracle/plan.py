@@ -3,6 +3,7 @@
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar, cast
 
 from benchmarks.serve.oracle.questions import Counting, Listing, Question, Search
 from benchmarks.serve.oracle.states import LEARNED, NUMBERS, VIEWS, State, key_of, row
@@ -15,7 +16,8 @@ FEWEST = 80
 """Items below which none are deleted, so that there is enough to learn from."""
 _MOST = 30
 """Items of one write."""
-_WEIGHTS = {Import: 4, Put: 4, Delete: 2, Label: 2, Train: 1, Activate: 1, Restore: 4}
+Kind = TypeVar("Kind", bound=Write)
+_WEIGHTS: dict[type[Write], int] = {Import: 4, Put: 4, Delete: 2, Label: 2, Train: 1, Activate: 1, Restore: 4}
 
 
 @dataclass
@@ -25,7 +27,7 @@ class Planner:
     random: random.Random
     count: int = 0
 
-    def write(self, state: State, copies: Sequence[Copy], kinds: Sequence[type[Write]] = tuple(_WEIGHTS)) -> Write:
+    def write(self, state: State, copies: Sequence[Copy], kinds: Sequence[type[Kind]]) -> Kind:
         """Returns a write of one of some kinds that suits a state."""
         makers: dict[type[Write], Callable[[], Write | None]] = {
             Import: self._import,
@@ -40,7 +42,7 @@ class Planner:
         while True:
             (kind,) = self.random.choices(kinds, [_WEIGHTS[one] for one in kinds])
             if (made := makers[kind]()) is not None:
-                return made
+                return cast(Kind, made)
 
     def filled(self) -> Import:
         """Returns the first write: every second item, with rows of all views."""

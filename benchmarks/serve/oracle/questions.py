@@ -1,5 +1,6 @@
 """What readers ask of the collection, and whether an answer is that of a state, by an exact scan."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -73,16 +74,16 @@ def _affine(space: Space, view: str) -> Affine:
     return Affine(vectors[1:] - vectors[0], vectors[0])
 
 
-class Question:
-    """What is asked."""
+class Question(ABC):
+    """A question that readers ask about the collection."""
 
+    @abstractmethod
     def asked_of(self, reader: Any) -> Any:
         """Returns the answer of a reader; ``REFUSAL`` is one."""
-        raise NotImplementedError
 
+    @abstractmethod
     def fits(self, answer: Any, state: State, maps: Maps) -> bool:
         """Returns whether an answer is that of a state."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)
@@ -227,7 +228,7 @@ class Everything(Question):
 
 @dataclass(eq=False)
 class Answer:
-    """What was answered, by whom, and when it was asked and answered, by ``time.perf_counter``."""
+    """The answer of one reader to a question, with the times of both by ``time.perf_counter``."""
 
     question: Question
     who: str

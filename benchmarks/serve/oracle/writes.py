@@ -2,6 +2,7 @@
 
 import csv
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +19,7 @@ DONE, REFUSED, UNKNOWN = "done", "refused", "unknown"
 
 
 @dataclass(kw_only=True, eq=False)
-class Write:
+class Write(ABC):
     """One change. Its count is its identity: no other write has it."""
 
     count: int
@@ -28,24 +29,32 @@ class Write:
     began: float = 0.0
     ended: float = math.inf
 
-    def by(self, writer: Any) -> None:
-        """Makes the change."""
-        raise NotImplementedError
-
-    def words(self, folder: Path) -> list[str]:
-        """Returns the words of the command that makes it, NAME left out; its files are written into a folder."""
-        raise NotImplementedError
-
+    @abstractmethod
     def after(self, state: State) -> State:
         """Returns the state that it leads to."""
-        raise NotImplementedError
 
     def _file(self, folder: Path, ending: str) -> Path:
         return folder / f"{self.count}{ending}"
 
 
+class Call(Write):
+    """A change that a program makes, through a server or not."""
+
+    @abstractmethod
+    def by(self, writer: Any) -> None:
+        """Makes the change."""
+
+
+class Command(Write):
+    """A change that a command makes."""
+
+    @abstractmethod
+    def words(self, folder: Path) -> list[str]:
+        """Returns the words of the command, NAME left out; its files are written into a folder."""
+
+
 @dataclass(kw_only=True, eq=False)
-class Import(Write):
+class Import(Call):
     """Items with rows of some views, labels and an attribute."""
 
     numbers: Sequence[int]
@@ -77,7 +86,7 @@ class Import(Write):
 
 
 @dataclass(kw_only=True, eq=False)
-class Put(Write):
+class Put(Call, Command):
     """Rows of one view by key: of new counts, or of the ones that items have already."""
 
     view: str
@@ -97,7 +106,8 @@ class Put(Write):
         """Every item has its row; those that did not exist are new."""
         items = dict(state.items)
         for number, count in self.counts.items():
-            items[number] = items.get(number, Record())._replace(**{self.view: count})  # type: ignore[arg-type]
+            given: dict[str, Any] = {self.view: count}
+            items[number] = items.get(number, Record())._replace(**given)
         return state.changed(items=items)
 
     def _rows(self) -> Any:
@@ -105,7 +115,7 @@ class Put(Write):
 
 
 @dataclass(kw_only=True, eq=False)
-class Delete(Write):
+class Delete(Call, Command):
     """Deletes those that exist of some items."""
 
     numbers: Sequence[int]
@@ -125,7 +135,7 @@ class Delete(Write):
 
 
 @dataclass(kw_only=True, eq=False)
-class Label(Write):
+class Label(Call, Command):
     """A label and an attribute for those that exist of some items."""
 
     numbers: Sequence[int]
@@ -155,7 +165,7 @@ class Label(Write):
 
 
 @dataclass(kw_only=True, eq=False)
-class Train(Write):
+class Train(Call, Command):
     """Trains a space, which is the active one then. Its seed tells its generation from others."""
 
     space: str
@@ -186,7 +196,7 @@ class Train(Write):
 
 
 @dataclass(kw_only=True, eq=False)
-class Activate(Write):
+class Activate(Call, Command):
     """Lets a space answer by default, by one of its generations."""
 
     space: str
@@ -218,7 +228,7 @@ class Copy:
 
 
 @dataclass(kw_only=True, eq=False)
-class Restore(Write):
+class Restore(Command):
     """Brings the collection back to a backup."""
 
     copy: Copy
