@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from contextvars import ContextVar
 from typing import Any
 
-_COMMAND = re.compile(r"\bcrossview ([a-z][a-z-]*)")
+_COMMAND = re.compile(r"(?<=with: )crossview ([a-z][a-z-]*)")
+"""A command line in a message; other mentions of the program are not commands to paste."""
 _ELSEWHERE = "serve"
 """The command that starts a server; it does not work through one."""
 
