@@ -32,7 +32,7 @@ class _ImportanceFormEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Import
     IMPORTANCE_FORM_FULL: _ImportanceForm.ValueType  # 2
     """A weight for each pair of regions."""
     IMPORTANCE_FORM_STRUCTURAL: _ImportanceForm.ValueType  # 3
-    """As diagonal, learned by the structural loss."""
+    """A weight for each pair of regions, learned from rankings."""
 
 class ImportanceForm(_ImportanceForm, metaclass=_ImportanceFormEnumTypeWrapper):
     """The form of a metric on the distances of regions."""
@@ -43,7 +43,7 @@ IMPORTANCE_FORM_DIAGONAL: ImportanceForm.ValueType  # 1
 IMPORTANCE_FORM_FULL: ImportanceForm.ValueType  # 2
 """A weight for each pair of regions."""
 IMPORTANCE_FORM_STRUCTURAL: ImportanceForm.ValueType  # 3
-"""As diagonal, learned by the structural loss."""
+"""A weight for each pair of regions, learned from rankings."""
 Global___ImportanceForm: _TypeAlias = ImportanceForm  # noqa: Y015
 
 @_typing.final
