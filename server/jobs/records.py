@@ -32,7 +32,7 @@ MOST_ENDED, KEPT_SECONDS = 1_000, 7 * 86_400.0
 """Ended jobs that are kept, and for how long."""
 _BUSY_SECONDS = 30.0
 _FORMAT = 2
-"""Of the messages in the records. Records of another format are dropped: their fields have other numbers."""
+"""Of the messages in the records. Records of an earlier format are dropped: their fields have other numbers."""
 _SCHEMA = """
 CREATE TABLE jobs (
     number INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -293,9 +293,16 @@ def _opened(path: Path) -> sqlite3.Connection:
     database = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
     for statement in ("PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL"):
         database.execute(statement)
-    if _format_of(database) != _FORMAT:
+    if (found := _format_of(database)) > _FORMAT:
+        database.close()
+        raise StorageError(
+            f"the records of jobs have format {found}, and this version reads {_FORMAT}: use the newer version, or remove "
+            "their file",
+            detail=path,
+        )
+    if found < _FORMAT:
         database.execute("BEGIN IMMEDIATE")
-        if _format_of(database) != _FORMAT:  # another process may have been faster
+        if _format_of(database) < _FORMAT:  # another process may have been faster
             database.execute("DROP TABLE IF EXISTS jobs")
             database.execute(_SCHEMA)
             database.execute(f"PRAGMA user_version = {_FORMAT}")

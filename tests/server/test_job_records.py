@@ -1,9 +1,11 @@
 """The records of jobs: bounded, kept, and shared by the processes that serve a home."""
 
 import os
+import sqlite3
 import stat
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -52,6 +54,24 @@ def test_a_home_without_jobs_has_no_records(tmp_path: Path, records: Records) ->
     with pytest.raises(NotFoundError, match="operations/none"):
         records.get("none")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_records_of_an_earlier_format_are_dropped_and_those_of_a_later_one_kept(tmp_path: Path) -> None:
+    """The messages of an earlier one cannot be read; a later version's are for that version."""
+    for version, error in ((1, None), (99, "format 99, and this version reads")):
+        with closing(Records(tmp_path)) as before:
+            add(before)
+            path = before._path
+        with closing(sqlite3.connect(path)) as database:
+            database.execute(f"PRAGMA user_version = {version}")
+        with closing(Records(tmp_path)) as after:
+            if error is None:
+                assert after.page("", None, 10) == []
+            else:
+                with pytest.raises(StorageError, match=error):
+                    after.page("", None, 10)
+    with closing(sqlite3.connect(path)) as database:
+        assert database.execute("SELECT count(*) FROM jobs").fetchone() == (1,)
 
 
 def test_only_so_many_wait(records: Records) -> None:
