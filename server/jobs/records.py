@@ -296,8 +296,8 @@ def _opened(path: Path) -> sqlite3.Connection:
     if (found := _format_of(database)) > _FORMAT:
         database.close()
         raise StorageError(
-            f"the records of jobs have format {found}, and this version reads {_FORMAT}: use the newer version, or remove "
-            "their file",
+            f"the records of jobs have format {found}, and this version reads {_FORMAT}: use the newer version, or "
+            "remove their file",
             detail=path,
         )
     if found < _FORMAT:
