@@ -48,7 +48,7 @@ def run(arguments: list[str], folder: Path) -> str:
     done = subprocess.run(
         arguments,
         cwd=folder,
-        env=os.environ | {"PATH": path, "PYTHONPATH": str(ROOT)},
+        env=os.environ | {"PATH": path, "PYTHONPATH": str(ROOT), "CROSSVIEW_HOME": str(folder / "home")},
         capture_output=True,
         text=True,
         timeout=300,

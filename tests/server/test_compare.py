@@ -121,7 +121,7 @@ def test_what_people_answered_is_learned(where: list[str], home: Home) -> None:
                 notion="color", anchor=question.anchor, near=tuple(order[:4]), far=tuple(order[4:]), person="ann"
             )
             things.questions.answer(answer)
-    made = told("train", "things", "--views", "view", "--learner", "joint:4", "--answers", *where)
+    made = told("train", "things", "--views", "view", "--learner", "joint:4", "--answers", "--activate", *where)
     assert (made["targets"], made["constraints"]["given"]) == (["view:color"], 1200)
     shares = []
     for number in range(0, COUNT, 6):
