@@ -3,9 +3,12 @@
 Pictures that cannot be read are ``features.errors.ImageError``; everything else a user can cause is here.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 _SHOWN = 3
+_LIBRARIES_OF_THE_ENGINE = frozenset({"cv2", "faiss", "scipy", "sklearn", "threadpoolctl"})
+"""What ``crossview[engine]`` installs, by the names of the imports; a client of a server goes without."""
 
 
 class CrossviewError(Exception):
@@ -55,8 +58,26 @@ class StorageError(CrossviewError, OSError):
     """The home cannot be read or written: disk full, read-only, damaged. Nothing acknowledged was lost."""
 
 
+class NotInstalledError(CrossviewError, ImportError):
+    """The work needs libraries that a client of a server goes without; the message states how to install them."""
+
+
 class InputWarning(UserWarning):
     """A file that was read although it is not as documented; the message states how."""
+
+
+@contextmanager
+def engine_installed() -> Iterator[None]:
+    """Raise NotInstalledError where the body imports a library of the engine that is absent."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in _LIBRARIES_OF_THE_ENGINE:
+            raise
+        raise NotInstalledError(
+            f"this needs the engine, and {error.name} is not installed: run python -m pip install 'crossview[engine]', "
+            "or send the work to a server"
+        ) from error
 
 
 def few(names: Iterable[str], separator: str = ", ") -> str:

@@ -10,6 +10,8 @@ import pytest
 from house import Checkout, cycles
 
 ROOT = Path(__file__).resolve().parent.parent
+ROOMS_AT_THE_TOP = ("engine", "features", "index", "server")
+"""Folders that are installed as packages of ``crossview``."""
 HOUSE = Checkout(ROOT)
 PACKAGES = {".".join(path.parts[:-1]) for path in HOUSE.sources if path.name == "__init__.py"}
 MIGRATIONS = "engine.catalog.migrations"
@@ -147,14 +149,19 @@ def test_a_room_says_what_it_is_for(package):
 
 def test_every_package_is_listed_for_the_wheel_and_is_this_project_s():
     listed = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
-    installed = {
-        ".".join(path.parent.relative_to(ROOT).parts)
-        for folder in ("features", "index", "engine", "server", "crossview")
-        for path in (ROOT / folder).rglob("__init__.py")
-    }
-    assert sorted(listed) == sorted(installed)
+    folders = {path.parent.relative_to(ROOT) for top in ROOMS_AT_THE_TOP for path in (ROOT / top).rglob("__init__.py")}
+    rooms = {".".join(["crossview", *folder.parts]) for folder in folders - {Path("server/pb")}}
+    assert sorted(listed) == sorted({"crossview", "crossview.v1", *rooms})
     for name in listed:
         if "migrations" not in name:
             file = importlib.import_module(name).__file__
             assert file is not None
             assert Path(file).is_relative_to(ROOT)
+
+
+def test_a_room_has_one_name():
+    """Its modules are parts of ``crossview`` only, so that an application may have its own ``engine`` or ``server``."""
+    for folder in ROOMS_AT_THE_TOP:
+        assert (ROOT / "crossview" / folder).resolve() == ROOT / folder
+    trees = {path: ast.parse(text) for path, text in (HOUSE.sources | HOUSE.tests).items()}
+    assert [str(path) for path, tree in trees.items() if libraries(tree) & set(ROOMS_AT_THE_TOP)] == []

@@ -290,13 +290,20 @@ def _imported(tree: ast.AST, modules: Set[str]) -> Iterator[str]:
     """Which of some modules a tree imports."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
+            names = [_without_package(alias.name) for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            below = [f"{node.module}.{alias.name}" for alias in node.names]
-            names = [name if name in modules else node.module for name in below]
+            package = _without_package(node.module)
+            below = [f"{package}.{alias.name}" for alias in node.names]
+            names = [name if name in modules else package for name in below]
         else:
             continue
         yield from (name for name in names if name in modules)
+
+
+def _without_package(name: str) -> str:
+    """Return the name of a module from its room on: the rooms are imported as ``crossview.engine``, and so on."""
+    room = name.removeprefix("crossview.")
+    return room if room.partition(".")[0] in SOURCES else name
 
 
 def reachable(graph: Graph) -> dict[str, set[str]]:

@@ -13,7 +13,7 @@ from google.protobuf.wrappers_pb2 import BytesValue
 from hypothesis import strategies as st
 
 from benchmarks.serve.drawn import picture
-from server.pb.crossview import v1
+from crossview import v1
 
 NAMES = (
     *("collections/hostile", "collections/none", "collections/", "collections/hostile/items/0", "hostile", "none"),
