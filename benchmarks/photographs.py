@@ -13,12 +13,12 @@ from rich.progress import track
 from sklearn.model_selection import StratifiedShuffleSplit
 
 from benchmarks.frame.benchmark import MissingDataError
-from features.color import Color
-from features.decode import decode
-from features.descriptors import color_sift
-from features.gist import Gist
-from features.sift import DESCRIPTORS_PER_IMAGE, Sift
-from features.words import count_words
+from crossview.features.color import Color
+from crossview.features.decode import decode
+from crossview.features.descriptors import color_sift
+from crossview.features.gist import Gist
+from crossview.features.sift import DESCRIPTORS_PER_IMAGE, Sift
+from crossview.features.words import count_words
 
 TEST_SIZE = 0.2
 SUFFIXES = {".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff", ".gif"}

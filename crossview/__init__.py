@@ -16,67 +16,67 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from crossview import learners as learners
-    from engine.changes.request import Changes as Changes
-    from engine.changes.request import ChangesRequest as ChangesRequest
-    from engine.changes.request import PairLabel as PairLabel
-    from engine.collection import Collection as Collection
-    from engine.comparisons import ItemComparisons as ItemComparisons
-    from engine.condition import Filter as Filter
-    from engine.errors import AlreadyExistsError as AlreadyExistsError
-    from engine.errors import BusyError as BusyError
-    from engine.errors import CancelledError as CancelledError
-    from engine.errors import CrossviewError as CrossviewError
-    from engine.errors import InvalidInputError as InvalidInputError
-    from engine.errors import NotFoundError as NotFoundError
-    from engine.errors import NotReadyError as NotReadyError
-    from engine.errors import StorageError as StorageError
-    from engine.evaluation import Evaluation as Evaluation
-    from engine.evaluation import EvaluationRequest as EvaluationRequest
-    from engine.home import Home as Home
-    from engine.item import ImportReport as ImportReport
-    from engine.item import IndexOptions as IndexOptions
-    from engine.item import Item as Item
-    from engine.item import ItemUpdate as ItemUpdate
-    from engine.item import NewItem as NewItem
-    from engine.query import CalibrationRequest as CalibrationRequest
-    from engine.query import Hit as Hit
-    from engine.query import HitList as HitList
-    from engine.query import Query as Query
-    from engine.query import SameRequest as SameRequest
-    from engine.query import SearchRequest as SearchRequest
-    from engine.query import SuggestRequest as SuggestRequest
-    from engine.recipe import Grouping as Grouping
-    from engine.recipe import Pair as Pair
-    from engine.recipe import Recipe as Recipe
-    from engine.recipe import Tune as Tune
-    from engine.strategy import Listed as Listed
-    from engine.strategy import Moved as Moved
-    from engine.strategy import Nearest as Nearest
-    from engine.strategy import Weighted as Weighted
-    from server.async_client import AsyncClient as AsyncClient
-    from server.client import Client as Client
-    from server.errors import DeadlineExceededError as DeadlineExceededError
-    from server.errors import OverloadedError as OverloadedError
-    from server.errors import ServerFaultError as ServerFaultError
-    from server.errors import ServerStoppedError as ServerStoppedError
-    from server.errors import ServerUnavailableError as ServerUnavailableError
+    from crossview.engine.changes.request import Changes as Changes
+    from crossview.engine.changes.request import ChangesRequest as ChangesRequest
+    from crossview.engine.changes.request import PairLabel as PairLabel
+    from crossview.engine.collection import Collection as Collection
+    from crossview.engine.comparisons import ItemComparisons as ItemComparisons
+    from crossview.engine.condition import Filter as Filter
+    from crossview.engine.errors import AlreadyExistsError as AlreadyExistsError
+    from crossview.engine.errors import BusyError as BusyError
+    from crossview.engine.errors import CancelledError as CancelledError
+    from crossview.engine.errors import CrossviewError as CrossviewError
+    from crossview.engine.errors import InvalidInputError as InvalidInputError
+    from crossview.engine.errors import NotFoundError as NotFoundError
+    from crossview.engine.errors import NotReadyError as NotReadyError
+    from crossview.engine.errors import StorageError as StorageError
+    from crossview.engine.evaluation import Evaluation as Evaluation
+    from crossview.engine.evaluation import EvaluationRequest as EvaluationRequest
+    from crossview.engine.home import Home as Home
+    from crossview.engine.item import ImportReport as ImportReport
+    from crossview.engine.item import IndexOptions as IndexOptions
+    from crossview.engine.item import Item as Item
+    from crossview.engine.item import ItemUpdate as ItemUpdate
+    from crossview.engine.item import NewItem as NewItem
+    from crossview.engine.query import CalibrationRequest as CalibrationRequest
+    from crossview.engine.query import Hit as Hit
+    from crossview.engine.query import HitList as HitList
+    from crossview.engine.query import Query as Query
+    from crossview.engine.query import SameRequest as SameRequest
+    from crossview.engine.query import SearchRequest as SearchRequest
+    from crossview.engine.query import SuggestRequest as SuggestRequest
+    from crossview.engine.recipe import Grouping as Grouping
+    from crossview.engine.recipe import Pair as Pair
+    from crossview.engine.recipe import Recipe as Recipe
+    from crossview.engine.recipe import Tune as Tune
+    from crossview.engine.strategy import Listed as Listed
+    from crossview.engine.strategy import Moved as Moved
+    from crossview.engine.strategy import Nearest as Nearest
+    from crossview.engine.strategy import Weighted as Weighted
+    from crossview.server.async_client import AsyncClient as AsyncClient
+    from crossview.server.client import Client as Client
+    from crossview.server.errors import DeadlineExceededError as DeadlineExceededError
+    from crossview.server.errors import OverloadedError as OverloadedError
+    from crossview.server.errors import ServerFaultError as ServerFaultError
+    from crossview.server.errors import ServerStoppedError as ServerStoppedError
+    from crossview.server.errors import ServerUnavailableError as ServerUnavailableError
 
 _NAMES = {
-    "engine.changes.request": "Changes ChangesRequest PairLabel",
-    "engine.collection": "Collection",
-    "engine.comparisons": "ItemComparisons",
-    "engine.condition": "Filter",
-    "engine.errors": "AlreadyExistsError BusyError CancelledError CrossviewError InvalidInputError NotFoundError "
+    "crossview.engine.changes.request": "Changes ChangesRequest PairLabel",
+    "crossview.engine.collection": "Collection",
+    "crossview.engine.comparisons": "ItemComparisons",
+    "crossview.engine.condition": "Filter",
+    "crossview.engine.errors": "AlreadyExistsError BusyError CancelledError CrossviewError InvalidInputError NotFoundError "
     "NotReadyError StorageError",
-    "engine.evaluation": "Evaluation EvaluationRequest",
-    "engine.home": "Home",
-    "engine.item": "ImportReport IndexOptions Item ItemUpdate NewItem",
-    "engine.query": "CalibrationRequest Hit HitList Query SameRequest SearchRequest SuggestRequest",
-    "engine.recipe": "Grouping Pair Recipe Tune",
-    "engine.strategy": "Listed Moved Nearest Weighted",
-    "server.async_client": "AsyncClient",
-    "server.client": "Client",
-    "server.errors": "DeadlineExceededError OverloadedError ServerFaultError ServerStoppedError ServerUnavailableError",
+    "crossview.engine.evaluation": "Evaluation EvaluationRequest",
+    "crossview.engine.home": "Home",
+    "crossview.engine.item": "ImportReport IndexOptions Item ItemUpdate NewItem",
+    "crossview.engine.query": "CalibrationRequest Hit HitList Query SameRequest SearchRequest SuggestRequest",
+    "crossview.engine.recipe": "Grouping Pair Recipe Tune",
+    "crossview.engine.strategy": "Listed Moved Nearest Weighted",
+    "crossview.server.async_client": "AsyncClient",
+    "crossview.server.client": "Client",
+    "crossview.server.errors": "DeadlineExceededError OverloadedError ServerFaultError ServerStoppedError ServerUnavailableError",
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
 
@@ -104,7 +104,7 @@ def open(name: str, home: Path | str | None = None) -> "Collection":  # noqa: A0
 
     Raises NotFoundError, which lists those that exist, InvalidInputError (the home is a file), StorageError.
     """
-    from engine.home import Home
+    from crossview.engine.home import Home
 
     return Home(home).open(name)
 
@@ -116,7 +116,7 @@ def create(
 
     Raises InvalidInputError, AlreadyExistsError, StorageError.
     """
-    from engine.home import DEFAULT_VIEWS, Home
+    from crossview.engine.home import DEFAULT_VIEWS, Home
 
     return Home(home).create(name, DEFAULT_VIEWS if views is None else views, description)
 
@@ -127,6 +127,6 @@ def connect(address: str, timeout: float | None = None) -> "Client":
     Each call may take ``timeout`` seconds; None: any time. Raises InvalidInputError for no positive timeout; whether a
     server answers shows in the first call.
     """
-    from server.client import Client
+    from crossview.server.client import Client
 
     return Client(address, timeout)

@@ -3,30 +3,30 @@
 They know nothing of collections. Importing this module takes as long as importing scikit-learn.
 """
 
-from engine.learners.attributes.relative import RelativeAttributes
-from engine.learners.chain import Chain
-from engine.learners.hashing.itq import ITQ
-from engine.learners.hashing.lsh import LSH
-from engine.learners.hashing.npp_hash import NPPHash
-from engine.learners.hashing.sign import Sign
-from engine.learners.joint.joint import JointMetrics
-from engine.learners.joint.mt_lmnn import MultiTaskLMNN
-from engine.learners.metrics.fantope import Fantope
-from engine.learners.metrics.lmnn import LMNN
-from engine.learners.metrics.qwise import QuadrupletWise
-from engine.learners.musl.musl import MuSL
-from engine.learners.npp.hybrid import Hybrid
-from engine.learners.npp.multi_npp import MultiNPP
-from engine.learners.steps.inner import InnerProduct
-from engine.learners.steps.kernels import KernelMap
-from engine.learners.steps.normalization import L1, L2, Scale, Sqrt, Standardize
-from engine.learners.subspace.cca import CanonicalCorrelation
-from engine.learners.subspace.co_em import CoEM
-from engine.learners.subspace.lda import LinearDiscriminants
-from engine.learners.subspace.pca import PCA
-from engine.learners.subspace.pls import PartialLeastSquares
-from engine.learners.subspace.posteriors import ClassPosteriors
-from engine.learners.subspace.semantic import SemanticMatching
+from crossview.engine.learners.attributes.relative import RelativeAttributes
+from crossview.engine.learners.chain import Chain
+from crossview.engine.learners.hashing.itq import ITQ
+from crossview.engine.learners.hashing.lsh import LSH
+from crossview.engine.learners.hashing.npp_hash import NPPHash
+from crossview.engine.learners.hashing.sign import Sign
+from crossview.engine.learners.joint.joint import JointMetrics
+from crossview.engine.learners.joint.mt_lmnn import MultiTaskLMNN
+from crossview.engine.learners.metrics.fantope import Fantope
+from crossview.engine.learners.metrics.lmnn import LMNN
+from crossview.engine.learners.metrics.qwise import QuadrupletWise
+from crossview.engine.learners.musl.musl import MuSL
+from crossview.engine.learners.npp.hybrid import Hybrid
+from crossview.engine.learners.npp.multi_npp import MultiNPP
+from crossview.engine.learners.steps.inner import InnerProduct
+from crossview.engine.learners.steps.kernels import KernelMap
+from crossview.engine.learners.steps.normalization import L1, L2, Scale, Sqrt, Standardize
+from crossview.engine.learners.subspace.cca import CanonicalCorrelation
+from crossview.engine.learners.subspace.co_em import CoEM
+from crossview.engine.learners.subspace.lda import LinearDiscriminants
+from crossview.engine.learners.subspace.pca import PCA
+from crossview.engine.learners.subspace.pls import PartialLeastSquares
+from crossview.engine.learners.subspace.posteriors import ClassPosteriors
+from crossview.engine.learners.subspace.semantic import SemanticMatching
 
 __all__ = [
     "ITQ",

@@ -12,30 +12,38 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.catalog.catalog import Transaction
-from engine.catalog.description import RAW, check_space_name
-from engine.catalog.extractors import add_view, view_info
-from engine.catalog.folder import CollectionFolder
-from engine.catalog.writing import delete_items
-from engine.changes.important_changes import ImportantChanges
-from engine.errors import CrossviewError
-from engine.evaluation import Evaluation, EvaluationRequest
-from engine.info import SpaceInfo, ViewInfo
-from engine.ingest.vectors import index_vectors, put_vectors
-from engine.item import DEFAULT_INDEXING, ImportReport, IndexOptions, ItemUpdate, NewItem, Picture, one_or_several
-from engine.query import Embedding, HitList, Query, SearchRequest, Suggestions, SuggestRequest
-from engine.recipe import Recipe
-from engine.runtime.progress import Progress
-from engine.spaces.item_embeddings import ITEMS_AT_ONCE, ItemEmbeddings
-from engine.spaces.loaded import LoadedSpaces, stored_space
-from engine.spaces.snapshot_files import SnapshotFiles
-from engine.training.same_or_different import SameOrDifferent
-from features.pictures import IN_PROCESS, Pictures
+from crossview.engine.catalog.catalog import Transaction
+from crossview.engine.catalog.description import RAW, check_space_name
+from crossview.engine.catalog.extractors import add_view, view_info
+from crossview.engine.catalog.folder import CollectionFolder
+from crossview.engine.catalog.writing import delete_items
+from crossview.engine.changes.important_changes import ImportantChanges
+from crossview.engine.errors import CrossviewError
+from crossview.engine.evaluation import Evaluation, EvaluationRequest
+from crossview.engine.info import SpaceInfo, ViewInfo
+from crossview.engine.ingest.vectors import index_vectors, put_vectors
+from crossview.engine.item import (
+    DEFAULT_INDEXING,
+    ImportReport,
+    IndexOptions,
+    ItemUpdate,
+    NewItem,
+    Picture,
+    one_or_several,
+)
+from crossview.engine.query import Embedding, HitList, Query, SearchRequest, Suggestions, SuggestRequest
+from crossview.engine.recipe import Recipe
+from crossview.engine.runtime.progress import Progress
+from crossview.engine.spaces.item_embeddings import ITEMS_AT_ONCE, ItemEmbeddings
+from crossview.engine.spaces.loaded import LoadedSpaces, stored_space
+from crossview.engine.spaces.snapshot_files import SnapshotFiles
+from crossview.engine.training.same_or_different import SameOrDifferent
+from crossview.features.pictures import IN_PROCESS, Pictures
 
 if TYPE_CHECKING:
-    from engine.questions.asking import Questions
-    from engine.spaces.space import Space
-    from engine.spaces.versions import Versions
+    from crossview.engine.questions.asking import Questions
+    from crossview.engine.spaces.space import Space
+    from crossview.engine.spaces.versions import Versions
 
 
 class Collection(SameOrDifferent, ImportantChanges):
@@ -87,8 +95,8 @@ class Collection(SameOrDifferent, ImportantChanges):
 
         Raises InvalidInputError, NotReadyError (views cannot be fitted), BusyError, StorageError.
         """
-        from engine.ingest.annotations import Annotations
-        from engine.ingest.indexing import index_files
+        from crossview.engine.ingest.annotations import Annotations
+        from crossview.engine.ingest.indexing import index_files
 
         annotations = Annotations(options.labels, options.captions, options.replace_labels, options.label_notion)
         return index_files(self._writable, paths, annotations, options, progress, self._pictures.max_pixels)
@@ -103,7 +111,7 @@ class Collection(SameOrDifferent, ImportantChanges):
 
         Raises BusyError, StorageError.
         """
-        from engine.ingest.updating import update_items
+        from crossview.engine.ingest.updating import update_items
 
         return update_items(self._writable, updates, match_paths, progress)
 
@@ -114,7 +122,7 @@ class Collection(SameOrDifferent, ImportantChanges):
 
         Raises NotReadyError while a view that is needed is not fitted, BusyError, StorageError.
         """
-        from engine.ingest.importing import import_items
+        from crossview.engine.ingest.importing import import_items
 
         return import_items(self._writable, items, self._pictures, workers)
 
@@ -136,7 +144,7 @@ class Collection(SameOrDifferent, ImportantChanges):
 
         Raises InvalidInputError (the file cannot be used, or names no item), BusyError, StorageError.
         """
-        from engine.ingest.annotations import annotate
+        from crossview.engine.ingest.annotations import annotate
 
         return annotate(self, path, cell, replace_labels, notion, new_attributes, progress)
 
@@ -183,8 +191,8 @@ class Collection(SameOrDifferent, ImportantChanges):
 
         Raises InvalidInputError (nothing to fit), NotFoundError, NotReadyError (too few), BusyError, StorageError.
         """
-        from engine.ingest.fitting import fit_views
-        from engine.ingest.texts import place_texts
+        from crossview.engine.ingest.fitting import fit_views
+        from crossview.engine.ingest.texts import place_texts
 
         fit_views(self._writable, images, one_or_several(views or ()), refit, seed, workers, self._pictures)
         place_texts(self._writable)
@@ -215,7 +223,7 @@ class Collection(SameOrDifferent, ImportantChanges):
 
         Raises InvalidInputError, NotFoundError, NotReadyError (no items, nothing to tune by), BusyError, StorageError.
         """
-        from engine.training.trainer import training
+        from crossview.engine.training.trainer import training
 
         name = check_space_name(space or recipe.space_name())
         return self._add(name, activate, lambda tx: training(tx, name, recipe, progress), request_id)
@@ -238,7 +246,7 @@ class Collection(SameOrDifferent, ImportantChanges):
         Raises InvalidInputError (a view that it has, a learner that cannot), NotFoundError, NotReadyError, BusyError,
         StorageError.
         """
-        from engine.training.extension import added_views
+        from crossview.engine.training.extension import added_views
 
         made = space if name is None else check_space_name(name)
 
@@ -256,7 +264,7 @@ class Collection(SameOrDifferent, ImportantChanges):
         Raises InvalidInputError (a space of one metric, a label that it learned), NotFoundError, NotReadyError (no
         items), BusyError, StorageError.
         """
-        from engine.training.extension import assign
+        from crossview.engine.training.extension import assign
 
         return self._add(space, activate, lambda tx: assign(tx, stored_space(tx, space), label), request_id)
 
@@ -265,7 +273,7 @@ class Collection(SameOrDifferent, ImportantChanges):
 
         Raises NotFoundError, BusyError, StorageError.
         """
-        from engine.spaces.generations import activate_space
+        from crossview.engine.spaces.generations import activate_space
 
         with self._writable.write() as tx:
             return activate_space(tx, space, generation)
@@ -278,7 +286,7 @@ class Collection(SameOrDifferent, ImportantChanges):
         Raises InvalidInputError (``raw``), NotFoundError, NotReadyError (the generation that answers), BusyError,
         StorageError.
         """
-        from engine.spaces.deletion import delete_space, free_disk_space
+        from crossview.engine.spaces.deletion import delete_space, free_disk_space
 
         self._check_open()
         with self._files.changing() as tx:
@@ -292,7 +300,7 @@ class Collection(SameOrDifferent, ImportantChanges):
 
         Raises InvalidInputError (the last view), NotFoundError, NotReadyError (spaces use it), BusyError, StorageError.
         """
-        from engine.spaces.deletion import delete_view, free_disk_space
+        from crossview.engine.spaces.deletion import delete_view, free_disk_space
 
         self._check_open()
         with self._files.changing() as tx:
@@ -308,8 +316,8 @@ class Collection(SameOrDifferent, ImportantChanges):
 
         Raises BusyError, StorageError (where it lacks that space, too), after which nothing is lost but the space.
         """
-        from engine.catalog.copies import write_anew
-        from engine.spaces.deletion import forget_old_snapshots, free_disk_space
+        from crossview.engine.catalog.copies import write_anew
+        from crossview.engine.spaces.deletion import forget_old_snapshots, free_disk_space
 
         self._check_open()
         forget_old_snapshots(self._files)
@@ -328,7 +336,7 @@ class Collection(SameOrDifferent, ImportantChanges):
 
         Raises InvalidInputError, NotFoundError, NotReadyError, ImageError, StorageError.
         """
-        from engine.spaces.search import answer, check_request, searched_targets
+        from crossview.engine.spaces.search import answer, check_request, searched_targets
 
         check_request(request)
         return self._versions().answered(
@@ -349,7 +357,7 @@ class Collection(SameOrDifferent, ImportantChanges):
 
         None as well where more than ``most_bytes`` have to be scanned, or there may be more than ``most_hits``.
         """
-        from engine.spaces.search import answer_at_hand
+        from crossview.engine.spaces.search import answer_at_hand
 
         self._check_open()
         if self._reader is None:
@@ -366,8 +374,8 @@ class Collection(SameOrDifferent, ImportantChanges):
 
         Raises InvalidInputError, NotFoundError, NotReadyError (no labels to vote with), ImageError, StorageError.
         """
-        from engine.spaces.search import targets_of
-        from engine.spaces.suggestion import check_request, suggest
+        from crossview.engine.spaces.search import targets_of
+        from crossview.engine.spaces.suggestion import check_request, suggest
 
         check_request(request)
         targets = targets_of(request.queries, request.targets)
@@ -380,7 +388,7 @@ class Collection(SameOrDifferent, ImportantChanges):
 
         Arguments and errors are those of ``search``.
         """
-        from engine.spaces.search import check_queries, embed, no_targets
+        from crossview.engine.spaces.search import check_queries, embed, no_targets
 
         check_queries(queries)
         return self._versions().answered(
@@ -399,7 +407,7 @@ class Collection(SameOrDifferent, ImportantChanges):
 
         Raises InvalidInputError, NotFoundError, NotReadyError (no item has the view), StorageError.
         """
-        from engine.spaces.search import embed_items
+        from crossview.engine.spaces.search import embed_items
 
         with self._read() as tx:
             return embed_items(tx, self._loaded.get(tx, space), view, target, after, limit)
@@ -415,7 +423,7 @@ class Collection(SameOrDifferent, ImportantChanges):
 
         Raises InvalidInputError, NotFoundError, NotReadyError (no labels, nothing held out), StorageError.
         """
-        from engine.training.evaluator import evaluated
+        from crossview.engine.training.evaluator import evaluated
 
         with self._read() as tx:
             spaces = [self._loaded.get(tx, name) for name in request.spaces or ("",)]
@@ -425,7 +433,7 @@ class Collection(SameOrDifferent, ImportantChanges):
     @property
     def questions(self) -> "Questions":
         """Questions to people about the items, and their answers."""
-        from engine.questions.asking import Questions
+        from crossview.engine.questions.asking import Questions
 
         return Questions(self._writable, self._versions)
 
@@ -434,7 +442,7 @@ class Collection(SameOrDifferent, ImportantChanges):
         self._folder.check_alive()
         with self._beginning:
             if self._reader is None:
-                from engine.spaces.versions import Versions
+                from crossview.engine.spaces.versions import Versions
 
                 self._reader = Versions(self._catalog, self._files, self._loaded)
             return self._reader
@@ -447,6 +455,6 @@ class Collection(SameOrDifferent, ImportantChanges):
         request_id: str,
     ) -> SpaceInfo:
         """Fit and store the next generation of a space."""
-        from engine.spaces.generations import add_generation
+        from crossview.engine.spaces.generations import add_generation
 
         return add_generation(self._writable, self._versions(), name, prepare, activate, request_id)

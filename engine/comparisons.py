@@ -9,9 +9,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import InvalidInputError, NotFoundError, few
-from engine.learners.comparisons import KINDS, AnyComparisons, Comparisons, MixedComparisons
-from features.vectors import MAX_VALUE
+from crossview.engine.errors import InvalidInputError, NotFoundError, few
+from crossview.engine.learners.comparisons import KINDS, AnyComparisons, Comparisons, MixedComparisons
+from crossview.features.vectors import MAX_VALUE
 
 SINGLE, GRID = "single", "grid"
 QUESTIONS = {SINGLE: 2, GRID: 9}

@@ -11,8 +11,8 @@ from copy import copy
 from dataclasses import dataclass
 from typing import Any, Generic, Self, TypeVar
 
-from engine.errors import InvalidInputError
-from engine.item import one_or_several
+from crossview.engine.errors import InvalidInputError
+from crossview.engine.item import one_or_several
 
 T = TypeVar("T")
 C = TypeVar("C", bound="Condition")

@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from engine.catalog.checks import check_seed
-from engine.errors import InvalidInputError
-from engine.item import let_one_be_several
+from crossview.engine.catalog.checks import check_seed
+from crossview.engine.errors import InvalidInputError
+from crossview.engine.item import let_one_be_several
 
 if TYPE_CHECKING:
-    from engine.comparisons import ItemComparisons
-    from engine.learners.comparisons import Taxonomy
-    from engine.recipe import Grouping
+    from crossview.engine.comparisons import ItemComparisons
+    from crossview.engine.learners.comparisons import Taxonomy
+    from crossview.engine.recipe import Grouping
 
 LENGTHS = (5, 10, 30, 50, 70, 100)
 """Lengths of the hit lists that are measured where none are named."""

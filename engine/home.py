@@ -9,18 +9,18 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.catalog.file_errors import file_errors
-from engine.catalog.folder import CollectionFolder, sync_folder
-from engine.catalog.leftovers import at_work, remove_leftovers
-from engine.catalog.private import make_folder
-from engine.errors import AlreadyExistsError, InvalidInputError, NotFoundError, StorageError
-from engine.item import one_or_several
-from engine.runtime.cancellation import checkpoint
-from engine.runtime.progress import Progress
-from features.pictures import IN_PROCESS, Pictures
+from crossview.engine.catalog.file_errors import file_errors
+from crossview.engine.catalog.folder import CollectionFolder, sync_folder
+from crossview.engine.catalog.leftovers import at_work, remove_leftovers
+from crossview.engine.catalog.private import make_folder
+from crossview.engine.errors import AlreadyExistsError, InvalidInputError, NotFoundError, StorageError
+from crossview.engine.item import one_or_several
+from crossview.engine.runtime.cancellation import checkpoint
+from crossview.engine.runtime.progress import Progress
+from crossview.features.pictures import IN_PROCESS, Pictures
 
 if TYPE_CHECKING:
-    from engine.collection import Collection
+    from crossview.engine.collection import Collection
 
 DEFAULT_VIEWS = ("color", "sift", "gist")
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
@@ -71,7 +71,7 @@ class Home:
 
         Raises NotFoundError, AlreadyExistsError for a file that exists, StorageError.
         """
-        from engine.catalog.copies import copy_database, finish_copy, place_copy, temporary
+        from crossview.engine.catalog.copies import copy_database, finish_copy, place_copy, temporary
 
         self.check_exists(name)
         folder = CollectionFolder(self.path / name)
@@ -95,8 +95,8 @@ class Home:
         Raises InvalidInputError for a file that is damaged or no copy, AlreadyExistsError without ``replace``,
         BusyError while somebody writes the collection, StorageError.
         """
-        from engine.catalog.copies import copy_database, like_pages_of
-        from engine.catalog.restoring import Copy
+        from crossview.engine.catalog.copies import copy_database, like_pages_of
+        from crossview.engine.catalog.restoring import Copy
 
         with closing(Copy(Path(path).expanduser().absolute())) as source:
             exists = name in self.names()
@@ -122,7 +122,7 @@ class Home:
         """
         self.check_exists(name)
         remove_leftovers(self.path, rf"({re.escape(_NEW)}|{re.escape(_DELETED)})[0-9a-f]{{32}}")
-        from engine.collection import Collection  # listing collections needs no catalog
+        from crossview.engine.collection import Collection  # listing collections needs no catalog
 
         return Collection(CollectionFolder(self.path / name), pictures or self._pictures)
 
@@ -199,7 +199,7 @@ def _counted(what: str, progress: Progress | None) -> Callable[[int, int], None]
 
 
 def _fill(folder: CollectionFolder, name: str, views: Sequence[str], description: str) -> None:
-    from engine.catalog.extractors import add_views
+    from crossview.engine.catalog.extractors import add_views
 
     with closing(folder.create_catalog(name, description)) as catalog, catalog.write() as tx:
         add_views(tx, views)

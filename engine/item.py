@@ -7,8 +7,8 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
-from engine.errors import InvalidInputError
-from features.page import Page
+from crossview.engine.errors import InvalidInputError
+from crossview.features.page import Page
 
 if TYPE_CHECKING:
     import numpy as np

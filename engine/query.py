@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.condition import EVERY_ITEM, Filter
-from engine.errors import InvalidInputError
-from engine.item import Encoded, let_one_be_several
-from engine.strategy import Nearest, Strategy, StrategyOptions, strategy_of
+from crossview.engine.condition import EVERY_ITEM, Filter
+from crossview.engine.errors import InvalidInputError
+from crossview.engine.item import Encoded, let_one_be_several
+from crossview.engine.strategy import Nearest, Strategy, StrategyOptions, strategy_of
 
 if TYPE_CHECKING:
-    from engine.comparisons import ItemComparisons
-    from engine.recipe import Grouping
+    from crossview.engine.comparisons import ItemComparisons
+    from crossview.engine.recipe import Grouping
 
 INPUTS = ("image", "text", "vector", "key", "label")
 """The kinds of input that a query can have."""

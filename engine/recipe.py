@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from engine.item import let_one_be_several
-from engine.learners.stage import parse_stages
+from crossview.engine.item import let_one_be_several
+from crossview.engine.learners.stage import parse_stages
 
 if TYPE_CHECKING:
-    from engine.comparisons import ItemComparisons
-    from engine.learners.comparisons import Taxonomy
+    from crossview.engine.comparisons import ItemComparisons
+    from crossview.engine.learners.comparisons import Taxonomy
 
 DEFAULT = "default"
 """In place of a learner: the one that suits what is known of the items, and the name of its space."""

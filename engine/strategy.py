@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, TypedDict
 
-from engine.errors import InvalidInputError
-from engine.item import let_one_be_several, one_or_several
+from crossview.engine.errors import InvalidInputError
+from crossview.engine.item import let_one_be_several, one_or_several
 
 EVERY_AXIS = "all"
 """In place of names of axes: all that do not move."""

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from features.image import Image
+    from crossview.features.image import Image
 
 Rows = NDArray[np.float32]
 Input = Literal["image", "text"]

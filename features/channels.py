@@ -6,7 +6,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from features.image import Image, grey
+from crossview.features.image import Image, grey
 
 LUV, ORIENTATIONS = 3, 8
 CHANNELS = LUV + ORIENTATIONS

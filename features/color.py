@@ -5,8 +5,8 @@ from typing import ClassVar
 import cv2
 import numpy as np
 
-from features.base import ImageExtractor, Rows
-from features.image import Image, check_image
+from crossview.features.base import ImageExtractor, Rows
+from crossview.features.image import Image, check_image
 
 HUE_BINS, SATURATION_BINS, VALUE_BINS = 8, 4, 2
 _DIM = HUE_BINS * SATURATION_BINS * VALUE_BINS

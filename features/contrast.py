@@ -7,7 +7,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from features.image import Image
+from crossview.features.image import Image
 
 OPPONENT = np.array([[0.0, -1.0, 1.0], [-2.0, 1.0, 1.0], [1.0, 1.0, 1.0]]) / np.sqrt([[2.0], [6.0], [3.0]])
 """O1 = (R - G) / sqrt 2, O2 = (R + G - 2 B) / sqrt 6, O3 = (R + G + B) / sqrt 3, applied to blue, green, red."""

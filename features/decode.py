@@ -11,13 +11,19 @@ from numpy.typing import NDArray
 from PIL import Image as Pillow
 from PIL import ImageFile
 
-from features.errors import EmptyImageError, ImageError, ImageTooLargeError, NotAnImageError, TruncatedImageError
-from features.formats import KNOWN, formats
-from features.image import Image, shrink, turn
-from features.pictures import MAX_PIXELS
-from features.quiet import quiet
-from features.scans import MAX_SCANS, scans
-from features.tiff_bands import TiffBands
+from crossview.features.errors import (
+    EmptyImageError,
+    ImageError,
+    ImageTooLargeError,
+    NotAnImageError,
+    TruncatedImageError,
+)
+from crossview.features.formats import KNOWN, formats
+from crossview.features.image import Image, shrink, turn
+from crossview.features.pictures import MAX_PIXELS
+from crossview.features.quiet import quiet
+from crossview.features.scans import MAX_SCANS, scans
+from crossview.features.tiff_bands import TiffBands
 
 WORKING_SIDE = 640
 """Longest side, in pixels, of the images that features are extracted from."""

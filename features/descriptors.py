@@ -7,8 +7,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from features.contrast import channel_shares, opponent_channels
-from features.image import Image, check_image, grey
+from crossview.features.contrast import channel_shares, opponent_channels
+from crossview.features.image import Image, check_image, grey
 
 DESCRIPTOR_SIZE = 384
 CONTRAST_THRESHOLD = 0.01

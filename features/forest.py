@@ -7,13 +7,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from features.base import ImageExtractor, Labels, Rows
-from features.channels import CHANNELS, LUV, integral_image
-from features.errors import NotFittedError
-from features.haar import HaarTests, Responses, draw_tests
-from features.image import Image, check_image, shrink
-from features.patches import patches
-from features.trees import Trees, grow_tree, join_trees
+from crossview.features.base import ImageExtractor, Labels, Rows
+from crossview.features.channels import CHANNELS, LUV, integral_image
+from crossview.features.errors import NotFittedError
+from crossview.features.haar import HaarTests, Responses, draw_tests
+from crossview.features.image import Image, check_image, shrink
+from crossview.features.patches import patches
+from crossview.features.trees import Trees, grow_tree, join_trees
 
 WORDS = 2000
 MAX_WORDS = 65_536

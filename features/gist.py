@@ -8,8 +8,8 @@ import numpy as np
 import scipy.fft
 from numpy.typing import NDArray
 
-from features.base import ImageExtractor, Rows
-from features.image import Image, check_image, grey
+from crossview.features.base import ImageExtractor, Rows
+from crossview.features.image import Image, check_image, grey
 
 SCALES, ORIENTATIONS = 4, 8
 GRID, SIZE = 4, 128

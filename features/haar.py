@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from features.patches import GRID
+from crossview.features.patches import GRID
 
 Integers = NDArray[np.int32]
 

@@ -5,8 +5,8 @@ from typing import ClassVar
 import cv2
 import numpy as np
 
-from features.base import ImageExtractor, Rows
-from features.image import Image, check_image
+from crossview.features.base import ImageExtractor, Rows
+from crossview.features.image import Image, check_image
 
 BINS = 15
 _FIRST = np.array([0, 42, 20])

@@ -10,12 +10,12 @@ from contextlib import AbstractContextManager
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from features.base import ImageExtractor
-from features.budget import PixelBudget
-from features.errors import ImageError
-from features.picture_worker import Packed, PictureWorker, TooSlowError, WorkerDiedError
-from features.pictures import Checkpoint, PictureLimits, PictureTask, Result, Work
-from features.worker import cores
+from crossview.features.base import ImageExtractor
+from crossview.features.budget import PixelBudget
+from crossview.features.errors import ImageError
+from crossview.features.picture_worker import Packed, PictureWorker, TooSlowError, WorkerDiedError
+from crossview.features.pictures import Checkpoint, PictureLimits, PictureTask, Result, Work
+from crossview.features.worker import cores
 
 _AHEAD = 2
 """Pictures a worker that one call has in the queue, so that the pictures of other calls come in between."""

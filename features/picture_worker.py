@@ -25,17 +25,17 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from features.base import ImageExtractor
-from features.budget import NotWantedError
-from features.decode import pixels_to_decode
-from features.errors import ImageError, ImageTooLargeError
-from features.pictures import PictureLimits
-from features.worker import become_worker
+from crossview.features.base import ImageExtractor
+from crossview.features.budget import NotWantedError
+from crossview.features.decode import pixels_to_decode
+from crossview.features.errors import ImageError, ImageTooLargeError
+from crossview.features.pictures import PictureLimits
+from crossview.features.worker import become_worker
 
 _KEPT = 64
 """Extractors that a worker keeps, those used last."""
 _START_SECONDS = 120.0
-_PROGRAM = "import sys; from features.picture_worker import serve; serve(*map(int, sys.argv[1:]))"
+_PROGRAM = "import sys; from crossview.features.picture_worker import serve; serve(*map(int, sys.argv[1:]))"
 """What the process runs: nothing of the program that starts it, which may be of any kind."""
 
 Packed = Mapping[str, tuple[str, bytes]]

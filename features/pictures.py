@@ -5,10 +5,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
-from features.errors import ImageError
+from crossview.features.errors import ImageError
 
 if TYPE_CHECKING:
-    from features.base import ImageExtractor
+    from crossview.features.base import ImageExtractor
 
 MAX_PIXELS = 100_000_000
 """Pixels that a picture may have in memory at once, unless told."""

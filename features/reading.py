@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 
-from features.base import ImageExtractor, Rows
-from features.decode import decode
-from features.image import Image
-from features.pictures import MAX_PIXELS
+from crossview.features.base import ImageExtractor, Rows
+from crossview.features.decode import decode
+from crossview.features.image import Image
+from crossview.features.pictures import MAX_PIXELS
 
 
 def rows(data: bytes, extractors: Mapping[str, ImageExtractor], max_pixels: int = MAX_PIXELS) -> dict[str, Rows]:

@@ -4,14 +4,14 @@ import inspect
 from collections.abc import Mapping
 from typing import Any
 
-from features.base import Extractor
-from features.color import Color
-from features.forest import Forest
-from features.gist import Gist
-from features.lab import Lab
-from features.sift import Sift
-from features.text import Text
-from features.vectors import Vectors
+from crossview.features.base import Extractor
+from crossview.features.color import Color
+from crossview.features.forest import Forest
+from crossview.features.gist import Gist
+from crossview.features.lab import Lab
+from crossview.features.sift import Sift
+from crossview.features.text import Text
+from crossview.features.vectors import Vectors
 
 EXTRACTORS: dict[str, type[Extractor]] = {one.name: one for one in (Color, Lab, Sift, Forest, Gist, Text, Vectors)}
 

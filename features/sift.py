@@ -6,11 +6,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from features.base import ImageExtractor, Labels, Rows
-from features.descriptors import DESCRIPTOR_SIZE, color_sift
-from features.errors import NotFittedError
-from features.image import Image
-from features.words import count_words, fit_words
+from crossview.features.base import ImageExtractor, Labels, Rows
+from crossview.features.descriptors import DESCRIPTOR_SIZE, color_sift
+from crossview.features.errors import NotFittedError
+from crossview.features.image import Image
+from crossview.features.words import count_words, fit_words
 
 WORDS = 300
 MAX_WORDS = 65_536

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from PIL import Image as Pillow
 
-from features.formats import formats
+from crossview.features.formats import formats
 
 _TAKEN, _CHANGED, _CAMERA = 0x9003, 0x0132, 0x8769
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from scipy.special import digamma
 from threadpoolctl import threadpool_limits
 
-from features.base import Labels, Rows, TextExtractor
-from features.errors import NotFittedError
+from crossview.features.base import Labels, Rows, TextExtractor
+from crossview.features.errors import NotFittedError
 
 Array = NDArray[np.float64]
 

@@ -2,7 +2,7 @@
 
 from typing import Any, ClassVar
 
-from features.base import Extractor
+from crossview.features.base import Extractor
 
 MAX_DIM = 65_536
 MAX_VALUE = 1e16

@@ -6,7 +6,7 @@ import os
 import cv2
 from threadpoolctl import threadpool_limits
 
-from features.priority import give_way
+from crossview.features.priority import give_way
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 _KEPT_BYTES = 1 << 28

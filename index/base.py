@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from index.positions import Selection
+from crossview.index.positions import Selection
 
 __all__ = ["Codes", "Ids", "Index", "Neighbors", "Selection", "Vectors"]
 

@@ -6,9 +6,9 @@ import faiss
 import numpy as np
 from numpy.typing import ArrayLike
 
-from index.base import Codes, Ids, Neighbors, check_codes, check_k, filled_up, in_order
-from index.positions import Positions, Selection
-from index.stored import Found, StoredIndex
+from crossview.index.base import Codes, Ids, Neighbors, check_codes, check_k, filled_up, in_order
+from crossview.index.positions import Positions, Selection
+from crossview.index.stored import Found, StoredIndex
 
 _COUNTED = 1024
 """Most neighbours of one query that are found by counting, which begins sooner than a heap but has room for as many at

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from index.base import Ids
-from index.positions import Positions, all_positions
+from crossview.index.base import Ids
+from crossview.index.positions import Positions, all_positions
 
 CHUNK_BYTES = 1 << 26
 """Bytes of the rows of a chunk. The operating system gives the memory as it is written to. Searches of many short

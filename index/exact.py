@@ -8,9 +8,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from index.base import Codes, Ids, Neighbors, check_codes, check_ids, check_k, check_vectors, in_order
-from index.positions import Selection
-from index.snapshot import read_snapshot, write_snapshot
+from crossview.index.base import Codes, Ids, Neighbors, check_codes, check_ids, check_k, check_vectors, in_order
+from crossview.index.positions import Selection
+from crossview.index.snapshot import read_snapshot, write_snapshot
 
 
 class ExactIndex:

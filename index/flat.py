@@ -4,10 +4,10 @@ import faiss
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from index.base import Ids, Neighbors, Vectors, check_k, check_vectors, in_order
-from index.positions import Positions, Selection
-from index.rows import RowNumbers
-from index.stored import Found, StoredIndex
+from crossview.index.base import Ids, Neighbors, Vectors, check_k, check_vectors, in_order
+from crossview.index.positions import Positions, Selection
+from crossview.index.rows import RowNumbers
+from crossview.index.stored import Found, StoredIndex
 
 _REFINE_FLOATS = 1 << 24
 """Vector components gathered at once when distances are recomputed (64 MiB)."""

@@ -5,13 +5,13 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from index.base import Codes, Ids, Neighbors, check_codes, check_k
-from index.binary_flat import BinaryFlatIndex
-from index.positions import Positions, Selection
-from index.rows import Rows
-from index.snapshot import SnapshotReader
-from index.stored import SPARE
-from index.substrings import Distances, Numbers, SubstringTables
+from crossview.index.base import Codes, Ids, Neighbors, check_codes, check_k
+from crossview.index.binary_flat import BinaryFlatIndex
+from crossview.index.positions import Positions, Selection
+from crossview.index.rows import Rows
+from crossview.index.snapshot import SnapshotReader
+from crossview.index.stored import SPARE
+from crossview.index.substrings import Distances, Numbers, SubstringTables
 
 _LOOKUP = 64
 """64-bit words that a scan compares in the time of one lookup, measured. A query that would take more lookups than a

@@ -4,12 +4,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from index.base import Index
-from index.binary_flat import BinaryFlatIndex
-from index.exact import ExactBinaryIndex, ExactIndex
-from index.flat import FlatIndex
-from index.multi_index import AutoBinaryIndex, MultiIndexHashing
-from index.reranked import RerankedIndex
+from crossview.index.base import Index
+from crossview.index.binary_flat import BinaryFlatIndex
+from crossview.index.exact import ExactBinaryIndex, ExactIndex
+from crossview.index.flat import FlatIndex
+from crossview.index.multi_index import AutoBinaryIndex, MultiIndexHashing
+from crossview.index.reranked import RerankedIndex
 
 KINDS: dict[str, Callable[..., Index]] = {
     "exact": ExactIndex,

@@ -9,11 +9,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from index.base import Codes, Ids, Neighbors, Vectors, check_codes, check_k, check_vectors, in_order
-from index.flat import FlatIndex
-from index.multi_index import AutoBinaryIndex
-from index.positions import Selection
-from index.snapshot import read_snapshot, write_snapshot
+from crossview.index.base import Codes, Ids, Neighbors, Vectors, check_codes, check_k, check_vectors, in_order
+from crossview.index.flat import FlatIndex
+from crossview.index.multi_index import AutoBinaryIndex
+from crossview.index.positions import Selection
+from crossview.index.snapshot import read_snapshot, write_snapshot
 
 
 def with_floats(codes: Codes, floats: Vectors) -> Codes:

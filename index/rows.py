@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from index.base import Ids
-from index.chunk import Chunk, appended, chunk_rows, new_chunk
-from index.positions import Positions, Selection
-from index.snapshot import SnapshotReader
+from crossview.index.base import Ids
+from crossview.index.chunk import Chunk, appended, chunk_rows, new_chunk
+from crossview.index.positions import Positions, Selection
+from crossview.index.snapshot import SnapshotReader
 
 _REWRITTEN = 1 / 16
 """Share of a chunk's rows above which dead ones and strays are worth rewriting it."""

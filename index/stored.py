@@ -10,11 +10,11 @@ import faiss
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from index.base import Ids, ascending, check_ids
-from index.chunk import Chunk
-from index.positions import Positions, Selection
-from index.rows import RowNumbers, Rows
-from index.snapshot import SnapshotReader, read_snapshot, write_snapshot
+from crossview.index.base import Ids, ascending, check_ids
+from crossview.index.chunk import Chunk
+from crossview.index.positions import Positions, Selection
+from crossview.index.rows import RowNumbers, Rows
+from crossview.index.snapshot import SnapshotReader, read_snapshot, write_snapshot
 
 _CORES = faiss.omp_get_max_threads()
 _PARALLEL_WORK = 1 << 26

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from index.base import Codes, Ids
+from crossview.index.base import Codes, Ids
 
 Numbers = NDArray[np.uint32]
 Distances = NDArray[np.int64]

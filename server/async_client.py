@@ -5,15 +5,24 @@ from typing import Any, Self
 
 import grpc
 
-from engine.changes.request import Changes, ChangesRequest
-from engine.condition import EVERY_ITEM, Filter
-from engine.item import Failure, ImportReport, Item, ItemUpdate, NewItem, one_or_several
-from engine.query import Embedding, HitList, Query, SameRequest, SearchRequest, Suggestions, SuggestRequest, Verdict
-from server.batches import batches, merged
-from server.connection import OPTIONS, check_timeout
-from server.convert import from_filter, from_new_item, from_update, messages_of, to_item, to_report
-from server.convert_changes import from_changes_request, to_changes
-from server.convert_search import (
+from crossview.engine.changes.request import Changes, ChangesRequest
+from crossview.engine.condition import EVERY_ITEM, Filter
+from crossview.engine.item import Failure, ImportReport, Item, ItemUpdate, NewItem, one_or_several
+from crossview.engine.query import (
+    Embedding,
+    HitList,
+    Query,
+    SameRequest,
+    SearchRequest,
+    Suggestions,
+    SuggestRequest,
+    Verdict,
+)
+from crossview.server.batches import batches, merged
+from crossview.server.connection import OPTIONS, check_timeout
+from crossview.server.convert import from_filter, from_new_item, from_update, messages_of, to_item, to_report
+from crossview.server.convert_changes import from_changes_request, to_changes
+from crossview.server.convert_search import (
     from_query,
     from_same_request,
     from_search_request,
@@ -23,10 +32,10 @@ from server.convert_search import (
     to_suggestions,
     to_verdicts,
 )
-from server.names import collection_name, item_name
-from server.pb.crossview.v1 import collections_pb2 as pb
-from server.pb.crossview.v1 import collections_pb2_grpc, search_pb2, search_pb2_grpc
-from server.status import error_in, error_of
+from crossview.server.names import collection_name, item_name
+from crossview.server.status import error_in, error_of
+from crossview.v1 import collections_pb2 as pb
+from crossview.v1 import collections_pb2_grpc, search_pb2, search_pb2_grpc
 
 
 class AsyncClient:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
-from engine.item import ImportReport
+from crossview.engine.item import ImportReport
 
 BATCH_BYTES = 8 * 2**20
 """Size up to which a client fills a message; a larger picture is sent alone."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from server.errors import OverloadedError
+from crossview.server.errors import OverloadedError
 
 _RETRY_SECONDS = 1.0
 

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
-from engine.collection import Collection
-from engine.errors import BusyError
-from engine.home import DEFAULT_VIEWS, Home
-from engine.info import CollectionInfo
-from engine.runtime.locks import wait_for
-from features.picture_pool import PicturePool
-from server.limits import most_collections
+from crossview.engine.collection import Collection
+from crossview.engine.errors import BusyError
+from crossview.engine.home import DEFAULT_VIEWS, Home
+from crossview.engine.info import CollectionInfo
+from crossview.engine.runtime.locks import wait_for
+from crossview.features.picture_pool import PicturePool
+from crossview.server.limits import most_collections
 
 
 @dataclass

@@ -17,15 +17,15 @@ from typing import Any, cast
 import grpc
 from google.protobuf.message import DecodeError, Message
 
-from engine.errors import CancelledError, InvalidInputError
-from engine.runtime.cancellation import cancellable, checkpoint
-from server.budget import Budget
-from server.errors import OverloadedError, ServerStoppedError, SilentStreamError
-from server.rooms import Rooms
-from server.settings import ServerSettings
-from server.status import Refusal, refusal
-from server.streams import STOPPED, OneMessage, Silences, Stream
-from server.wire import entries
+from crossview.engine.errors import CancelledError, InvalidInputError
+from crossview.engine.runtime.cancellation import cancellable, checkpoint
+from crossview.server.budget import Budget
+from crossview.server.errors import OverloadedError, ServerStoppedError, SilentStreamError
+from crossview.server.rooms import Rooms
+from crossview.server.settings import ServerSettings
+from crossview.server.status import Refusal, refusal
+from crossview.server.streams import STOPPED, OneMessage, Silences, Stream
+from crossview.server.wire import entries
 
 REQUEST_LOG = "crossview.requests"
 """The logger that has one line for each call, at level INFO; a stream has one for each message."""

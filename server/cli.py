@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from features.priority import give_way
-from server.commands import (
+from crossview.features.priority import give_way
+from crossview.server.commands import (
     changes,
     collections,
     compare,
@@ -30,9 +30,9 @@ from server.commands import (
     serve,
     suggest,
 )
-from server.commands.command import Command
-from server.commands.common import debug, reported
-from server.commands.option_groups import expanded
+from crossview.server.commands.command import Command
+from crossview.server.commands.common import debug, reported
+from crossview.server.commands.option_groups import expanded
 
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # gRPC's own messages; read when grpc is imported
 

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from functools import cached_property
 
-from engine.item import one_or_several
-from server.connection import Connection
-from server.names import collection_name, parse_collection
-from server.pb.crossview.v1 import collections_pb2 as pb
-from server.remote_collection import RemoteCollection
-from server.remote_jobs import RemoteJobs
+from crossview.engine.item import one_or_several
+from crossview.server.connection import Connection
+from crossview.server.names import collection_name, parse_collection
+from crossview.server.remote_collection import RemoteCollection
+from crossview.server.remote_jobs import RemoteJobs
+from crossview.v1 import collections_pb2 as pb
 
 
 class Client(Connection):

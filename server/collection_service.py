@@ -8,25 +8,25 @@ import grpc
 from google.protobuf.empty_pb2 import Empty
 from google.protobuf.message import Message
 
-from engine.collection import Collection
-from engine.condition import Filter
-from engine.errors import InvalidInputError
-from engine.item import Item, Picture
-from engine.spaces.item_embeddings import ITEMS_AT_ONCE
-from server import pages
-from server.batches import batches
-from server.cache import OpenCollections
-from server.convert import from_item, to_filter, to_picture
-from server.convert_embeddings import from_item_embeddings
-from server.convert_info import from_collection, from_space, from_threshold
-from server.convert_training import to_calibration
-from server.fields import to_message
-from server.jobs.jobs import Jobs
-from server.names import collection_name, parse_collection, parse_item, parse_space
-from server.pb.crossview.v1 import collections_pb2 as pb
-from server.pb.crossview.v1 import types_pb2
-from server.pb.crossview.v1.jobs_pb2 import SubmitJobRequest
-from server.writing.item_writes import ItemWrites
+from crossview.engine.collection import Collection
+from crossview.engine.condition import Filter
+from crossview.engine.errors import InvalidInputError
+from crossview.engine.item import Item, Picture
+from crossview.engine.spaces.item_embeddings import ITEMS_AT_ONCE
+from crossview.server import pages
+from crossview.server.batches import batches
+from crossview.server.cache import OpenCollections
+from crossview.server.convert import from_item, to_filter, to_picture
+from crossview.server.convert_embeddings import from_item_embeddings
+from crossview.server.convert_info import from_collection, from_space, from_threshold
+from crossview.server.convert_training import to_calibration
+from crossview.server.fields import to_message
+from crossview.server.jobs.jobs import Jobs
+from crossview.server.names import collection_name, parse_collection, parse_item, parse_space
+from crossview.server.writing.item_writes import ItemWrites
+from crossview.v1 import collections_pb2 as pb
+from crossview.v1 import types_pb2
+from crossview.v1.jobs_pb2 import SubmitJobRequest
 
 _FIRST_ITEMS, _MOST_CHARACTERS = 32, 1 << 23
 """Items of a page that are read first, and the characters of texts and attributes after which no more are read."""

@@ -8,11 +8,11 @@ from typing import Any, Self, TypeVar, cast
 import grpc
 from google.longrunning import operations_pb2_grpc
 
-from engine.errors import InvalidInputError
-from server import pages
-from server.pb.crossview.v1 import collections_pb2_grpc, jobs_pb2_grpc, questions_pb2_grpc, search_pb2_grpc
-from server.settings import MESSAGE_BYTES
-from server.status import error_in, error_of
+from crossview.engine.errors import InvalidInputError
+from crossview.server import pages
+from crossview.server.settings import MESSAGE_BYTES
+from crossview.server.status import error_in, error_of
+from crossview.v1 import collections_pb2_grpc, jobs_pb2_grpc, questions_pb2_grpc, search_pb2_grpc
 
 _READS = {
     "crossview.v1.SearchService": ("Search", "Embed", "SuggestLabels", "Same", "FindChanges"),

@@ -9,14 +9,14 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.condition import Filter, no_scores
-from engine.errors import InvalidInputError
-from engine.item import Capture, Failure, ImportReport, Item, ItemUpdate, NewItem, Picture
-from features.page import Page
-from server.fields import to_message, to_value
-from server.names import item_name
-from server.pb.crossview.v1 import collections_pb2, types_pb2
-from server.structs import from_struct, to_struct
+from crossview.engine.condition import Filter, no_scores
+from crossview.engine.errors import InvalidInputError
+from crossview.engine.item import Capture, Failure, ImportReport, Item, ItemUpdate, NewItem, Picture
+from crossview.features.page import Page
+from crossview.server.fields import to_message, to_value
+from crossview.server.names import item_name
+from crossview.server.structs import from_struct, to_struct
+from crossview.v1 import collections_pb2, types_pb2
 
 _Message = TypeVar("_Message", collections_pb2.NewItem, collections_pb2.ItemUpdate)
 _Entry = TypeVar("_Entry", NewItem, ItemUpdate)
@@ -181,7 +181,7 @@ def messages_of(
     entries: Iterable[_Entry], convert: Callable[[_Entry], _Message], failures: list[Failure]
 ) -> Iterator[_Message]:
     """Yields the messages of items; those that no message can hold join ``failures``."""
-    from engine.ingest.updating import check_entry
+    from crossview.engine.ingest.updating import check_entry
 
     for entry in entries:
         checked = check_entry(entry)

@@ -4,9 +4,9 @@ from datetime import UTC, datetime
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from engine.changes.request import Change, Changes, ChangesRequest, LearnedImportance, PairLabel
-from server.fields import to_message, to_value
-from server.pb.crossview.v1 import changes_pb2 as pb
+from crossview.engine.changes.request import Change, Changes, ChangesRequest, LearnedImportance, PairLabel
+from crossview.server.fields import to_message, to_value
+from crossview.v1 import changes_pb2 as pb
 
 
 def to_changes_request(message: pb.FindChangesRequest) -> ChangesRequest:

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from engine.spaces.item_embeddings import ItemEmbeddings
-from server import pages
-from server.fields import to_message, to_value
-from server.pb.crossview.v1 import collections_pb2 as pb
+from crossview.engine.spaces.item_embeddings import ItemEmbeddings
+from crossview.server import pages
+from crossview.server.fields import to_message, to_value
+from crossview.v1 import collections_pb2 as pb
 
 
 def to_item_embeddings(message: pb.EmbedItemsResponse) -> ItemEmbeddings:

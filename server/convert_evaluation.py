@@ -1,8 +1,8 @@
 """Evaluations: requests and results as messages and back."""
 
-from engine.errors import InvalidInputError
-from engine.evaluation import Evaluation, EvaluationDifference, EvaluationRequest, EvaluationRow, Overlap
-from server.convert_training import (
+from crossview.engine.errors import InvalidInputError
+from crossview.engine.evaluation import Evaluation, EvaluationDifference, EvaluationRequest, EvaluationRow, Overlap
+from crossview.server.convert_training import (
     from_comparisons,
     from_grouping,
     from_taxonomy,
@@ -10,8 +10,8 @@ from server.convert_training import (
     to_grouping,
     to_taxonomy,
 )
-from server.fields import to_message, to_value
-from server.pb.crossview.v1 import collections_pb2 as pb
+from crossview.server.fields import to_message, to_value
+from crossview.v1 import collections_pb2 as pb
 
 
 def to_evaluation_request(message: pb.EvaluateRequest) -> EvaluationRequest:

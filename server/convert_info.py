@@ -4,10 +4,10 @@ from datetime import UTC, datetime
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from engine.info import CollectionInfo, ConstraintCounts, SpaceInfo, Threshold, Trial, Tuning, ViewInfo
-from server.fields import to_message, to_value
-from server.names import collection_name, parse_collection, parse_space, space_name
-from server.pb.crossview.v1 import collections_pb2, types_pb2
+from crossview.engine.info import CollectionInfo, ConstraintCounts, SpaceInfo, Threshold, Trial, Tuning, ViewInfo
+from crossview.server.fields import to_message, to_value
+from crossview.server.names import collection_name, parse_collection, parse_space, space_name
+from crossview.v1 import collections_pb2, types_pb2
 
 
 def to_space(message: types_pb2.Space) -> SpaceInfo:

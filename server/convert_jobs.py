@@ -6,20 +6,20 @@ from google.longrunning.operations_pb2 import Operation
 from google.protobuf.any_pb2 import Any
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from engine.evaluation import EvaluationRequest
-from engine.info import ViewInfo
-from engine.query import CalibrationRequest
-from engine.recipe import Recipe
-from server.convert import to_report
-from server.convert_evaluation import from_evaluation_request, to_evaluation
-from server.convert_info import to_space, to_threshold, to_time
-from server.convert_training import from_calibration, from_recipe
-from server.fields import enum_text, to_value
-from server.job import Job, JobStep, Result
-from server.names import collection_name, parse_collection, parse_operation, space_name
-from server.pb.crossview.v1 import collections_pb2 as pb
-from server.pb.crossview.v1 import types_pb2
-from server.pb.crossview.v1.jobs_pb2 import JobMetadata
+from crossview.engine.evaluation import EvaluationRequest
+from crossview.engine.info import ViewInfo
+from crossview.engine.query import CalibrationRequest
+from crossview.engine.recipe import Recipe
+from crossview.server.convert import to_report
+from crossview.server.convert_evaluation import from_evaluation_request, to_evaluation
+from crossview.server.convert_info import to_space, to_threshold, to_time
+from crossview.server.convert_training import from_calibration, from_recipe
+from crossview.server.fields import enum_text, to_value
+from crossview.server.job import Job, JobStep, Result
+from crossview.server.names import collection_name, parse_collection, parse_operation, space_name
+from crossview.v1 import collections_pb2 as pb
+from crossview.v1 import types_pb2
+from crossview.v1.jobs_pb2 import JobMetadata
 
 
 def from_training(collection: str, recipe: Recipe, space: str | None, activate: bool | None) -> pb.TrainRequest:

@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from engine.comparisons import GRID, Answer, Question, QuestionRequest
-from server.convert_info import from_time, to_time
-from server.fields import to_message, to_value
-from server.pb.crossview.v1 import questions_pb2 as pb
+from crossview.engine.comparisons import GRID, Answer, Question, QuestionRequest
+from crossview.server.convert_info import from_time, to_time
+from crossview.server.fields import to_message, to_value
+from crossview.v1 import questions_pb2 as pb
 
 
 def to_question_request(message: pb.NextQuestionRequest) -> QuestionRequest:

@@ -4,10 +4,10 @@ from collections.abc import Hashable, Iterable
 
 import numpy as np
 
-from engine.condition import EVERY_ITEM
-from engine.errors import InvalidInputError
-from engine.item import Failure
-from engine.query import (
+from crossview.engine.condition import EVERY_ITEM
+from crossview.engine.errors import InvalidInputError
+from crossview.engine.item import Failure
+from crossview.engine.query import (
     Embedding,
     Hit,
     HitList,
@@ -21,11 +21,11 @@ from engine.query import (
     SuggestRequest,
     Verdict,
 )
-from engine.strategy import StrategyOptions
-from server.convert import from_filter, from_row, to_filter, to_row
-from server.fields import to_message, to_value
-from server.names import item_name
-from server.pb.crossview.v1 import search_pb2, types_pb2
+from crossview.engine.strategy import StrategyOptions
+from crossview.server.convert import from_filter, from_row, to_filter, to_row
+from crossview.server.fields import to_message, to_value
+from crossview.server.names import item_name
+from crossview.v1 import search_pb2, types_pb2
 
 
 def to_search_request(message: search_pb2.SearchRequest) -> SearchRequest:

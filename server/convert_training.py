@@ -5,14 +5,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.comparisons import ItemComparisons
-from engine.errors import InvalidInputError
-from engine.learners.comparisons import KINDS, Comparisons, Taxonomy
-from engine.query import CalibrationRequest
-from engine.recipe import DEFAULT, FOLDS, Grouping, Pair, Recipe, Tune
-from server.fields import to_message, to_value
-from server.pb.crossview.v1 import collections_pb2 as pb
-from server.structs import from_struct
+from crossview.engine.comparisons import ItemComparisons
+from crossview.engine.errors import InvalidInputError
+from crossview.engine.learners.comparisons import KINDS, Comparisons, Taxonomy
+from crossview.engine.query import CalibrationRequest
+from crossview.engine.recipe import DEFAULT, FOLDS, Grouping, Pair, Recipe, Tune
+from crossview.server.fields import to_message, to_value
+from crossview.server.structs import from_struct
+from crossview.v1 import collections_pb2 as pb
 
 
 def to_recipe(message: pb.TrainRequest) -> Recipe:

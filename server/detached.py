@@ -2,19 +2,19 @@
 
 from collections.abc import Sequence
 
-from engine.evaluation import EvaluationRequest
-from engine.query import CalibrationRequest
-from engine.recipe import Recipe
-from server.convert_jobs import (
+from crossview.engine.evaluation import EvaluationRequest
+from crossview.engine.query import CalibrationRequest
+from crossview.engine.recipe import Recipe
+from crossview.server.convert_jobs import (
     from_assignment,
     from_calibration_of,
     from_evaluation_of,
     from_extension,
     from_training,
 )
-from server.job import Job
-from server.pb.crossview.v1.jobs_pb2 import SubmitJobRequest
-from server.remote_jobs import RemoteJobs
+from crossview.server.job import Job
+from crossview.server.remote_jobs import RemoteJobs
+from crossview.v1.jobs_pb2 import SubmitJobRequest
 
 
 class DetachedCollection:

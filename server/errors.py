@@ -1,6 +1,6 @@
 """Errors of the connection to a server; errors that a server reports are raised as the engine's own."""
 
-from engine.errors import CancelledError, CrossviewError
+from crossview.engine.errors import CancelledError, CrossviewError
 
 
 class ServerUnavailableError(CrossviewError, ConnectionError):

@@ -14,8 +14,8 @@ from typing import Any, TypeVar, cast, is_typeddict
 from google.protobuf.message import Message
 from google.protobuf.struct_pb2 import Struct
 
-from engine.errors import InvalidInputError
-from server.structs import from_struct, to_struct
+from crossview.engine.errors import InvalidInputError
+from crossview.server.structs import from_struct, to_struct
 
 _WORD = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _Value = TypeVar("_Value")

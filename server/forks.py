@@ -3,4 +3,6 @@
 import multiprocessing
 
 CONTEXT = multiprocessing.get_context("forkserver")
-CONTEXT.set_forkserver_preload(["server.jobs.worker", "server.writing.worker", "server.forked"])
+CONTEXT.set_forkserver_preload(
+    ["crossview.server.jobs.worker", "crossview.server.writing.worker", "crossview.server.forked"]
+)

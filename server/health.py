@@ -8,11 +8,11 @@ from typing import Any
 import grpc
 from grpc_health.v1 import health, health_pb2
 
-from engine.errors import CrossviewError, NotFoundError, StorageError
-from server.calls import abort
-from server.limits import HEALTH_CONNECTIONS, channel_options
-from server.status import refusal
-from server.streams import Listener, OneMessage, Silences
+from crossview.engine.errors import CrossviewError, NotFoundError, StorageError
+from crossview.server.calls import abort
+from crossview.server.limits import HEALTH_CONNECTIONS, channel_options
+from crossview.server.status import refusal
+from crossview.server.streams import Listener, OneMessage, Silences
 
 _Status = health_pb2.HealthCheckResponse
 _MOST_CALLS, _SILENT_SECONDS = 64, 300.0

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from engine.evaluation import Evaluation
-from engine.info import SpaceInfo, Threshold, ViewInfo
-from engine.item import ImportReport
+from crossview.engine.evaluation import Evaluation
+from crossview.engine.info import SpaceInfo, Threshold, ViewInfo
+from crossview.engine.item import ImportReport
 
 Result = SpaceInfo | Threshold | Evaluation | ImportReport | tuple[ViewInfo, ...]
 

@@ -7,12 +7,12 @@ import grpc
 from google.longrunning import operations_pb2
 from google.protobuf.empty_pb2 import Empty
 
-from engine.errors import InvalidInputError
-from server import pages
-from server.batches import batches
-from server.jobs.jobs import Jobs
-from server.names import collection_name, parse_operation
-from server.pb.crossview.v1 import jobs_pb2
+from crossview.engine.errors import InvalidInputError
+from crossview.server import pages
+from crossview.server.batches import batches
+from crossview.server.jobs.jobs import Jobs
+from crossview.server.names import collection_name, parse_operation
+from crossview.v1 import jobs_pb2
 
 _FILTER = re.compile(r'\s*collection\s*=\s*"?(?:collections/)?([a-z0-9][a-z0-9_-]{0,62})"?\s*')
 

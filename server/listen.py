@@ -14,29 +14,29 @@ from google.protobuf.message_factory import GetMessageClass
 from grpc_health.v1 import health
 from grpc_reflection.v1alpha import reflection
 
-from engine.errors import CancelledError, CrossviewError, StorageError
-from engine.home import Home
-from engine.ingest import importing  # noqa: F401  # loaded now, not during the first call
-from engine.runtime.cancellation import cancellable
-from engine.spaces import search  # noqa: F401
-from features.picture_pool import PicturePool
-from server.cache import OpenCollections
-from server.calls import Calls, Method, Together
-from server.collection_service import CollectionService, job_of
-from server.health import Health, HealthPort, HealthService
-from server.job_service import JobService, OperationsService
-from server.jobs.awaited import AwaitedJobs
-from server.jobs.jobs import Jobs
-from server.limits import channel_options, give_memory_back, most_connections
-from server.pb.crossview.v1 import collections_pb2, jobs_pb2, questions_pb2, search_pb2
-from server.question_service import QuestionService
-from server.reflecting import ReflectionService
-from server.rooms import WAITING, Rooms
-from server.search_service import TOGETHER, SearchService
-from server.settings import ServerSettings
-from server.writing.forwarding import forwarded
-from server.writing.item_writes import WRITES
-from server.writing.process import WriteProcess
+from crossview.engine.errors import CancelledError, CrossviewError, StorageError
+from crossview.engine.home import Home
+from crossview.engine.ingest import importing  # noqa: F401  # loaded now, not during the first call
+from crossview.engine.runtime.cancellation import cancellable
+from crossview.engine.spaces import search  # noqa: F401
+from crossview.features.picture_pool import PicturePool
+from crossview.server.cache import OpenCollections
+from crossview.server.calls import Calls, Method, Together
+from crossview.server.collection_service import CollectionService, job_of
+from crossview.server.health import Health, HealthPort, HealthService
+from crossview.server.job_service import JobService, OperationsService
+from crossview.server.jobs.awaited import AwaitedJobs
+from crossview.server.jobs.jobs import Jobs
+from crossview.server.limits import channel_options, give_memory_back, most_connections
+from crossview.server.question_service import QuestionService
+from crossview.server.reflecting import ReflectionService
+from crossview.server.rooms import WAITING, Rooms
+from crossview.server.search_service import TOGETHER, SearchService
+from crossview.server.settings import ServerSettings
+from crossview.server.writing.forwarding import forwarded
+from crossview.server.writing.item_writes import WRITES
+from crossview.server.writing.process import WriteProcess
+from crossview.v1 import collections_pb2, jobs_pb2, questions_pb2, search_pb2
 
 _UPKEEP_SECONDS = 30.0
 """Between two looks for collections that are idle, and for garbage."""

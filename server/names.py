@@ -2,7 +2,7 @@
 
 import re
 
-from engine.errors import InvalidInputError
+from crossview.engine.errors import InvalidInputError
 
 _COLLECTION = r"collections/([^/\s]+)"
 

@@ -3,7 +3,7 @@
 import base64
 import binascii
 
-from engine.errors import InvalidInputError
+from crossview.engine.errors import InvalidInputError
 
 DEFAULT_SIZE = 100
 LARGEST_SIZE = 1000

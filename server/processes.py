@@ -19,12 +19,12 @@ from multiprocessing.context import SpawnProcess
 from multiprocessing.util import Finalize
 from typing import TYPE_CHECKING
 
-from engine.errors import StorageError
-from server.limits import keep_memory_together, raise_descriptors
-from server.settings import ServerSettings
+from crossview.engine.errors import StorageError
+from crossview.server.limits import keep_memory_together, raise_descriptors
+from crossview.server.settings import ServerSettings
 
 if TYPE_CHECKING:
-    from server.listen import RunningServer
+    from crossview.server.listen import RunningServer
 
 SWITCH_SECONDS = 0.0001
 """How long a thread keeps the interpreter from others, which want it for less: searches, between two scans."""
@@ -133,7 +133,7 @@ def start(settings: ServerSettings) -> "RunningServer | Processes":
     """Starts to serve, in this process or in several others; raises what these raise."""
     if settings.processes > 1:
         return Processes(settings)
-    from server.listen import RunningServer  # it loads all that calls need
+    from crossview.server.listen import RunningServer  # it loads all that calls need
 
     running = RunningServer(settings)
     keep_garbage_apart()
@@ -142,7 +142,7 @@ def start(settings: ServerSettings) -> "RunningServer | Processes":
 
 def _serve(settings: ServerSettings, pipe: Connection) -> None:
     """Serves until SIGTERM, or until the parent is gone."""
-    from server.listen import RunningServer
+    from crossview.server.listen import RunningServer
 
     stopping = threading.Event()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent too, which tells its processes

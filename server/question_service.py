@@ -3,12 +3,12 @@
 
 import grpc
 
-from engine.errors import InvalidInputError
-from server import pages
-from server.cache import OpenCollections
-from server.convert_questions import from_answer, from_question, to_answer, to_question_request
-from server.names import parse_collection
-from server.pb.crossview.v1 import questions_pb2 as pb
+from crossview.engine.errors import InvalidInputError
+from crossview.server import pages
+from crossview.server.cache import OpenCollections
+from crossview.server.convert_questions import from_answer, from_question, to_answer, to_question_request
+from crossview.server.names import parse_collection
+from crossview.v1 import questions_pb2 as pb
 
 
 class QuestionService:

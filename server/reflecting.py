@@ -7,10 +7,10 @@ from typing import Any
 import grpc
 from grpc_reflection.v1alpha import reflection, reflection_pb2
 
-from engine.errors import CrossviewError
-from server.calls import abort
-from server.status import refusal
-from server.streams import Silences, Stream
+from crossview.engine.errors import CrossviewError
+from crossview.server.calls import abort
+from crossview.server.status import refusal
+from crossview.server.streams import Silences, Stream
 
 
 class ReflectionService:

@@ -9,12 +9,12 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.changes.request import Changes, ChangesRequest
-from engine.condition import EVERY_ITEM, Filter
-from engine.errors import CrossviewError
-from engine.evaluation import Evaluation, EvaluationRequest
-from engine.info import CollectionInfo, SpaceInfo, Threshold, ViewInfo
-from engine.item import (
+from crossview.engine.changes.request import Changes, ChangesRequest
+from crossview.engine.condition import EVERY_ITEM, Filter
+from crossview.engine.errors import CrossviewError
+from crossview.engine.evaluation import Evaluation, EvaluationRequest
+from crossview.engine.info import CollectionInfo, SpaceInfo, Threshold, ViewInfo
+from crossview.engine.item import (
     DEFAULT_INDEXING,
     DeletedPicture,
     Failure,
@@ -26,7 +26,7 @@ from engine.item import (
     Picture,
     one_or_several,
 )
-from engine.query import (
+from crossview.engine.query import (
     CalibrationRequest,
     Embedding,
     HitList,
@@ -37,13 +37,13 @@ from engine.query import (
     SuggestRequest,
     Verdict,
 )
-from engine.recipe import Recipe
-from engine.runtime.progress import Progress
-from engine.spaces.item_embeddings import ITEMS_AT_ONCE, ItemEmbeddings
-from server import pages
-from server.batches import batches, merged
-from server.connection import Connection
-from server.convert import (
+from crossview.engine.recipe import Recipe
+from crossview.engine.runtime.progress import Progress
+from crossview.engine.spaces.item_embeddings import ITEMS_AT_ONCE, ItemEmbeddings
+from crossview.server import pages
+from crossview.server.batches import batches, merged
+from crossview.server.connection import Connection
+from crossview.server.convert import (
     from_filter,
     from_new_item,
     from_picture,
@@ -53,12 +53,18 @@ from server.convert import (
     to_item,
     to_report,
 )
-from server.convert_changes import from_changes_request, to_changes
-from server.convert_embeddings import to_item_embeddings
-from server.convert_evaluation import to_evaluation
-from server.convert_info import to_collection, to_space, to_threshold
-from server.convert_jobs import from_assignment, from_calibration_of, from_evaluation_of, from_extension, from_training
-from server.convert_search import (
+from crossview.server.convert_changes import from_changes_request, to_changes
+from crossview.server.convert_embeddings import to_item_embeddings
+from crossview.server.convert_evaluation import to_evaluation
+from crossview.server.convert_info import to_collection, to_space, to_threshold
+from crossview.server.convert_jobs import (
+    from_assignment,
+    from_calibration_of,
+    from_evaluation_of,
+    from_extension,
+    from_training,
+)
+from crossview.server.convert_search import (
     from_query,
     from_same_request,
     from_search_request,
@@ -68,13 +74,13 @@ from server.convert_search import (
     to_suggestions,
     to_verdicts,
 )
-from server.detached import DetachedCollection
-from server.fields import to_value
-from server.names import collection_name, item_name, space_name
-from server.pb.crossview.v1 import collections_pb2 as pb
-from server.pb.crossview.v1 import search_pb2
-from server.remote_jobs import Follower, RemoteJobs
-from server.remote_questions import RemoteQuestions
+from crossview.server.detached import DetachedCollection
+from crossview.server.fields import to_value
+from crossview.server.names import collection_name, item_name, space_name
+from crossview.server.remote_jobs import Follower, RemoteJobs
+from crossview.server.remote_questions import RemoteQuestions
+from crossview.v1 import collections_pb2 as pb
+from crossview.v1 import search_pb2
 
 ROWS_AT_ONCE = 1_000
 _Long = TypeVar(
@@ -132,7 +138,7 @@ class RemoteCollection:
         self, paths: Sequence[Path], options: IndexOptions = DEFAULT_INDEXING, *, progress: Progress | None = None
     ) -> ImportReport:
         """Sends the pictures below paths of this machine; ``workers`` is the server's own choice."""
-        from server.remote_index import index
+        from crossview.server.remote_index import index
 
         return index(self, paths, options, progress)
 
@@ -161,7 +167,7 @@ class RemoteCollection:
         progress: Progress | None = None,
     ) -> ImportReport:
         """Annotates items from a file of this machine; see ``Collection.annotate``."""
-        from engine.ingest.annotations import annotate
+        from crossview.engine.ingest.annotations import annotate
 
         return annotate(self, path, cell, replace_labels, notion, new_attributes, progress)
 
@@ -169,13 +175,13 @@ class RemoteCollection:
         self, view: str, path: Path, keys: Path | None = None, progress: Progress | None = None
     ) -> ImportReport:
         """Sends the rows of a file of this machine; see ``Collection.index_vectors``."""
-        from engine.ingest.vectors import index_vectors
+        from crossview.engine.ingest.vectors import index_vectors
 
         return index_vectors(self, view, path, keys, progress)
 
     def put_vectors(self, view: str, keys: Sequence[str], rows: NDArray[np.float32]) -> ImportReport:
         """Gives items rows of a view, in changes below the message limit."""
-        from engine.ingest.vectors import check_keys
+        from crossview.engine.ingest.vectors import check_keys
 
         check_keys(keys, len(rows))
         reports = []

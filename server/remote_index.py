@@ -8,20 +8,20 @@ from typing import Protocol
 
 import numpy as np
 
-from engine.catalog.extractors import inputs_of
-from engine.catalog.roots import free_alias
-from engine.errors import NotReadyError
-from engine.info import ViewInfo
-from engine.ingest.annotations import Annotations, checked_columns
-from engine.ingest.captures import read_capture
-from engine.ingest.extraction import read_file
-from engine.ingest.file_keys import deleted_before, match_files, moved_items
-from engine.ingest.fitting import sample_size
-from engine.ingest.indexing import label_notes
-from engine.ingest.interruption import Committed, interruptible
-from engine.ingest.updating import changed_record
-from engine.ingest.walk import SourceFile, readable, walk
-from engine.item import (
+from crossview.engine.catalog.extractors import inputs_of
+from crossview.engine.catalog.roots import free_alias
+from crossview.engine.errors import NotReadyError
+from crossview.engine.info import ViewInfo
+from crossview.engine.ingest.annotations import Annotations, checked_columns
+from crossview.engine.ingest.captures import read_capture
+from crossview.engine.ingest.extraction import read_file
+from crossview.engine.ingest.file_keys import deleted_before, match_files, moved_items
+from crossview.engine.ingest.fitting import sample_size
+from crossview.engine.ingest.indexing import label_notes
+from crossview.engine.ingest.interruption import Committed, interruptible
+from crossview.engine.ingest.updating import changed_record
+from crossview.engine.ingest.walk import SourceFile, readable, walk
+from crossview.engine.item import (
     DeletedPicture,
     Failure,
     ImportReport,
@@ -32,11 +32,11 @@ from engine.item import (
     Picture,
     content_hash,
 )
-from engine.runtime.progress import Progress
-from features.errors import ImageError
-from server.batches import batches, merged
-from server.pages import LARGEST_SIZE
-from server.settings import MESSAGE_BYTES
+from crossview.engine.runtime.progress import Progress
+from crossview.features.errors import ImageError
+from crossview.server.batches import batches, merged
+from crossview.server.pages import LARGEST_SIZE
+from crossview.server.settings import MESSAGE_BYTES
 
 LARGEST_FILE = MESSAGE_BYTES - 64 * 1024
 """What fits into a message beside the item's other fields."""

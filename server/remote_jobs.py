@@ -4,13 +4,13 @@ from collections.abc import Iterator
 
 from google.longrunning import operations_pb2
 
-from engine.runtime.progress import Progress
-from server.connection import Connection
-from server.convert_jobs import to_job
-from server.job import Job, JobStep
-from server.names import operation_name
-from server.pb.crossview.v1.jobs_pb2 import SubmitJobRequest
-from server.status import error_in
+from crossview.engine.runtime.progress import Progress
+from crossview.server.connection import Connection
+from crossview.server.convert_jobs import to_job
+from crossview.server.job import Job, JobStep
+from crossview.server.names import operation_name
+from crossview.server.status import error_in
+from crossview.v1.jobs_pb2 import SubmitJobRequest
 
 _WAIT_SECONDS = 0.5
 """Between two looks at how far a job is."""

@@ -1,11 +1,11 @@
 """The questions of a collection on a server, with the methods of ``engine.questions.asking.Questions``."""
 
-from engine.comparisons import Answer, Question, QuestionRequest
-from engine.questions.paging import ANSWERS_AT_ONCE
-from server import pages
-from server.connection import Connection
-from server.convert_questions import from_answer, from_question_request, to_answer, to_question
-from server.pb.crossview.v1 import questions_pb2 as pb
+from crossview.engine.comparisons import Answer, Question, QuestionRequest
+from crossview.engine.questions.paging import ANSWERS_AT_ONCE
+from crossview.server import pages
+from crossview.server.connection import Connection
+from crossview.server.convert_questions import from_answer, from_question_request, to_answer, to_question
+from crossview.v1 import questions_pb2 as pb
 
 
 class RemoteQuestions:

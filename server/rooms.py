@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from queue import SimpleQueue
 from typing import Any, TypeVar, cast
 
-from features.worker import cores
-from server.errors import OverloadedError
-from server.pb.crossview.v1 import search_pb2
-from server.settings import ServerSettings
-from server.tasks import Caller, Task, Work
+from crossview.features.worker import cores
+from crossview.server.errors import OverloadedError
+from crossview.server.settings import ServerSettings
+from crossview.server.tasks import Caller, Task, Work
+from crossview.v1 import search_pb2
 
 T = TypeVar("T")
 _LONG = ("CalibrateSpace", "FindChanges")

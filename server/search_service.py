@@ -7,12 +7,12 @@ from typing import Any, Literal
 
 import grpc
 
-from engine.errors import InvalidInputError
-from engine.query import HitList, SearchRequest, SuggestRequest
-from engine.spaces.answer_size import AnswerTooLargeError, room_for
-from server.cache import OpenCollections
-from server.convert_changes import from_changes, to_changes_request
-from server.convert_search import (
+from crossview.engine.errors import InvalidInputError
+from crossview.engine.query import HitList, SearchRequest, SuggestRequest
+from crossview.engine.spaces.answer_size import AnswerTooLargeError, room_for
+from crossview.server.cache import OpenCollections
+from crossview.server.convert_changes import from_changes, to_changes_request
+from crossview.server.convert_search import (
     from_embeddings,
     from_hit_lists,
     from_suggestions,
@@ -22,9 +22,9 @@ from server.convert_search import (
     to_search_request,
     to_suggest_request,
 )
-from server.names import parse_collection
-from server.pb.crossview.v1 import changes_pb2, search_pb2
-from server.settings import ServerSettings
+from crossview.server.names import parse_collection
+from crossview.server.settings import ServerSettings
+from crossview.v1 import changes_pb2, search_pb2
 
 _AT_HAND_BYTES = 1 << 22
 """Bytes of vectors or codes that are scanned in well under a millisecond."""

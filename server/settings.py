@@ -4,8 +4,8 @@ import math
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.errors import InvalidInputError
-from features.pictures import PictureLimits
+from crossview.engine.errors import InvalidInputError
+from crossview.features.pictures import PictureLimits
 
 MESSAGE_BYTES = 64 * 2**20
 """Size of the largest message that is received or sent; a camera's photograph fits."""

@@ -15,10 +15,10 @@ import grpc
 from google.protobuf.message import DecodeError
 from google.rpc import error_details_pb2, status_pb2
 
-from engine import errors
-from features import errors as image_errors
-from server import errors as server_errors
-from server.errors import (
+from crossview.engine import errors
+from crossview.features import errors as image_errors
+from crossview.server import errors as server_errors
+from crossview.server.errors import (
     DeadlineExceededError,
     OverloadedError,
     ServerFaultError,

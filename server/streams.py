@@ -7,8 +7,8 @@ from typing import Any, Protocol, TypeVar, cast
 
 import grpc
 
-from engine.errors import CancelledError, InvalidInputError
-from server.errors import ServerStoppedError, SilentStreamError
+from crossview.engine.errors import CancelledError, InvalidInputError
+from crossview.server.errors import ServerStoppedError, SilentStreamError
 
 T = TypeVar("T")
 STOPPED = "the server stopped during the call, and its work was given up; repeat it later"

@@ -10,7 +10,7 @@ from typing import Any
 
 from google.protobuf.struct_pb2 import NULL_VALUE, ListValue, Struct, Value
 
-from engine.errors import InvalidInputError
+from crossview.engine.errors import InvalidInputError
 
 EXACT = 2**53
 """Every whole number up to this is a double."""

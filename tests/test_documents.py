@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.ingest import vectors
+from crossview.engine.ingest import vectors
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md")

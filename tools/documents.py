@@ -26,7 +26,7 @@ def commands() -> Iterator[str]:
     """Yield the page of all commands, from the command line's own help."""
     import typer
 
-    from server.cli import app
+    from crossview.server.cli import app
 
     yield "# Commands\n\nEvery command has `--help`. `CROSSVIEW_HOME` or `--home` is the folder of the collections."
     group: Any = typer.main.get_command(app)
@@ -39,7 +39,7 @@ def commands() -> Iterator[str]:
 
 def learners() -> Iterator[str]:
     """Yield the page of all learners: every setting, what it means, its default, and what tuning tries."""
-    from engine.training.guide import learner_guides
+    from crossview.engine.training.guide import learner_guides
 
     yield "# Learners\n\nEvery learner and setting, as `crossview learners NAME` prints it. Stages serve another one."
     for one in learner_guides():

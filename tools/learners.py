@@ -13,11 +13,11 @@ from typing import Any
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
-from engine.learners.base import MultiViewLearner  # noqa: E402
-from engine.learners.registry import LEARNERS  # noqa: E402
-from engine.learners.settings import setting_types, words  # noqa: E402
-from engine.training.grids import GRIDS, KERNEL  # noqa: E402
-from engine.training.guide import FILE  # noqa: E402
+from crossview.engine.learners.base import MultiViewLearner  # noqa: E402
+from crossview.engine.learners.registry import LEARNERS  # noqa: E402
+from crossview.engine.learners.settings import setting_types, words  # noqa: E402
+from crossview.engine.training.grids import GRIDS, KERNEL  # noqa: E402
+from crossview.engine.training.guide import FILE  # noqa: E402
 
 HIDDEN = ("view_slices",)
 """Parameters of rows in one array; collections have views."""
@@ -29,7 +29,7 @@ _REFERENCE = re.compile(r":\w+:`~?(?:[\w.]+\.)?(\w+)`")
 def guide() -> list[dict[str, Any]]:
     """Returns the description of every learner, by the fields of ``engine.training.guide.LearnerGuide``."""
     # Benchmarks register some, too.
-    return [_described(learner) for learner in LEARNERS.values() if learner.__module__.startswith("engine.")]
+    return [_described(learner) for learner in LEARNERS.values() if learner.__module__.startswith("crossview.engine.")]
 
 
 def meanings(learner: type[MultiViewLearner]) -> dict[str, str]:

@@ -4,13 +4,11 @@
     python tools/proto.py --check    change nothing; exit 1 where server/pb is not what proto/ gives
     python tools/proto.py --lint     change nothing; check proto/ by buf and buf.yaml, with npx
 
-Plain ``-Iproto`` gives imports such as ``from crossview.v1 import types_pb2``; the generated code is in ``server.pb``,
-so they are rewritten, and none may be left over.
+The generated code imports itself as ``crossview.v1``, which is a link to server/pb.
 """
 
 import argparse
 import filecmp
-import re
 import shutil
 import subprocess
 import sys
@@ -22,12 +20,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PROTO = ROOT / "proto"
 PB = ROOT / "server" / "pb"
-OURS = "crossview"
-PREFIX = "server.pb."
-IMPORT = re.compile(rf"^(\s*)(from|import) ({OURS}\.[\w.]+)", re.MULTILINE)
-USE = re.compile(rf"(?<![\w./\"'])({OURS}\.v\d+\.\w+_pb2)(?=[.\s])")
 BUF = "@bufbuild/buf@1.75.0"
-PACKAGES = {"": "The gRPC interface, generated from proto/ by tools/proto.py.", OURS: "", f"{OURS}/v1": ""}
+DOCSTRING = "The gRPC interface, generated from proto/ by tools/proto.py."
 
 
 def compile_protos(out: Path) -> None:
@@ -61,28 +55,12 @@ def google_protos(scratch: Path) -> tuple[str, str]:
     return str(scratch), str(folder.parent.parent)
 
 
-def rewrite(text: str) -> str:
-    """Moves imports of our generated modules below ``server.pb``."""
-    moved = IMPORT.sub(rf"\1\2 {PREFIX}\3", text)
-    return USE.sub(rf"{PREFIX}\1", moved)
-
-
-def leftovers(text: str) -> list[str]:
-    """Import lines that still name our package at the top level."""
-    return [match.group(0).strip() for match in IMPORT.finditer(text)]
-
-
 def generate(out: Path) -> None:
-    """Writes all of server/pb into ``out``; raises RuntimeError where an import was not moved."""
-    out.mkdir(parents=True, exist_ok=True)
-    compile_protos(out)
-    for path in generated(out):
-        text = rewrite(path.read_text())
-        if left := leftovers(text):
-            raise RuntimeError(f"{path.name}: imports that were not moved: {left}")
-        path.write_text(text)
-    for package, docstring in PACKAGES.items():
-        (out / package / "__init__.py").write_text(f'"""{docstring}"""\n' if docstring else "")
+    """Writes all of server/pb into ``out``, which must not exist."""
+    with tempfile.TemporaryDirectory() as scratch:
+        compile_protos(Path(scratch))
+        shutil.copytree(Path(scratch) / "crossview" / "v1", out)
+    (out / "__init__.py").write_text(f'"""{DOCSTRING}"""\n')
 
 
 def generated(folder: Path) -> Iterator[Path]:
@@ -123,7 +101,7 @@ def main() -> int:
         return lint()
     check = chosen.check
     with tempfile.TemporaryDirectory() as scratch:
-        fresh = Path(scratch)
+        fresh = Path(scratch) / "pb"
         generate(fresh)
         stale = differences(fresh)
         if check:

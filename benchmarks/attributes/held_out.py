@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 from benchmarks.attributes.data import Pictures
 from benchmarks.attributes.methods import Codes, Rows
-from engine.learners.attributes.described import log_densities
-from engine.learners.attributes.held_out import ODDS, Shares, held_out_in_turn, shares_at_odds
-from engine.learners.attributes.relative import RelativeAttributes
-from engine.learners.chain import Chain
-from engine.learners.steps.normalization import Standardize
-from engine.spaces.parts import own_learners
+from crossview.engine.learners.attributes.described import log_densities
+from crossview.engine.learners.attributes.held_out import ODDS, Shares, held_out_in_turn, shares_at_odds
+from crossview.engine.learners.attributes.relative import RelativeAttributes
+from crossview.engine.learners.chain import Chain
+from crossview.engine.learners.steps.normalization import Standardize
+from crossview.engine.spaces.parts import own_learners
 
 HELD_OUT_WEIGHTS = (30.0, 100.0, 300.0)
 AS_PUBLISHED, UNCERTAIN = "Gaussians as published", "places are uncertain"

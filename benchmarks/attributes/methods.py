@@ -13,12 +13,19 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
 
 from benchmarks.attributes.data import TRAIN, Pictures
-from engine.learners.attributes import relative
-from engine.learners.attributes.relations import ClassPair, Relations, class_pairs, constraints, direction, usable
-from engine.learners.chain import Chain
-from engine.learners.metrics.lmnn import LMNN
-from engine.learners.steps.normalization import Standardize
-from engine.spaces.parts import own_learners
+from crossview.engine.learners.attributes import relative
+from crossview.engine.learners.attributes.relations import (
+    ClassPair,
+    Relations,
+    class_pairs,
+    constraints,
+    direction,
+    usable,
+)
+from crossview.engine.learners.chain import Chain
+from crossview.engine.learners.metrics.lmnn import LMNN
+from crossview.engine.learners.steps.normalization import Standardize
+from crossview.engine.spaces.parts import own_learners
 
 Rows = NDArray[np.float64]
 Codes = NDArray[np.int64]

@@ -22,7 +22,7 @@ from benchmarks.attributes_lmnn import report
 from benchmarks.attributes_lmnn.methods import FOLDS, LEARNER, METHODS, PEER, REPEATS, Images, Labels, choose, measure
 from benchmarks.frame.benchmark import Benchmark, read_arrays, seeds_of, trial_arguments
 from benchmarks.frame.journal import by_seed, run_trials
-from engine.spaces.parts import Part
+from crossview.engine.spaces.parts import Part
 
 FILE = "pubfig_relattr.npz"
 TRAIN = 30

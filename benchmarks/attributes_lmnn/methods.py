@@ -12,12 +12,12 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
 
 from benchmarks import peers
-from engine.learners.attributes.relative import RelativeAttributes
-from engine.learners.chain import Chain
-from engine.learners.metrics.lmnn import LMNN
-from engine.learners.selection import search
-from engine.learners.steps.normalization import Standardize
-from engine.spaces.parts import Part, own_learners
+from crossview.engine.learners.attributes.relative import RelativeAttributes
+from crossview.engine.learners.chain import Chain
+from crossview.engine.learners.metrics.lmnn import LMNN
+from crossview.engine.learners.selection import search
+from crossview.engine.learners.steps.normalization import Standardize
+from crossview.engine.spaces.parts import Part, own_learners
 
 FOLDS, REPEATS = 5, 2
 CLASSES = 8

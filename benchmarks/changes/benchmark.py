@@ -23,11 +23,11 @@ from benchmarks.changes.methods import COUNTS, LEARNED, Split, by_evidence, by_g
 from benchmarks.changes.pages import DAYS_TO_LEARN, GRIDS, Page, gist_of, page
 from benchmarks.frame.benchmark import Benchmark, MissingDataError, trial_arguments
 from benchmarks.frame.journal import cache_folder, run_trials
-from engine.changes.importance import learn
-from engine.changes.monotony import monotony
-from engine.changes.regions import region_distances
-from engine.changes.times import file_timeline
-from features.decode import decode
+from crossview.engine.changes.importance import learn
+from crossview.engine.changes.monotony import monotony
+from crossview.engine.changes.regions import region_distances
+from crossview.engine.changes.times import file_timeline
+from crossview.features.decode import decode
 
 SERIES = "webshots"
 PERIOD = 4.0

@@ -12,11 +12,11 @@ from sklearn.metrics import average_precision_score
 
 from benchmarks.changes.history import AMBIGUOUS, DISSIMILAR, IDENTICAL, SIMILAR
 from benchmarks.changes.pages import TO_LEARN, Page
-from engine.changes.decision import decide, least_sure
-from engine.changes.importance import Importance, Labels, learn
-from engine.changes.monotony import monotony
-from engine.changes.regions import region_distances
-from engine.changes.request import Form
+from crossview.engine.changes.decision import decide, least_sure
+from crossview.engine.changes.importance import Importance, Labels, learn
+from crossview.engine.changes.monotony import monotony
+from crossview.engine.changes.regions import region_distances
+from crossview.engine.changes.request import Form
 
 Rows = NDArray[np.float64]
 Places = NDArray[np.int64]

@@ -13,13 +13,13 @@ from rich.progress import track
 from benchmarks.changes.designs import Block
 from benchmarks.changes.history import HOURS_A_DAY, History
 from benchmarks.changes.rendering import KEPT, render
-from engine.changes.structure import distances
-from features.decode import decode
-from features.descriptors import color_sift
-from features.gist import Gist
-from features.page import read_page
-from features.sift import Sift
-from features.words import count_words
+from crossview.engine.changes.structure import distances
+from crossview.features.decode import decode
+from crossview.features.descriptors import color_sift
+from crossview.features.gist import Gist
+from crossview.features.page import read_page
+from crossview.features.sift import Sift
+from crossview.features.words import count_words
 
 GRIDS = (2, 4, 8, 10, 16)
 DAYS_TO_LEARN = 5

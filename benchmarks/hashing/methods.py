@@ -9,7 +9,7 @@ from benchmarks.hashing.class_codes import ClassCodes
 from benchmarks.hashing.scm import SemanticCorrelation
 from benchmarks.hashing.scratch import MatrixFactorizationHashing
 from benchmarks.hashing.wide_itq import WideITQ
-from engine.learners.registry import LEARNERS
+from crossview.engine.learners.registry import LEARNERS
 
 OF_PAPERS = (SemanticCorrelation, MatrixFactorizationHashing, ClassCodes, WideITQ)
 """Learners that are only compared with; the product has them not."""

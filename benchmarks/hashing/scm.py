@@ -6,13 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.linalg import svds
 
-from engine.learners.base import Rows, complete
-from engine.learners.capabilities import Capabilities
-from engine.learners.hashing.hasher import Hasher
-from engine.learners.settings import Bits
-from engine.learners.subspace.cca import Shrinkage, shrinkages, whitener
-from engine.learners.subspace.span import Span
-from engine.learners.supervision import Supervision
+from crossview.engine.learners.base import Rows, complete
+from crossview.engine.learners.capabilities import Capabilities
+from crossview.engine.learners.hashing.hasher import Hasher
+from crossview.engine.learners.settings import Bits
+from crossview.engine.learners.subspace.cca import Shrinkage, shrinkages, whitener
+from crossview.engine.learners.subspace.span import Span
+from crossview.engine.learners.supervision import Supervision
 
 
 class SemanticCorrelation(Hasher):

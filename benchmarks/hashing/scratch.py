@@ -7,14 +7,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from engine.learners.base import Rows, complete
-from engine.learners.capabilities import Capabilities
-from engine.learners.hashing.hasher import Hasher
-from engine.learners.hashing.itq import turned_to
-from engine.learners.settings import Bits, Positive, Seed, Steps
-from engine.learners.subspace.span import Span
-from engine.learners.supervision import Supervision
-from engine.runtime.cancellation import checkpoint
+from crossview.engine.learners.base import Rows, complete
+from crossview.engine.learners.capabilities import Capabilities
+from crossview.engine.learners.hashing.hasher import Hasher
+from crossview.engine.learners.hashing.itq import turned_to
+from crossview.engine.learners.settings import Bits, Positive, Seed, Steps
+from crossview.engine.learners.subspace.span import Span
+from crossview.engine.learners.supervision import Supervision
+from crossview.engine.runtime.cancellation import checkpoint
 
 Matrix = NDArray[np.float64]
 

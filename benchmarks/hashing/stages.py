@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.learners.base import MultiViewLearner
-from engine.learners.chain import Chain
-from engine.learners.registry import parse_chain
-from engine.learners.supervision import Supervision
+from crossview.engine.learners.base import MultiViewLearner
+from crossview.engine.learners.chain import Chain
+from crossview.engine.learners.registry import parse_chain
+from crossview.engine.learners.supervision import Supervision
 
 Rows = NDArray[np.float64]
 Labels = NDArray[Any]

@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.learners.base import Rows
-from engine.learners.hashing.itq import ITQ
+from crossview.engine.learners.base import Rows
+from crossview.engine.learners.hashing.itq import ITQ
 
 
 class WideITQ(ITQ):

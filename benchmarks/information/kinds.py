@@ -12,7 +12,7 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.neighbors import NearestNeighbors
 
 from benchmarks.unseen.data import Split
-from engine.learners.supervision import Supervision
+from crossview.engine.learners.supervision import Supervision
 
 Classes = NDArray[np.int64]
 Draw = np.random.Generator

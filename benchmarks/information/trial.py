@@ -12,8 +12,8 @@ from benchmarks.frame.databases import TRAINED, UNSEEN
 from benchmarks.information.kinds import KINDS, Known, known
 from benchmarks.unseen.data import Split, load
 from benchmarks.unseen.trial import retrieved
-from engine.learners.registry import parse_chain
-from engine.learners.supervision import Supervision
+from crossview.engine.learners.registry import parse_chain
+from crossview.engine.learners.supervision import Supervision
 
 MOST_ITEMS = 1000
 """Items that are learned from, drawn by chance where there are more."""

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.neighbors import NearestNeighbors
 
 from benchmarks.frame.benchmark import read_arrays
-from engine.learners.supervision import Supervision
+from crossview.engine.learners.supervision import Supervision
 
 FILE = "isolet_g1_g5.npz"
 VARIANCE = 0.99

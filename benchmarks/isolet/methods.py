@@ -10,10 +10,10 @@ import numpy as np
 
 from benchmarks import peers
 from benchmarks.isolet.data import Division, Letters, Rows, errors
-from engine.learners.base import MultiViewLearner, cut
-from engine.learners.joint.joint import JointMetrics
-from engine.learners.joint.mt_lmnn import MultiTaskLMNN
-from engine.learners.metrics.lmnn import LMNN
+from crossview.engine.learners.base import MultiViewLearner, cut
+from crossview.engine.learners.joint.joint import JointMetrics
+from crossview.engine.learners.joint.mt_lmnn import MultiTaskLMNN
+from crossview.engine.learners.metrics.lmnn import LMNN
 
 Factors = Mapping[int, Rows]
 WAYS = ("own", "all")

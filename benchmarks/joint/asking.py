@@ -8,13 +8,13 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from benchmarks.joint.people import Person, Table, Triplets, seconds, wrong
-from engine.learners.joint.compared import Notions
-from engine.learners.joint.fitting import How, Learned, learn
-from engine.learners.joint.losses import LossName
-from engine.learners.joint.problem import Objects
-from engine.learners.metrics.constraints import triplets
-from engine.questions import Places, choose
-from engine.questions.places import FIRST
+from crossview.engine.learners.joint.compared import Notions
+from crossview.engine.learners.joint.fitting import How, Learned, learn
+from crossview.engine.learners.joint.losses import LossName
+from crossview.engine.learners.joint.problem import Objects
+from crossview.engine.learners.metrics.constraints import triplets
+from crossview.engine.questions import Places, choose
+from crossview.engine.questions.places import FIRST
 
 DIMENSIONS, PENALTY = 10, 5.0
 """Of the embedding, and the weight of its penalty divided by the number of triplets."""

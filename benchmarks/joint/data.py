@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.learners.comparisons import Comparisons
+from crossview.engine.learners.comparisons import Comparisons
 
 Rows = NDArray[np.float64]
 Kind = Literal["uniform", "clustered"]

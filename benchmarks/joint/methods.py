@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from benchmarks.joint.data import of
 from benchmarks.joint.people import Triplets
-from engine.learners.comparisons import Comparisons
-from engine.learners.joint.fitting import How, Sharing
-from engine.learners.joint.objects import JointObjects
-from engine.training.notion_measures import triplet_error
+from crossview.engine.learners.comparisons import Comparisons
+from crossview.engine.learners.joint.fitting import How, Sharing
+from crossview.engine.learners.joint.objects import JointObjects
+from crossview.engine.training.notion_measures import triplet_error
 
 Rows = NDArray[np.float64]
 

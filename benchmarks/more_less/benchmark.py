@@ -31,12 +31,12 @@ from benchmarks.more_less.orderings import ATTRIBUTES, ranks_of, ranks_of_classe
 from benchmarks.photographs import photographs
 from benchmarks.serve.process import serving
 from crossview import connect
-from engine.collection import Collection
-from engine.home import Home
-from engine.item import NewItem
-from engine.query import AMOUNT, HitList, Query, SearchRequest
-from engine.recipe import Recipe
-from engine.strategy import EVERY_AXIS
+from crossview.engine.collection import Collection
+from crossview.engine.home import Home
+from crossview.engine.item import NewItem
+from crossview.engine.query import AMOUNT, HitList, Query, SearchRequest
+from crossview.engine.recipe import Recipe
+from crossview.engine.strategy import EVERY_AXIS
 
 TRAIN, HITS = 30, 20
 AMOUNTS = (0.5, 1.0, 1.5, 3.0)

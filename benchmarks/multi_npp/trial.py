@@ -14,10 +14,17 @@ from benchmarks.frame.databases import TRAINED, UNSEEN, ranking_of_others
 from benchmarks.frame.journal import Journal
 from benchmarks.multi_npp.methods import AS_PRINTED, GROUPS, HEADLINE, VIEWS, Method, Views, methods
 from benchmarks.photographs import Photographs, train_and_test
-from engine.learners.chain import Chain
-from engine.learners.registry import parse_chain
-from engine.learners.selection import ClassValidation, Crossing, Measure, distances, select
-from engine.training.measures import average_precision, knn_correct, members, precision_at_k, ranking, relevance
+from crossview.engine.learners.chain import Chain
+from crossview.engine.learners.registry import parse_chain
+from crossview.engine.learners.selection import ClassValidation, Crossing, Measure, distances, select
+from crossview.engine.training.measures import (
+    average_precision,
+    knn_correct,
+    members,
+    precision_at_k,
+    ranking,
+    relevance,
+)
 
 NEIGHBORS = (5, 10, 30, 50, 70, 100)
 FOLDS = 3

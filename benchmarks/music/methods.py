@@ -9,12 +9,12 @@ import numpy as np
 from benchmarks.joint.methods import SOLVING, Rows
 from benchmarks.joint.people import Triplets
 from benchmarks.music.data import Music
-from engine.learners.comparisons import Comparisons
-from engine.learners.joint.fitting import Sharing, Solving
-from engine.learners.joint.joint import JointMetrics
-from engine.learners.joint.losses import LossName
-from engine.learners.joint.objects import JointObjects
-from engine.learners.supervision import Supervision
+from crossview.engine.learners.comparisons import Comparisons
+from crossview.engine.learners.joint.fitting import Sharing, Solving
+from crossview.engine.learners.joint.joint import JointMetrics
+from crossview.engine.learners.joint.losses import LossName
+from crossview.engine.learners.joint.objects import JointObjects
+from crossview.engine.learners.supervision import Supervision
 
 DIMENSIONS, BY_GENRES = 10, 10_000
 """Of the embeddings; and triplets that genres order."""

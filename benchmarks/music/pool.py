@@ -5,12 +5,12 @@ from numpy.typing import NDArray
 
 from benchmarks.joint.asking import LEAST, ROUND, TOGETHER, learned
 from benchmarks.joint.people import Triplets
-from engine.learners.joint.fitting import Learned
-from engine.learners.joint.losses import LossName
-from engine.learners.joint.problem import Objects
-from engine.questions import Places
-from engine.questions.gain import information_gain
-from engine.questions.places import FIRST
+from crossview.engine.learners.joint.fitting import Learned
+from crossview.engine.learners.joint.losses import LossName
+from crossview.engine.learners.joint.problem import Objects
+from crossview.engine.questions import Places
+from crossview.engine.questions.gain import information_gain
+from crossview.engine.questions.places import FIRST
 
 LOSS: LossName = "tste"
 ALPHA = 1e-2

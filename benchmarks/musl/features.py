@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.photographs import pictures_by_class
-from features.decode import decode
-from features.forest import Forest
+from crossview.features.decode import decode
+from crossview.features.forest import Forest
 
 LEAST_CLASSES = 3
 """Classes of a kind, at least: with fewer, what stands before a name's first underscore is no kind."""

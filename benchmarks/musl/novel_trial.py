@@ -20,8 +20,8 @@ from benchmarks.musl.trial import (
     measure,
     split,
 )
-from engine.learners.musl.grouping import by_means
-from engine.learners.musl.musl import MuSL
+from crossview.engine.learners.musl.grouping import by_means
+from crossview.engine.learners.musl.musl import MuSL
 
 EXAMPLES = (5, TRAIN)
 """How many pictures of a novel class its metric is found by."""

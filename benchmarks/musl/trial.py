@@ -11,9 +11,9 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.model_selection import StratifiedKFold
 
 from benchmarks.musl.features import Labels, Positions, pictures
-from engine.learners.musl.grouping import by_means
-from engine.learners.musl.musl import MuSL
-from engine.learners.musl.voting import distances, votes
+from crossview.engine.learners.musl.grouping import by_means
+from crossview.engine.learners.musl.musl import MuSL
+from crossview.engine.learners.musl.voting import distances, votes
 
 MUSL, RETRAINED, KMEANS, RANDOM = METHODS = ("MuSL", "MuSL, retrained", "k-means", "random")
 ONE, PER_CLASS, ONE_CHOSEN = "one metric", "one per class", "one metric, alpha chosen"

@@ -22,9 +22,9 @@ from benchmarks.serve.findings import HEALTH_WAITS, health_checks
 from benchmarks.serve.headers import hold_headers
 from benchmarks.serve.load import IMPORT, SEARCH, STREAM
 from benchmarks.serve.process import Limits, accepts, free_port, serving, watched
-from server.pb.crossview.v1 import collections_pb2 as pb
-from server.pb.crossview.v1 import search_pb2
-from server.pb.crossview.v1.types_pb2 import Vector
+from crossview.v1 import collections_pb2 as pb
+from crossview.v1 import search_pb2
+from crossview.v1.types_pb2 import Vector
 
 LIMITS = Limits(memory=2 << 30, descriptors=256)
 NAME, ITEMS = "attacked", 150

@@ -28,7 +28,7 @@ from benchmarks.serve.overload import measure_overload
 from benchmarks.serve.process import accepts, reference, serving
 from benchmarks.serve.report import CAPTION, draw_plot, markdown
 from benchmarks.serve.speed import Served, check_answers, measure_limits, measure_speed
-from server.pb.crossview.v1 import search_pb2
+from crossview.v1 import search_pb2
 
 PARTS = ("speed", "overload", "beside")
 _STEADY = 3  # times the seconds of other measurements: 20 calls a second are few

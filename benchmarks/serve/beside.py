@@ -14,8 +14,8 @@ from benchmarks.serve.figures import figure
 from benchmarks.serve.load import HEALTH, IMPORT, OK, TRAIN, Calls, Load
 from benchmarks.serve.speed import Served
 from benchmarks.store.data import DIM, VIEW
-from server.pb.crossview.v1 import collections_pb2 as pb
-from server.pb.crossview.v1.types_pb2 import Vector
+from crossview.v1 import collections_pb2 as pb
+from crossview.v1.types_pb2 import Vector
 
 PART, IDLE, ALL = "beside", "idle", "all of these"
 SEARCHES, CHECKS = "a search by vector", "a health check"

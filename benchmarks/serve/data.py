@@ -14,11 +14,11 @@ from benchmarks.frame.record import ROOT
 from benchmarks.serve.drawn import picture
 from benchmarks.store.data import DIM, VIEW, Data, K, draw, keys
 from benchmarks.store.writing import import_items
-from engine.home import Home
-from engine.item import NewItem
-from engine.recipe import Recipe
-from server.pb.crossview.v1 import search_pb2 as pb
-from server.pb.crossview.v1.types_pb2 import Vector
+from crossview.engine.home import Home
+from crossview.engine.item import NewItem
+from crossview.engine.recipe import Recipe
+from crossview.v1 import search_pb2 as pb
+from crossview.v1.types_pb2 import Vector
 
 VECTORS, TEXTS, PICTURES = "vectors", "texts", "pictures"
 CODES, BITS, LEARNED_FROM = "lsh", 64, 20_000

@@ -32,7 +32,7 @@ from benchmarks.serve.malformed import in_turn, methods, requests
 from benchmarks.serve.mutations import large_pictures, mutated
 from benchmarks.serve.vanishing import half_streams, unread, vanish
 from benchmarks.serve.victim import NAME, Victim
-from server.pb.crossview.v1 import collections_pb2, search_pb2
+from crossview.v1 import collections_pb2, search_pb2
 
 SENT = ("pictures", "messages", "clients", "streams")
 PARTS = (*SENT, "attacks")

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import cache, reduce
 from typing import Any
 
+from crossview.server.pb.crossview import v1
 from google.protobuf.descriptor import Descriptor, FieldDescriptor, MethodDescriptor
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
@@ -13,7 +14,6 @@ from google.protobuf.wrappers_pb2 import BytesValue
 from hypothesis import strategies as st
 
 from benchmarks.serve.drawn import picture
-from server.pb.crossview import v1
 
 NAMES = (
     *("collections/hostile", "collections/none", "collections/", "collections/hostile/items/0", "hostile", "none"),

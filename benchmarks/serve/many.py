@@ -20,9 +20,9 @@ from benchmarks.frame.tables import table
 from benchmarks.serve.figures import OURS, figure
 from benchmarks.serve.process import Limits, ServerProcess, serving
 from crossview import connect
-from engine.errors import CrossviewError
-from engine.home import Home
-from engine.query import Query, SearchRequest
+from crossview.engine.errors import CrossviewError
+from crossview.engine.home import Home
+from crossview.engine.query import Query, SearchRequest
 
 _LOOK = 50
 """Collections between two looks at the descriptors."""

@@ -19,7 +19,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from benchmarks.frame.record import ROOT
 
-CLI = (sys.executable, "-m", "server.cli")
+CLI = (sys.executable, "-m", "crossview.server.cli")
 _STARTED, _SOON, _TICK = 120.0, 60.0, 0.02  # seconds
 
 

@@ -11,9 +11,9 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.serve.data import JOINED, PICTURES, TOGETHER, drawn
 from benchmarks.store.data import DIM, K
-from engine.home import Home
-from engine.query import Query
-from server.pb.crossview.v1 import search_pb2 as pb
+from crossview.engine.home import Home
+from crossview.engine.query import Query
+from crossview.v1 import search_pb2 as pb
 
 
 def search_vectors(items: int, seed: int, threads: int, seconds: float) -> float:

@@ -14,7 +14,7 @@ import numpy as np
 
 from benchmarks.serve.data import BITS, CODES, drawn
 from benchmarks.store.data import DIM, VIEW, K, keys
-from server.pb.crossview.v1 import search_pb2 as pb
+from crossview.v1 import search_pb2 as pb
 
 ECHO = "/bench/Echo"
 

@@ -33,9 +33,9 @@ from benchmarks.serve.figures import OURS, Limit, figure, judged
 from benchmarks.serve.load import DELETE, HEALTH, IMPORT, OK, TRAIN, Calls, Load
 from benchmarks.serve.process import ServerProcess, serving, watched
 from benchmarks.store.data import DIM
-from server.pb.crossview.v1 import collections_pb2 as pb
-from server.pb.crossview.v1 import collections_pb2_grpc
-from server.pb.crossview.v1.types_pb2 import Filter
+from crossview.v1 import collections_pb2 as pb
+from crossview.v1 import collections_pb2_grpc
+from crossview.v1.types_pb2 import Filter
 
 LIMITS = {
     "memory grown, %": Limit(most=5),

@@ -14,9 +14,9 @@ from benchmarks.serve.figures import OURS, figure
 from benchmarks.serve.findings import ENDED, FAULTS, LATE, Findings, health_checks, of_call
 from benchmarks.serve.load import NAMES, status_of
 from benchmarks.serve.process import serving, watched
-from server.pb.crossview.v1 import collections_pb2 as pb
-from server.pb.crossview.v1 import collections_pb2_grpc
-from server.pb.crossview.v1.types_pb2 import Vector
+from crossview.v1 import collections_pb2 as pb
+from crossview.v1 import collections_pb2_grpc
+from crossview.v1.types_pb2 import Vector
 
 NAME, ITEMS, DIM = "hostile", 20, 3
 _PATIENCE, _ANSWERS = 30.0, 100

@@ -25,13 +25,13 @@ from benchmarks.frame.benchmark import Benchmark, positive
 from benchmarks.frame.record import Row, usable_cores
 from benchmarks.frame.workers import pool
 from benchmarks.photographs import pictures_by_class, train_and_test
-from features.base import ImageExtractor
-from features.color import Color
-from features.decode import decode
-from features.forest import Forest
-from features.gist import Gist
-from features.sift import Sift
-from features.worker import become_worker
+from crossview.features.base import ImageExtractor
+from crossview.features.color import Color
+from crossview.features.decode import decode
+from crossview.features.forest import Forest
+from crossview.features.gist import Gist
+from crossview.features.sift import Sift
+from crossview.features.worker import become_worker
 
 REFERENCE = "cv2.SIFT.detectAndCompute"
 WHOLE = "decode + color + sift + gist"

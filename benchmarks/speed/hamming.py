@@ -27,8 +27,8 @@ from benchmarks.frame.memory import resident
 from benchmarks.frame.plots import panels
 from benchmarks.frame.tables import figures_by, table
 from benchmarks.frame.workers import alone
-from index.binary_flat import BinaryFlatIndex
-from index.multi_index import AutoBinaryIndex, MultiIndexHashing
+from crossview.index.binary_flat import BinaryFlatIndex
+from crossview.index.multi_index import AutoBinaryIndex, MultiIndexHashing
 
 SIZES, BITS = (100_000, 1_000_000, 10_000_000), 64
 OTHER_BITS, OTHER_SIZE = (32, 128, 256), 1_000_000

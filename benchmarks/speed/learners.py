@@ -19,7 +19,7 @@ from rich.console import Console
 from benchmarks.frame.benchmark import Benchmark, Document, positive
 from benchmarks.frame.tables import figures_by, table
 from benchmarks.frame.workers import alone, start_worker
-from engine.learners.registry import parse_chain
+from crossview.engine.learners.registry import parse_chain
 
 Rows = NDArray[np.float64]
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from sklearn.neighbors import KNeighborsClassifier, NeighborhoodComponentsAnalysis
 
 from benchmarks import peers
-from engine.learners.metrics.features import Differences
-from engine.learners.registry import LEARNERS
+from crossview.engine.learners.metrics.features import Differences
+from crossview.engine.learners.registry import LEARNERS
 
 RANK, CLASSES = 10, 20
 FLIPPED = 0.05  # share of training comparisons that are wrong

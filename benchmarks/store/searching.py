@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from benchmarks.store.data import KEPT, VIEW, Data, K, keys
 from benchmarks.store.timing import OURS, Run, compared, figure, take_turns
-from engine.collection import Collection
-from engine.condition import EVERY_ITEM, Filter
-from engine.query import HitList, Query, SearchRequest
-from engine.spaces.item_embeddings import every_page
+from crossview.engine.collection import Collection
+from crossview.engine.condition import EVERY_ITEM, Filter
+from crossview.engine.query import HitList, Query, SearchRequest
+from crossview.engine.spaces.item_embeddings import every_page
 
 BATCH, CALLERS, BY_KEY = 64, (1, 4), 500
 CODES = "lsh"

@@ -11,9 +11,9 @@ import numpy as np
 
 from benchmarks.store.data import VIEW, Data, K, keys
 from benchmarks.store.timing import OURS, Seconds, compared, figure
-from engine.collection import Collection
-from engine.item import NewItem
-from engine.query import Query, SearchRequest
+from crossview.engine.collection import Collection
+from crossview.engine.item import NewItem
+from crossview.engine.query import Query, SearchRequest
 
 ROWS_AT_ONCE, ITEMS_AT_ONCE, CHANGED_AT_ONCE, CHANGES = 5_000, 2_000, 1_000, 5
 """Of one commit of each kind of import; of one deletion or replacement, and how many of these are timed."""

@@ -13,12 +13,12 @@ from benchmarks.frame.benchmark import read_arrays
 from benchmarks.isolet.data import FILE
 from benchmarks.photographs import Photographs, photographs
 from benchmarks.verification.data import histograms
-from engine.ingest.taxonomy_file import read_taxonomy
-from engine.learners.chain import Chain
-from engine.learners.comparisons import Taxonomy
-from engine.learners.steps.normalization import Scale
-from engine.learners.subspace.pca import PCA
-from engine.spaces.parts import Part, own_learners
+from crossview.engine.ingest.taxonomy_file import read_taxonomy
+from crossview.engine.learners.chain import Chain
+from crossview.engine.learners.comparisons import Taxonomy
+from crossview.engine.learners.steps.normalization import Scale
+from crossview.engine.learners.subspace.pca import PCA
+from crossview.engine.spaces.parts import Part, own_learners
 
 LETTERS, PHOTOGRAPHS = "letters", "photographs"
 FOLDERS = ("merged20", "merged10")

@@ -11,13 +11,13 @@ from scipy.spatial.distance import cdist
 from sklearn.svm import LinearSVC
 
 from benchmarks.taxonomy.data import Rows, Sample, Trial
-from engine.learners.comparisons import Taxonomy
-from engine.learners.metrics.fantope import Form
-from engine.learners.metrics.lmnn import LMNN
-from engine.learners.selection import search
-from engine.learners.supervision import Supervision
-from engine.training.measures import knn_votes, members, ranking
-from engine.training.taxonomy import HIERARCHICAL_ACCURACY, LCA_LOSS, costs
+from crossview.engine.learners.comparisons import Taxonomy
+from crossview.engine.learners.metrics.fantope import Form
+from crossview.engine.learners.metrics.lmnn import LMNN
+from crossview.engine.learners.selection import search
+from crossview.engine.learners.supervision import Supervision
+from crossview.engine.training.measures import knn_votes, members, ranking
+from crossview.engine.training.taxonomy import HIERARCHICAL_ACCURACY, LCA_LOSS, costs
 
 NEIGHBORS = 10
 PENALTIES = (1.0, 10.0, 100.0)

@@ -11,7 +11,7 @@ from benchmarks.frame.benchmark import Document
 from benchmarks.frame.databases import TRAINED, UNSEEN
 from benchmarks.frame.tables import summary, table
 from benchmarks.unseen.trial import DEFAULT, METHODS, SHARE
-from engine.evaluation import MIXED
+from crossview.engine.evaluation import MIXED
 
 Trials = Sequence[Mapping[str, Any]]
 Figures = dict[tuple[str, str, str, str, str], dict[str, NDArray[np.float64]]]

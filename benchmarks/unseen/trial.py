@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from benchmarks.frame.databases import TRAINED, UNSEEN
 from benchmarks.unseen.data import Split, load
-from engine.evaluation import MIXED
-from engine.learners.chain import Chain
-from engine.learners.registry import parse_chain
-from engine.learners.selection import distances
-from engine.learners.supervision import Supervision
-from engine.training.default_learner import OF_LABELS
+from crossview.engine.evaluation import MIXED
+from crossview.engine.learners.chain import Chain
+from crossview.engine.learners.registry import parse_chain
+from crossview.engine.learners.selection import distances
+from crossview.engine.learners.supervision import Supervision
+from crossview.engine.training.default_learner import OF_LABELS
 
 DEFAULT = "default"
 METHODS = {

@@ -20,11 +20,11 @@ from benchmarks.frame.tables import table
 from benchmarks.unseen import report
 from benchmarks.unseen.data import LOADERS, Split, load
 from benchmarks.unseen.trial import learn, retrieved
-from engine.recipe import ITEMS, MEASURES, Recipe, Tune
-from engine.training.default_learner import OF_ITEMS, OF_LABELS, OTHERS_OF_LABELS
-from engine.training.examples import Examples
-from engine.training.grids import LEARNER
-from engine.training.tuning import assemble, tune
+from crossview.engine.recipe import ITEMS, MEASURES, Recipe, Tune
+from crossview.engine.training.default_learner import OF_ITEMS, OF_LABELS, OTHERS_OF_LABELS
+from crossview.engine.training.examples import Examples
+from crossview.engine.training.grids import LEARNER
+from crossview.engine.training.tuning import assemble, tune
 
 PLAIN, TUNED = "default", "default, tuned"
 BY_LABELS, BY_ITEMS = "kernel cca, tuned by labels", "kernel cca, tuned without labels"

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from benchmarks.frame.benchmark import read_arrays
 from benchmarks.photographs import Photographs, photographs
-from engine.learners.chain import Chain
-from engine.learners.metrics.sampling import ClassSampler
-from engine.learners.steps.normalization import L1, Scale, Sqrt
-from engine.learners.subspace.pca import PCA
-from engine.spaces.parts import Part, own_learners
+from crossview.engine.learners.chain import Chain
+from crossview.engine.learners.metrics.sampling import ClassSampler
+from crossview.engine.learners.steps.normalization import L1, Scale, Sqrt
+from crossview.engine.learners.subspace.pca import PCA
+from crossview.engine.spaces.parts import Part, own_learners
 
 KINSHIP = "kinfacew_I"
 KINSHIP_FILE = "kinfacew_I.npz"

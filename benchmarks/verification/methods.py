@@ -11,11 +11,11 @@ from scipy.special import expit
 
 from benchmarks import peers
 from benchmarks.verification.data import Split
-from engine.learners.metrics import constraints
-from engine.learners.metrics.fantope import Fantope
-from engine.learners.metrics.features import Differences
-from engine.learners.metrics.spectrum import Spectrum
-from engine.learners.subspace.pca import principal_components
+from crossview.engine.learners.metrics import constraints
+from crossview.engine.learners.metrics.fantope import Fantope
+from crossview.engine.learners.metrics.features import Differences
+from crossview.engine.learners.metrics.spectrum import Spectrum
+from crossview.engine.learners.subspace.pca import principal_components
 
 Factor = NDArray[np.float64]
 Settings = Mapping[str, Any]

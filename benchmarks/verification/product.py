@@ -11,16 +11,16 @@ from numpy.typing import NDArray
 
 from benchmarks.verification import methods
 from benchmarks.verification.data import Pairs, Split, Trial
-from engine.collection import Collection
-from engine.comparisons import ItemComparisons
-from engine.evaluation import EvaluationRequest
-from engine.home import Home
-from engine.item import NewItem
-from engine.learners.chain import Chain
-from engine.learners.comparisons import Comparisons
-from engine.query import CalibrationRequest
-from engine.recipe import Grouping, Recipe
-from engine.spaces.parts import own_learners
+from crossview.engine.collection import Collection
+from crossview.engine.comparisons import ItemComparisons
+from crossview.engine.evaluation import EvaluationRequest
+from crossview.engine.home import Home
+from crossview.engine.item import NewItem
+from crossview.engine.learners.chain import Chain
+from crossview.engine.learners.comparisons import Comparisons
+from crossview.engine.query import CalibrationRequest
+from crossview.engine.recipe import Grouping, Recipe
+from crossview.engine.spaces.parts import own_learners
 
 REFIT = f"{methods.FANTOPE}, through the product"
 OWN = f"{REFIT}, threshold of the pairs it learned from"

@@ -4,8 +4,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from engine.catalog.schema import answers
-from engine.comparisons import Answer
+from crossview.engine.catalog.schema import answers
+from crossview.engine.comparisons import Answer
 
 
 class Answers:

@@ -8,7 +8,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.dialects import sqlite
 
-from engine.catalog.batches import SIZE, batches
+from crossview.engine.catalog.batches import SIZE, batches
 
 _ROWS = 200
 """Rows of one INSERT: a statement costs SQLite as much as a short row."""

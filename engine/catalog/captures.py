@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import sqlalchemy as sa
 
-from engine.catalog import bulk
-from engine.catalog.batches import batches
-from engine.catalog.schema import captures
-from engine.item import Capture
-from features.page import Page
+from crossview.engine.catalog import bulk
+from crossview.engine.catalog.batches import batches
+from crossview.engine.catalog.schema import captures
+from crossview.engine.item import Capture
+from crossview.features.page import Page
 
 _HASH = np.dtype("<u8")
 _COLUMNS = tuple(column.name for column in captures.c)

@@ -9,18 +9,18 @@ from typing import NamedTuple, Protocol
 
 import sqlalchemy as sa
 
-from engine.catalog import schema
-from engine.catalog.answers import Answers
-from engine.catalog.captures import Captures
-from engine.catalog.database import Database
-from engine.catalog.item_writer import ItemWriter
-from engine.catalog.items import Items
-from engine.catalog.roots import Roots
-from engine.catalog.rows import Rows
-from engine.catalog.snapshots import Snapshots
-from engine.catalog.spaces import Spaces
-from engine.catalog.views import ViewRecord, Views
-from engine.runtime.cancellation import checkpoint
+from crossview.engine.catalog import schema
+from crossview.engine.catalog.answers import Answers
+from crossview.engine.catalog.captures import Captures
+from crossview.engine.catalog.database import Database
+from crossview.engine.catalog.item_writer import ItemWriter
+from crossview.engine.catalog.items import Items
+from crossview.engine.catalog.roots import Roots
+from crossview.engine.catalog.rows import Rows
+from crossview.engine.catalog.snapshots import Snapshots
+from crossview.engine.catalog.spaces import Spaces
+from crossview.engine.catalog.views import ViewRecord, Views
+from crossview.engine.runtime.cancellation import checkpoint
 
 
 class KnownViews(Protocol):

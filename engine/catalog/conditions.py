@@ -6,9 +6,9 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from engine.catalog.checks import normal
-from engine.catalog.schema import items, labels
-from engine.condition import (
+from crossview.engine.catalog.checks import normal
+from crossview.engine.catalog.schema import items, labels
+from crossview.engine.condition import (
     All,
     AttributeIs,
     Condition,

@@ -6,16 +6,16 @@ from typing import Self
 
 import numpy as np
 
-from engine.catalog.catalog import Catalog, Transaction
-from engine.catalog.description import collection_info, find_space_info, space_infos
-from engine.catalog.extractors import view_info
-from engine.catalog.folder import CollectionFolder
-from engine.catalog.lookup import check_filter, item_id, with_views
-from engine.condition import EVERY_ITEM, Filter
-from engine.errors import InvalidInputError, NotFoundError, NotReadyError
-from engine.info import CollectionInfo, SpaceInfo, ViewInfo
-from engine.item import DeletedPicture, Item
-from features.vectors import MAX_VALUE
+from crossview.engine.catalog.catalog import Catalog, Transaction
+from crossview.engine.catalog.description import collection_info, find_space_info, space_infos
+from crossview.engine.catalog.extractors import view_info
+from crossview.engine.catalog.folder import CollectionFolder
+from crossview.engine.catalog.lookup import check_filter, item_id, with_views
+from crossview.engine.condition import EVERY_ITEM, Filter
+from crossview.engine.errors import InvalidInputError, NotFoundError, NotReadyError
+from crossview.engine.info import CollectionInfo, SpaceInfo, ViewInfo
+from crossview.engine.item import DeletedPicture, Item
+from crossview.features.vectors import MAX_VALUE
 
 _SHOWN = 3
 """Keys that a finding names."""

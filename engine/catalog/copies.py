@@ -12,14 +12,14 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from engine.catalog.database import IN_PIECES, storage_errors
-from engine.catalog.file_errors import file_errors
-from engine.catalog.folder import sync_folder
-from engine.catalog.foreign import foreign_object
-from engine.catalog.leftovers import PART, PART_NAME, at_work, remove_leftovers
-from engine.catalog.private import make_file
-from engine.errors import AlreadyExistsError, InvalidInputError, StorageError
-from engine.runtime.cancellation import checkpoint
+from crossview.engine.catalog.database import IN_PIECES, storage_errors
+from crossview.engine.catalog.file_errors import file_errors
+from crossview.engine.catalog.folder import sync_folder
+from crossview.engine.catalog.foreign import foreign_object
+from crossview.engine.catalog.leftovers import PART, PART_NAME, at_work, remove_leftovers
+from crossview.engine.catalog.private import make_file
+from crossview.engine.errors import AlreadyExistsError, InvalidInputError, StorageError
+from crossview.engine.runtime.cancellation import checkpoint
 
 _PAGES_AT_ONCE = 1024
 _PIECE = 1 << 20

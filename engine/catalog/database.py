@@ -11,10 +11,10 @@ from urllib.parse import quote
 
 import sqlalchemy as sa
 
-from engine.catalog.file_errors import DISK_FAILS, DISK_FULL, OPEN_FILES, file_errors, too_many_files
-from engine.catalog.foreign import foreign_object
-from engine.catalog.schema import metadata
-from engine.errors import BusyError, NotReadyError, StorageError
+from crossview.engine.catalog.file_errors import DISK_FAILS, DISK_FULL, OPEN_FILES, file_errors, too_many_files
+from crossview.engine.catalog.foreign import foreign_object
+from crossview.engine.catalog.schema import metadata
+from crossview.engine.errors import BusyError, NotReadyError, StorageError
 
 HEAD = "0007"
 """The schema version that this code reads and writes (the newest migration)."""

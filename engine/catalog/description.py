@@ -3,13 +3,13 @@
 import re
 from collections.abc import Sequence
 
-from engine.catalog.catalog import Transaction
-from engine.catalog.extractors import view_info
-from engine.catalog.spaces import Generation
-from engine.catalog.views import ViewRecord
-from engine.condition import EVERY_ITEM
-from engine.errors import InvalidInputError, NotFoundError
-from engine.info import CollectionInfo, ConstraintCounts, SpaceInfo, Threshold
+from crossview.engine.catalog.catalog import Transaction
+from crossview.engine.catalog.extractors import view_info
+from crossview.engine.catalog.spaces import Generation
+from crossview.engine.catalog.views import ViewRecord
+from crossview.engine.condition import EVERY_ITEM
+from crossview.engine.errors import InvalidInputError, NotFoundError
+from crossview.engine.info import CollectionInfo, ConstraintCounts, SpaceInfo, Threshold
 
 RAW = "raw"
 """The space that every collection has: the views themselves, after their own normalisation steps."""

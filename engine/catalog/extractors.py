@@ -8,12 +8,12 @@ import re
 from collections.abc import Collection, Iterable
 from typing import Any
 
-from engine.catalog import state
-from engine.catalog.catalog import Described, Transaction
-from engine.catalog.views import ViewRecord
-from engine.errors import AlreadyExistsError, InvalidInputError, NotFoundError, NotReadyError, StorageError
-from engine.info import ViewInfo
-from features.base import Extractor, ImageExtractor, Input, TextExtractor
+from crossview.engine.catalog import state
+from crossview.engine.catalog.catalog import Described, Transaction
+from crossview.engine.catalog.views import ViewRecord
+from crossview.engine.errors import AlreadyExistsError, InvalidInputError, NotFoundError, NotReadyError, StorageError
+from crossview.engine.info import ViewInfo
+from crossview.features.base import Extractor, ImageExtractor, Input, TextExtractor
 
 _MOST_CHARACTERS = 10_000
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,62}")
@@ -32,7 +32,7 @@ def parse_view(spec: str) -> tuple[str, Extractor]:
 
     Raises InvalidInputError for a name that cannot be, an unknown extractor or parameter, naming the known ones.
     """
-    from features.registry import extractor
+    from crossview.features.registry import extractor
 
     if len(spec) > _MOST_CHARACTERS:
         raise InvalidInputError(f"a view is described in at most {_MOST_CHARACTERS:,} characters, not {len(spec):,}")
@@ -73,7 +73,7 @@ def parse_value(text: str) -> Any:
 
 def add_views(tx: Transaction, specs: Iterable[str]) -> None:
     """Write the views of a new collection."""
-    from features.registry import EXTRACTORS
+    from crossview.features.registry import EXTRACTORS
 
     views = [parse_view(spec) for spec in specs]
     names = [name for name, _ in views]
@@ -115,7 +115,7 @@ def find_view(tx: Described, name: str) -> ViewRecord:
 
 def inputs_of(view: ViewRecord | ViewInfo) -> frozenset[Input]:
     """Return what a view's rows can be computed from; nothing where they come from outside."""
-    from features.registry import EXTRACTORS
+    from crossview.features.registry import EXTRACTORS
 
     return EXTRACTORS[view.extractor].inputs
 
@@ -149,7 +149,7 @@ def command_for_rows(tx: Described, view: ViewRecord) -> str:
 
 def load_extractor(tx: Transaction, view: ViewRecord) -> Extractor:
     """Return a view's extractor at its current revision; NotReadyError if it must be fitted first."""
-    from features.registry import stored_extractor
+    from crossview.features.registry import stored_extractor
 
     check_fitted(tx, view)
     made = stored_extractor(view.extractor, view.params)

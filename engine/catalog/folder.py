@@ -6,14 +6,14 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.catalog.file_errors import file_errors
-from engine.catalog.leftovers import PART_NAME, remove_leftovers
-from engine.catalog.lock import WriterLock
-from engine.catalog.private import check_no_links, make_file
-from engine.errors import NotFoundError
+from crossview.engine.catalog.file_errors import file_errors
+from crossview.engine.catalog.leftovers import PART_NAME, remove_leftovers
+from crossview.engine.catalog.lock import WriterLock
+from crossview.engine.catalog.private import check_no_links, make_file
+from crossview.engine.errors import NotFoundError
 
 if TYPE_CHECKING:
-    from engine.catalog.catalog import Catalog
+    from crossview.engine.catalog.catalog import Catalog
 
 
 class CollectionFolder:
@@ -71,7 +71,7 @@ class CollectionFolder:
 
         Copies of it that processes left which were killed are removed.
         """
-        from engine.catalog.catalog import Catalog  # listing collections needs no database
+        from crossview.engine.catalog.catalog import Catalog  # listing collections needs no database
 
         self.check()
         remove_leftovers(self.path, PART_NAME)
@@ -79,7 +79,7 @@ class CollectionFolder:
 
     def create_catalog(self, name: str, description: str) -> "Catalog":
         """Create the catalog of a new, empty collection, which nobody else knows yet; StorageError where that fails."""
-        from engine.catalog.catalog import Catalog
+        from crossview.engine.catalog.catalog import Catalog
 
         with file_errors():
             make_file(self.database)

@@ -5,9 +5,9 @@ import threading
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from engine.catalog.catalog import Transaction
-from engine.catalog.items import Changes
-from engine.query import Hit
+from crossview.engine.catalog.catalog import Transaction
+from crossview.engine.catalog.items import Changes
+from crossview.engine.query import Hit
 
 ITEMS_A_PAGE, READ_AT_ONCE = 256, 4
 _parsed = json.JSONDecoder().raw_decode

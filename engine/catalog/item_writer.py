@@ -10,14 +10,14 @@ import numpy as np
 import sqlalchemy as sa
 from numpy.typing import NDArray
 
-from engine.catalog import bulk
-from engine.catalog.batches import batches
-from engine.catalog.captures import Captures
-from engine.catalog.checks import MAX_ATTRIBUTES, normal
-from engine.catalog.items import Items
-from engine.catalog.schema import captures, items, labels, notion_labels, thumbnails
-from engine.errors import InvalidInputError
-from engine.item import Attributes, Capture, PictureRecord
+from crossview.engine.catalog import bulk
+from crossview.engine.catalog.batches import batches
+from crossview.engine.catalog.captures import Captures
+from crossview.engine.catalog.checks import MAX_ATTRIBUTES, normal
+from crossview.engine.catalog.items import Items
+from crossview.engine.catalog.schema import captures, items, labels, notion_labels, thumbnails
+from crossview.engine.errors import InvalidInputError
+from crossview.engine.item import Attributes, Capture, PictureRecord
 
 _PICTURE = ("size", "modified_ns", "content_hash", "width", "height")
 _COLUMNS = (

@@ -12,15 +12,15 @@ import numpy as np
 import sqlalchemy as sa
 from numpy.typing import NDArray
 
-from engine.catalog.batches import batches
-from engine.catalog.bulk import select_among
-from engine.catalog.captures import Captures
-from engine.catalog.checks import normal
-from engine.catalog.conditions import ATTRIBUTES_AS_TEXT, LIVE, each_attribute, fulfils, listed
-from engine.catalog.schema import items, labels, notion_labels, thumbnails
-from engine.condition import Condition
-from engine.item import Attributes, DeletedPicture, Item
-from engine.query import TEXT_SHOWN
+from crossview.engine.catalog.batches import batches
+from crossview.engine.catalog.bulk import select_among
+from crossview.engine.catalog.captures import Captures
+from crossview.engine.catalog.checks import normal
+from crossview.engine.catalog.conditions import ATTRIBUTES_AS_TEXT, LIVE, each_attribute, fulfils, listed
+from crossview.engine.catalog.schema import items, labels, notion_labels, thumbnails
+from crossview.engine.condition import Condition
+from crossview.engine.item import Attributes, DeletedPicture, Item
+from crossview.engine.query import TEXT_SHOWN
 
 _ITEM = tuple(getattr(items.c, name) for name in Item.__dataclass_fields__ if name in items.c)
 

@@ -7,11 +7,11 @@ from functools import cached_property, reduce
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.catalog.catalog import Described, Transaction
-from engine.catalog.extractors import find_view
-from engine.catalog.rows import ViewRows
-from engine.catalog.views import ViewRecord
-from engine.errors import InvalidInputError
+from crossview.engine.catalog.catalog import Described, Transaction
+from crossview.engine.catalog.extractors import find_view
+from crossview.engine.catalog.rows import ViewRows
+from crossview.engine.catalog.views import ViewRecord
+from crossview.engine.errors import InvalidInputError
 
 JOINT = "+"
 """Stands between the parts in the name of a joined view; no view of a collection has it in its name."""

@@ -13,9 +13,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from weakref import WeakValueDictionary
 
-from engine.catalog.private import open_file
-from engine.errors import BusyError
-from engine.runtime.cancellation import checkpoint
+from crossview.engine.catalog.private import open_file
+from crossview.engine.errors import BusyError
+from crossview.engine.runtime.cancellation import checkpoint
 
 PATIENCE = 30.0
 """Seconds that a writer waits for its turn, unless the lock was made with others."""

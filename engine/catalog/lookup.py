@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from posixpath import normpath
 
-from engine.catalog.catalog import Transaction
-from engine.catalog.checks import MAX_LABEL, check_attributes, check_characters, normal
-from engine.condition import (
+from crossview.engine.catalog.catalog import Transaction
+from crossview.engine.catalog.checks import MAX_LABEL, check_attributes, check_characters, normal
+from crossview.engine.condition import (
     All,
     AttributeIs,
     C,
@@ -19,8 +19,8 @@ from engine.condition import (
     ScoreAtMost,
     Visitor,
 )
-from engine.errors import InvalidInputError, NotFoundError
-from engine.item import Item
+from crossview.engine.errors import InvalidInputError, NotFoundError
+from crossview.engine.item import Item
 
 MAX_NAMES = 10_000
 """Labels, or keys, that a filter may name."""

@@ -4,8 +4,8 @@ import os
 import stat
 from pathlib import Path
 
-from engine.catalog.file_errors import file_errors
-from engine.errors import StorageError
+from crossview.engine.catalog.file_errors import file_errors
+from crossview.engine.errors import StorageError
 
 _FOLDER, _FILE = 0o700, 0o600
 

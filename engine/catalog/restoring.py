@@ -7,14 +7,14 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from engine.catalog.checks import MAX_KEY
-from engine.catalog.copies import Progress, damaged, opened_copy
-from engine.catalog.database import known_versions, new_database, storage_errors
-from engine.catalog.folder import CollectionFolder
-from engine.catalog.private import make_file, sync_file
-from engine.catalog.soundness import check_sound
-from engine.errors import InvalidInputError
-from engine.runtime.cancellation import checkpoint
+from crossview.engine.catalog.checks import MAX_KEY
+from crossview.engine.catalog.copies import Progress, damaged, opened_copy
+from crossview.engine.catalog.database import known_versions, new_database, storage_errors
+from crossview.engine.catalog.folder import CollectionFolder
+from crossview.engine.catalog.private import make_file, sync_file
+from crossview.engine.catalog.soundness import check_sound
+from crossview.engine.errors import InvalidInputError
+from crossview.engine.runtime.cancellation import checkpoint
 
 _LEFT = ("alembic_version", "snapshots")
 """Tables that are not taken over: the version is that of the tables made, and snapshots are of another folder."""

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import sqlalchemy as sa
 
-from engine.catalog.schema import roots
+from crossview.engine.catalog.schema import roots
 
 
 class Roots:

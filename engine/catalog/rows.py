@@ -9,10 +9,10 @@ import numpy as np
 import sqlalchemy as sa
 from numpy.typing import NDArray
 
-from engine.catalog import bulk
-from engine.catalog.batches import SIZE, batches
-from engine.catalog.schema import rows, suspect_rows
-from engine.catalog.views import ViewRecord
+from crossview.engine.catalog import bulk
+from crossview.engine.catalog.batches import SIZE, batches
+from crossview.engine.catalog.schema import rows, suspect_rows
+from crossview.engine.catalog.views import ViewRecord
 
 _BYTES_AT_ONCE = 1 << 22
 """Of rows that are read as one."""

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from engine.catalog.schema import generations, snapshots
+from crossview.engine.catalog.schema import generations, snapshots
 
 Place = tuple[str, int, str]
 """A space, a generation of it, and a target."""

@@ -1,14 +1,14 @@
 """Whether a catalog whose rows come from elsewhere can be one of this program's: names, dimensions, numbers."""
 
-from engine.catalog.catalog import Transaction
-from engine.catalog.description import RAW, check_space_name, space_info
-from engine.catalog.extractors import check_view_name
-from engine.catalog.joined import part_names
-from engine.catalog.spaces import Generation
-from engine.catalog.typed import mistyped
-from engine.catalog.views import ViewRecord
-from engine.errors import CrossviewError
-from engine.info import Threshold
+from crossview.engine.catalog.catalog import Transaction
+from crossview.engine.catalog.description import RAW, check_space_name, space_info
+from crossview.engine.catalog.extractors import check_view_name
+from crossview.engine.catalog.joined import part_names
+from crossview.engine.catalog.spaces import Generation
+from crossview.engine.catalog.typed import mistyped
+from crossview.engine.catalog.views import ViewRecord
+from crossview.engine.errors import CrossviewError
+from crossview.engine.info import Threshold
 
 _MOST_TARGET = 200
 """Characters of a target's name, which is part of the name of a file."""
@@ -35,7 +35,7 @@ def check_sound(tx: Transaction) -> None:
 
 
 def _check_view(tx: Transaction, view: ViewRecord) -> None:
-    from features.registry import stored_extractor
+    from crossview.features.registry import stored_extractor
 
     try:
         check_view_name(view.name)

@@ -6,9 +6,9 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from engine.catalog import bulk
-from engine.catalog.schema import generations, snapshots, spaces, thresholds
-from engine.info import Threshold
+from crossview.engine.catalog import bulk
+from crossview.engine.catalog.schema import generations, snapshots, spaces, thresholds
+from crossview.engine.info import Threshold
 
 
 @dataclass(frozen=True, kw_only=True)

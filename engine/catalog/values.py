@@ -6,8 +6,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import InvalidInputError
-from features.vectors import MAX_VALUE
+from crossview.engine.errors import InvalidInputError
+from crossview.features.vectors import MAX_VALUE
 
 
 class Described(Protocol):

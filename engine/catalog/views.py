@@ -6,7 +6,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from engine.catalog.schema import collection, view_revisions, views
+from crossview.engine.catalog.schema import collection, view_revisions, views
 
 
 @dataclass(frozen=True, kw_only=True)

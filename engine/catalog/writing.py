@@ -8,12 +8,12 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.catalog.catalog import Transaction
-from engine.catalog.checks import check_labels, normal
-from engine.catalog.item_writer import NewRecord
-from engine.catalog.views import ViewRecord
-from engine.errors import NotReadyError
-from engine.runtime.cancellation import checkpoint
+from crossview.engine.catalog.catalog import Transaction
+from crossview.engine.catalog.checks import check_labels, normal
+from crossview.engine.catalog.item_writer import NewRecord
+from crossview.engine.catalog.views import ViewRecord
+from crossview.engine.errors import NotReadyError
+from crossview.engine.runtime.cancellation import checkpoint
 
 Result = TypeVar("Result")
 

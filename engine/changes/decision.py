@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.changes.request import EXTREME
-from engine.learners.metrics.constraints import pairs
-from engine.learners.metrics.diagonal import diagonal_problem
-from engine.learners.metrics.newton import Newton, minimize
+from crossview.engine.changes.request import EXTREME
+from crossview.engine.learners.metrics.constraints import pairs
+from crossview.engine.learners.metrics.diagonal import diagonal_problem
+from crossview.engine.learners.metrics.newton import Newton, minimize
 
 Rows = NDArray[np.float64]
 C = 10.0

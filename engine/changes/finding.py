@@ -8,18 +8,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.catalog.catalog import Transaction
-from engine.changes.decision import Decision, decide, least_sure
-from engine.changes.importance import Importance, Labels, learn
-from engine.changes.monotony import monotony
-from engine.changes.regions import region_distances
-from engine.changes.request import Change, Changes, ChangesRequest, LearnedImportance, PairLabel
-from engine.changes.series import Series, read_series
-from engine.changes.structure import distances
-from engine.changes.times import Period
-from engine.errors import InvalidInputError, NotReadyError
-from engine.runtime.cancellation import checkpoint
-from features.page import Page
+from crossview.engine.catalog.catalog import Transaction
+from crossview.engine.changes.decision import Decision, decide, least_sure
+from crossview.engine.changes.importance import Importance, Labels, learn
+from crossview.engine.changes.monotony import monotony
+from crossview.engine.changes.regions import region_distances
+from crossview.engine.changes.request import Change, Changes, ChangesRequest, LearnedImportance, PairLabel
+from crossview.engine.changes.series import Series, read_series
+from crossview.engine.changes.structure import distances
+from crossview.engine.changes.times import Period
+from crossview.engine.errors import InvalidInputError, NotReadyError
+from crossview.engine.runtime.cancellation import checkpoint
+from crossview.features.page import Page
 
 Rows = NDArray[np.float64]
 MOST = 2_000

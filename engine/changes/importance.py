@@ -7,16 +7,16 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.changes.monotony import Monotony
-from engine.changes.request import Form
-from engine.learners.metrics.constraints import Constraints, quadruplets
-from engine.learners.metrics.cutting_plane import cut
-from engine.learners.metrics.diagonal import diagonal_problem
-from engine.learners.metrics.features import Differences
-from engine.learners.metrics.newton import Newton, minimize
-from engine.learners.metrics.objective import satisfied
-from engine.learners.metrics.parameters import Full, Metric
-from engine.learners.metrics.ranking import HingeRisk, RankingRisk
+from crossview.engine.changes.monotony import Monotony
+from crossview.engine.changes.request import Form
+from crossview.engine.learners.metrics.constraints import Constraints, quadruplets
+from crossview.engine.learners.metrics.cutting_plane import cut
+from crossview.engine.learners.metrics.diagonal import diagonal_problem
+from crossview.engine.learners.metrics.features import Differences
+from crossview.engine.learners.metrics.newton import Newton, minimize
+from crossview.engine.learners.metrics.objective import satisfied
+from crossview.engine.learners.metrics.parameters import Full, Metric
+from crossview.engine.learners.metrics.ranking import HingeRisk, RankingRisk
 
 Rows = NDArray[np.float64]
 WEIGHTS: Mapping[Form, Sequence[float]] = {

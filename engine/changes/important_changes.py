@@ -2,10 +2,10 @@
 
 from typing import TYPE_CHECKING
 
-from engine.catalog.contents import Contents
+from crossview.engine.catalog.contents import Contents
 
 if TYPE_CHECKING:
-    from engine.changes.request import Changes, ChangesRequest
+    from crossview.engine.changes.request import Changes, ChangesRequest
 
 
 class ImportantChanges(Contents):
@@ -16,7 +16,7 @@ class ImportantChanges(Contents):
 
         Raises InvalidInputError, NotFoundError (view), NotReadyError (too few versions, or none that differ).
         """
-        from engine.changes.finding import find_changes
+        from crossview.engine.changes.finding import find_changes
 
         with self._read() as tx:
             find = find_changes(tx, request)

@@ -5,8 +5,8 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from engine.changes.request import PairLabel
-from engine.errors import InvalidInputError
+from crossview.engine.changes.request import PairLabel
+from crossview.engine.errors import InvalidInputError
 
 COLUMNS = ("earlier", "later", "important")
 _WORDS = {True: ("yes", "1", "true"), False: ("no", "0", "false"), None: ("unclear", "")}

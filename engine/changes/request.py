@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
-from engine.errors import InvalidInputError
+from crossview.engine.errors import InvalidInputError
 
 Form = Literal["diagonal", "full", "structural"]
 FORMS: tuple[Form, ...] = ("diagonal", "full", "structural")

@@ -9,14 +9,14 @@ from pathlib import PurePath
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.catalog.catalog import Transaction
-from engine.catalog.extractors import find_view
-from engine.catalog.views import ViewRecord
-from engine.changes.times import Timeline, timeline
-from engine.errors import InvalidInputError, NotReadyError
-from engine.item import Capture
-from features.gist import GRID
-from features.page import Page
+from crossview.engine.catalog.catalog import Transaction
+from crossview.engine.catalog.extractors import find_view
+from crossview.engine.catalog.views import ViewRecord
+from crossview.engine.changes.times import Timeline, timeline
+from crossview.engine.errors import InvalidInputError, NotReadyError
+from crossview.engine.item import Capture
+from crossview.features.gist import GRID
+from crossview.features.page import Page
 
 EXTRACTOR = "gist"
 FEWEST = 3

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 
-from features.page import Page
+from crossview.features.page import Page
 
 
 def distances(one: Page, other: Page) -> tuple[float, float]:

@@ -9,8 +9,8 @@ from pathlib import Path, PurePath
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import InvalidInputError
-from features.taken import taken as taken_at
+from crossview.engine.errors import InvalidInputError
+from crossview.features.taken import taken as taken_at
 
 _NAME = re.compile(
     r"(?<!\d)(?P<year>(?:19|20)\d\d)[-_.]?(?P<month>\d\d)[-_.]?(?P<day>\d\d)"

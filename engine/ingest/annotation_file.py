@@ -8,13 +8,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
-from engine.catalog.checks import check_label, check_text, normal
-from engine.errors import InvalidInputError
-from engine.ingest.json_text import json_or_text
-from engine.ingest.label_cell import labels_of
-from engine.ingest.near_names import NEAR, near_names
-from engine.ingest.table import Table
-from engine.item import Failure, ItemUpdate
+from crossview.engine.catalog.checks import check_label, check_text, normal
+from crossview.engine.errors import InvalidInputError
+from crossview.engine.ingest.json_text import json_or_text
+from crossview.engine.ingest.label_cell import labels_of
+from crossview.engine.ingest.near_names import NEAR, near_names
+from crossview.engine.ingest.table import Table
+from crossview.engine.item import Failure, ItemUpdate
 
 FOLDER = "folder"
 """In place of a file of labels: each picture has the name of the folder that it is in."""

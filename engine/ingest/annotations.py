@@ -6,13 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
-from engine.catalog.checks import normal
-from engine.comparisons import check_notion
-from engine.errors import InvalidInputError
-from engine.ingest.annotation_file import FOLDER, Annotation, AnnotationFile, joined
-from engine.ingest.walk import SourceFile, readable
-from engine.item import Failure, ImportReport, Item, ItemUpdate
-from engine.runtime.progress import Progress
+from crossview.engine.catalog.checks import normal
+from crossview.engine.comparisons import check_notion
+from crossview.engine.errors import InvalidInputError
+from crossview.engine.ingest.annotation_file import FOLDER, Annotation, AnnotationFile, joined
+from crossview.engine.ingest.walk import SourceFile, readable
+from crossview.engine.item import Failure, ImportReport, Item, ItemUpdate
+from crossview.engine.runtime.progress import Progress
 
 _PAGE = 1_000
 

@@ -1,11 +1,11 @@
 """Captures: when pictures were taken, and the pages beside them, read from files where these are."""
 
-from engine.catalog.checks import check_characters
-from engine.errors import InvalidInputError
-from engine.ingest.walk import SourceFile, readable
-from engine.item import Capture, Failure
-from features.page import MAX_ADDRESSES, PageError, read_page
-from features.taken import taken
+from crossview.engine.catalog.checks import check_characters
+from crossview.engine.errors import InvalidInputError
+from crossview.engine.ingest.walk import SourceFile, readable
+from crossview.engine.item import Capture, Failure
+from crossview.features.page import MAX_ADDRESSES, PageError, read_page
+from crossview.features.taken import taken
 
 _MAX_STAMP = 200
 _MAX_HASH = 2**64 - 1

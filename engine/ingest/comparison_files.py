@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.comparisons import ItemComparisons, check_notion
-from engine.errors import InvalidInputError
-from engine.ingest.table import Table
-from engine.learners.comparisons import Comparisons
-from engine.recipe import Pair
+from crossview.engine.comparisons import ItemComparisons, check_notion
+from crossview.engine.errors import InvalidInputError
+from crossview.engine.ingest.table import Table
+from crossview.engine.learners.comparisons import Comparisons
+from crossview.engine.recipe import Pair
 
 _PAIR = ("key_a", "key_b")
 _TRIPLET = ("anchor", "near", "far")

@@ -20,14 +20,14 @@ from typing import Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.item import Failure, PictureRecord, content_hash
-from features.base import ImageExtractor
-from features.decode import decode
-from features.errors import ImageError, ImageTooLargeError, NotAnImageError
-from features.image import thumbnail
-from features.pictures import MAX_PIXELS
-from features.reading import rows_of, samples
-from features.worker import become_worker, cores
+from crossview.engine.item import Failure, PictureRecord, content_hash
+from crossview.features.base import ImageExtractor
+from crossview.features.decode import decode
+from crossview.features.errors import ImageError, ImageTooLargeError, NotAnImageError
+from crossview.features.image import thumbnail
+from crossview.features.pictures import MAX_PIXELS
+from crossview.features.reading import rows_of, samples
+from crossview.features.worker import become_worker, cores
 
 Result = TypeVar("Result")
 Work = Callable[[Path, Mapping[str, ImageExtractor], int], Result]

@@ -4,12 +4,12 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.catalog.checks import normal
-from engine.catalog.items import Stored
-from engine.ingest.extraction import read_file
-from engine.ingest.walk import RealPaths, SourceFile, readable
-from engine.item import DeletedPicture, Failure, content_hash
-from features.errors import ImageError
+from crossview.engine.catalog.checks import normal
+from crossview.engine.catalog.items import Stored
+from crossview.engine.ingest.extraction import read_file
+from crossview.engine.ingest.walk import RealPaths, SourceFile, readable
+from crossview.engine.item import DeletedPicture, Failure, content_hash
+from crossview.features.errors import ImageError
 
 _CLASH = "{!r} is the item of this name already, as names are equal in all Unicode forms: rename one of the files"
 

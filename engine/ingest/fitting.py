@@ -6,22 +6,22 @@ from typing import Any
 
 import numpy as np
 
-from engine.catalog import state
-from engine.catalog.batches import batches
-from engine.catalog.catalog import Catalog, Transaction
-from engine.catalog.checks import check_labels, check_seed
-from engine.catalog.extractors import command_for_rows, find_view, inputs_of, views_of
-from engine.catalog.views import ViewRecord
-from engine.catalog.writing import ViewsChangedError
-from engine.errors import InvalidInputError, NotReadyError
-from engine.item import Failure, Picture, content_hash
-from engine.runtime.cancellation import checkpoint
-from features.base import Extractor, ImageExtractor, Labels, Rows
-from features.errors import ImageError
-from features.pictures import IN_PROCESS, Pictures, PictureTask
-from features.reading import samples
-from features.registry import stored_extractor
-from features.worker import cores
+from crossview.engine.catalog import state
+from crossview.engine.catalog.batches import batches
+from crossview.engine.catalog.catalog import Catalog, Transaction
+from crossview.engine.catalog.checks import check_labels, check_seed
+from crossview.engine.catalog.extractors import command_for_rows, find_view, inputs_of, views_of
+from crossview.engine.catalog.views import ViewRecord
+from crossview.engine.catalog.writing import ViewsChangedError
+from crossview.engine.errors import InvalidInputError, NotReadyError
+from crossview.engine.item import Failure, Picture, content_hash
+from crossview.engine.runtime.cancellation import checkpoint
+from crossview.features.base import Extractor, ImageExtractor, Labels, Rows
+from crossview.features.errors import ImageError
+from crossview.features.pictures import IN_PROCESS, Pictures, PictureTask
+from crossview.features.reading import samples
+from crossview.features.registry import stored_extractor
+from crossview.features.worker import cores
 
 MIN_SAMPLE, MAX_SAMPLE = 200, 1000
 """Pictures that a view is fitted on: a fifth of the collection between these. Raw words of 200 photographs retrieved as

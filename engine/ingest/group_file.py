@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from engine.errors import InvalidInputError
-from engine.ingest.table import Table
-from engine.recipe import Grouping
+from crossview.engine.errors import InvalidInputError
+from crossview.engine.ingest.table import Table
+from crossview.engine.recipe import Grouping
 
 _NAMES = ("key", "path")
 _GROUP = "group"

@@ -8,21 +8,21 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.catalog.catalog import Catalog, Transaction
-from engine.catalog.extractors import check_fitted, image_extractors, text_extractors, views_of
-from engine.catalog.item_writer import NewRecord
-from engine.catalog.values import check_row, usable
-from engine.catalog.views import ViewRecord
-from engine.catalog.writing import OvertakenError, Written, put_records, until_not_overtaken
-from engine.errors import InvalidInputError
-from engine.ingest.extraction import Extracted, extract
-from engine.ingest.texts import text_rows
-from engine.ingest.updating import changed_record, check_entry
-from engine.item import Failure, ImportReport, Item, ItemUpdate, NewItem, content_hash
-from engine.runtime.cancellation import checkpoint
-from features.base import ImageExtractor, TextExtractor
-from features.errors import ImageError
-from features.pictures import IN_PROCESS, Pictures, PictureTask
+from crossview.engine.catalog.catalog import Catalog, Transaction
+from crossview.engine.catalog.extractors import check_fitted, image_extractors, text_extractors, views_of
+from crossview.engine.catalog.item_writer import NewRecord
+from crossview.engine.catalog.values import check_row, usable
+from crossview.engine.catalog.views import ViewRecord
+from crossview.engine.catalog.writing import OvertakenError, Written, put_records, until_not_overtaken
+from crossview.engine.errors import InvalidInputError
+from crossview.engine.ingest.extraction import Extracted, extract
+from crossview.engine.ingest.texts import text_rows
+from crossview.engine.ingest.updating import changed_record, check_entry
+from crossview.engine.item import Failure, ImportReport, Item, ItemUpdate, NewItem, content_hash
+from crossview.engine.runtime.cancellation import checkpoint
+from crossview.features.base import ImageExtractor, TextExtractor
+from crossview.features.errors import ImageError
+from crossview.features.pictures import IN_PROCESS, Pictures, PictureTask
 
 
 def import_items(

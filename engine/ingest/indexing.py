@@ -8,27 +8,27 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.catalog.batches import batches
-from engine.catalog.catalog import Catalog, Transaction
-from engine.catalog.extractors import image_extractors, text_extractors
-from engine.catalog.item_writer import NewRecord
-from engine.catalog.items import Stored
-from engine.catalog.views import ViewRecord
-from engine.catalog.writing import check_views, put_records, until_not_overtaken
-from engine.ingest.annotations import Annotations, checked_columns
-from engine.ingest.captures import read_capture
-from engine.ingest.extraction import Extracted, Workers, extract_file, sample_file
-from engine.ingest.file_keys import moved_items
-from engine.ingest.fitting import empty_images, fit_missing_texts, fit_view, sample_size, unfitted
-from engine.ingest.interruption import Committed, interruptible
-from engine.ingest.plan import Plan, make_plan
-from engine.ingest.texts import place_texts, text_rows
-from engine.ingest.updating import current_records, still_needed
-from engine.ingest.walk import SourceFile, readable, walk
-from engine.item import Failure, ImportReport, IndexOptions
-from engine.runtime.progress import Progress
-from features.base import ImageExtractor, TextExtractor
-from features.pictures import MAX_PIXELS
+from crossview.engine.catalog.batches import batches
+from crossview.engine.catalog.catalog import Catalog, Transaction
+from crossview.engine.catalog.extractors import image_extractors, text_extractors
+from crossview.engine.catalog.item_writer import NewRecord
+from crossview.engine.catalog.items import Stored
+from crossview.engine.catalog.views import ViewRecord
+from crossview.engine.catalog.writing import check_views, put_records, until_not_overtaken
+from crossview.engine.ingest.annotations import Annotations, checked_columns
+from crossview.engine.ingest.captures import read_capture
+from crossview.engine.ingest.extraction import Extracted, Workers, extract_file, sample_file
+from crossview.engine.ingest.file_keys import moved_items
+from crossview.engine.ingest.fitting import empty_images, fit_missing_texts, fit_view, sample_size, unfitted
+from crossview.engine.ingest.interruption import Committed, interruptible
+from crossview.engine.ingest.plan import Plan, make_plan
+from crossview.engine.ingest.texts import place_texts, text_rows
+from crossview.engine.ingest.updating import current_records, still_needed
+from crossview.engine.ingest.walk import SourceFile, readable, walk
+from crossview.engine.item import Failure, ImportReport, IndexOptions
+from crossview.engine.runtime.progress import Progress
+from crossview.features.base import ImageExtractor, TextExtractor
+from crossview.features.pictures import MAX_PIXELS
 
 _COMMIT_ITEMS, _COMMIT_SECONDS, _CHANGES_AT_ONCE = 64, 2.0, 1_000
 

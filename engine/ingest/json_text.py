@@ -4,8 +4,8 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from engine.catalog.checks import MAX_DEPTH
-from engine.errors import InvalidInputError
+from crossview.engine.catalog.checks import MAX_DEPTH
+from crossview.engine.errors import InvalidInputError
 
 _QUOTED = 40
 

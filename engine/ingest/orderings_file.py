@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from engine.comparisons import ItemComparisons, check_notion
-from engine.errors import InvalidInputError
-from engine.learners.comparisons import Comparisons
+from crossview.engine.comparisons import ItemComparisons, check_notion
+from crossview.engine.errors import InvalidInputError
+from crossview.engine.learners.comparisons import Comparisons
 
 LESS, SAME, ITEMS = "<", "~", "items:"
 _EXAMPLE = "natural: tallbuilding < insidecity ~ street < highway"

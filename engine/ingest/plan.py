@@ -3,17 +3,17 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from engine.catalog.catalog import Catalog, Transaction
-from engine.catalog.extractors import text_extractors, views_of
-from engine.catalog.item_writer import NewRecord
-from engine.catalog.items import Stored
-from engine.catalog.roots import free_alias
-from engine.catalog.views import ViewRecord
-from engine.ingest.annotations import Annotations
-from engine.ingest.file_keys import FileKeys, deleted_before, is_unchanged, match_files
-from engine.ingest.updating import changed_records
-from engine.ingest.walk import SourceFile, Walk
-from engine.item import Failure, ItemUpdate
+from crossview.engine.catalog.catalog import Catalog, Transaction
+from crossview.engine.catalog.extractors import text_extractors, views_of
+from crossview.engine.catalog.item_writer import NewRecord
+from crossview.engine.catalog.items import Stored
+from crossview.engine.catalog.roots import free_alias
+from crossview.engine.catalog.views import ViewRecord
+from crossview.engine.ingest.annotations import Annotations
+from crossview.engine.ingest.file_keys import FileKeys, deleted_before, is_unchanged, match_files
+from crossview.engine.ingest.updating import changed_records
+from crossview.engine.ingest.walk import SourceFile, Walk
+from crossview.engine.item import Failure, ItemUpdate
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,7 @@ from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator
 from pathlib import Path
 
-from engine.errors import InputWarning, InvalidInputError
+from crossview.engine.errors import InputWarning, InvalidInputError
 
 _OTHER_DELIMITERS = {";": "semicolons", "\t": "tabs"}
 _CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1f]")

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from engine.errors import InvalidInputError
-from engine.learners.comparisons import Taxonomy, cycle
+from crossview.engine.errors import InvalidInputError
+from crossview.engine.learners.comparisons import Taxonomy, cycle
 
 _LARGEST = 10_000_000
 _SHOWN = 20

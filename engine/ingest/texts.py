@@ -6,12 +6,12 @@ from itertools import compress
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.catalog.batches import batches
-from engine.catalog.catalog import Catalog
-from engine.catalog.extractors import text_extractors
-from engine.catalog.writing import check_views, put_rows, until_not_overtaken
-from engine.runtime.progress import Progress
-from features.base import TextExtractor
+from crossview.engine.catalog.batches import batches
+from crossview.engine.catalog.catalog import Catalog
+from crossview.engine.catalog.extractors import text_extractors
+from crossview.engine.catalog.writing import check_views, put_rows, until_not_overtaken
+from crossview.engine.runtime.progress import Progress
+from crossview.features.base import TextExtractor
 
 _TEXTS_AT_ONCE = 1_000
 

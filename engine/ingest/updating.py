@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Self, TypeVar
 
-from engine.catalog.batches import batches
-from engine.catalog.catalog import Catalog, Transaction
-from engine.catalog.checks import (
+from crossview.engine.catalog.batches import batches
+from crossview.engine.catalog.catalog import Catalog, Transaction
+from crossview.engine.catalog.checks import (
     MAX_SOURCE,
     check_attribute_name,
     check_attributes,
@@ -16,17 +16,17 @@ from engine.catalog.checks import (
     check_labels,
     check_text,
 )
-from engine.catalog.extractors import text_extractors
-from engine.catalog.item_writer import NewRecord, changed_attributes
-from engine.catalog.lookup import named_keys
-from engine.catalog.writing import put_records
-from engine.comparisons import check_notion
-from engine.errors import InvalidInputError
-from engine.ingest.captures import check_capture
-from engine.ingest.texts import text_rows
-from engine.item import Failure, ImportReport, Item, ItemUpdate, NewItem
-from engine.runtime.progress import Progress
-from features.base import TextExtractor
+from crossview.engine.catalog.extractors import text_extractors
+from crossview.engine.catalog.item_writer import NewRecord, changed_attributes
+from crossview.engine.catalog.lookup import named_keys
+from crossview.engine.catalog.writing import put_records
+from crossview.engine.comparisons import check_notion
+from crossview.engine.errors import InvalidInputError
+from crossview.engine.ingest.captures import check_capture
+from crossview.engine.ingest.texts import text_rows
+from crossview.engine.item import Failure, ImportReport, Item, ItemUpdate, NewItem
+from crossview.engine.runtime.progress import Progress
+from crossview.features.base import TextExtractor
 
 _AT_ONCE = 1_000
 _NO_TEXTS: Mapping[str, TextExtractor] = {}

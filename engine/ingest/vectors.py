@@ -12,18 +12,18 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.catalog.catalog import Catalog, Transaction
-from engine.catalog.checks import check_key, normal
-from engine.catalog.extractors import check_fitted, find_view
-from engine.catalog.values import to_rows
-from engine.catalog.views import ViewRecord
-from engine.catalog.writing import check_views, put_matrix, until_not_overtaken
-from engine.errors import AlreadyExistsError, InvalidInputError
-from engine.info import ViewInfo
-from engine.ingest.interruption import interruptible
-from engine.item import ImportReport, Item
-from engine.runtime.progress import Progress
-from features.vectors import MAX_DIM
+from crossview.engine.catalog.catalog import Catalog, Transaction
+from crossview.engine.catalog.checks import check_key, normal
+from crossview.engine.catalog.extractors import check_fitted, find_view
+from crossview.engine.catalog.values import to_rows
+from crossview.engine.catalog.views import ViewRecord
+from crossview.engine.catalog.writing import check_views, put_matrix, until_not_overtaken
+from crossview.engine.errors import AlreadyExistsError, InvalidInputError
+from crossview.engine.info import ViewInfo
+from crossview.engine.ingest.interruption import interruptible
+from crossview.engine.item import ImportReport, Item
+from crossview.engine.runtime.progress import Progress
+from crossview.features.vectors import MAX_DIM
 
 _ROWS_AT_ONCE, _BYTES_AT_ONCE = 5_000, 1 << 22
 """Rows of one commit, and the bytes of them: no other writer waits longer than about a tenth of a second for it."""

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.errors import InvalidInputError
-from features.formats import SUFFIXES
+from crossview.engine.errors import InvalidInputError
+from crossview.features.formats import SUFFIXES
 
 HIDDEN = "hidden"
 PAGES = (".html", ".htm")

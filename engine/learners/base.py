@@ -11,12 +11,18 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from engine.learners import aliases
-from engine.learners.capabilities import Capabilities
-from engine.learners.settings import check_settings, flattened, grouped
-from engine.learners.supervision import Supervision, checked_classes, checked_mask, refuse_notions, refuse_taxonomy
-from engine.runtime.cancellation import checkpoint
-from engine.runtime.threads import one_blas_thread, over
+from crossview.engine.learners import aliases
+from crossview.engine.learners.capabilities import Capabilities
+from crossview.engine.learners.settings import check_settings, flattened, grouped
+from crossview.engine.learners.supervision import (
+    Supervision,
+    checked_classes,
+    checked_mask,
+    refuse_notions,
+    refuse_taxonomy,
+)
+from crossview.engine.runtime.cancellation import checkpoint
+from crossview.engine.runtime.threads import one_blas_thread, over
 
 Rows = NDArray[np.float64]
 Mask = NDArray[np.bool_]

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from engine.runtime.cancellation import checkpoint
+from crossview.engine.runtime.cancellation import checkpoint
 
 BLOCK = 1 << 22
 """Numbers of a dense block of pairs: 32 MB of weights."""

@@ -8,10 +8,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from engine.learners.base import MultiView, MultiViewLearner, Rows
-from engine.learners.capabilities import Capabilities, composed, main_position
-from engine.learners.known_rows import Fingerprints, KnownRows, fingerprints
-from engine.learners.supervision import Supervision
+from crossview.engine.learners.base import MultiView, MultiViewLearner, Rows
+from crossview.engine.learners.capabilities import Capabilities, composed, main_position
+from crossview.engine.learners.known_rows import Fingerprints, KnownRows, fingerprints
+from crossview.engine.learners.supervision import Supervision
 
 _NONE = np.empty(0, np.intp)
 

@@ -5,8 +5,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.learners.base import Rows
-from engine.learners.blocks import slices
+from crossview.engine.learners.base import Rows
+from crossview.engine.learners.blocks import slices
 
 Fingerprints = NDArray[np.uint64]
 

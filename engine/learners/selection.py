@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import KFold, StratifiedKFold
 
-from engine.learners.base import Mask, MultiViewLearner, Rows
-from engine.learners.chain import Chain
-from engine.learners.registry import parse_chain
-from engine.learners.supervision import Supervision
-from engine.runtime.cancellation import checkpoint
+from crossview.engine.learners.base import Mask, MultiViewLearner, Rows
+from crossview.engine.learners.chain import Chain
+from crossview.engine.learners.registry import parse_chain
+from crossview.engine.learners.supervision import Supervision
+from crossview.engine.runtime.cancellation import checkpoint
 
 Labels = NDArray[Any]
 Measure = Callable[[Rows, Labels, Labels], float]

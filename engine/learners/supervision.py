@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils import check_array, column_or_1d
 
-from engine.learners.comparisons import AnyComparisons, Taxonomy
+from crossview.engine.learners.comparisons import AnyComparisons, Taxonomy
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -5,8 +5,8 @@ where items lie. It takes a belief, which is how sure a model is of the distance
 that is known of items are the answers, ``Metric`` where they have features.
 """
 
-from engine.questions.choosing import Question, choose
-from engine.questions.metric import Metric
-from engine.questions.places import Places
+from crossview.engine.questions.choosing import Question, choose
+from crossview.engine.questions.metric import Metric
+from crossview.engine.questions.places import Places
 
 __all__ = ["Metric", "Places", "Question", "choose"]

@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from engine.comparisons import Answer
+from crossview.engine.comparisons import Answer
 
 
 @dataclass(frozen=True, kw_only=True)

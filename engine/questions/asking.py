@@ -7,20 +7,28 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.catalog.catalog import Catalog, now
-from engine.catalog.checks import check_seed
-from engine.catalog.description import RAW
-from engine.catalog.joined import joined_view
-from engine.comparisons import QUESTIONS, SINGLE, Answer, Question, QuestionRequest, check_notion, check_person
-from engine.errors import InvalidInputError, NotFoundError, NotReadyError
-from engine.questions.choosing import choose
-from engine.questions.metric import Metric
-from engine.questions.paging import ANSWERS_AT_ONCE
-from engine.spaces.indexed import IndexedSpace
-from engine.spaces.space import Space
-from engine.spaces.target import Target
-from engine.spaces.version import Version
-from engine.spaces.versions import Versions
+from crossview.engine.catalog.catalog import Catalog, now
+from crossview.engine.catalog.checks import check_seed
+from crossview.engine.catalog.description import RAW
+from crossview.engine.catalog.joined import joined_view
+from crossview.engine.comparisons import (
+    QUESTIONS,
+    SINGLE,
+    Answer,
+    Question,
+    QuestionRequest,
+    check_notion,
+    check_person,
+)
+from crossview.engine.errors import InvalidInputError, NotFoundError, NotReadyError
+from crossview.engine.questions.choosing import choose
+from crossview.engine.questions.metric import Metric
+from crossview.engine.questions.paging import ANSWERS_AT_ONCE
+from crossview.engine.spaces.indexed import IndexedSpace
+from crossview.engine.spaces.space import Space
+from crossview.engine.spaces.target import Target
+from crossview.engine.spaces.version import Version
+from crossview.engine.spaces.versions import Versions
 
 _REPEATED = 0.1
 """Share of the questions that somebody else has answered, so that it is known how far people agree."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Protocol
 
-from engine.comparisons import Answer
+from crossview.engine.comparisons import Answer
 
 ANSWERS_AT_ONCE = 1_000
 

@@ -5,8 +5,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from engine.questions.belief import Items, Values, checked_triplets, lowest
-from engine.questions.gain import probability
+from crossview.engine.questions.belief import Items, Values, checked_triplets, lowest
+from crossview.engine.questions.gain import probability
 
 _DIMENSIONS = 12  # those in which items differ most; what the others add to a distance is small
 _UNIT = 0.3  # of the usual margin is one of which people are rather sure

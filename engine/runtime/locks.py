@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 
-from engine.runtime.cancellation import checkpoint
+from crossview.engine.runtime.cancellation import checkpoint
 
 _WAKE = 0.1
 """Seconds between two looks at whether the waiting is still wanted."""

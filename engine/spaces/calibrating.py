@@ -5,15 +5,15 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.catalog.catalog import Transaction, now
-from engine.errors import NotReadyError
-from engine.info import Threshold
-from engine.query import CalibrationRequest
-from engine.spaces.item_pairs import ItemPairs, PairRows, base_rate, labelled_pairs, stated_pairs
-from engine.spaces.search import target_of
-from engine.spaces.space import Space
-from engine.spaces.target import Target
-from engine.spaces.thresholds import error_rate, fitted, wrong_by_others
+from crossview.engine.catalog.catalog import Transaction, now
+from crossview.engine.errors import NotReadyError
+from crossview.engine.info import Threshold
+from crossview.engine.query import CalibrationRequest
+from crossview.engine.spaces.item_pairs import ItemPairs, PairRows, base_rate, labelled_pairs, stated_pairs
+from crossview.engine.spaces.search import target_of
+from crossview.engine.spaces.space import Space
+from crossview.engine.spaces.target import Target
+from crossview.engine.spaces.thresholds import error_rate, fitted, wrong_by_others
 
 HALVES = "either kind counts as one half, and the error rate is that of pairs none of whose items set their threshold"
 

@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.isotonic import IsotonicRegression
 
-from engine.catalog.catalog import Transaction
-from engine.catalog.joined import joined_view
-from engine.errors import NotReadyError
-from engine.spaces.voting import Voters
+from crossview.engine.catalog.catalog import Transaction
+from crossview.engine.catalog.joined import joined_view
+from crossview.engine.errors import NotReadyError
+from crossview.engine.spaces.voting import Voters
 
 MOST_ITEMS = 1_000
 """Items that calibrate; of more, a random sample."""

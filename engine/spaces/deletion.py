@@ -3,12 +3,12 @@
 import logging
 from collections import defaultdict
 
-from engine.catalog.catalog import Catalog, Transaction
-from engine.catalog.description import RAW, no_space, raw_generation
-from engine.catalog.extractors import find_view
-from engine.catalog.joined import part_names
-from engine.errors import CrossviewError, InvalidInputError, NotFoundError, NotReadyError
-from engine.spaces.snapshot_files import SnapshotFiles
+from crossview.engine.catalog.catalog import Catalog, Transaction
+from crossview.engine.catalog.description import RAW, no_space, raw_generation
+from crossview.engine.catalog.extractors import find_view
+from crossview.engine.catalog.joined import part_names
+from crossview.engine.errors import CrossviewError, InvalidInputError, NotFoundError, NotReadyError
+from crossview.engine.spaces.snapshot_files import SnapshotFiles
 
 _log = logging.getLogger(__name__)
 

@@ -9,8 +9,8 @@ from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
-from engine.errors import InvalidInputError, NotReadyError
-from engine.spaces.item_embeddings import ItemEmbeddings
+from crossview.engine.errors import InvalidInputError, NotReadyError
+from crossview.engine.spaces.item_embeddings import ItemEmbeddings
 
 _Pages = Iterable[ItemEmbeddings]
 

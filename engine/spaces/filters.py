@@ -9,9 +9,9 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.catalog.catalog import Transaction
-from engine.condition import Condition
-from index.base import Index, Selection
+from crossview.engine.catalog.catalog import Transaction
+from crossview.engine.condition import Condition
+from crossview.index.base import Index, Selection
 
 MOST_FILTERS = 32
 """Filters that are remembered; the one that was used least recently goes first."""

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Sequence
 
-from engine.query import Hit, HitList
+from crossview.engine.query import Hit, HitList
 
 _CONSTANT = 60
 """The constant k of reciprocal rank fusion (Cormack, Clarke and Buettcher, SIGIR 2009)."""

@@ -3,17 +3,17 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from engine.catalog.catalog import Catalog, Transaction, now
-from engine.catalog.description import RAW, find_space_info, no_space
-from engine.catalog.joined import part_names
-from engine.catalog.spaces import Generation
-from engine.catalog.views import ViewRecord
-from engine.errors import NotFoundError, NotReadyError
-from engine.info import SpaceInfo
-from engine.runtime.cancellation import uncancellable
-from engine.spaces.indexed import IndexedSpace
-from engine.spaces.space import Space
-from engine.spaces.versions import Versions
+from crossview.engine.catalog.catalog import Catalog, Transaction, now
+from crossview.engine.catalog.description import RAW, find_space_info, no_space
+from crossview.engine.catalog.joined import part_names
+from crossview.engine.catalog.spaces import Generation
+from crossview.engine.catalog.views import ViewRecord
+from crossview.engine.errors import NotFoundError, NotReadyError
+from crossview.engine.info import SpaceInfo
+from crossview.engine.runtime.cancellation import uncancellable
+from crossview.engine.spaces.indexed import IndexedSpace
+from crossview.engine.spaces.space import Space
+from crossview.engine.spaces.versions import Versions
 
 KEPT = 3
 """Generations of a space that are kept, the newest ones, besides one that answers: each has megabytes of state."""

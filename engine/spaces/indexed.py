@@ -7,18 +7,18 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from engine.catalog.catalog import Head, Transaction
-from engine.catalog.description import RAW, raw_generation, raw_identity
-from engine.catalog.items import Changes
-from engine.catalog.joined import joined_view
-from engine.catalog.snapshots import Place, Snapshot
-from engine.errors import NotFoundError
-from engine.runtime.cancellation import checkpoint
-from engine.spaces.snapshot_files import SnapshotFiles
-from engine.spaces.space import Space, raw_space
-from engine.spaces.target import Target
-from index.base import Index
-from index.snapshot import SnapshotError
+from crossview.engine.catalog.catalog import Head, Transaction
+from crossview.engine.catalog.description import RAW, raw_generation, raw_identity
+from crossview.engine.catalog.items import Changes
+from crossview.engine.catalog.joined import joined_view
+from crossview.engine.catalog.snapshots import Place, Snapshot
+from crossview.engine.errors import NotFoundError
+from crossview.engine.runtime.cancellation import checkpoint
+from crossview.engine.spaces.snapshot_files import SnapshotFiles
+from crossview.engine.spaces.space import Space, raw_space
+from crossview.engine.spaces.target import Target
+from crossview.index.base import Index
+from crossview.index.snapshot import SnapshotError
 
 _log = logging.getLogger(__name__)
 _WORTH_SAVING = 0.05

@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import BusyError
+from crossview.engine.errors import BusyError
 
 ITEMS_AT_ONCE = 1_000
 """Items of a page at most."""

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from engine.catalog.catalog import Transaction
-from engine.catalog.joined import joined_view
-from engine.comparisons import ItemComparisons
-from engine.errors import InvalidInputError, NotReadyError
-from engine.spaces.pair_distances import pair_distances
-from engine.spaces.space import Space
-from engine.spaces.target import Target
+from crossview.engine.catalog.catalog import Transaction
+from crossview.engine.catalog.joined import joined_view
+from crossview.engine.comparisons import ItemComparisons
+from crossview.engine.errors import InvalidInputError, NotReadyError
+from crossview.engine.spaces.pair_distances import pair_distances
+from crossview.engine.spaces.space import Space
+from crossview.engine.spaces.target import Target
 
 MOST_ITEMS = 1_000
 """Labelled items that pairs are drawn of; of more, a random sample."""

@@ -6,20 +6,20 @@ What learns, searches or decodes is imported with the first of them, so that a c
 import threading
 from typing import TYPE_CHECKING
 
-from engine.catalog.catalog import Catalog, Transaction
-from engine.catalog.description import RAW, no_space, raw_identity
-from engine.catalog.extractors import load_extractor
-from engine.catalog.joined import joined_view
-from engine.catalog.typed import mistyped
-from engine.catalog.views import ViewRecord
-from engine.errors import CrossviewError, InvalidInputError, StorageError
-from engine.info import SpaceDescription
-from engine.runtime.locks import Locks, held
-from features.pictures import IN_PROCESS, Pictures
+from crossview.engine.catalog.catalog import Catalog, Transaction
+from crossview.engine.catalog.description import RAW, no_space, raw_identity
+from crossview.engine.catalog.extractors import load_extractor
+from crossview.engine.catalog.joined import joined_view
+from crossview.engine.catalog.typed import mistyped
+from crossview.engine.catalog.views import ViewRecord
+from crossview.engine.errors import CrossviewError, InvalidInputError, StorageError
+from crossview.engine.info import SpaceDescription
+from crossview.engine.runtime.locks import Locks, held
+from crossview.features.pictures import IN_PROCESS, Pictures
 
 if TYPE_CHECKING:
-    from engine.spaces.space import Space
-    from features.base import Extractor
+    from crossview.engine.spaces.space import Space
+    from crossview.features.base import Extractor
 
 Identity = tuple[int, ...]
 
@@ -44,7 +44,7 @@ class LoadedSpaces:
         identity = space_identity(tx, name)
         if identity is None:
             raise no_space(tx, name)
-        from engine.spaces.space import raw_space
+        from crossview.engine.spaces.space import raw_space
 
         self.of_history(tx.head().history)
         spaces = self._spaces  # those of this history, whatever is restored while one is loaded
@@ -80,7 +80,7 @@ def stored_space(tx: Transaction, name: str) -> "Space":
     """Return a trained space by the generation that answers; InvalidInputError for ``raw``, NotFoundError."""
     if name == RAW:
         raise InvalidInputError(f"{RAW!r} is every view already: name a trained space")
-    from engine.spaces.space import Space
+    from crossview.engine.spaces.space import Space
 
     number = tx.spaces.in_use().get(name)
     if number is None:

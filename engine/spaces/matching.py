@@ -3,16 +3,16 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from engine.query import Hit, Query
-from engine.spaces.answer_size import take_room
-from engine.spaces.indexed import IndexedSpace
-from engine.spaces.loaded import LoadedSpaces
-from engine.spaces.neighbor import Neighbor
-from engine.spaces.query_rows import query_rows
-from engine.spaces.space import Space, Vectors
-from engine.spaces.target import Target
-from engine.spaces.version import Version
-from index.base import Selection
+from crossview.engine.query import Hit, Query
+from crossview.engine.spaces.answer_size import take_room
+from crossview.engine.spaces.indexed import IndexedSpace
+from crossview.engine.spaces.loaded import LoadedSpaces
+from crossview.engine.spaces.neighbor import Neighbor
+from crossview.engine.spaces.query_rows import query_rows
+from crossview.engine.spaces.space import Space, Vectors
+from crossview.engine.spaces.target import Target
+from crossview.engine.spaces.version import Version
+from crossview.index.base import Selection
 
 Probes = Mapping[Target, Vectors]
 Own = Sequence[int | None]

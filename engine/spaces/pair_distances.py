@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.runtime.cancellation import checkpoint
-from engine.spaces.space import Space, Vectors
-from engine.spaces.target import Target
+from crossview.engine.runtime.cancellation import checkpoint
+from crossview.engine.spaces.space import Space, Vectors
+from crossview.engine.spaces.target import Target
 
 _VALUES_AT_ONCE = 1 << 21
 """Of the vectors whose distances are computed at a time, in float64."""

@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.catalog.joined import JoinedView
-from engine.learners.registry import LEARNERS
-from engine.learners.steps.normalization import Scale
-from features.registry import EXTRACTORS
+from crossview.engine.catalog.joined import JoinedView
+from crossview.engine.learners.registry import LEARNERS
+from crossview.engine.learners.steps.normalization import Scale
+from crossview.features.registry import EXTRACTORS
 
 
 class Part(NamedTuple):

@@ -8,16 +8,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import cdist
 
-from engine.catalog.joined import JOINT
-from engine.catalog.values import within_reach
-from engine.errors import InvalidInputError
-from engine.learners.base import cut
-from engine.learners.chain import Chain
-from engine.learners.registry import build_chain
-from engine.learners.stage import Stage, parse_stages
-from engine.learners.supervision import Supervision
-from engine.spaces.parts import Part, own_learners
-from engine.spaces.target import Target
+from crossview.engine.catalog.joined import JOINT
+from crossview.engine.catalog.values import within_reach
+from crossview.engine.errors import InvalidInputError
+from crossview.engine.learners.base import cut
+from crossview.engine.learners.chain import Chain
+from crossview.engine.learners.registry import build_chain
+from crossview.engine.learners.stage import Stage, parse_stages
+from crossview.engine.learners.supervision import Supervision
+from crossview.engine.spaces.parts import Part, own_learners
+from crossview.engine.spaces.target import Target
 
 _VIEW_SETTINGS = ("frozen", "neighbor_view", "views")
 """Learners' parameters whose values are views; users give their names."""

@@ -7,22 +7,22 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.catalog.catalog import Transaction
-from engine.catalog.checks import check_text
-from engine.catalog.extractors import check_fitted, inputs_of
-from engine.catalog.joined import JoinedView
-from engine.catalog.lookup import item_id
-from engine.catalog.values import check_row
-from engine.catalog.views import ViewRecord
-from engine.errors import CrossviewError, InvalidInputError, NotFoundError
-from engine.query import Query
-from engine.runtime.cancellation import checkpoint
-from engine.spaces.loaded import LoadedSpaces
-from engine.spaces.version import Version
-from features.base import Extractor, ImageExtractor, Rows
-from features.errors import ImageError
-from features.pictures import Pictures, PictureTask
-from features.reading import rows as read_rows
+from crossview.engine.catalog.catalog import Transaction
+from crossview.engine.catalog.checks import check_text
+from crossview.engine.catalog.extractors import check_fitted, inputs_of
+from crossview.engine.catalog.joined import JoinedView
+from crossview.engine.catalog.lookup import item_id
+from crossview.engine.catalog.values import check_row
+from crossview.engine.catalog.views import ViewRecord
+from crossview.engine.errors import CrossviewError, InvalidInputError, NotFoundError
+from crossview.engine.query import Query
+from crossview.engine.runtime.cancellation import checkpoint
+from crossview.engine.spaces.loaded import LoadedSpaces
+from crossview.engine.spaces.version import Version
+from crossview.features.base import Extractor, ImageExtractor, Rows
+from crossview.features.errors import ImageError
+from crossview.features.pictures import Pictures, PictureTask
+from crossview.features.reading import rows as read_rows
 
 _TEXT_QUOTED = 80
 

@@ -4,9 +4,9 @@ import threading
 import time
 from collections.abc import Callable
 
-from engine.catalog.item_pages import ITEMS_A_PAGE
-from engine.errors import CrossviewError
-from engine.spaces.version import StaleError, Version
+from crossview.engine.catalog.item_pages import ITEMS_A_PAGE
+from crossview.engine.errors import CrossviewError
+from crossview.engine.spaces.version import StaleError, Version
 
 MOST_ITEMS = 1 << 17
 """Items of a collection that is read ahead, some 50 MB beside texts and attributes; larger ones are read when found."""

@@ -5,7 +5,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
-from engine.runtime.locks import held
+from crossview.engine.runtime.locks import held
 
 MOST_VALUES = 64
 """Values that are remembered; the one that was used least recently goes first."""

@@ -5,16 +5,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from engine.errors import InvalidInputError
-from engine.item import Failure
-from engine.query import Query, SameRequest, Verdict
-from engine.spaces.loaded import LoadedSpaces
-from engine.spaces.pair_distances import pair_distances
-from engine.spaces.query_rows import query_rows, without_row
-from engine.spaces.search import target_of
-from engine.spaces.space import Space
-from engine.spaces.version import Version
-from engine.strategy import check_base_rate
+from crossview.engine.errors import InvalidInputError
+from crossview.engine.item import Failure
+from crossview.engine.query import Query, SameRequest, Verdict
+from crossview.engine.spaces.loaded import LoadedSpaces
+from crossview.engine.spaces.pair_distances import pair_distances
+from crossview.engine.spaces.query_rows import query_rows, without_row
+from crossview.engine.spaces.search import target_of
+from crossview.engine.spaces.space import Space
+from crossview.engine.spaces.version import Version
+from crossview.engine.strategy import check_base_rate
 
 
 def same(version: Version, space: Space, loaded: LoadedSpaces, request: SameRequest) -> list[Verdict | Failure]:

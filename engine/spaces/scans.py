@@ -5,19 +5,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from engine.query import Hit, HitList, SearchRequest
-from engine.spaces.fusion import fuse
-from engine.spaces.indexed import IndexedSpace
-from engine.spaces.loaded import LoadedSpaces
-from engine.spaces.matching import Hits, Only, Own, Probes, hits_of, neighbours, query_probes
-from engine.spaces.neighbor import Neighbor
-from engine.spaces.scores import in_order
-from engine.spaces.space import Space
-from engine.spaces.target import Target, on_common_scale
-from engine.spaces.version import Version
-from engine.spaces.weighting import check_notions, nearest_by_weights, shown
-from engine.strategy import Listed, Moved, Nearest, Strategy, Weighted
-from index.base import Index, Selection
+from crossview.engine.query import Hit, HitList, SearchRequest
+from crossview.engine.spaces.fusion import fuse
+from crossview.engine.spaces.indexed import IndexedSpace
+from crossview.engine.spaces.loaded import LoadedSpaces
+from crossview.engine.spaces.matching import Hits, Only, Own, Probes, hits_of, neighbours, query_probes
+from crossview.engine.spaces.neighbor import Neighbor
+from crossview.engine.spaces.scores import in_order
+from crossview.engine.spaces.space import Space
+from crossview.engine.spaces.target import Target, on_common_scale
+from crossview.engine.spaces.version import Version
+from crossview.engine.spaces.weighting import check_notions, nearest_by_weights, shown
+from crossview.engine.strategy import Listed, Moved, Nearest, Strategy, Weighted
+from crossview.index.base import Index, Selection
 
 _OVERFETCH = 3
 """Hits searched for in every target for each one wanted, before lists are merged."""

@@ -14,13 +14,13 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.condition import All, Condition, Not, ScoreAtLeast, ScoreAtMost, Visitor
-from engine.errors import InvalidInputError, NotFoundError
-from engine.query import HitList, SearchRequest
-from engine.runtime.cancellation import checkpoint
-from engine.spaces.neighbor import Neighbor
-from engine.strategy import EVERY_AXIS, Moved
-from index.base import Ids, Index, Selection
+from crossview.engine.condition import All, Condition, Not, ScoreAtLeast, ScoreAtMost, Visitor
+from crossview.engine.errors import InvalidInputError, NotFoundError
+from crossview.engine.query import HitList, SearchRequest
+from crossview.engine.runtime.cancellation import checkpoint
+from crossview.engine.spaces.neighbor import Neighbor
+from crossview.engine.strategy import EVERY_AXIS, Moved
+from crossview.index.base import Ids, Index, Selection
 
 Scores = NDArray[np.float64]
 """(n, D), a row for each item or query."""

@@ -4,24 +4,24 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from engine.catalog.catalog import Transaction
-from engine.catalog.joined import joined_view
-from engine.catalog.lookup import check_filter
-from engine.condition import Filter
-from engine.errors import InvalidInputError, NotReadyError
-from engine.query import Embedding, HitList, Query, SearchRequest
-from engine.spaces.indexed import IndexedSpace
-from engine.spaces.item_embeddings import ITEMS_AT_ONCE, ItemEmbeddings
-from engine.spaces.loaded import LoadedSpaces
-from engine.spaces.matching import Only, by_view, query_probes
-from engine.spaces.query_rows import check_inputs
-from engine.spaces.scans import scan_of
-from engine.spaces.scores import check_axes
-from engine.spaces.space import Space
-from engine.spaces.target import Target
-from engine.spaces.version import StaleError, Version
-from engine.spaces.versions import TargetsOf, Versions
-from index.base import Selection
+from crossview.engine.catalog.catalog import Transaction
+from crossview.engine.catalog.joined import joined_view
+from crossview.engine.catalog.lookup import check_filter
+from crossview.engine.condition import Filter
+from crossview.engine.errors import InvalidInputError, NotReadyError
+from crossview.engine.query import Embedding, HitList, Query, SearchRequest
+from crossview.engine.spaces.indexed import IndexedSpace
+from crossview.engine.spaces.item_embeddings import ITEMS_AT_ONCE, ItemEmbeddings
+from crossview.engine.spaces.loaded import LoadedSpaces
+from crossview.engine.spaces.matching import Only, by_view, query_probes
+from crossview.engine.spaces.query_rows import check_inputs
+from crossview.engine.spaces.scans import scan_of
+from crossview.engine.spaces.scores import check_axes
+from crossview.engine.spaces.space import Space
+from crossview.engine.spaces.target import Target
+from crossview.engine.spaces.version import StaleError, Version
+from crossview.engine.spaces.versions import TargetsOf, Versions
+from crossview.index.base import Selection
 
 _PAGE_BYTES = 1 << 23
 """Memory that the rows or the vectors of a page take at most, where one item does not take more."""

@@ -7,12 +7,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
-from engine.catalog.catalog import Catalog, Transaction
-from engine.catalog.folder import CollectionFolder
-from engine.catalog.leftovers import at_work, remove_unless_at_work
-from engine.catalog.private import make_folder
-from engine.catalog.snapshots import Place, Snapshot
-from engine.errors import CrossviewError
+from crossview.engine.catalog.catalog import Catalog, Transaction
+from crossview.engine.catalog.folder import CollectionFolder
+from crossview.engine.catalog.leftovers import at_work, remove_unless_at_work
+from crossview.engine.catalog.private import make_folder
+from crossview.engine.catalog.snapshots import Place, Snapshot
+from crossview.engine.errors import CrossviewError
 
 Loaded = TypeVar("Loaded")
 _OWN = re.compile(r".+\.idx|\..+\.idx\.[a-z0-9_]{8}")

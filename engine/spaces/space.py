@@ -8,27 +8,35 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.catalog import state
-from engine.catalog.description import RAW, raw_generation, raw_views
-from engine.catalog.joined import JOINT, JoinedView
-from engine.catalog.rows import ViewRows
-from engine.catalog.values import out_of_reach
-from engine.catalog.views import ViewRecord
-from engine.comparisons import ItemComparisons
-from engine.errors import InvalidInputError, NotFoundError, NotReadyError
-from engine.info import ConstraintCounts, SpaceDescription
-from engine.learners.chain import Chain
-from engine.learners.comparisons import Taxonomy
-from engine.learners.registry import from_state
-from engine.recipe import Grouping
-from engine.spaces.parts import parts_of
-from engine.spaces.pipeline import build, class_of, codes_and_vectors, fit, metrics_of_items, targets_of_view, vectors
-from engine.spaces.scores import Axes, ScoreScale
-from engine.spaces.target import Target
-from engine.spaces.training_keys import NO_KEYS, PackedKeys, packed_keys, unpacked_keys
-from index.base import Index
-from index.registry import IndexSpec
-from index.reranked import with_floats
+from crossview.engine.catalog import state
+from crossview.engine.catalog.description import RAW, raw_generation, raw_views
+from crossview.engine.catalog.joined import JOINT, JoinedView
+from crossview.engine.catalog.rows import ViewRows
+from crossview.engine.catalog.values import out_of_reach
+from crossview.engine.catalog.views import ViewRecord
+from crossview.engine.comparisons import ItemComparisons
+from crossview.engine.errors import InvalidInputError, NotFoundError, NotReadyError
+from crossview.engine.info import ConstraintCounts, SpaceDescription
+from crossview.engine.learners.chain import Chain
+from crossview.engine.learners.comparisons import Taxonomy
+from crossview.engine.learners.registry import from_state
+from crossview.engine.recipe import Grouping
+from crossview.engine.spaces.parts import parts_of
+from crossview.engine.spaces.pipeline import (
+    build,
+    class_of,
+    codes_and_vectors,
+    fit,
+    metrics_of_items,
+    targets_of_view,
+    vectors,
+)
+from crossview.engine.spaces.scores import Axes, ScoreScale
+from crossview.engine.spaces.target import Target
+from crossview.engine.spaces.training_keys import NO_KEYS, PackedKeys, packed_keys, unpacked_keys
+from crossview.index.base import Index
+from crossview.index.registry import IndexSpec
+from crossview.index.reranked import with_floats
 
 Vectors = NDArray[np.float32] | NDArray[np.uint8]
 """What an index holds: float vectors, (n, D), or codes packed by ``np.packbits``, (n, ceil(bits / 8)); behind these the

@@ -6,17 +6,17 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import InvalidInputError, NotReadyError
-from engine.query import LabelShare, LikeliestClass, SuggestedLabels, Suggestions, SuggestRequest
-from engine.spaces.calibration import Calibration, calibrate
-from engine.spaces.indexed import IndexedSpace
-from engine.spaces.loaded import LoadedSpaces
-from engine.spaces.matching import by_view
-from engine.spaces.query_rows import query_rows
-from engine.spaces.search import check_queries
-from engine.spaces.space import Space
-from engine.spaces.version import Version
-from engine.spaces.voting import Voters
+from crossview.engine.errors import InvalidInputError, NotReadyError
+from crossview.engine.query import LabelShare, LikeliestClass, SuggestedLabels, Suggestions, SuggestRequest
+from crossview.engine.spaces.calibration import Calibration, calibrate
+from crossview.engine.spaces.indexed import IndexedSpace
+from crossview.engine.spaces.loaded import LoadedSpaces
+from crossview.engine.spaces.matching import by_view
+from crossview.engine.spaces.query_rows import query_rows
+from crossview.engine.spaces.search import check_queries
+from crossview.engine.spaces.space import Space
+from crossview.engine.spaces.version import Version
+from crossview.engine.spaces.voting import Voters
 
 
 def check_request(request: SuggestRequest) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import StorageError
+from crossview.engine.errors import StorageError
 
 PackedKeys = NDArray[np.uint8]
 """Bytes; no key has a NUL, which stands between them."""

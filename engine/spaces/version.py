@@ -5,23 +5,23 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from engine.catalog.batches import batches
-from engine.catalog.catalog import Catalog, Transaction
-from engine.catalog.description import RAW, no_space
-from engine.catalog.item_pages import ItemPages, Shown
-from engine.catalog.joined import JoinedView, joined_view
-from engine.catalog.views import ViewRecord
-from engine.condition import Condition
-from engine.errors import NotReadyError
-from engine.info import Threshold
-from engine.spaces.answer_size import check_room
-from engine.spaces.filters import Filters, Ids
-from engine.spaces.indexed import IndexedSpace
-from engine.spaces.loaded import Identity
-from engine.spaces.remembered import Remembered
-from engine.spaces.space import Space
-from engine.spaces.target import Target
-from index.base import Selection
+from crossview.engine.catalog.batches import batches
+from crossview.engine.catalog.catalog import Catalog, Transaction
+from crossview.engine.catalog.description import RAW, no_space
+from crossview.engine.catalog.item_pages import ItemPages, Shown
+from crossview.engine.catalog.joined import JoinedView, joined_view
+from crossview.engine.catalog.views import ViewRecord
+from crossview.engine.condition import Condition
+from crossview.engine.errors import NotReadyError
+from crossview.engine.info import Threshold
+from crossview.engine.spaces.answer_size import check_room
+from crossview.engine.spaces.filters import Filters, Ids
+from crossview.engine.spaces.indexed import IndexedSpace
+from crossview.engine.spaces.loaded import Identity
+from crossview.engine.spaces.remembered import Remembered
+from crossview.engine.spaces.space import Space
+from crossview.engine.spaces.target import Target
+from crossview.index.base import Selection
 
 _SHOWN_AT_ONCE = 1_000
 """Items that are read at a time."""

@@ -9,23 +9,23 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
-from engine.catalog.catalog import Catalog, Transaction
-from engine.catalog.description import RAW, raw_identity
-from engine.catalog.item_pages import ItemPages
-from engine.catalog.items import Changes
-from engine.catalog.snapshots import Snapshot
-from engine.errors import BusyError, CrossviewError, NotFoundError, NotReadyError
-from engine.runtime.cancellation import checkpoint
-from engine.runtime.locks import Locks, held
-from engine.spaces.filters import Filters
-from engine.spaces.indexed import Covered, IndexedSpace, stored_generation
-from engine.spaces.loaded import Identity, LoadedSpaces, space_identity
-from engine.spaces.reading_ahead import ReadingAhead
-from engine.spaces.remembered import Remembered
-from engine.spaces.snapshot_files import SnapshotFiles
-from engine.spaces.space import Space
-from engine.spaces.target import Target
-from engine.spaces.version import StaleError, Version, Views
+from crossview.engine.catalog.catalog import Catalog, Transaction
+from crossview.engine.catalog.description import RAW, raw_identity
+from crossview.engine.catalog.item_pages import ItemPages
+from crossview.engine.catalog.items import Changes
+from crossview.engine.catalog.snapshots import Snapshot
+from crossview.engine.errors import BusyError, CrossviewError, NotFoundError, NotReadyError
+from crossview.engine.runtime.cancellation import checkpoint
+from crossview.engine.runtime.locks import Locks, held
+from crossview.engine.spaces.filters import Filters
+from crossview.engine.spaces.indexed import Covered, IndexedSpace, stored_generation
+from crossview.engine.spaces.loaded import Identity, LoadedSpaces, space_identity
+from crossview.engine.spaces.reading_ahead import ReadingAhead
+from crossview.engine.spaces.remembered import Remembered
+from crossview.engine.spaces.snapshot_files import SnapshotFiles
+from crossview.engine.spaces.space import Space
+from crossview.engine.spaces.target import Target
+from crossview.engine.spaces.version import StaleError, Version, Views
 
 _log = logging.getLogger(__name__)
 _FEWEST_SAVED = 10_000

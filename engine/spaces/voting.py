@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.spaces.indexed import IndexedSpace
-from engine.spaces.matching import neighbours
-from engine.spaces.neighbor import Neighbor
-from engine.spaces.target import Target, on_common_scale
-from engine.spaces.version import Version
-from index.base import Selection
+from crossview.engine.spaces.indexed import IndexedSpace
+from crossview.engine.spaces.matching import neighbours
+from crossview.engine.spaces.neighbor import Neighbor
+from crossview.engine.spaces.target import Target, on_common_scale
+from crossview.engine.spaces.version import Version
+from crossview.index.base import Selection
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,12 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from engine.errors import InvalidInputError
-from engine.runtime.cancellation import checkpoint
-from engine.spaces.neighbor import Neighbor
-from engine.spaces.space import Space, Vectors
-from engine.spaces.target import Target
-from index.base import Index, Selection
+from crossview.engine.errors import InvalidInputError
+from crossview.engine.runtime.cancellation import checkpoint
+from crossview.engine.spaces.neighbor import Neighbor
+from crossview.engine.spaces.space import Space, Vectors
+from crossview.engine.spaces.target import Target
+from crossview.index.base import Index, Selection
 
 _FIRST_DEPTH = 4
 """Times k: how many items each notion gives at first; and how many times more in each further round."""

@@ -6,17 +6,17 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.catalog.catalog import Transaction
-from engine.catalog.joined import joined_view
-from engine.comparisons import ItemComparisons
-from engine.errors import InvalidInputError, NotReadyError
-from engine.evaluation import Evaluation, Overlap
-from engine.learners.base import cut
-from engine.learners.comparisons import Comparisons
-from engine.spaces.pipeline import class_of, codes_and_vectors, metrics_of_items, vectors
-from engine.spaces.space import Space
-from engine.training.codebooks import codebooks
-from engine.training.estimate import Estimate, Figures, area_under_curve, differences, in_order, rows
+from crossview.engine.catalog.catalog import Transaction
+from crossview.engine.catalog.joined import joined_view
+from crossview.engine.comparisons import ItemComparisons
+from crossview.engine.errors import InvalidInputError, NotReadyError
+from crossview.engine.evaluation import Evaluation, Overlap
+from crossview.engine.learners.base import cut
+from crossview.engine.learners.comparisons import Comparisons
+from crossview.engine.spaces.pipeline import class_of, codes_and_vectors, metrics_of_items, vectors
+from crossview.engine.spaces.space import Space
+from crossview.engine.training.codebooks import codebooks
+from crossview.engine.training.estimate import Estimate, Figures, area_under_curve, differences, in_order, rows
 
 _VALUES_AT_ONCE = 1 << 22
 """Of the vectors whose distances are computed at a time, in float64."""

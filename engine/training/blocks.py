@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.runtime.cancellation import checkpoint
+from crossview.engine.runtime.cancellation import checkpoint
 
 DISTANCES_AT_ONCE = 1 << 22
 """Of queries to items, in float64: 32 MiB, and as much again to rank them. No result depends on it."""

@@ -5,14 +5,14 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.catalog.catalog import Transaction
-from engine.errors import InvalidInputError, NotReadyError
-from engine.info import Threshold
-from engine.query import CalibrationRequest
-from engine.recipe import FOLDS
-from engine.runtime.progress import Progress
-from engine.spaces import calibrating
-from engine.spaces.item_pairs import (
+from crossview.engine.catalog.catalog import Transaction
+from crossview.engine.errors import InvalidInputError, NotReadyError
+from crossview.engine.info import Threshold
+from crossview.engine.query import CalibrationRequest
+from crossview.engine.recipe import FOLDS
+from crossview.engine.runtime.progress import Progress
+from crossview.engine.spaces import calibrating
+from crossview.engine.spaces.item_pairs import (
     ItemPairs,
     PairRows,
     base_rate,
@@ -22,12 +22,12 @@ from engine.spaces.item_pairs import (
     labels_for,
     stated_pairs,
 )
-from engine.spaces.space import Space
-from engine.spaces.target import Target
-from engine.training.examples import Examples, examples
-from engine.training.groups import fold_groups, groups_of
-from engine.training.refitting import refitting
-from engine.training.supervision import with_supervision
+from crossview.engine.spaces.space import Space
+from crossview.engine.spaces.target import Target
+from crossview.engine.training.examples import Examples, examples
+from crossview.engine.training.groups import fold_groups, groups_of
+from crossview.engine.training.refitting import refitting
+from crossview.engine.training.supervision import with_supervision
 
 
 def calibrated(

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable
 
-from engine.catalog import state
-from engine.catalog.catalog import Transaction
-from engine.catalog.joined import joined_view
-from features.registry import EXTRACTORS
+from crossview.engine.catalog import state
+from crossview.engine.catalog.catalog import Transaction
+from crossview.engine.catalog.joined import joined_view
+from crossview.features.registry import EXTRACTORS
 
 
 def codebooks(tx: Transaction, names: Iterable[str], queries: set[str], what: str = "queries") -> str:

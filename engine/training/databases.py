@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import InvalidInputError, NotReadyError
-from engine.evaluation import ITEMS, MIXED, OWN_ITEM, TRAINED, UNSEEN
-from engine.training.division import Division, Divisions
-from engine.training.examples import Examples
+from crossview.engine.errors import InvalidInputError, NotReadyError
+from crossview.engine.evaluation import ITEMS, MIXED, OWN_ITEM, TRAINED, UNSEEN
+from crossview.engine.training.division import Division, Divisions
+from crossview.engine.training.examples import Examples
 
 _ENOUGH = 2
 """Labels, and held-out items with each of them, that unseen items take to be shown beside trained ones."""

@@ -3,10 +3,10 @@
 from collections import Counter
 from dataclasses import replace
 
-from engine.catalog.catalog import Transaction
-from engine.catalog.joined import joined_view
-from engine.recipe import DEFAULT, Recipe
-from engine.training.grids import LEARNER
+from crossview.engine.catalog.catalog import Transaction
+from crossview.engine.catalog.joined import joined_view
+from crossview.engine.recipe import DEFAULT, Recipe
+from crossview.engine.training.grids import LEARNER
 
 OF_LABELS = "posteriors,dot"
 """Best or equal on unseen databases of photographs, texts and sounds, whichever kernel suits a view."""

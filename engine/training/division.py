@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.catalog.description import RAW
-from engine.errors import InvalidInputError, NotReadyError
-from engine.evaluation import ITEMS, EvaluationRequest
-from engine.recipe import Grouping
-from engine.spaces.space import Space
-from engine.training.examples import Examples, split
+from crossview.engine.catalog.description import RAW
+from crossview.engine.errors import InvalidInputError, NotReadyError
+from crossview.engine.evaluation import ITEMS, EvaluationRequest
+from crossview.engine.recipe import Grouping
+from crossview.engine.spaces.space import Space
+from crossview.engine.training.examples import Examples, split
 
 Ids = NDArray[np.int64]
 

@@ -4,9 +4,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import pairwise_distances_argmin_min
 
-from engine.runtime.cancellation import checkpoint
-from engine.training.division import Division
-from engine.training.examples import Examples
+from crossview.engine.runtime.cancellation import checkpoint
+from crossview.engine.training.division import Division
+from crossview.engine.training.examples import Examples
 
 SHARE = 0.1
 """Of the usual distance to the nearest trained row, which is the median over the queries: rows up to this share of it

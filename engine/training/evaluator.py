@@ -8,25 +8,25 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.catalog.catalog import Transaction
-from engine.errors import NotFoundError, NotReadyError
-from engine.evaluation import ITEMS, LABELS, LENGTHS, RECALLS, UNSEEN, Evaluation, EvaluationRequest
-from engine.runtime.progress import Progress
-from engine.spaces.space import Space
-from engine.training.agreement import agree
-from engine.training.codebooks import codebooks
-from engine.training.databases import check_database, chosen_databases, contents, described
-from engine.training.division import Division, Divisions, check_trained, divide, draw_queries, grouping_of
-from engine.training.duplicates import duplicates, sentence
-from engine.training.estimate import Figures, differences, over_splits, rows
-from engine.training.examples import Examples, examples
-from engine.training.groups import groups_of
-from engine.training.refitting import Refit, refitting
-from engine.training.retrieval import Trial, What, figures
-from engine.training.supervision import count_constraints, with_supervision
-from engine.training.targets import NO_LABEL, notion_of, target_views
-from engine.training.taxonomy import measured_by
-from engine.training.verification import verify
+from crossview.engine.catalog.catalog import Transaction
+from crossview.engine.errors import NotFoundError, NotReadyError
+from crossview.engine.evaluation import ITEMS, LABELS, LENGTHS, RECALLS, UNSEEN, Evaluation, EvaluationRequest
+from crossview.engine.runtime.progress import Progress
+from crossview.engine.spaces.space import Space
+from crossview.engine.training.agreement import agree
+from crossview.engine.training.codebooks import codebooks
+from crossview.engine.training.databases import check_database, chosen_databases, contents, described
+from crossview.engine.training.division import Division, Divisions, check_trained, divide, draw_queries, grouping_of
+from crossview.engine.training.duplicates import duplicates, sentence
+from crossview.engine.training.estimate import Figures, differences, over_splits, rows
+from crossview.engine.training.examples import Examples, examples
+from crossview.engine.training.groups import groups_of
+from crossview.engine.training.refitting import Refit, refitting
+from crossview.engine.training.retrieval import Trial, What, figures
+from crossview.engine.training.supervision import count_constraints, with_supervision
+from crossview.engine.training.targets import NO_LABEL, notion_of, target_views
+from crossview.engine.training.taxonomy import measured_by
+from crossview.engine.training.verification import verify
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.preprocessing import MultiLabelBinarizer
 
-from engine.catalog.catalog import Transaction
-from engine.catalog.extractors import command_for_rows
-from engine.catalog.joined import joined_view
-from engine.errors import InvalidInputError, NotReadyError
-from engine.learners.comparisons import AnyComparisons, Taxonomy
-from engine.spaces.pipeline import class_of, labels_of
-from engine.training.groups import split_groups
+from crossview.engine.catalog.catalog import Transaction
+from crossview.engine.catalog.extractors import command_for_rows
+from crossview.engine.catalog.joined import joined_view
+from crossview.engine.errors import InvalidInputError, NotReadyError
+from crossview.engine.learners.comparisons import AnyComparisons, Taxonomy
+from crossview.engine.spaces.pipeline import class_of, labels_of
+from crossview.engine.training.groups import split_groups
 
 Chosen = NDArray[np.intp] | NDArray[np.bool_]
 """A choice among examples, by position or by a mask."""

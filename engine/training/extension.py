@@ -8,17 +8,17 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.catalog.catalog import Transaction
-from engine.catalog.joined import joined_view
-from engine.condition import Filter
-from engine.errors import InvalidInputError, NotReadyError
-from engine.runtime.progress import Progress
-from engine.spaces.parts import parts_of
-from engine.spaces.space import Space
-from engine.spaces.training_keys import packed_keys
-from engine.training.examples import examples
-from engine.training.learning import fit_added_views, score_scales
-from engine.training.supervision import count_constraints, with_supervision
+from crossview.engine.catalog.catalog import Transaction
+from crossview.engine.catalog.joined import joined_view
+from crossview.engine.condition import Filter
+from crossview.engine.errors import InvalidInputError, NotReadyError
+from crossview.engine.runtime.progress import Progress
+from crossview.engine.spaces.parts import parts_of
+from crossview.engine.spaces.space import Space
+from crossview.engine.spaces.training_keys import packed_keys
+from crossview.engine.training.examples import examples
+from crossview.engine.training.learning import fit_added_views, score_scales
+from crossview.engine.training.supervision import count_constraints, with_supervision
 
 
 def added_views(

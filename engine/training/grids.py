@@ -5,16 +5,16 @@ from typing import Any
 
 import numpy as np
 
-from engine.errors import InvalidInputError
-from engine.learners import aliases
-from engine.learners.chain import Chain
-from engine.learners.registry import learner_class, main_stage
-from engine.learners.stage import Stage, format_stages, parse_stages
-from engine.learners.steps.kernels import KernelMap
-from engine.learners.steps.normalization import L1, L2, Scale, Sqrt, Standardize
-from engine.recipe import Recipe
-from engine.spaces.pipeline import build
-from engine.training.examples import Examples
+from crossview.engine.errors import InvalidInputError
+from crossview.engine.learners import aliases
+from crossview.engine.learners.chain import Chain
+from crossview.engine.learners.registry import learner_class, main_stage
+from crossview.engine.learners.stage import Stage, format_stages, parse_stages
+from crossview.engine.learners.steps.kernels import KernelMap
+from crossview.engine.learners.steps.normalization import L1, L2, Scale, Sqrt, Standardize
+from crossview.engine.recipe import Recipe
+from crossview.engine.spaces.pipeline import build
+from crossview.engine.training.examples import Examples
 
 KERNEL = "kernel"
 """A setting that no learner has: which kernel stage comes before the learner, or "none"."""

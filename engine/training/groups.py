@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import GroupKFold, GroupShuffleSplit, StratifiedGroupKFold
 
-from engine.catalog.catalog import Transaction
-from engine.catalog.lookup import named_keys
-from engine.errors import InvalidInputError, NotFoundError
-from engine.recipe import Grouping
+from crossview.engine.catalog.catalog import Transaction
+from crossview.engine.catalog.lookup import named_keys
+from crossview.engine.errors import InvalidInputError, NotFoundError
+from crossview.engine.recipe import Grouping
 
 Groups = NDArray[np.intp]
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from engine.errors import NotFoundError
+from crossview.engine.errors import NotFoundError
 
 FILE = Path(__file__).with_name("learners.json")
 """Written by ``tools/learners.py`` from the learners' docstrings, attributes and grids."""

@@ -3,15 +3,15 @@
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 
-from engine.errors import NotReadyError
-from engine.learners.chain import Chain
-from engine.runtime.cancellation import reporting
-from engine.runtime.progress import Progress
-from engine.spaces.parts import Part
-from engine.spaces.pipeline import extend, fit, vectors
-from engine.spaces.scores import ScoreScale
-from engine.training.examples import Examples
-from engine.training.supervision import supervision_of
+from crossview.engine.errors import NotReadyError
+from crossview.engine.learners.chain import Chain
+from crossview.engine.runtime.cancellation import reporting
+from crossview.engine.runtime.progress import Progress
+from crossview.engine.spaces.parts import Part
+from crossview.engine.spaces.pipeline import extend, fit, vectors
+from crossview.engine.spaces.scores import ScoreScale
+from crossview.engine.training.examples import Examples
+from crossview.engine.training.supervision import supervision_of
 
 
 def learn(pipeline: Chain, training: Examples, progress: Progress | None = None) -> Chain:

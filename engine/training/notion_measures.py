@@ -4,9 +4,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import cdist
 
-from engine.training.blocks import blocks
-from engine.training.estimate import Estimate, Sample, in_order
-from engine.training.measures import knn_correct, members, ranking
+from crossview.engine.training.blocks import blocks
+from crossview.engine.training.estimate import Estimate, Sample, in_order
+from crossview.engine.training.measures import knn_correct, members, ranking
 
 Rows = NDArray[np.float64]
 Triplets = NDArray[np.int64]

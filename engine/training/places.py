@@ -3,11 +3,11 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.comparisons import ItemComparisons
-from engine.errors import InvalidInputError
-from engine.learners.comparisons import KINDS
-from engine.learners.joint.fitting import How
-from engine.learners.joint.objects import JointObjects
+from crossview.engine.comparisons import ItemComparisons
+from crossview.engine.errors import InvalidInputError
+from crossview.engine.learners.comparisons import KINDS
+from crossview.engine.learners.joint.fitting import How
+from crossview.engine.learners.joint.objects import JointObjects
 
 DIM = 10
 

@@ -3,14 +3,14 @@
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from engine.catalog.catalog import Transaction
-from engine.catalog.joined import joined_view
-from engine.learners.chain import Chain
-from engine.spaces.parts import Part, parts_of
-from engine.spaces.pipeline import build
-from engine.spaces.space import Space
-from engine.training.examples import Examples
-from engine.training.learning import fit_added_views, learn
+from crossview.engine.catalog.catalog import Transaction
+from crossview.engine.catalog.joined import joined_view
+from crossview.engine.learners.chain import Chain
+from crossview.engine.spaces.parts import Part, parts_of
+from crossview.engine.spaces.pipeline import build
+from crossview.engine.spaces.space import Space
+from crossview.engine.training.examples import Examples
+from crossview.engine.training.learning import fit_added_views, learn
 
 Refit = Callable[[Examples], Chain]
 """Learns again, from other items, what a space learned; it reads nothing."""

@@ -8,19 +8,19 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from engine.evaluation import ITEMS, MIXED, TRAINED, UNSEEN
-from engine.learners.chain import Chain
-from engine.learners.comparisons import Taxonomy
-from engine.runtime.cancellation import checkpoint
-from engine.runtime.progress import Progress
-from engine.spaces.pipeline import codes_and_vectors, distances, metrics_of_items, vectors
-from engine.spaces.space import Space
-from engine.training import measures
-from engine.training.blocks import blocks
-from engine.training.division import Division
-from engine.training.estimate import Estimate, Figures, Key, Median, Sample
-from engine.training.examples import Examples
-from engine.training.taxonomy import HIERARCHICAL_ACCURACY, Costs, costs
+from crossview.engine.evaluation import ITEMS, MIXED, TRAINED, UNSEEN
+from crossview.engine.learners.chain import Chain
+from crossview.engine.learners.comparisons import Taxonomy
+from crossview.engine.runtime.cancellation import checkpoint
+from crossview.engine.runtime.progress import Progress
+from crossview.engine.spaces.pipeline import codes_and_vectors, distances, metrics_of_items, vectors
+from crossview.engine.spaces.space import Space
+from crossview.engine.training import measures
+from crossview.engine.training.blocks import blocks
+from crossview.engine.training.division import Division
+from crossview.engine.training.estimate import Estimate, Figures, Key, Median, Sample
+from crossview.engine.training.examples import Examples
+from crossview.engine.training.taxonomy import HIERARCHICAL_ACCURACY, Costs, costs
 
 _ROWS_AT_ONCE = 16_384
 """Rows that are embedded at a time: what the stages of a pipeline make of them may be wide."""

@@ -2,15 +2,15 @@
 
 from typing import TYPE_CHECKING
 
-from engine.catalog.contents import Contents
-from engine.info import Threshold
-from engine.item import Failure
-from engine.query import CalibrationRequest, SameRequest, Verdict
-from engine.runtime.progress import Progress
+from crossview.engine.catalog.contents import Contents
+from crossview.engine.info import Threshold
+from crossview.engine.item import Failure
+from crossview.engine.query import CalibrationRequest, SameRequest, Verdict
+from crossview.engine.runtime.progress import Progress
 
 if TYPE_CHECKING:
-    from engine.spaces.loaded import LoadedSpaces
-    from engine.spaces.versions import Versions
+    from crossview.engine.spaces.loaded import LoadedSpaces
+    from crossview.engine.spaces.versions import Versions
 
 
 class SameOrDifferent(Contents):
@@ -29,8 +29,8 @@ class SameOrDifferent(Contents):
         Raises InvalidInputError (pairs of one kind only), NotFoundError (an item, a space), NotReadyError (no labels
         to go by), BusyError, StorageError.
         """
-        from engine.spaces.calibrating import put_threshold, training_of
-        from engine.training.calibration import calibrated
+        from crossview.engine.spaces.calibrating import put_threshold, training_of
+        from crossview.engine.training.calibration import calibrated
 
         with self._read() as tx:
             space = self._loaded.get(tx, request.space)
@@ -47,8 +47,8 @@ class SameOrDifferent(Contents):
 
         Raises InvalidInputError, NotFoundError, NotReadyError (not calibrated), ImageError, StorageError.
         """
-        from engine.spaces.same import same
-        from engine.spaces.search import check_queries, no_targets
+        from crossview.engine.spaces.same import same
+        from crossview.engine.spaces.search import check_queries, no_targets
 
         queries = [query for pair in request.pairs for query in pair]
         check_queries(queries)

@@ -7,18 +7,18 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from engine.catalog.catalog import Transaction
-from engine.comparisons import ItemComparisons, left_out
-from engine.errors import InvalidInputError, NotFoundError, NotReadyError
-from engine.info import ConstraintCounts
-from engine.learners.capabilities import main_position
-from engine.learners.chain import Chain
-from engine.learners.comparisons import Taxonomy
-from engine.learners.registry import learners_of_comparisons, learners_of_taxonomies
-from engine.learners.supervision import Supervision
-from engine.recipe import Pair, Recipe
-from engine.training.examples import Examples
-from engine.training.taxonomy import check_leaves
+from crossview.engine.catalog.catalog import Transaction
+from crossview.engine.comparisons import ItemComparisons, left_out
+from crossview.engine.errors import InvalidInputError, NotFoundError, NotReadyError
+from crossview.engine.info import ConstraintCounts
+from crossview.engine.learners.capabilities import main_position
+from crossview.engine.learners.chain import Chain
+from crossview.engine.learners.comparisons import Taxonomy
+from crossview.engine.learners.registry import learners_of_comparisons, learners_of_taxonomies
+from crossview.engine.learners.supervision import Supervision
+from crossview.engine.recipe import Pair, Recipe
+from crossview.engine.training.examples import Examples
+from crossview.engine.training.taxonomy import check_leaves
 
 
 def of_items(tx: Transaction, recipe: Recipe) -> tuple[Recipe, tuple[str, ...]]:

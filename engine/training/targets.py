@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from engine.errors import InvalidInputError, NotReadyError
-from engine.evaluation import ITEMS, EvaluationRequest
-from engine.spaces.space import Space
-from engine.spaces.target import Target, view_of
+from crossview.engine.errors import InvalidInputError, NotReadyError
+from crossview.engine.evaluation import ITEMS, EvaluationRequest
+from crossview.engine.spaces.space import Space
+from crossview.engine.spaces.target import Target, view_of
 
 NO_LABEL = "no item with these views has a label: index with --labels folder or a CSV file"
 

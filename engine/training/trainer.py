@@ -6,27 +6,33 @@ from functools import partial
 
 import numpy as np
 
-from engine.catalog.catalog import Transaction
-from engine.catalog.checks import check_seed
-from engine.catalog.joined import joined_view
-from engine.errors import InvalidInputError, NotReadyError, few
-from engine.learners.chain import Chain
-from engine.learners.hashing.hasher import Hasher
-from engine.learners.settings import MOST_DIMENSIONS
-from engine.recipe import Recipe
-from engine.runtime.progress import Progress
-from engine.spaces.parts import Part, parts_of
-from engine.spaces.pipeline import labels_of
-from engine.spaces.space import Space
-from engine.spaces.training_keys import packed_keys
-from engine.training.default_learner import with_learner
-from engine.training.examples import Examples, examples, split
-from engine.training.grids import check_dimensions
-from engine.training.groups import groups_of
-from engine.training.learning import learn, score_scales
-from engine.training.supervision import check_notions, count_constraints, of_items, with_answers, with_supervision
-from engine.training.taxonomy import check_taxonomy
-from engine.training.tuning import assemble, check_tried, tune
+from crossview.engine.catalog.catalog import Transaction
+from crossview.engine.catalog.checks import check_seed
+from crossview.engine.catalog.joined import joined_view
+from crossview.engine.errors import InvalidInputError, NotReadyError, few
+from crossview.engine.learners.chain import Chain
+from crossview.engine.learners.hashing.hasher import Hasher
+from crossview.engine.learners.settings import MOST_DIMENSIONS
+from crossview.engine.recipe import Recipe
+from crossview.engine.runtime.progress import Progress
+from crossview.engine.spaces.parts import Part, parts_of
+from crossview.engine.spaces.pipeline import labels_of
+from crossview.engine.spaces.space import Space
+from crossview.engine.spaces.training_keys import packed_keys
+from crossview.engine.training.default_learner import with_learner
+from crossview.engine.training.examples import Examples, examples, split
+from crossview.engine.training.grids import check_dimensions
+from crossview.engine.training.groups import groups_of
+from crossview.engine.training.learning import learn, score_scales
+from crossview.engine.training.supervision import (
+    check_notions,
+    count_constraints,
+    of_items,
+    with_answers,
+    with_supervision,
+)
+from crossview.engine.training.taxonomy import check_taxonomy
+from crossview.engine.training.tuning import assemble, check_tried, tune
 
 
 def training(tx: Transaction, name: str, recipe: Recipe, progress: Progress | None = None) -> Callable[[], Space]:

@@ -7,17 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from engine.errors import InvalidInputError, NotReadyError
-from engine.info import Trial, Tuning
-from engine.learners.chain import Chain
-from engine.learners.selection import Candidate, Scores, search, standard_error
-from engine.recipe import ITEMS, MEASURES, ORDER, Recipe, Tune
-from engine.runtime.progress import Progress
-from engine.spaces.parts import Part
-from engine.spaces.pipeline import build
-from engine.training.examples import Examples
-from engine.training.grids import KERNEL, LEARNER, NO_KERNEL, OF_KERNEL, grid, with_kernel
-from engine.training.validation import Scored, by_crossing, validate_order, validate_retrieval
+from crossview.engine.errors import InvalidInputError, NotReadyError
+from crossview.engine.info import Trial, Tuning
+from crossview.engine.learners.chain import Chain
+from crossview.engine.learners.selection import Candidate, Scores, search, standard_error
+from crossview.engine.recipe import ITEMS, MEASURES, ORDER, Recipe, Tune
+from crossview.engine.runtime.progress import Progress
+from crossview.engine.spaces.parts import Part
+from crossview.engine.spaces.pipeline import build
+from crossview.engine.training.examples import Examples
+from crossview.engine.training.grids import KERNEL, LEARNER, NO_KERNEL, OF_KERNEL, grid, with_kernel
+from crossview.engine.training.validation import Scored, by_crossing, validate_order, validate_retrieval
 
 _HOPELESS = 4.0
 """Standard errors behind the first candidate, and behind it in every direction, at which a candidate is given up."""

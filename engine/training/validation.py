@@ -9,19 +9,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.catalog.values import within_reach
-from engine.evaluation import TRAINED, UNSEEN
-from engine.learners.base import cut
-from engine.learners.chain import Chain
-from engine.learners.comparisons import AnyComparisons
-from engine.learners.selection import CrossValidation, Fold, Scores
-from engine.recipe import ITEMS
-from engine.spaces.pipeline import distances, metrics_of_items
-from engine.training.blocks import blocks
-from engine.training.examples import Examples
-from engine.training.groups import fold_groups
-from engine.training.learning import learn
-from engine.training.measures import (
+from crossview.engine.catalog.values import within_reach
+from crossview.engine.evaluation import TRAINED, UNSEEN
+from crossview.engine.learners.base import cut
+from crossview.engine.learners.chain import Chain
+from crossview.engine.learners.comparisons import AnyComparisons
+from crossview.engine.learners.selection import CrossValidation, Fold, Scores
+from crossview.engine.recipe import ITEMS
+from crossview.engine.spaces.pipeline import distances, metrics_of_items
+from crossview.engine.training.blocks import blocks
+from crossview.engine.training.examples import Examples
+from crossview.engine.training.groups import fold_groups
+from crossview.engine.training.learning import learn
+from crossview.engine.training.measures import (
     Members,
     average_precision,
     knn_correct,

@@ -7,19 +7,19 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.catalog.catalog import Transaction
-from engine.comparisons import ItemComparisons
-from engine.errors import InvalidInputError
-from engine.evaluation import Evaluation, EvaluationRequest
-from engine.info import Threshold
-from engine.learners.comparisons import Comparisons
-from engine.spaces.item_pairs import FINGERPRINT, ItemPairs, PairRows, check_kinds, stated_pairs
-from engine.spaces.search import target_of
-from engine.spaces.space import Space
-from engine.spaces.target import Target
-from engine.training.agreement import overlap_of, overlap_sentence
-from engine.training.codebooks import codebooks
-from engine.training.estimate import Estimate, Figures, OfPairs, Sample, area_under_curve, differences, rows
+from crossview.engine.catalog.catalog import Transaction
+from crossview.engine.comparisons import ItemComparisons
+from crossview.engine.errors import InvalidInputError
+from crossview.engine.evaluation import Evaluation, EvaluationRequest
+from crossview.engine.info import Threshold
+from crossview.engine.learners.comparisons import Comparisons
+from crossview.engine.spaces.item_pairs import FINGERPRINT, ItemPairs, PairRows, check_kinds, stated_pairs
+from crossview.engine.spaces.search import target_of
+from crossview.engine.spaces.space import Space
+from crossview.engine.spaces.target import Target
+from crossview.engine.training.agreement import overlap_of, overlap_sentence
+from crossview.engine.training.codebooks import codebooks
+from crossview.engine.training.estimate import Estimate, Figures, OfPairs, Sample, area_under_curve, differences, rows
 
 FALSE_ACCEPT_RATES = (0.1, 0.01)
 """At which the true accept rate is measured."""

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from engine.comparisons import Answer, Question, QuestionRequest
-from engine.errors import NotFoundError
-from server.commands.saying import say
-from server.drawing.question import write_question
+from crossview.engine.comparisons import Answer, Question, QuestionRequest
+from crossview.engine.errors import NotFoundError
+from crossview.server.commands.saying import say
+from crossview.server.drawing.question import write_question
 
 if TYPE_CHECKING:
-    from server.backend import CollectionBackend
+    from crossview.server.backend import CollectionBackend
 
 _ENTER, SKIP, UNDO, QUIT = "\r\n", "s", "u", ("q", "", "\x03", "\x04")
 _CHOICE = 2

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from server.commands.common import JsonOption, print_json, show, table
-from server.commands.connection import PICTURES_HERE, PictureConnection
-from server.commands.saying import say
-from server.commands.versions import opened
+from crossview.server.commands.common import JsonOption, print_json, show, table
+from crossview.server.commands.connection import PICTURES_HERE, PictureConnection
+from crossview.server.commands.saying import say
+from crossview.server.commands.versions import opened
 
 if TYPE_CHECKING:
-    from engine.changes.request import Change, Changes
-    from server.commands.versions import Versions
+    from crossview.engine.changes.request import Change, Changes
+    from crossview.server.commands.versions import Versions
 
 SHOWN = 10
 """Changes that are printed."""
@@ -92,9 +92,9 @@ def changes(
     only new pictures.
     """
     _check(learn, do)
-    from engine.changes.label_file import read_labels
-    from engine.changes.request import ChangesRequest
-    from server.commands.labelling import Labelling, picture_file
+    from crossview.engine.changes.label_file import read_labels
+    from crossview.engine.changes.request import ChangesRequest
+    from crossview.server.commands.labelling import Labelling, picture_file
 
     with opened(source, name, learn.grid, connection, not as_json, do.watch) as versions:
         request = ChangesRequest(
@@ -127,14 +127,14 @@ def _check(learn: LearnOptions, do: DoOptions) -> None:
         raise typer.BadParameter("--image is for the pairs of --ask N")
     if do.watch and (do.ask or do.report):
         raise typer.BadParameter("--watch prints changes only: run the command without it for --ask and --report")
-    from engine.changes.times import Period
+    from crossview.engine.changes.times import Period
 
     if learn.period:
         Period.parse(learn.period)
 
 
 def _report(folder: Path, versions: "Versions", found: "Changes") -> Path:
-    from server.drawing.changes import write_report
+    from crossview.server.drawing.changes import write_report
 
     return write_report(folder, versions.drawn(), found)
 

@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from server.commands.common import JsonOption, NameArgument, names, print_result
-from server.commands.connection import HERE, ConnectionOptions
+from crossview.server.commands.common import JsonOption, NameArgument, names, print_result
+from crossview.server.commands.connection import HERE, ConnectionOptions
 
 
 def create(

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn, ParamSpec, TypeVar, 
 
 import typer
 
-from server.commands.hints import completed, remember_where
-from server.commands.saying import say, written_out, written_out_json
+from crossview.server.commands.hints import completed, remember_where
+from crossview.server.commands.saying import say, written_out, written_out_json
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from engine.info import Tuning
+    from crossview.engine.info import Tuning
 
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as shells have it."""
@@ -74,7 +74,7 @@ def reported(command: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Re
 @contextmanager
 def _notes_printed() -> Iterator[None]:
     """Prints on stderr, once each, how files were read that are not as documented."""
-    from engine.errors import InputWarning
+    from crossview.engine.errors import InputWarning
 
     with warnings.catch_warnings():
         warnings.simplefilter("default", InputWarning)
@@ -96,8 +96,8 @@ def utf8(value: _Value) -> _Value:
 
 def describe(error: Exception) -> str:
     """One line that states what went wrong."""
-    from engine.errors import CrossviewError
-    from features.errors import ImageError
+    from crossview.engine.errors import CrossviewError
+    from crossview.features.errors import ImageError
 
     if isinstance(error, CrossviewError | ImageError):
         text = str(error)
@@ -142,7 +142,7 @@ def _split(pairs: list[str] | None, option: str) -> Iterator[tuple[str, str]]:
 
 
 def _value(text: str) -> Any:
-    from engine.ingest.json_text import json_or_text
+    from crossview.engine.ingest.json_text import json_or_text
 
     return json_or_text(text)
 

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from server.commands.common import JsonOption, NameArgument, print_json, show, table
-from server.commands.connection import HERE, ConnectionOptions
-from server.commands.hints import hint
-from server.commands.saying import say
+from crossview.server.commands.common import JsonOption, NameArgument, print_json, show, table
+from crossview.server.commands.connection import HERE, ConnectionOptions
+from crossview.server.commands.hints import hint
+from crossview.server.commands.saying import say
 
 if TYPE_CHECKING:
-    from engine.comparisons import ItemComparisons
-    from engine.questions.agreement import NotionAnswers
-    from server.backend import CollectionBackend
+    from crossview.engine.comparisons import ItemComparisons
+    from crossview.engine.questions.agreement import NotionAnswers
+    from crossview.server.backend import CollectionBackend
 
 DISPUTES_SHOWN = 20
 
@@ -81,7 +81,7 @@ def compare(
 
 
 def _export(name: str, options: CompareOptions, path: Path, connection: ConnectionOptions) -> None:
-    from engine.ingest.comparison_files import write_comparisons
+    from crossview.engine.ingest.comparison_files import write_comparisons
 
     with connection.collection(name) as collection:
         given = answered(collection, options.notion, options.by)
@@ -94,9 +94,9 @@ def answered(collection: "CollectionBackend", notion: str = "", person: str = ""
 
     Raises NotReadyError where there are none.
     """
-    from engine.comparisons import ItemComparisons
-    from engine.errors import NotReadyError
-    from engine.questions.paging import every_answer
+    from crossview.engine.comparisons import ItemComparisons
+    from crossview.engine.errors import NotReadyError
+    from crossview.engine.questions.paging import every_answer
 
     answers = [answer for answer in every_answer(collection.questions, notion, person) if answer.triplets]
     if not answers:
@@ -109,8 +109,8 @@ def answered(collection: "CollectionBackend", notion: str = "", person: str = ""
 
 
 def _show(collection: "CollectionBackend", options: CompareOptions, as_json: bool) -> None:
-    from engine.questions.agreement import by_notion
-    from engine.questions.paging import every_answer
+    from crossview.engine.questions.agreement import by_notion
+    from crossview.engine.questions.paging import every_answer
 
     found = by_notion(every_answer(collection.questions, person=options.by))
     if as_json:
@@ -140,8 +140,8 @@ def _show_disputes(found: "NotionAnswers") -> None:
 
 
 def _ask(collection: "CollectionBackend", options: CompareOptions) -> None:
-    from engine.comparisons import QuestionRequest
-    from server.commands.asking import Session
+    from crossview.engine.comparisons import QuestionRequest
+    from crossview.server.commands.asking import Session
 
     request = QuestionRequest(
         notion=options.notion,

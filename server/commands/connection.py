@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 if TYPE_CHECKING:
-    from engine.home import Home
-    from server.backend import Backend, CollectionBackend
-    from server.detached import DetachedCollection
-    from server.remote_collection import RemoteCollection
+    from crossview.engine.home import Home
+    from crossview.server.backend import Backend, CollectionBackend
+    from crossview.server.detached import DetachedCollection
+    from crossview.server.remote_collection import RemoteCollection
 
 HomeOption = Annotated[
     Path | None,
@@ -48,13 +48,13 @@ class ConnectionOptions:
         if self.server is None:
             yield self._home()
             return
-        from server.client import Client
+        from crossview.server.client import Client
 
         with Client(self.server, self.timeout) as client:
             yield client
 
     def _home(self) -> "Home":
-        from engine.home import Home
+        from crossview.engine.home import Home
 
         return Home(self.home)
 
@@ -106,8 +106,8 @@ class PictureConnection(ConnectionOptions):
     def _home(self) -> "Home":
         if self.max_megapixels is None:
             return super()._home()
-        from engine.home import Home
-        from features.pictures import InProcess
+        from crossview.engine.home import Home
+        from crossview.features.pictures import InProcess
 
         return Home(self.home, InProcess(int(self.max_megapixels * 1e6)))
 

@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
-from server.commands.common import JsonOption, NameArgument, confirm, print_result
-from server.commands.connection import HomeOption
-from server.commands.progress import progress_bar
+from crossview.server.commands.common import JsonOption, NameArgument, confirm, print_result
+from crossview.server.commands.connection import HomeOption
+from crossview.server.commands.progress import progress_bar
 
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Do not show progress.")]
 
@@ -24,7 +24,7 @@ def backup(
     The copy is one verified file with items, rows, views and spaces, in their state at the start of the command. It
     does not contain the source files of the pictures. To restore it, use crossview restore.
     """
-    from engine.home import Home
+    from crossview.engine.home import Home
 
     with progress_bar(not quiet and not as_json) as progress:
         written = Home(home).backup(name, file, progress)
@@ -46,7 +46,7 @@ def restore(
 
     Every program that has the collection open, including a server, answers from the copy at once.
     """
-    from engine.home import Home
+    from crossview.engine.home import Home
 
     chosen = Home(home)
     if name in chosen.names() and not yes:
@@ -62,7 +62,7 @@ def compact(name: NameArgument, home: HomeOption = None, as_json: JsonOption = F
     Searches continue meanwhile, and writers wait. The command rewrites the catalog, which needs free disk space of
     up to twice its size. Without this space, the catalog does not change.
     """
-    from engine.home import Home
+    from crossview.engine.home import Home
 
     with Home(home).open(name) as collection:
         before = collection.info().bytes_on_disk

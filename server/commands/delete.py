@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from server.commands.common import NameArgument, confirm
-from server.commands.connection import HERE, ConnectionOptions
-from server.commands.filters import FilterOptions, check_names
-from server.commands.saying import say
+from crossview.server.commands.common import NameArgument, confirm
+from crossview.server.commands.connection import HERE, ConnectionOptions
+from crossview.server.commands.filters import FilterOptions, check_names
+from crossview.server.commands.saying import say
 
 if TYPE_CHECKING:
-    from engine.condition import Filter
-    from server.backend import CollectionBackend
+    from crossview.engine.condition import Filter
+    from crossview.server.backend import CollectionBackend
 
 _PAGE = 1_000
 

@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-from server.commands.common import fail
-from server.commands.connection import ConnectionOptions
-from server.commands.saying import say
+from crossview.server.commands.common import fail
+from crossview.server.commands.connection import ConnectionOptions
+from crossview.server.commands.saying import say
 
 SHEET = "sheet.png"
 
@@ -32,14 +32,14 @@ def demo(
 
     The demo runs create, index, train, serve, search and evaluate, and draws a contact sheet of the hits.
     """
-    from server.demo.attributes import NAME as MOODS
-    from server.demo.attributes import run_attributes
-    from server.demo.camera import NAME as CAMERA
-    from server.demo.camera import run_camera
-    from server.demo.notions import NAME as NOTIONS
-    from server.demo.notions import run_notions
-    from server.demo.story import NAME as DEMO
-    from server.demo.story import run_demo
+    from crossview.server.demo.attributes import NAME as MOODS
+    from crossview.server.demo.attributes import run_attributes
+    from crossview.server.demo.camera import NAME as CAMERA
+    from crossview.server.demo.camera import run_camera
+    from crossview.server.demo.notions import NAME as NOTIONS
+    from crossview.server.demo.notions import run_notions
+    from crossview.server.demo.story import NAME as DEMO
+    from crossview.server.demo.story import run_demo
 
     demos = {NOTIONS: (notions, run_notions), MOODS: (attributes, run_attributes), CAMERA: (camera, run_camera)}
     chosen = [name for name, (wanted, _) in demos.items() if wanted]

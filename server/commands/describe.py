@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from server.commands.common import JsonOption, NameArgument, print_json, shortened, show, size, table, tuning
-from server.commands.connection import HERE, ConnectionOptions
-from server.commands.csv_output import CsvOption, check_format, print_csv
-from server.commands.filters import FilterOptions, check_names
-from server.commands.hints import hint
-from server.commands.saying import say
+from crossview.server.commands.common import JsonOption, NameArgument, print_json, shortened, show, size, table, tuning
+from crossview.server.commands.connection import HERE, ConnectionOptions
+from crossview.server.commands.csv_output import CsvOption, check_format, print_csv
+from crossview.server.commands.filters import FilterOptions, check_names
+from crossview.server.commands.hints import hint
+from crossview.server.commands.saying import say
 
 if TYPE_CHECKING:
-    from engine.condition import Filter
-    from engine.info import CollectionInfo, SpaceInfo
-    from engine.item import Item
-    from server.backend import CollectionBackend
+    from crossview.engine.condition import Filter
+    from crossview.engine.info import CollectionInfo, SpaceInfo
+    from crossview.engine.item import Item
+    from crossview.server.backend import CollectionBackend
 
 DEFAULT_LIMIT = 100
 LABELS_SHOWN = 12
@@ -67,7 +67,7 @@ def _list_collections(connection: ConnectionOptions, as_json: bool, as_csv: bool
     with connection.backend() as backend:
         names = backend.names()
     if connection.server is None and not names:
-        from engine.home import Home
+        from crossview.engine.home import Home
 
         say(f"note: {Home(connection.home).emptiness()}", err=True)
     if as_json:
@@ -80,7 +80,7 @@ def _list_collections(connection: ConnectionOptions, as_json: bool, as_csv: bool
 
 def _print_csv(collection: "CollectionBackend", condition: "Filter", page: PageOptions) -> None:
     """Print the chosen items in the order of keys; without a limit, print all of them."""
-    from engine.ingest.annotation_file import LISTING
+    from crossview.engine.ingest.annotation_file import LISTING
 
     items = _every_item(collection, condition, page)
     print_csv(LISTING, (tuple(getattr(item, name) for name in LISTING) for item in items))

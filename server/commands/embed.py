@@ -5,20 +5,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from server.commands.common import JsonOption, NameArgument, names, print_json, show, table
-from server.commands.connection import PICTURES_HERE, PictureConnection
-from server.commands.progress import progress_bar
-from server.commands.query import QueryOptions
-from server.commands.saying import say
+from crossview.server.commands.common import JsonOption, NameArgument, names, print_json, show, table
+from crossview.server.commands.connection import PICTURES_HERE, PictureConnection
+from crossview.server.commands.progress import progress_bar
+from crossview.server.commands.query import QueryOptions
+from crossview.server.commands.saying import say
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from engine.query import Embedding
-    from engine.runtime.progress import Progress
-    from engine.spaces.embedding_files import Written
-    from engine.spaces.item_embeddings import ItemEmbeddings
-    from server.backend import CollectionBackend
+    from crossview.engine.query import Embedding
+    from crossview.engine.runtime.progress import Progress
+    from crossview.engine.spaces.embedding_files import Written
+    from crossview.engine.spaces.item_embeddings import ItemEmbeddings
+    from crossview.server.backend import CollectionBackend
 
 SHOWN = 4
 """Numbers of a vector, and bytes of a code, in a table."""
@@ -68,8 +68,8 @@ def embed(
 def _write_all(
     collection: "CollectionBackend", query: QueryOptions, path: Path, progress: "Progress | None"
 ) -> "Written":
-    from engine.spaces.embedding_files import write_vectors
-    from engine.spaces.item_embeddings import every_page
+    from crossview.engine.spaces.embedding_files import write_vectors
+    from crossview.engine.spaces.item_embeddings import every_page
 
     targets = names(query.targets)
     if len(targets) > 1:
@@ -99,7 +99,7 @@ def _report(written: "Written", as_json: bool) -> None:
 def _write(path: Path, embeddings: "Sequence[Embedding]") -> "Written":
     import numpy as np
 
-    from engine.spaces.embedding_files import Written
+    from crossview.engine.spaces.embedding_files import Written
 
     made = sorted({one.target for one in embeddings})
     if len(made) > 1:

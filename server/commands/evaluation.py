@@ -7,21 +7,21 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from engine.evaluation import DATABASES, LENGTHS, RECALLS, EvaluationRequest
-from server.commands.common import JsonOption, NameArgument, names, print_json, show, table
-from server.commands.connection import HERE, ConnectionOptions
-from server.commands.csv_output import CsvOption, check_format, print_csv
-from server.commands.hints import completed
-from server.commands.jobs import DetachOption, check_detached, print_detached
-from server.commands.progress import progress_bar
-from server.commands.query import TargetsOption
-from server.commands.saying import say
+from crossview.engine.evaluation import DATABASES, LENGTHS, RECALLS, EvaluationRequest
+from crossview.server.commands.common import JsonOption, NameArgument, names, print_json, show, table
+from crossview.server.commands.connection import HERE, ConnectionOptions
+from crossview.server.commands.csv_output import CsvOption, check_format, print_csv
+from crossview.server.commands.hints import completed
+from crossview.server.commands.jobs import DetachOption, check_detached, print_detached
+from crossview.server.commands.progress import progress_bar
+from crossview.server.commands.query import TargetsOption
+from crossview.server.commands.saying import say
 
 if TYPE_CHECKING:
-    from engine.comparisons import ItemComparisons
-    from engine.evaluation import Evaluation, EvaluationDifference, EvaluationRow
-    from engine.learners.comparisons import Taxonomy
-    from engine.recipe import Grouping
+    from crossview.engine.comparisons import ItemComparisons
+    from crossview.engine.evaluation import Evaluation, EvaluationDifference, EvaluationRow
+    from crossview.engine.learners.comparisons import Taxonomy
+    from crossview.engine.recipe import Grouping
 
 COLUMNS = (
     *("space", "query_view", "database_view", "database", "metric", "k", "value", "standard_error"),
@@ -151,7 +151,7 @@ def read_constraints(paths: Sequence[Path] | None, weights: Sequence[float] | No
         )
     if not paths:
         return None
-    from engine.ingest.comparison_files import read_comparisons
+    from crossview.engine.ingest.comparison_files import read_comparisons
 
     found = [read_comparisons(path) for path in paths]
     if weights:
@@ -163,7 +163,7 @@ def read_tree(path: Path | None) -> "Taxonomy | None":
     """The taxonomy of a file; None without one."""
     if path is None:
         return None
-    from engine.ingest.taxonomy_file import read_taxonomy
+    from crossview.engine.ingest.taxonomy_file import read_taxonomy
 
     return read_taxonomy(path)
 
@@ -173,10 +173,10 @@ def read_grouping(text: str | None) -> "Grouping | None":
     if text is None:
         return None
     if text.lower().endswith(".csv"):
-        from engine.ingest.group_file import read_groups
+        from crossview.engine.ingest.group_file import read_groups
 
         return read_groups(text)
-    from engine.recipe import Grouping
+    from crossview.engine.recipe import Grouping
 
     return Grouping(text)
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 if TYPE_CHECKING:
-    from engine.condition import Filter
-    from server.backend import CollectionBackend
+    from crossview.engine.condition import Filter
+    from crossview.server.backend import CollectionBackend
 
 _COMPARISON = re.compile(r"([^=<>!~]*)([<>!~]=?|==)(.*)", re.DOTALL)
 """Another comparison than equality."""
@@ -52,7 +52,7 @@ class FilterOptions:
 
     def filter(self, keys: tuple[str, ...] = ()) -> "Filter":
         """Return the filter of these options, among these keys; raise typer.BadParameter for an invalid one."""
-        from engine.condition import Filter
+        from crossview.engine.condition import Filter
 
         return Filter(
             labels=tuple(self.label or ()),
@@ -68,14 +68,14 @@ def check_names(collection: "CollectionBackend", chosen: "Filter") -> None:
 
     A filter of the engine may name what no item has yet. A person who types such a name has mistyped it.
     """
-    from engine.errors import NotFoundError
+    from crossview.engine.errors import NotFoundError
 
     if unmet := "; ".join(_unmet(collection, chosen)):
         raise NotFoundError(f"{unmet} in collection {collection.name!r}")
 
 
 def _unmet(collection: "CollectionBackend", chosen: "Filter") -> Iterator[str]:
-    from engine.condition import Filter
+    from crossview.engine.condition import Filter
 
     for label in (*chosen.labels, *chosen.without_labels):
         if not collection.count(Filter(labels=(label,))):
@@ -90,7 +90,7 @@ def _unmet(collection: "CollectionBackend", chosen: "Filter") -> Iterator[str]:
 
 
 def _similar(name: str, known: Iterable[str]) -> str:
-    from engine.ingest.near_names import near_names
+    from crossview.engine.ingest.near_names import near_names
 
     found = near_names(name, known)
     return f" (similar: {', '.join(found)})" if found else ""
@@ -116,7 +116,7 @@ def _attributes(pairs: list[str] | None) -> dict[str, Any]:
 
 
 def _value(text: str) -> Any:
-    from engine.ingest.json_text import json_or_text
+    from crossview.engine.ingest.json_text import json_or_text
 
     return json_or_text(text, _refuse)
 

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Annotated, NoReturn, cast
 
 import typer
 
-from server.commands.common import INTERRUPTED, JsonOption, NameArgument, names, print_json, print_result
-from server.commands.connection import PICTURES_HERE, PictureConnection
-from server.commands.label import AnnotationFiles, LabelNotionOption, NewAttributesOption
-from server.commands.progress import progress_bar
-from server.commands.report import show_report, since
-from server.commands.saying import say
+from crossview.server.commands.common import INTERRUPTED, JsonOption, NameArgument, names, print_json, print_result
+from crossview.server.commands.connection import PICTURES_HERE, PictureConnection
+from crossview.server.commands.label import AnnotationFiles, LabelNotionOption, NewAttributesOption
+from crossview.server.commands.progress import progress_bar
+from crossview.server.commands.report import show_report, since
+from crossview.server.commands.saying import say
 
 if TYPE_CHECKING:
-    from engine.item import ImportReport
-    from engine.runtime.progress import Progress
-    from server.backend import CollectionBackend
+    from crossview.engine.item import ImportReport
+    from crossview.engine.runtime.progress import Progress
+    from crossview.server.backend import CollectionBackend
 
 PathsArgument = Annotated[
     list[Path] | None, typer.Argument(metavar="[PATH]...", help="Folders of pictures, or single picture files.")
@@ -103,7 +103,7 @@ def index(
     the same command continues. The command lists files that it cannot read, and continues with the others.
     """
     _check(options, rows, paths)
-    from engine.item import IndexOptions
+    from crossview.engine.item import IndexOptions
 
     began = time.monotonic()
     try:
@@ -129,8 +129,8 @@ def _index_vectors(
     collection: "CollectionBackend", options: PictureOptions, rows: VectorOptions, progress: "Progress | None"
 ) -> "ImportReport":
     """Indexes vectors, then their labels and captions, whose files are checked before anything is written."""
-    from engine.ingest.interruption import interruptible
-    from server.batches import merged
+    from crossview.engine.ingest.interruption import interruptible
+    from crossview.server.batches import merged
 
     annotations = AnnotationFiles(options.labels, options.captions, options.label_notion, options.new_attributes)
     annotations.check(collection)
@@ -169,7 +169,7 @@ def _summarize(report: "ImportReport", name: str) -> None:
     if files or report.deleted or report.gone:
         show_report(report, name)
         return
-    from features.formats import KNOWN
+    from crossview.features.formats import KNOWN
 
     say(f"no pictures found: folders are searched for {KNOWN} files")
 
@@ -202,10 +202,10 @@ def fit(
     The first index command fits the views itself. Use this command to choose the pictures. Without --labels,
     pictures of items have the labels of the items. Text views need no PATH.
     """
-    from engine.errors import InvalidInputError
-    from engine.ingest.annotations import Annotations
-    from engine.ingest.walk import walk
-    from engine.item import Picture
+    from crossview.engine.errors import InvalidInputError
+    from crossview.engine.ingest.annotations import Annotations
+    from crossview.engine.ingest.walk import walk
+    from crossview.engine.item import Picture
 
     annotations = Annotations(labels)
     files = walk(paths or []).files

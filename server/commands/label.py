@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from server.commands.common import JsonOption, NameArgument, fail, print_json, settings
-from server.commands.connection import HERE, ConnectionOptions
-from server.commands.progress import progress_bar
-from server.commands.report import show_report, since
+from crossview.server.commands.common import JsonOption, NameArgument, fail, print_json, settings
+from crossview.server.commands.connection import HERE, ConnectionOptions
+from crossview.server.commands.progress import progress_bar
+from crossview.server.commands.report import show_report, since
 
 if TYPE_CHECKING:
-    from engine.item import ImportReport
-    from engine.runtime.progress import Progress
-    from server.backend import CollectionBackend
+    from crossview.engine.item import ImportReport
+    from crossview.engine.runtime.progress import Progress
+    from crossview.server.backend import CollectionBackend
 
 LabelNotionOption = Annotated[
     str,
@@ -36,7 +36,7 @@ class AnnotationFiles:
     def __init__(
         self, labels: Path | str | None, captions: Path | str | None, notion: str = "", new_attributes: bool = False
     ) -> None:
-        from engine.ingest.annotation_file import AnnotationFile
+        from crossview.engine.ingest.annotation_file import AnnotationFile
 
         self._notion, self._new_attributes = notion, new_attributes
         given = ((labels, "label"), (captions, "caption"))
@@ -44,7 +44,7 @@ class AnnotationFiles:
 
     def check(self, collection: "CollectionBackend") -> None:
         """Raises InvalidInputError for a column that is probably misspelt: call it before anything is written."""
-        from engine.ingest.annotations import checked_columns
+        from crossview.engine.ingest.annotations import checked_columns
 
         checked_columns(collection, self._files.values(), self._new_attributes)
 
@@ -99,7 +99,7 @@ def label(
         raise typer.BadParameter("no annotations are given: use --from FILE.csv, or --captions FILE.csv")
     if replace_labels and file is None:
         raise typer.BadParameter("--replace-labels needs --from FILE.csv")
-    from server.batches import merged
+    from crossview.server.batches import merged
 
     began = time.monotonic()
     files = AnnotationFiles(file, captions, label_notion, new_attributes)
@@ -167,7 +167,7 @@ def set_(
     update = changes.update()
     if not update:
         raise typer.BadParameter("nothing to change: give --label, --attribute, --text or --clear")
-    from engine.item import ItemUpdate
+    from crossview.engine.item import ItemUpdate
 
     began = time.monotonic()
     with connection.collection(name) as collection:

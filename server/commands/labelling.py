@@ -8,12 +8,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from server.commands.asking import QUIT, SKIP, UNDO, pressed
-from server.commands.saying import say
+from crossview.server.commands.asking import QUIT, SKIP, UNDO, pressed
+from crossview.server.commands.saying import say
 
 if TYPE_CHECKING:
-    from engine.changes.request import Change, ChangesRequest
-    from server.commands.versions import Versions
+    from crossview.engine.changes.request import Change, ChangesRequest
+    from crossview.server.commands.versions import Versions
 
 _ANSWERS = {"y": True, "n": False, SKIP: None}
 
@@ -34,7 +34,7 @@ class Labelling:
 
     def run(self) -> None:
         """Asks until so many labels are given, the person quits, or nothing is left to ask."""
-        from engine.changes.label_file import read_labels
+        from crossview.engine.changes.label_file import read_labels
 
         while len(self.sizes) < self.most:
             found = self.versions.collection.changes(replace(self.request, labels=read_labels(self.file)))
@@ -46,7 +46,7 @@ class Labelling:
 
     def _asked(self, change: "Change") -> bool:
         """Asks about a change; returns whether to go on."""
-        from server.drawing.changes import write_pair
+        from crossview.server.drawing.changes import write_pair
 
         write_pair(self.picture, self.versions.drawn(), change)
         say(
@@ -63,8 +63,8 @@ class Labelling:
         return False
 
     def _answer(self, change: "Change", important: bool | None) -> None:
-        from engine.changes.label_file import add_labels
-        from engine.changes.request import PairLabel
+        from crossview.engine.changes.label_file import add_labels
+        from crossview.engine.changes.request import PairLabel
 
         self.sizes.append(add_labels(self.file, [PairLabel(change.earlier, change.later, important)]))
 

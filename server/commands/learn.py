@@ -6,20 +6,35 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from server.commands.common import JsonOption, NameArgument, choices, names, print_json, print_result, settings, tuning
-from server.commands.connection import HERE, ConnectionOptions
-from server.commands.evaluation import GroupByOption, TaxonomyOption, read_constraints, read_grouping, read_tree
-from server.commands.hints import completed, hint
-from server.commands.jobs import DetachOption, check_detached, print_detached
-from server.commands.option_groups import flags_given
-from server.commands.progress import progress_bar
-from server.commands.saying import say
+from crossview.server.commands.common import (
+    JsonOption,
+    NameArgument,
+    choices,
+    names,
+    print_json,
+    print_result,
+    settings,
+    tuning,
+)
+from crossview.server.commands.connection import HERE, ConnectionOptions
+from crossview.server.commands.evaluation import (
+    GroupByOption,
+    TaxonomyOption,
+    read_constraints,
+    read_grouping,
+    read_tree,
+)
+from crossview.server.commands.hints import completed, hint
+from crossview.server.commands.jobs import DetachOption, check_detached, print_detached
+from crossview.server.commands.option_groups import flags_given
+from crossview.server.commands.progress import progress_bar
+from crossview.server.commands.saying import say
 
 if TYPE_CHECKING:
-    from engine.comparisons import ItemComparisons
-    from engine.info import SpaceInfo
-    from engine.ingest.orderings_file import Orderings
-    from engine.recipe import Pair, Recipe, Tune
+    from crossview.engine.comparisons import ItemComparisons
+    from crossview.engine.info import SpaceInfo
+    from crossview.engine.ingest.orderings_file import Orderings
+    from crossview.engine.recipe import Pair, Recipe, Tune
 
 
 SPACE_HELP = 'Name of the space [default: the name of the last learner, or "default" without --learner].'
@@ -115,7 +130,7 @@ class RecipeOptions:
 
     def recipe(self) -> "Recipe":
         """The recipe of these options; what is not given stays at the recipe's own default."""
-        from engine.recipe import Recipe
+        from crossview.engine.recipe import Recipe
 
         orderings = self._orderings()
         fields: dict[str, Any] = {
@@ -137,7 +152,7 @@ class RecipeOptions:
     def _pairs(self) -> "tuple[Pair, ...]":
         if self.pairs is None:
             return ()
-        from engine.ingest.comparison_files import read_pairs
+        from crossview.engine.ingest.comparison_files import read_pairs
 
         return read_pairs(self.pairs)
 
@@ -154,7 +169,7 @@ class RecipeOptions:
             return None
         if self.learner and self.learner.rpartition(",")[2].strip() != "attributes":
             raise typer.BadParameter(f"--orderings is for the learner attributes, not for {self.learner}")
-        from engine.ingest.orderings_file import read_orderings
+        from crossview.engine.ingest.orderings_file import read_orderings
 
         return read_orderings(self.orderings)
 
@@ -163,7 +178,7 @@ class RecipeOptions:
             if self.values or self.tune_by or self.folds:
                 raise typer.BadParameter("--try, --tune-by and --folds configure the tuning: give --tune as well")
             return None
-        from engine.recipe import FOLDS, MEASURES, Tune
+        from crossview.engine.recipe import FOLDS, MEASURES, Tune
 
         if self.tune_by is not None and self.tune_by not in MEASURES:
             raise typer.BadParameter(f"--tune-by takes {' or '.join(MEASURES)}, not {self.tune_by!r}")

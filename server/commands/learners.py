@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from server.commands.common import JsonOption, print_json, show, table
+from crossview.server.commands.common import JsonOption, print_json, show, table
 
 if TYPE_CHECKING:
-    from engine.training.guide import LearnerGuide
+    from crossview.engine.training.guide import LearnerGuide
 
 
 def learners(
@@ -21,7 +21,7 @@ def learners(
 
     Put stages before or after a learner: train --learner sqrt,kernel:rbf,multi-npp,itq:32.
     """
-    from engine.training.guide import learner_guide, learner_guides
+    from crossview.engine.training.guide import learner_guide, learner_guides
 
     chosen = None if name is None else learner_guide(name)
     if as_json:

@@ -5,10 +5,10 @@ from typing import Annotated
 
 import typer
 
-from server.commands.common import NameArgument
-from server.commands.compare import answered
-from server.commands.connection import HERE, ConnectionOptions
-from server.commands.saying import say
+from crossview.server.commands.common import NameArgument
+from crossview.server.commands.compare import answered
+from crossview.server.commands.connection import HERE, ConnectionOptions
+from crossview.server.commands.saying import say
 
 _DIM = 10
 
@@ -34,8 +34,8 @@ def place(
     """
     if (constraints is None) != answers:
         raise typer.BadParameter("give either --constraints FILE.csv or --answers")
-    from engine.ingest.comparison_files import read_comparisons
-    from engine.training.places import places
+    from crossview.engine.ingest.comparison_files import read_comparisons
+    from crossview.engine.training.places import places
 
     with connection.collection(name) as collection:
         given = answered(collection) if constraints is None else read_comparisons(constraints)

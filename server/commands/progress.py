@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from server.commands.saying import say
+from crossview.server.commands.saying import say
 
 if TYPE_CHECKING:
-    from engine.runtime.progress import Progress
+    from crossview.engine.runtime.progress import Progress
 
 
 class Notes:

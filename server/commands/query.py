@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from engine.query import Query
+    from crossview.engine.query import Query
 
 TargetsOption = Annotated[
     str | None,
@@ -59,14 +59,14 @@ class QueryOptions:
     def queries(self, listing: bool = False) -> "list[Query]":
         """The queries, of which exactly one must be given; feature rows are a query each. A ``listing`` needs none."""
         if listing and not self.given():
-            from engine.query import Query
+            from crossview.engine.query import Query
 
             return [Query(self.view)]
         if sum(one is not None for one in self._inputs()) != 1:
             raise typer.BadParameter(
                 "give exactly one of IMAGE, --text WORDS, --key KEY, --vector FILE.npy and --by-label LABEL"
             )
-        from engine.query import Query
+        from crossview.engine.query import Query
 
         if self.vector is not None:
             return [Query(self.view, vector=row) for row in _rows(self.vector)]
@@ -77,8 +77,8 @@ class QueryOptions:
 def _rows(path: Path) -> "Sequence[Sequence[float]]":
     import numpy as np
 
-    from engine.errors import InvalidInputError
-    from engine.ingest.vectors import loading
+    from crossview.engine.errors import InvalidInputError
+    from crossview.engine.ingest.vectors import loading
 
     with loading(path):
         rows = np.load(path, allow_pickle=False)

@@ -5,12 +5,12 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from server.commands.command import again
-from server.commands.hints import completed, hint
-from server.commands.saying import say
+from crossview.server.commands.command import again
+from crossview.server.commands.hints import completed, hint
+from crossview.server.commands.saying import say
 
 if TYPE_CHECKING:
-    from engine.item import ImportReport
+    from crossview.engine.item import ImportReport
 
 SHOWN = 20
 """Lines of a list that are printed."""

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from server.commands.common import JsonOption, NameArgument, fail, print_json, print_result, show, table
-from server.commands.connection import HERE, PICTURES_HERE, ConnectionOptions, PictureConnection
-from server.commands.csv_output import CsvOption, check_format, print_csv
-from server.commands.evaluation import GroupByOption, read_constraints, read_grouping
-from server.commands.jobs import DetachOption, check_detached, print_detached
-from server.commands.progress import progress_bar
-from server.commands.saying import say
+from crossview.server.commands.common import JsonOption, NameArgument, fail, print_json, print_result, show, table
+from crossview.server.commands.connection import HERE, PICTURES_HERE, ConnectionOptions, PictureConnection
+from crossview.server.commands.csv_output import CsvOption, check_format, print_csv
+from crossview.server.commands.evaluation import GroupByOption, read_constraints, read_grouping
+from crossview.server.commands.jobs import DetachOption, check_detached, print_detached
+from crossview.server.commands.progress import progress_bar
+from crossview.server.commands.saying import say
 
 if TYPE_CHECKING:
-    from engine.item import Failure
-    from engine.query import Query, Verdict
-    from server.backend import CollectionBackend
+    from crossview.engine.item import Failure
+    from crossview.engine.query import Query, Verdict
+    from crossview.server.backend import CollectionBackend
 
 COLUMNS = ("a", "b", "same", "distance", "threshold", "probability")
 """The columns of the CSV."""
@@ -67,7 +67,7 @@ def calibrate(
     error rate. A space distinguishes its training items more easily than others: give pairs of other items, or --refit.
     """
     check_detached(detach, connection)
-    from engine.query import CalibrationRequest
+    from crossview.engine.query import CalibrationRequest
 
     request = CalibrationRequest(
         view=place.view,
@@ -113,8 +113,8 @@ def same(
     with connection.collection(name) as collection:
         verdicts = _verdicts(collection, place, given, base_rate, pictures=pairs is None)
         found = list(zip(given, verdicts, strict=True))
-    from engine.errors import few
-    from engine.item import Failure
+    from crossview.engine.errors import few
+    from crossview.engine.item import Failure
 
     kept = [(pair, one) for pair, one in found if not isinstance(one, Failure)]
     left_out = [(pair, one) for pair, one in found if isinstance(one, Failure)]
@@ -140,8 +140,8 @@ def _pairs(inputs: Sequence[str], path: Path | None) -> _Names:
         raise typer.BadParameter("give two pictures or items, A and B, or --pairs FILE.csv")
     if path is None:
         return [(inputs[0], inputs[1])]
-    from engine.ingest.comparison_files import read_comparisons, read_pairs
-    from engine.ingest.table import Table
+    from crossview.engine.ingest.comparison_files import read_comparisons, read_pairs
+    from crossview.engine.ingest.table import Table
 
     _, header = next(iter(Table(path, "pairs")), (0, [""]))
     if "similar" not in map(str.lower, header):
@@ -154,8 +154,8 @@ def _verdicts(
     collection: "CollectionBackend", place: PlaceOptions, given: _Names, base_rate: float, pictures: bool
 ) -> Iterator["Verdict | Failure"]:
     """Yields whether the two of each pair are the same, or why one is left out; an input may be a picture file."""
-    from engine.condition import Filter
-    from engine.query import Query, SameRequest
+    from crossview.engine.condition import Filter
+    from crossview.engine.query import Query, SameRequest
 
     second = _view_of(collection, place)
 

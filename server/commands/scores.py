@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from server.commands.common import names
+from crossview.server.commands.common import names
 
 if TYPE_CHECKING:
-    from engine.query import Hit
+    from crossview.engine.query import Hit
 
 Amounts = list[str] | None
 
@@ -65,7 +65,7 @@ class ScoreOptions:
 
     def fields(self) -> dict[str, Any]:
         """Return the fields of a request; raise typer.BadParameter for a value that is not a number."""
-        from engine.query import AMOUNT
+        from crossview.engine.query import AMOUNT
 
         return {
             "more": _numbers(self.more, "--more", AMOUNT),

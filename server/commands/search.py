@@ -7,16 +7,25 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from server.commands.common import JsonOption, NameArgument, names, print_json, settings, shortened, show, table
-from server.commands.connection import PICTURES_HERE, PictureConnection
-from server.commands.csv_output import CsvOption, check_format, print_csv
-from server.commands.filters import FilterOptions, check_names
-from server.commands.query import BaseRateOption, QueryOptions
-from server.commands.saying import say
-from server.commands.scores import ScoreOptions, score_cells
+from crossview.server.commands.common import (
+    JsonOption,
+    NameArgument,
+    names,
+    print_json,
+    settings,
+    shortened,
+    show,
+    table,
+)
+from crossview.server.commands.connection import PICTURES_HERE, PictureConnection
+from crossview.server.commands.csv_output import CsvOption, check_format, print_csv
+from crossview.server.commands.filters import FilterOptions, check_names
+from crossview.server.commands.query import BaseRateOption, QueryOptions
+from crossview.server.commands.saying import say
+from crossview.server.commands.scores import ScoreOptions, score_cells
 
 if TYPE_CHECKING:
-    from engine.query import HitList, SearchRequest
+    from crossview.engine.query import HitList, SearchRequest
 
 _UNKNOWN_SHOWN = 20
 """Characters in a warning."""
@@ -71,7 +80,7 @@ class SearchOptions:
         """The request of these options; raises typer.BadParameter for those that contradict each other."""
         if self.merge and self.group_by:
             raise typer.BadParameter("lists are either merged or grouped by target")
-        from engine.query import SearchRequest
+        from crossview.engine.query import SearchRequest
 
         return SearchRequest(
             query.queries(listing=bool(scores.sort_by)),
@@ -111,7 +120,7 @@ def search(
     """
     check_format(as_json, as_csv)
     if options.sheet is not None:
-        from server.drawing.sheet import check_sheet
+        from crossview.server.drawing.sheet import check_sheet
 
         check_sheet(options.sheet)
     elif options.truth is not None:
@@ -121,8 +130,8 @@ def search(
         check_names(collection, request.filter)
         results = collection.search(request)
         if options.sheet is not None:
-            from server.drawing.results import strips
-            from server.drawing.sheet import write_sheet
+            from crossview.server.drawing.results import strips
+            from crossview.server.drawing.sheet import write_sheet
 
             file = query.image.name if query.image else ""
             _warn(write_sheet(options.sheet, strips(collection, request.queries, results, options.truth, file)))

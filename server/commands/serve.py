@@ -9,10 +9,10 @@ from typing import Annotated
 
 import typer
 
-from engine.home import Home
-from server.commands.connection import HomeOption
-from server.commands.saying import say
-from server.settings import ServerSettings
+from crossview.engine.home import Home
+from crossview.server.commands.connection import HomeOption
+from crossview.server.commands.saying import say
+from crossview.server.settings import ServerSettings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +76,7 @@ def serve(
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         # Read when the libraries are loaded, below. Calls share the processors; the threads of one spin as they wait.
         os.environ.setdefault(name, "1")
-    from server.processes import prepare_process, temporary_files
+    from crossview.server.processes import prepare_process, temporary_files
 
     settings = ServerSettings(
         home=home,
@@ -109,7 +109,7 @@ def serve(
 
 def _until(stopping: threading.Event, settings: ServerSettings) -> bool:
     """Serves until an event; returns whether all calls ended in time."""
-    from server.processes import Processes, start
+    from crossview.server.processes import Processes, start
 
     running, served = start(settings), Home(settings.home)
     if not served.names():

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from engine.ingest.label_cell import label_cell
-from server.commands.common import JsonOption, NameArgument, names, print_json, show, table
-from server.commands.connection import PICTURES_HERE, PictureConnection
-from server.commands.csv_output import CsvOption, check_format, print_csv
-from server.commands.hints import hint
-from server.commands.query import TargetsOption
-from server.commands.saying import say
+from crossview.engine.ingest.label_cell import label_cell
+from crossview.server.commands.common import JsonOption, NameArgument, names, print_json, show, table
+from crossview.server.commands.connection import PICTURES_HERE, PictureConnection
+from crossview.server.commands.csv_output import CsvOption, check_format, print_csv
+from crossview.server.commands.hints import hint
+from crossview.server.commands.query import TargetsOption
+from crossview.server.commands.saying import say
 
 if TYPE_CHECKING:
-    from engine.query import LabelShare, LikeliestClass, SuggestedLabels, Suggestions, SuggestRequest
-    from server.backend import CollectionBackend
+    from crossview.engine.query import LabelShare, LikeliestClass, SuggestedLabels, Suggestions, SuggestRequest
+    from crossview.server.backend import CollectionBackend
 
 COLUMNS = ("input", "label", "share", "votes", "suggested")
 """The columns of the printed CSV."""
@@ -53,8 +53,8 @@ class SuggestOptions:
 
     def request(self, collection: "CollectionBackend") -> "SuggestRequest":
         """Return the request of these options; an input is the key of an item, if it exists, and otherwise a file."""
-        from engine.condition import Filter
-        from engine.query import Query, SuggestRequest
+        from crossview.engine.condition import Filter
+        from crossview.engine.query import Query, SuggestRequest
 
         items: set[str] = set()
         for start in range(0, len(self.inputs), _KEYS_AT_ONCE):

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Protocol
 
 import typer
 
-from server.commands.connection import ConnectionOptions
-from server.commands.progress import progress_bar
-from server.commands.saying import say
+from crossview.server.commands.connection import ConnectionOptions
+from crossview.server.commands.progress import progress_bar
+from crossview.server.commands.saying import say
 
 if TYPE_CHECKING:
-    from engine.changes.request import Change, Changes, ChangesRequest
-    from engine.item import Item
-    from server.backend import Backend, CollectionBackend
+    from crossview.engine.changes.request import Change, Changes, ChangesRequest
+    from crossview.engine.item import Item
+    from crossview.server.backend import Backend, CollectionBackend
 
 GRID, SIZE = 10, 320
 """Regions a side, and about how many pixels a side a picture is resized to."""
@@ -85,7 +85,7 @@ class Versions:
 
     def drawn(self) -> Drawn:
         """The collection as it is drawn: with the files of its folder, or of a collection of this machine."""
-        from engine.ingest.walk import readable, walk
+        from crossview.engine.ingest.walk import readable, walk
 
         here = None if not self.remote else frozenset[str]()
         found = here if self.folder is None else {readable(file.path) for file in walk([self.folder]).files}
@@ -93,7 +93,7 @@ class Versions:
 
     def watch(self, request: "ChangesRequest", every: float, printer: Printer) -> None:
         """Tells of important changes as pictures arrive, without end; what matters is learned once, at the start."""
-        from engine.errors import InvalidInputError, NotReadyError
+        from crossview.engine.errors import InvalidInputError, NotReadyError
 
         told: set[str] = set()
 
@@ -163,10 +163,10 @@ def view_spec(grid: int) -> str:
 
 
 def _check_pictures(folder: Path) -> None:
-    from engine.changes.series import FEWEST
-    from engine.changes.times import file_timeline
-    from engine.errors import NotReadyError
-    from engine.ingest.walk import walk
+    from crossview.engine.changes.series import FEWEST
+    from crossview.engine.changes.times import file_timeline
+    from crossview.engine.errors import NotReadyError
+    from crossview.engine.ingest.walk import walk
 
     files = walk([folder]).files
     if len(files) < FEWEST:
@@ -179,7 +179,7 @@ def _check_pictures(folder: Path) -> None:
 
 def _collection(backend: "Backend", folder: Path, name: str, spec: str) -> "CollectionBackend":
     """The collection of a folder, by its name or by its description; a new one where there is none."""
-    from engine.errors import NotFoundError
+    from crossview.engine.errors import NotFoundError
 
     description = f"versions of {folder}"
     known = backend.names()
@@ -207,7 +207,7 @@ def _check_name(source: str, name: str) -> None:
     if name:
         raise typer.BadParameter(f"--name is for the pictures of a folder, and {source!r} is none")
     if "/" in source or source.startswith("."):
-        from engine.errors import NotFoundError
+        from crossview.engine.errors import NotFoundError
 
         raise NotFoundError(f"there is no folder {source}")
 
@@ -216,7 +216,7 @@ def _view(collection: "CollectionBackend", grid: int | None) -> str:
     """The view of a collection with so many regions a side; "" for any."""
     if grid is None:
         return ""
-    from engine.errors import NotFoundError
+    from crossview.engine.errors import NotFoundError
 
     for view in collection.views():
         if view.extractor == "gist" and view.params.get("grid") == grid:

@@ -11,15 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFilter
 
-from engine.home import Home
-from engine.item import IndexOptions
-from engine.query import HitList, Query, SearchRequest
-from engine.recipe import Recipe
-from server.backend import CollectionBackend
-from server.demo.pictures import SIZE, Rng
-from server.demo.story import Connect, Echo, command, served
-from server.drawing.results import strips
-from server.drawing.sheet import Strip, write_sheet
+from crossview.engine.home import Home
+from crossview.engine.item import IndexOptions
+from crossview.engine.query import HitList, Query, SearchRequest
+from crossview.engine.recipe import Recipe
+from crossview.server.backend import CollectionBackend
+from crossview.server.demo.pictures import SIZE, Rng
+from crossview.server.demo.story import Connect, Echo, command, served
+from crossview.server.drawing.results import strips
+from crossview.server.drawing.sheet import Strip, write_sheet
 
 NAME = "moods"
 VIEW = "color+gist"

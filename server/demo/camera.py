@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFilter
 
-from engine.changes.request import Changes, ChangesRequest
-from engine.home import Home
-from server.demo.pictures import Rng
-from server.demo.story import Connect, Echo, command, served
-from server.drawing.changes import write_report
+from crossview.engine.changes.request import Changes, ChangesRequest
+from crossview.engine.home import Home
+from crossview.server.demo.pictures import Rng
+from crossview.server.demo.story import Connect, Echo, command, served
+from crossview.server.drawing.changes import write_report
 
 NAME = "street-changes"
 VIEW = "gist10=gist:grid=10:size=320"

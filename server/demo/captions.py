@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from server.demo.pictures import Rng
+from crossview.server.demo.pictures import Rng
 
 MISTAKEN = 0.1
 """Share of the words of a caption that are of another class."""

@@ -8,15 +8,15 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from engine.comparisons import Answer, Question, QuestionRequest
-from engine.home import Home
-from engine.query import Hit, HitList, Query, SearchRequest
-from engine.recipe import Recipe
-from server.backend import CollectionBackend
-from server.demo.pictures import STYLES, Rng, Style, painted
-from server.demo.story import Connect, Echo, command, served
-from server.drawing.results import strips
-from server.drawing.sheet import Strip, write_sheet
+from crossview.engine.comparisons import Answer, Question, QuestionRequest
+from crossview.engine.home import Home
+from crossview.engine.query import Hit, HitList, Query, SearchRequest
+from crossview.engine.recipe import Recipe
+from crossview.server.backend import CollectionBackend
+from crossview.server.demo.pictures import STYLES, Rng, Style, painted
+from crossview.server.demo.story import Connect, Echo, command, served
+from crossview.server.drawing.results import strips
+from crossview.server.drawing.sheet import Strip, write_sheet
 
 NAME = "notions"
 VIEW = "color+gist"

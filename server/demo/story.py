@@ -9,17 +9,17 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.evaluation import Evaluation, EvaluationRequest
-from engine.home import Home
-from engine.item import IndexOptions
-from engine.query import Query, SearchRequest
-from engine.recipe import Recipe
-from server.backend import Backend, CollectionBackend
-from server.demo.captions import caption, write_captions
-from server.demo.pictures import STYLES, write_pictures
-from server.drawing.results import strips
-from server.drawing.sheet import Strip, write_sheet
-from server.errors import ServerUnavailableError
+from crossview.engine.evaluation import Evaluation, EvaluationRequest
+from crossview.engine.home import Home
+from crossview.engine.item import IndexOptions
+from crossview.engine.query import Query, SearchRequest
+from crossview.engine.recipe import Recipe
+from crossview.server.backend import Backend, CollectionBackend
+from crossview.server.demo.captions import caption, write_captions
+from crossview.server.demo.pictures import STYLES, write_pictures
+from crossview.server.drawing.results import strips
+from crossview.server.drawing.sheet import Strip, write_sheet
+from crossview.server.errors import ServerUnavailableError
 
 NAME = "demo"
 CAPTIONS = "captions.csv"
@@ -87,7 +87,7 @@ def _build(home: Path, pictures: Path, captions: Path, echo: Echo) -> None:
 def served(home: Path, log: Path, echo: Echo) -> Iterator[str]:
     """Runs a server in its own process, on a free port, with its log in a file; yields its address."""
     command(echo, f"serve --home {home} --port 0")
-    program = [sys.executable, "-m", "server.cli", "serve", "--home", str(home), "--port", "0"]
+    program = [sys.executable, "-m", "crossview.server.cli", "serve", "--home", str(home), "--port", "0"]
     with (
         log.open("w") as errors,
         subprocess.Popen(program, stdout=subprocess.PIPE, stderr=errors, text=True, cwd=ROOT) as server,

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from PIL import Image, ImageDraw
 
-from server.drawing.lettering import Lettering
-from server.drawing.regions import WIDTH, framed, importance_map, version_picture
-from server.drawing.results import Items
-from server.drawing.sheet import GAP, INK, PAPER
-from server.drawing.timeline import timeline_picture
+from crossview.server.drawing.lettering import Lettering
+from crossview.server.drawing.regions import WIDTH, framed, importance_map, version_picture
+from crossview.server.drawing.results import Items
+from crossview.server.drawing.sheet import GAP, INK, PAPER
+from crossview.server.drawing.timeline import timeline_picture
 
 if TYPE_CHECKING:
-    from engine.changes.request import Change, Changes
+    from crossview.engine.changes.request import Change, Changes
 
 PAIRS = 12
 """Changes that are drawn, the most important ones."""

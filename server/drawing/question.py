@@ -6,10 +6,10 @@ from pathlib import Path
 
 from PIL import Image, ImageDraw
 
-from engine.comparisons import Question
-from server.drawing.lettering import Lettering
-from server.drawing.results import Items, thumbnail_of
-from server.drawing.sheet import (
+from crossview.engine.comparisons import Question
+from crossview.server.drawing.lettering import Lettering
+from crossview.server.drawing.results import Items, thumbnail_of
+from crossview.server.drawing.sheet import (
     CELL,
     GAP,
     INK,

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from PIL import Image, ImageDraw, ImageOps
 
-from server.drawing.lettering import Colour, Lettering
-from server.drawing.results import Items, thumbnail_of
-from server.drawing.sheet import EMPTY, FAINT, INK, PAPER, decoded
+from crossview.server.drawing.lettering import Colour, Lettering
+from crossview.server.drawing.results import Items, thumbnail_of
+from crossview.server.drawing.sheet import EMPTY, FAINT, INK, PAPER, decoded
 
 WIDTH = 480
 """Of a version, in pixels."""
@@ -32,8 +32,8 @@ def version_picture(collection: Items, key: str, width: int = WIDTH) -> Image.Im
 
 def _encoded(collection: Items, key: str, source: str) -> Iterator[bytes]:
     """Yields the bytes of a version's file, where it is at hand, and of its thumbnail."""
-    from engine.ingest.extraction import read_file
-    from features.errors import ImageError
+    from crossview.engine.ingest.extraction import read_file
+    from crossview.features.errors import ImageError
 
     with suppress(OSError, ImageError):
         if source:

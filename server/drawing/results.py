@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from engine.errors import NotFoundError
-from engine.item import Item, content_hash
-from engine.query import Hit, HitList, Query
-from server.drawing.sheet import Strip, Tile
+from crossview.engine.errors import NotFoundError
+from crossview.engine.item import Item, content_hash
+from crossview.engine.query import Hit, HitList, Query
+from crossview.server.drawing.sheet import Strip, Tile
 
 
 class Items(Protocol):

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from PIL import Image, ImageDraw
 
-from engine.errors import InvalidInputError
-from server.drawing.lettering import Lettering, unknown
+from crossview.engine.errors import InvalidInputError
+from crossview.server.drawing.lettering import Lettering, unknown
 
 TILE = 132
 """Side of the square a picture is fitted into, in pixels."""
@@ -233,8 +233,8 @@ def decoded(data: bytes, side: int) -> Image.Image | None:
 
     It may come from anyone, as thumbnails of a server do, so it is read as pictures of collections are.
     """
-    from features.decode import decode
-    from features.errors import ImageError
+    from crossview.features.decode import decode
+    from crossview.features.errors import ImageError
 
     try:
         return Image.fromarray(decode(data, max_side=side).image[:, :, ::-1])

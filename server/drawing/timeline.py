@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from PIL import Image, ImageDraw
 
-from server.drawing.lettering import Colour, Lettering
-from server.drawing.regions import FRAME, version_picture
-from server.drawing.results import Items
-from server.drawing.sheet import FAINT, INK, PAPER, RULE
+from crossview.server.drawing.lettering import Colour, Lettering
+from crossview.server.drawing.regions import FRAME, version_picture
+from crossview.server.drawing.results import Items
+from crossview.server.drawing.sheet import FAINT, INK, PAPER, RULE
 
 if TYPE_CHECKING:
-    from engine.changes.request import Change
+    from crossview.engine.changes.request import Change
 
 SIZE = 1200, 300
 OTHER: Colour = (0, 114, 178)

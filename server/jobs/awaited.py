@@ -7,13 +7,13 @@ from typing import Any
 
 from google.longrunning.operations_pb2 import Operation, WaitOperationRequest
 
-from engine.errors import CancelledError, CrossviewError, InvalidInputError
-from server.errors import ServerStoppedError, SilentStreamError
-from server.jobs.jobs import Jobs
-from server.names import parse_operation
-from server.pb.crossview.v1.jobs_pb2 import SubmitJobRequest
-from server.status import error_in, refusal
-from server.streams import STOPPED, Listener, Silences, until
+from crossview.engine.errors import CancelledError, CrossviewError, InvalidInputError
+from crossview.server.errors import ServerStoppedError, SilentStreamError
+from crossview.server.jobs.jobs import Jobs
+from crossview.server.names import parse_operation
+from crossview.server.status import error_in, refusal
+from crossview.server.streams import STOPPED, Listener, Silences, until
+from crossview.v1.jobs_pb2 import SubmitJobRequest
 
 Run = Callable[[Callable[[], Any]], Awaitable[Any]]
 """Does what takes a moment in a thread."""

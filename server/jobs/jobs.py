@@ -7,19 +7,19 @@ from collections.abc import Callable
 from google.longrunning.operations_pb2 import Operation
 from google.rpc.status_pb2 import Status
 
-from engine.errors import CancelledError, CrossviewError
-from engine.home import Home
-from features.picture_pool import PicturePool
-from server.errors import JobStoppedError
-from server.jobs.operation import collection_of, metadata_of, new_operation
-from server.jobs.owner import Owner, bury
-from server.jobs.records import Records
-from server.jobs.settling import settled
-from server.jobs.slot import Slot
-from server.jobs.waiting import Waiting
-from server.names import parse_collection
-from server.pb.crossview.v1.jobs_pb2 import SubmitJobRequest
-from server.status import refusal
+from crossview.engine.errors import CancelledError, CrossviewError
+from crossview.engine.home import Home
+from crossview.features.picture_pool import PicturePool
+from crossview.server.errors import JobStoppedError
+from crossview.server.jobs.operation import collection_of, metadata_of, new_operation
+from crossview.server.jobs.owner import Owner, bury
+from crossview.server.jobs.records import Records
+from crossview.server.jobs.settling import settled
+from crossview.server.jobs.slot import Slot
+from crossview.server.jobs.waiting import Waiting
+from crossview.server.names import parse_collection
+from crossview.server.status import refusal
+from crossview.v1.jobs_pb2 import SubmitJobRequest
 
 _LOOK_SECONDS = 0.5
 """Between two looks at the jobs of a server that is dying, or of another one."""

@@ -8,9 +8,9 @@ from google.longrunning.operations_pb2 import Operation
 from google.protobuf.any_pb2 import Any
 from google.rpc.status_pb2 import Status
 
-from engine.errors import InvalidInputError
-from server.names import collection_name, operation_name, parse_collection, parse_space
-from server.pb.crossview.v1.jobs_pb2 import JobMetadata, SubmitJobRequest
+from crossview.engine.errors import InvalidInputError
+from crossview.server.names import collection_name, operation_name, parse_collection, parse_space
+from crossview.v1.jobs_pb2 import JobMetadata, SubmitJobRequest
 
 LOG_LINES = 100
 """Steps with a note that a job keeps, the last ones."""

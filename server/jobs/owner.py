@@ -6,8 +6,8 @@ import uuid
 from contextlib import suppress
 from pathlib import Path
 
-from engine.catalog.file_errors import file_errors
-from engine.catalog.private import make_folder, open_file
+from crossview.engine.catalog.file_errors import file_errors
+from crossview.engine.catalog.private import make_folder, open_file
 
 
 class Owner:

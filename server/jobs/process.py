@@ -8,10 +8,10 @@ from pathlib import Path
 
 from google.rpc.status_pb2 import Status
 
-from features.picture_pool import PicturePool
-from server.channel import END, REQUEST, STOP, Channel
-from server.forks import CONTEXT
-from server.pb.crossview.v1.jobs_pb2 import SubmitJobRequest
+from crossview.features.picture_pool import PicturePool
+from crossview.server.channel import END, REQUEST, STOP, Channel
+from crossview.server.forks import CONTEXT
+from crossview.v1.jobs_pb2 import SubmitJobRequest
 
 _END_SECONDS = 5.0
 
@@ -81,7 +81,7 @@ def _carry_out(
 ) -> None:
     """Runs in the process, which holds the lock to its end."""
     os.setpgrp()  # Ctrl-C in a terminal is the server's to handle
-    from server.jobs.worker import main
+    from crossview.server.jobs.worker import main
 
     main(channel, home, pictures)
     lock.close()

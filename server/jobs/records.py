@@ -17,13 +17,13 @@ from google.longrunning.operations_pb2 import Operation
 from google.protobuf.any_pb2 import Any as Outcome
 from google.rpc.status_pb2 import Status
 
-from engine.catalog.file_errors import OPEN_FILES, too_many_files
-from engine.catalog.private import check_no_links, make_file, make_folder
-from engine.errors import AlreadyExistsError, NotFoundError, NotReadyError, StorageError
-from server.errors import OverloadedError
-from server.jobs.operation import advance, begin, digest, end, metadata_of
-from server.names import operation_name, parse_operation
-from server.pb.crossview.v1.jobs_pb2 import JobMetadata, SubmitJobRequest
+from crossview.engine.catalog.file_errors import OPEN_FILES, too_many_files
+from crossview.engine.catalog.private import check_no_links, make_file, make_folder
+from crossview.engine.errors import AlreadyExistsError, NotFoundError, NotReadyError, StorageError
+from crossview.server.errors import OverloadedError
+from crossview.server.jobs.operation import advance, begin, digest, end, metadata_of
+from crossview.server.names import operation_name, parse_operation
+from crossview.v1.jobs_pb2 import JobMetadata, SubmitJobRequest
 
 FOLDER = ".jobs"
 MOST_WAITING = 100

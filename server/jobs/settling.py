@@ -5,12 +5,12 @@ import logging
 from google.protobuf.any_pb2 import Any
 from google.rpc.status_pb2 import Status
 
-from engine.errors import NotFoundError, StorageError
-from engine.home import Home
-from server.convert_info import from_space
-from server.jobs.operation import collection_of, kind_of
-from server.pb.crossview.v1.jobs_pb2 import SubmitJobRequest
-from server.status import refusal
+from crossview.engine.errors import NotFoundError, StorageError
+from crossview.engine.home import Home
+from crossview.server.convert_info import from_space
+from crossview.server.jobs.operation import collection_of, kind_of
+from crossview.server.status import refusal
+from crossview.v1.jobs_pb2 import SubmitJobRequest
 
 _MAKES_SPACES = ("train", "extend_space", "assign_label")
 _log = logging.getLogger("crossview.jobs")

@@ -10,17 +10,17 @@ from dataclasses import dataclass, field
 from google.protobuf.any_pb2 import Any
 from google.rpc.status_pb2 import Status
 
-from engine.errors import BusyError, StorageError
-from engine.home import Home
-from features.picture_pool import PicturePool
-from server.channel import ERROR, PROGRESS
-from server.errors import JobStoppedError
-from server.jobs.owner import Owner
-from server.jobs.process import WorkerProcess
-from server.jobs.records import Records
-from server.jobs.settling import settled
-from server.pb.crossview.v1.jobs_pb2 import JobMetadata, SubmitJobRequest
-from server.status import error_in, refusal
+from crossview.engine.errors import BusyError, StorageError
+from crossview.engine.home import Home
+from crossview.features.picture_pool import PicturePool
+from crossview.server.channel import ERROR, PROGRESS
+from crossview.server.errors import JobStoppedError
+from crossview.server.jobs.owner import Owner
+from crossview.server.jobs.process import WorkerProcess
+from crossview.server.jobs.records import Records
+from crossview.server.jobs.settling import settled
+from crossview.server.status import error_in, refusal
+from crossview.v1.jobs_pb2 import JobMetadata, SubmitJobRequest
 
 KILL_SECONDS = 5.0
 """How long a job that is to stop may go on: single calls of NumPy cannot be interrupted."""

@@ -9,8 +9,8 @@ from contextlib import suppress
 from google.longrunning.operations_pb2 import Operation
 from google.rpc.status_pb2 import Status
 
-from engine.errors import NotFoundError, StorageError
-from server.jobs.records import Records
+from crossview.engine.errors import NotFoundError, StorageError
+from crossview.server.jobs.records import Records
 
 _LOOK_SECONDS = 0.1
 """Between two looks at jobs that another process may end."""

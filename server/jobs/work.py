@@ -5,18 +5,18 @@ from typing import Any
 
 from google.protobuf.message import Message
 
-from engine.collection import Collection
-from engine.runtime.progress import Progress
-from server.convert import from_report, readable_entries, to_new_item, to_picture
-from server.convert_evaluation import from_evaluation, to_evaluation_request
-from server.convert_info import from_space, from_threshold
-from server.convert_training import activates, to_calibration, to_recipe
-from server.fields import to_message
-from server.jobs.operation import kind_of
-from server.names import parse_space
-from server.pb.crossview.v1 import collections_pb2 as pb
-from server.pb.crossview.v1 import types_pb2
-from server.pb.crossview.v1.jobs_pb2 import SubmitJobRequest
+from crossview.engine.collection import Collection
+from crossview.engine.runtime.progress import Progress
+from crossview.server.convert import from_report, readable_entries, to_new_item, to_picture
+from crossview.server.convert_evaluation import from_evaluation, to_evaluation_request
+from crossview.server.convert_info import from_space, from_threshold
+from crossview.server.convert_training import activates, to_calibration, to_recipe
+from crossview.server.fields import to_message
+from crossview.server.jobs.operation import kind_of
+from crossview.server.names import parse_space
+from crossview.v1 import collections_pb2 as pb
+from crossview.v1 import types_pb2
+from crossview.v1.jobs_pb2 import SubmitJobRequest
 
 
 def carry_out(collection: Collection, request: SubmitJobRequest, progress: Progress) -> Message:

@@ -12,18 +12,18 @@ from multiprocessing.connection import Connection
 from google.protobuf.any_pb2 import Any
 from google.rpc.status_pb2 import Status
 
-from engine.collection import Collection
-from engine.home import Home
-from engine.runtime.cancellation import cancellable
-from engine.runtime.threads import one_blas_thread
-from engine.training import evaluator, extension, trainer  # noqa: F401  # loaded before this process is forked
-from features.picture_pool import PicturePool
-from features.priority import give_way
-from server.channel import END, ERROR, PROGRESS, REQUEST, RESPONSE, STOP, Channel
-from server.jobs.operation import collection_of
-from server.jobs.work import carry_out
-from server.pb.crossview.v1.jobs_pb2 import JobMetadata, SubmitJobRequest
-from server.status import error_in, refusal
+from crossview.engine.collection import Collection
+from crossview.engine.home import Home
+from crossview.engine.runtime.cancellation import cancellable
+from crossview.engine.runtime.threads import one_blas_thread
+from crossview.engine.training import evaluator, extension, trainer  # noqa: F401  # loaded before this process is forked
+from crossview.features.picture_pool import PicturePool
+from crossview.features.priority import give_way
+from crossview.server.channel import END, ERROR, PROGRESS, REQUEST, RESPONSE, STOP, Channel
+from crossview.server.jobs.operation import collection_of
+from crossview.server.jobs.work import carry_out
+from crossview.server.status import error_in, refusal
+from crossview.v1.jobs_pb2 import JobMetadata, SubmitJobRequest
 
 _REPORT_SECONDS = 0.1
 """Between two steps that are reported, unless one has a note."""

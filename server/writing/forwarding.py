@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 from google.protobuf.message import Message
 
-from server.cache import OpenCollections
-from server.names import parse_collection, parse_item
-from server.pb.crossview.v1 import collections_pb2 as pb
-from server.writing.process import WriteProcess
+from crossview.server.cache import OpenCollections
+from crossview.server.names import parse_collection, parse_item
+from crossview.server.writing.process import WriteProcess
+from crossview.v1 import collections_pb2 as pb
 
 Answer = Callable[[Message, None], Message]
 

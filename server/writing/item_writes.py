@@ -7,13 +7,13 @@ import grpc
 import numpy as np
 from google.protobuf.empty_pb2 import Empty
 
-from engine.errors import InvalidInputError, NotFoundError
-from engine.item import ImportReport
-from server.batches import merged
-from server.cache import OpenCollections
-from server.convert import from_report, readable_entries, to_new_item, to_row, to_update
-from server.names import item_name, parse_collection, parse_item
-from server.pb.crossview.v1 import collections_pb2 as pb
+from crossview.engine.errors import InvalidInputError, NotFoundError
+from crossview.engine.item import ImportReport
+from crossview.server.batches import merged
+from crossview.server.cache import OpenCollections
+from crossview.server.convert import from_report, readable_entries, to_new_item, to_row, to_update
+from crossview.server.names import item_name, parse_collection, parse_item
+from crossview.v1 import collections_pb2 as pb
 
 WRITES = ("ImportItems", "UpdateItems", "PutVectors", "DeleteItem", "DeleteItems")
 """The methods of ``ItemWrites``."""

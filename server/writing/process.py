@@ -13,11 +13,11 @@ from google.protobuf.any_pb2 import Any
 from google.protobuf.message import Message
 from google.rpc.status_pb2 import Status
 
-from engine.runtime.cancellation import checkpoint
-from server.channel import ERROR, REQUEST, STOP, Channel
-from server.errors import ServerStoppedError
-from server.forks import CONTEXT
-from server.status import error_in, refusal
+from crossview.engine.runtime.cancellation import checkpoint
+from crossview.server.channel import ERROR, REQUEST, STOP, Channel
+from crossview.server.errors import ServerStoppedError
+from crossview.server.forks import CONTEXT
+from crossview.server.status import error_in, refusal
 
 _TICK = 0.1
 """Seconds between two looks at whether a write is still wanted."""
@@ -180,6 +180,6 @@ def _received(channel: Channel) -> tuple[bytes, bytes]:
 def _carry_out(connections: Sequence["Connection[bytes, bytes]"], home: str, idle_seconds: float) -> None:
     """Runs in the process."""
     os.setpgrp()  # Ctrl-C in a terminal is the server's to handle
-    from server.writing.worker import main
+    from crossview.server.writing.worker import main
 
     main(connections, home, idle_seconds)

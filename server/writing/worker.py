@@ -11,16 +11,16 @@ from google.protobuf.any_pb2 import Any
 from google.protobuf.message import Message
 from google.rpc.status_pb2 import Status
 
-from engine.home import Home
-from engine.ingest import importing  # noqa: F401  # loaded before this process is forked
-from engine.runtime.cancellation import cancellable
-from engine.runtime.threads import one_blas_thread
-from features.priority import give_way
-from server.cache import OpenCollections
-from server.channel import ERROR, RESPONSE, STOP, Channel
-from server.pb.crossview.v1 import collections_pb2
-from server.status import error_in, refusal
-from server.writing.item_writes import ItemWrites
+from crossview.engine.home import Home
+from crossview.engine.ingest import importing  # noqa: F401  # loaded before this process is forked
+from crossview.engine.runtime.cancellation import cancellable
+from crossview.engine.runtime.threads import one_blas_thread
+from crossview.features.priority import give_way
+from crossview.server.cache import OpenCollections
+from crossview.server.channel import ERROR, RESPONSE, STOP, Channel
+from crossview.server.status import error_in, refusal
+from crossview.server.writing.item_writes import ItemWrites
+from crossview.v1 import collections_pb2
 
 _LOOK_SECONDS = 0.02
 """Between two looks at whether a write is still wanted."""

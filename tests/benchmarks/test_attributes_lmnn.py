@@ -10,7 +10,7 @@ from benchmarks.attributes_lmnn import methods as attributes_lmnn_methods
 from benchmarks.attributes_lmnn.methods import FANTOPE, METHODS, PEER, PLAIN, TRACE, Images, Method
 from benchmarks.attributes_lmnn.report import PAPER
 from benchmarks.frame.benchmark import MissingDataError
-from engine.spaces.parts import Part
+from crossview.engine.spaces.parts import Part
 
 
 def data(count=160, width=12):

@@ -17,7 +17,7 @@ from benchmarks.changes.markup import page, pictures
 from benchmarks.changes.methods import COUNTS, METHODS, Split, by_labels, precisions
 from benchmarks.changes.rendering import BROWSERS, KEPT, render
 from benchmarks.registry import benchmark
-from features.page import addresses
+from crossview.features.page import addresses
 
 DAYS = 12
 

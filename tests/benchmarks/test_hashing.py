@@ -16,8 +16,8 @@ from benchmarks.hashing import ties
 from benchmarks.hashing import trial as hashing_trial
 from benchmarks.hashing.methods import METHODS, OURS, Method, learners_of_papers
 from benchmarks.hashing.stages import Stages
-from engine.learners.registry import parse_chain
-from engine.training.measures import average_precision
+from crossview.engine.learners.registry import parse_chain
+from crossview.engine.training.measures import average_precision
 
 
 @settings(max_examples=60, deadline=None)

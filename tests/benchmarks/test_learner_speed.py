@@ -5,7 +5,7 @@ import json
 import numpy as np
 
 from benchmarks.speed import learners
-from engine.learners.registry import LEARNERS, parse_chain
+from crossview.engine.learners.registry import LEARNERS, parse_chain
 
 
 def test_data_are_what_they_say():
@@ -25,7 +25,7 @@ def test_data_are_what_they_say():
 def test_every_learner_that_pipelines_are_made_for_is_measured():
     """No learner is left out but the steps that only change rows, and those of several notions (joint-speed)."""
     named = {step.name for method in learners.METHODS for step in parse_chain(method.split()[0]).steps}
-    ours = {name for name, learner in LEARNERS.items() if learner.__module__.startswith("engine.")}
+    ours = {name for name, learner in LEARNERS.items() if learner.__module__.startswith("crossview.engine.")}
     assert ours - named == {"l1", "l2", "sqrt", "standardize", "scale", "joint", "mt-lmnn"}
 
 

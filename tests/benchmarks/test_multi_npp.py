@@ -24,8 +24,8 @@ from benchmarks.multi_npp.methods import AS_PRINTED, BASELINES, VIEWS, methods
 from benchmarks.multi_npp.paper import PAPER, paper_row
 from benchmarks.multi_npp.trial import Plan
 from benchmarks.photographs import Photographs, photographs
-from engine.learners.registry import parse_chain
-from features.sift import Sift
+from crossview.engine.learners.registry import parse_chain
+from crossview.features.sift import Sift
 
 PAIR = VIEWS[:2]
 HYBRIDS = ("hybrid-color", "hybrid-sift")

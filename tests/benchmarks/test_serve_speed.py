@@ -14,8 +14,8 @@ from benchmarks.serve.load import OK, REFUSED, SEARCH, Calls, Load
 from benchmarks.serve.process import reference
 from benchmarks.serve.reference import ECHO as ECHO_METHOD
 from benchmarks.serve.report import ABOVE, SHARE, markdown
-from features.decode import decode
-from server.pb.crossview.v1 import search_pb2
+from crossview.features.decode import decode
+from crossview.v1 import search_pb2
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,8 @@ from benchmarks.__main__ import main as run_named
 from benchmarks.unseen import report, tuning
 from benchmarks.unseen.data import Split, load
 from benchmarks.unseen.trial import DEFAULT, METHODS, measured
-from engine.recipe import Tune
-from engine.training.default_learner import OF_LABELS
+from crossview.engine.recipe import Tune
+from crossview.engine.training.default_learner import OF_LABELS
 
 
 def planted(folder, n=120):

@@ -13,7 +13,7 @@ from benchmarks.frame.databases import of_database
 from benchmarks.wikipedia import benchmark as wikipedia
 from benchmarks.wikipedia import report as wikipedia_report
 from benchmarks.wikipedia.methods import METHODS, Method
-from engine.learners.registry import parse_chain
+from crossview.engine.learners.registry import parse_chain
 
 DATA = Path(__file__).resolve().parents[2] / "../shared/data/wikipedia_crossmodal"
 LEAN = (

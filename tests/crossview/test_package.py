@@ -11,9 +11,9 @@ import pytest
 
 import crossview
 from crossview import EvaluationRequest, NewItem, NotFoundError, Query, Recipe, SearchRequest
-from engine.learners.registry import LEARNERS
-from server.listen import RunningServer
-from server.settings import ServerSettings
+from crossview.engine.learners.registry import LEARNERS
+from crossview.server.listen import RunningServer
+from crossview.server.settings import ServerSettings
 
 ROOT = Path(crossview.__file__).parent.parent
 
@@ -44,7 +44,9 @@ def test_type_checkers_see_what_programs_see() -> None:
 
 def test_every_learner_is_there() -> None:
     """Those that collections know, by their class names."""
-    ours = {one.__name__ for one in LEARNERS.values() if one.__module__.startswith("engine.")}  # benchmarks add some
+    ours = {
+        one.__name__ for one in LEARNERS.values() if one.__module__.startswith("crossview.engine.")
+    }  # benchmarks add some
     assert ours | {"Chain"} == set(crossview.learners.__all__)
     assert crossview.__version__ == version("crossview")
     with pytest.raises(AttributeError, match="no attribute 'magic'"):

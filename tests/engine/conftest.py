@@ -7,9 +7,9 @@ import pytest
 from drawn import CLASSES, VIEWS, draw, encode, numbered
 from once import Once
 
-from engine.collection import Collection
-from engine.home import Home
-from engine.item import IndexOptions, NewItem
+from crossview.engine.collection import Collection
+from crossview.engine.home import Home
+from crossview.engine.item import IndexOptions, NewItem
 
 
 @pytest.fixture

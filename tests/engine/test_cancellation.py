@@ -8,16 +8,16 @@ from drawn import numbered
 from once import Once
 from rows import each, fill, item
 
-from engine.catalog import lock as writing
-from engine.catalog.lock import WriterLock
-from engine.collection import Collection
-from engine.errors import BusyError, CancelledError
-from engine.evaluation import EvaluationRequest
-from engine.home import Home
-from engine.item import NewItem
-from engine.query import Query, SearchRequest
-from engine.recipe import Recipe, Tune
-from engine.runtime.cancellation import cancellable
+from crossview.engine.catalog import lock as writing
+from crossview.engine.catalog.lock import WriterLock
+from crossview.engine.collection import Collection
+from crossview.engine.errors import BusyError, CancelledError
+from crossview.engine.evaluation import EvaluationRequest
+from crossview.engine.home import Home
+from crossview.engine.item import NewItem
+from crossview.engine.query import Query, SearchRequest
+from crossview.engine.recipe import Recipe, Tune
+from crossview.engine.runtime.cancellation import cancellable
 
 BOTH = ("color", "gist")
 TRAININGS = {

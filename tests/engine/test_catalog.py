@@ -12,18 +12,18 @@ from alembic.migration import MigrationContext
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.catalog.batches import batches
-from engine.catalog.catalog import Catalog
-from engine.catalog.database import HEAD, make_tables, migrate
-from engine.catalog.extractors import add_views
-from engine.catalog.item_writer import NewRecord
-from engine.catalog.schema import metadata
-from engine.catalog.writing import delete_items, put_records
-from engine.condition import Filter
-from engine.errors import StorageError
-from engine.home import Home
-from engine.item import NewItem
-from engine.query import Query, SearchRequest
+from crossview.engine.catalog.batches import batches
+from crossview.engine.catalog.catalog import Catalog
+from crossview.engine.catalog.database import HEAD, make_tables, migrate
+from crossview.engine.catalog.extractors import add_views
+from crossview.engine.catalog.item_writer import NewRecord
+from crossview.engine.catalog.schema import metadata
+from crossview.engine.catalog.writing import delete_items, put_records
+from crossview.engine.condition import Filter
+from crossview.engine.errors import StorageError
+from crossview.engine.home import Home
+from crossview.engine.item import NewItem
+from crossview.engine.query import Query, SearchRequest
 
 GOLDEN = Path(__file__).parent / "golden"
 

@@ -13,11 +13,11 @@ from drawn import draw, encode, write_pictures
 from living import Items, after, drawn, make
 from survival import found, survived, thirty
 
-from engine.catalog import catalog
-from engine.catalog.lock import WriterLock
-from engine.errors import BusyError
-from engine.home import Home
-from engine.item import IndexOptions
+from crossview.engine.catalog import catalog
+from crossview.engine.catalog.lock import WriterLock
+from crossview.engine.errors import BusyError
+from crossview.engine.home import Home
+from crossview.engine.item import IndexOptions
 
 YEARS = (20, -30, 0, 5, -12)
 LABELLED = IndexOptions(labels="folder", workers=1)

@@ -7,14 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.changes.request import ChangesRequest
-from engine.collection import Collection
-from engine.errors import NotReadyError
-from engine.evaluation import EvaluationRequest
-from engine.home import Home
-from engine.item import ItemUpdate, NewItem
-from engine.query import CalibrationRequest, Query, SameRequest, SearchRequest, SuggestRequest
-from engine.recipe import Recipe
+from crossview.engine.changes.request import ChangesRequest
+from crossview.engine.collection import Collection
+from crossview.engine.errors import NotReadyError
+from crossview.engine.evaluation import EvaluationRequest
+from crossview.engine.home import Home
+from crossview.engine.item import ItemUpdate, NewItem
+from crossview.engine.query import CalibrationRequest, Query, SameRequest, SearchRequest, SuggestRequest
+from crossview.engine.recipe import Recipe
 
 QUERY = Query("v", key="a")
 VECTOR = Query("v", vector=np.ones(2, np.float32))

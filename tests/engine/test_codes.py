@@ -4,17 +4,17 @@ import numpy as np
 import pytest
 from rows import GROUPS, each, fill, item, row
 
-from engine.collection import Collection
-from engine.errors import InvalidInputError
-from engine.evaluation import EvaluationRequest
-from engine.home import Home
-from engine.item import NewItem
-from engine.query import Query, SearchRequest
-from engine.recipe import Recipe, Tune
-from engine.spaces.space import Space
-from index.base import Index
-from index.multi_index import AutoBinaryIndex
-from index.reranked import RerankedIndex
+from crossview.engine.collection import Collection
+from crossview.engine.errors import InvalidInputError
+from crossview.engine.evaluation import EvaluationRequest
+from crossview.engine.home import Home
+from crossview.engine.item import NewItem
+from crossview.engine.query import Query, SearchRequest
+from crossview.engine.recipe import Recipe, Tune
+from crossview.engine.spaces.space import Space
+from crossview.index.base import Index
+from crossview.index.multi_index import AutoBinaryIndex
+from crossview.index.reranked import RerankedIndex
 
 BOTH = ("color", "gist")
 ITEMS = [item(group, number) for group, number in each()]

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from drawn import VIEWS, draw, encode, numbered, write_pictures
 
-from engine.condition import Filter
-from engine.errors import AlreadyExistsError, InvalidInputError, NotFoundError, NotReadyError, StorageError
-from engine.home import Home
-from engine.item import IndexOptions, NewItem
-from engine.query import Query, SearchRequest
-from engine.recipe import Recipe
-from features.errors import ImageError
+from crossview.engine.condition import Filter
+from crossview.engine.errors import AlreadyExistsError, InvalidInputError, NotFoundError, NotReadyError, StorageError
+from crossview.engine.home import Home
+from crossview.engine.item import IndexOptions, NewItem
+from crossview.engine.query import Query, SearchRequest
+from crossview.engine.recipe import Recipe
+from crossview.features.errors import ImageError
 
 
 def query_row(value: float) -> Query:

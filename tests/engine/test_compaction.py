@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from once import Once
 
-from engine.catalog import copies
-from engine.collection import Collection
-from engine.errors import StorageError
-from engine.home import Home
-from engine.query import Query, SearchRequest
-from engine.recipe import Recipe
+from crossview.engine.catalog import copies
+from crossview.engine.collection import Collection
+from crossview.engine.errors import StorageError
+from crossview.engine.home import Home
+from crossview.engine.query import Query, SearchRequest
+from crossview.engine.recipe import Recipe
 
 COUNT, DIM = 2_000, 50
 KEYS = [f"item/{number:04}" for number in range(COUNT)]

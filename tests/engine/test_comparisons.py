@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from engine.catalog import state
-from engine.comparisons import ItemComparisons
-from engine.errors import InvalidInputError, NotFoundError
-from engine.ingest.comparison_files import read_comparisons, write_comparisons
-from engine.learners.comparisons import Comparisons
+from crossview.engine.catalog import state
+from crossview.engine.comparisons import ItemComparisons
+from crossview.engine.errors import InvalidInputError, NotFoundError
+from crossview.engine.ingest.comparison_files import read_comparisons, write_comparisons
+from crossview.engine.learners.comparisons import Comparisons
 
 KNOWN = {"a", "b", "c", "d"}
 

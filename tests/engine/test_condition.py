@@ -5,13 +5,23 @@ from pathlib import Path
 
 import pytest
 
-from engine.collection import Collection
-from engine.condition import EVERY_ITEM, All, AttributeIs, Filter, HasKey, HasLabel, KeyBegins, Not, ScoreAtLeast
-from engine.errors import InvalidInputError
-from engine.home import Home
-from engine.query import Query, SearchRequest
-from server.convert import from_filter, to_filter
-from server.convert_search import from_search_request
+from crossview.engine.collection import Collection
+from crossview.engine.condition import (
+    EVERY_ITEM,
+    All,
+    AttributeIs,
+    Filter,
+    HasKey,
+    HasLabel,
+    KeyBegins,
+    Not,
+    ScoreAtLeast,
+)
+from crossview.engine.errors import InvalidInputError
+from crossview.engine.home import Home
+from crossview.engine.query import Query, SearchRequest
+from crossview.server.convert import from_filter, to_filter
+from crossview.server.convert_search import from_search_request
 
 EVERYTHING = Filter(
     labels=("cat", "dog"),

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 from once import Once
 
-from engine.comparisons import ItemComparisons
-from engine.errors import InvalidInputError, NotReadyError
-from engine.evaluation import EvaluationRequest
-from engine.home import Home
-from engine.item import NewItem
-from engine.learners.comparisons import Comparisons
-from engine.query import Query, SearchRequest
-from engine.recipe import Pair, Recipe, Tune
+from crossview.engine.comparisons import ItemComparisons
+from crossview.engine.errors import InvalidInputError, NotReadyError
+from crossview.engine.evaluation import EvaluationRequest
+from crossview.engine.home import Home
+from crossview.engine.item import NewItem
+from crossview.engine.learners.comparisons import Comparisons
+from crossview.engine.query import Query, SearchRequest
+from crossview.engine.recipe import Pair, Recipe, Tune
 
 VIEWS = {"one": 4, "two": 6}
 COUNT = 60

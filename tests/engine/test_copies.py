@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.collection import Collection
-from engine.errors import AlreadyExistsError, InvalidInputError, NotFoundError, StorageError
-from engine.home import Home
-from engine.item import NewItem
-from engine.query import Query, SearchRequest
-from engine.recipe import Recipe
+from crossview.engine.collection import Collection
+from crossview.engine.errors import AlreadyExistsError, InvalidInputError, NotFoundError, StorageError
+from crossview.engine.home import Home
+from crossview.engine.item import NewItem
+from crossview.engine.query import Query, SearchRequest
+from crossview.engine.recipe import Recipe
 
 
 def numbered(*numbers: int, value: float = 0.0, label: str = "") -> list[NewItem]:

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from drawn import draw, encode
 
-from engine.collection import Collection
-from engine.home import Home
-from engine.item import IndexOptions, NewItem
-from engine.query import Query, SearchRequest
+from crossview.engine.collection import Collection
+from crossview.engine.home import Home
+from crossview.engine.item import IndexOptions, NewItem
+from crossview.engine.query import Query, SearchRequest
 
 GOLDEN = Path(__file__).parent / "golden"
 NFC, NFD = (unicodedata.normalize(form, "été") for form in ("NFC", "NFD"))

@@ -23,8 +23,8 @@ from disk import failing_disk
 from living import Change, Items, after, labels, make, row
 from survival import REFUSALS, check_remedy, found, survived, thirty
 
-from engine.collection import Collection
-from engine.home import Home
+from crossview.engine.collection import Collection
+from crossview.engine.home import Home
 
 
 @dataclass

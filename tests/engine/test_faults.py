@@ -22,17 +22,17 @@ from living import Asked, Change, Items, after, drawn, make
 from survival import check_order, found, survived, thirty
 from victims import Victim, read, write
 
-from engine.errors import InvalidInputError, NotFoundError, StorageError
-from engine.home import Home
+from crossview.engine.errors import InvalidInputError, NotFoundError, StorageError
+from crossview.engine.home import Home
 
 POINTS = (
-    "engine.catalog.catalog:Transaction.next_sequence",  # a change has begun
-    "engine.catalog.rows:Rows.put",  # in the middle of it
-    "engine.catalog.catalog:Transaction.purge",  # a snapshot is written and not yet known
-    "index.snapshot:os.replace",  # or not yet in its place
-    "engine.spaces.versions:Versions._save_index",
-    "engine.spaces.snapshot_files:remove_unless_at_work",
-    "engine.spaces.indexed:replayed",
+    "crossview.engine.catalog.catalog:Transaction.next_sequence",  # a change has begun
+    "crossview.engine.catalog.rows:Rows.put",  # in the middle of it
+    "crossview.engine.catalog.catalog:Transaction.purge",  # a snapshot is written and not yet known
+    "crossview.index.snapshot:os.replace",  # or not yet in its place
+    "crossview.engine.spaces.versions:Versions._save_index",
+    "crossview.engine.spaces.snapshot_files:remove_unless_at_work",
+    "crossview.engine.spaces.indexed:replayed",
 )
 KILLS = int(os.environ.get("CROSSVIEW_KILLS", "15"))
 PATIENCE = 20

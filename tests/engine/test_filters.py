@@ -14,13 +14,13 @@ from filter_oracle import matching
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.catalog.lookup import MAX_ATTRIBUTES, MAX_NAMES
-from engine.collection import Collection
-from engine.condition import All, Condition, Filter, Not
-from engine.errors import InvalidInputError
-from engine.home import Home
-from engine.item import NewItem
-from engine.query import Query, SearchRequest
+from crossview.engine.catalog.lookup import MAX_ATTRIBUTES, MAX_NAMES
+from crossview.engine.collection import Collection
+from crossview.engine.condition import All, Condition, Filter, Not
+from crossview.engine.errors import InvalidInputError
+from crossview.engine.home import Home
+from crossview.engine.item import NewItem
+from crossview.engine.query import Query, SearchRequest
 
 CHARACTERS = st.characters(exclude_categories=["Cs"], exclude_characters="\0")
 NAMES = st.sampled_from(["année", 'a"b', "a\\b", "", "a.b", "$", "$.x", "[0]", "a'b", "x\u0301", "名", "A", "a"])

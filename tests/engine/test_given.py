@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from drawn import draw, encode
 
-from engine.collection import Collection
-from engine.condition import Filter
-from engine.errors import InvalidInputError
-from engine.evaluation import EvaluationRequest
-from engine.home import Home
-from engine.item import ItemUpdate, NewItem, one_or_several
-from engine.query import Query, SearchRequest, SuggestRequest
-from engine.recipe import Recipe
+from crossview.engine.collection import Collection
+from crossview.engine.condition import Filter
+from crossview.engine.errors import InvalidInputError
+from crossview.engine.evaluation import EvaluationRequest
+from crossview.engine.home import Home
+from crossview.engine.item import ItemUpdate, NewItem, one_or_several
+from crossview.engine.query import Query, SearchRequest, SuggestRequest
+from crossview.engine.recipe import Recipe
 
 
 @pytest.fixture

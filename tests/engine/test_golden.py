@@ -4,14 +4,14 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.catalog.description import space_info
-from engine.catalog.rows import ViewRows
-from engine.catalog.spaces import Generation
-from engine.catalog.state import unpack
-from engine.info import Trial, Tuning
-from engine.spaces.space import Space
-from features.registry import extractor
-from index.registry import KINDS, IndexSpec
+from crossview.engine.catalog.description import space_info
+from crossview.engine.catalog.rows import ViewRows
+from crossview.engine.catalog.spaces import Generation
+from crossview.engine.catalog.state import unpack
+from crossview.engine.info import Trial, Tuning
+from crossview.engine.spaces.space import Space
+from crossview.features.registry import extractor
+from crossview.index.registry import KINDS, IndexSpec
 
 GOLDEN = Path(__file__).parent / "golden"
 

@@ -5,15 +5,15 @@ import pytest
 from drawn import CLASSES, draw, encode
 from rows import each, fill, item, row
 
-from engine.collection import Collection
-from engine.errors import InvalidInputError, NotFoundError, NotReadyError
-from engine.evaluation import EvaluationRequest
-from engine.home import Home
-from engine.item import NewItem
-from engine.query import Query, SearchRequest
-from engine.recipe import Recipe, Tune
-from engine.spaces.parts import Part
-from engine.spaces.pipeline import build, fit
+from crossview.engine.collection import Collection
+from crossview.engine.errors import InvalidInputError, NotFoundError, NotReadyError
+from crossview.engine.evaluation import EvaluationRequest
+from crossview.engine.home import Home
+from crossview.engine.item import NewItem
+from crossview.engine.query import Query, SearchRequest
+from crossview.engine.recipe import Recipe, Tune
+from crossview.engine.spaces.parts import Part
+from crossview.engine.spaces.pipeline import build, fit
 
 JOINED = "color+gist"
 

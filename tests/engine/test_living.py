@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 from living import DIM, Asked, Items, after, drawn, labels, make, row
 
-from engine.collection import Collection
-from engine.home import Home
+from crossview.engine.collection import Collection
+from crossview.engine.home import Home
 
 
 def ask(collection: Collection, random: np.random.Generator, made: Any, begun: Any) -> Asked:

@@ -6,12 +6,12 @@ from collections.abc import Iterable
 import numpy as np
 import pytest
 
-from engine.catalog.catalog import Catalog
-from engine.catalog.items import Items
-from engine.catalog.lookup import named_keys
-from engine.collection import Collection
-from engine.home import Home
-from engine.item import NewItem
+from crossview.engine.catalog.catalog import Catalog
+from crossview.engine.catalog.items import Items
+from crossview.engine.catalog.lookup import named_keys
+from crossview.engine.collection import Collection
+from crossview.engine.home import Home
+from crossview.engine.item import NewItem
 
 NFC, NFD = (unicodedata.normalize(form, "été.png") for form in ("NFC", "NFD"))
 

@@ -11,9 +11,9 @@ import pytest
 from drawn import draw, encode, write_pictures
 from meanwhile import before_next_commit
 
-from engine.collection import Collection
-from engine.home import Home
-from engine.item import IndexOptions, ItemUpdate, NewItem
+from crossview.engine.collection import Collection
+from crossview.engine.home import Home
+from crossview.engine.item import IndexOptions, ItemUpdate, NewItem
 
 
 @pytest.fixture

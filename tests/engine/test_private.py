@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.catalog.snapshots import Snapshot
-from engine.collection import Collection
-from engine.errors import InvalidInputError, StorageError
-from engine.home import Home
-from engine.item import NewItem
-from engine.query import Query, SearchRequest
-from engine.recipe import Recipe
+from crossview.engine.catalog.snapshots import Snapshot
+from crossview.engine.collection import Collection
+from crossview.engine.errors import InvalidInputError, StorageError
+from crossview.engine.home import Home
+from crossview.engine.item import NewItem
+from crossview.engine.query import Query, SearchRequest
+from crossview.engine.recipe import Recipe
 
 HEX = "0123456789abcdef" * 2
 

@@ -7,18 +7,18 @@ import numpy as np
 import pytest
 import sqlalchemy as sa
 
-from engine.changes import finding
-from engine.changes.request import ChangesRequest
-from engine.collection import Collection
-from engine.comparisons import ItemComparisons
-from engine.evaluation import EvaluationRequest
-from engine.home import Home
-from engine.item import ItemUpdate
-from engine.learners.comparisons import Comparisons
-from engine.query import CalibrationRequest
-from engine.recipe import Recipe
-from engine.spaces import calibrating
-from engine.training import agreement, calibration, evaluator, trainer, verification
+from crossview.engine.changes import finding
+from crossview.engine.changes.request import ChangesRequest
+from crossview.engine.collection import Collection
+from crossview.engine.comparisons import ItemComparisons
+from crossview.engine.evaluation import EvaluationRequest
+from crossview.engine.home import Home
+from crossview.engine.item import ItemUpdate
+from crossview.engine.learners.comparisons import Comparisons
+from crossview.engine.query import CalibrationRequest
+from crossview.engine.recipe import Recipe
+from crossview.engine.spaces import calibrating
+from crossview.engine.training import agreement, calibration, evaluator, trainer, verification
 
 KEYS = [f"{number:02}" for number in range(24)]
 

@@ -12,12 +12,12 @@ import pytest
 from drawn import draw, encode, write_pictures
 from meanwhile import before_next_commit
 
-from engine.collection import Collection
-from engine.errors import NotReadyError
-from engine.home import Home
-from engine.item import IndexOptions, NewItem
-from engine.query import CalibrationRequest
-from engine.recipe import Recipe
+from crossview.engine.collection import Collection
+from crossview.engine.errors import NotReadyError
+from crossview.engine.home import Home
+from crossview.engine.item import IndexOptions, NewItem
+from crossview.engine.query import CalibrationRequest
+from crossview.engine.recipe import Recipe
 
 PCA = Recipe(spec="pca:2", views=("v",))
 

@@ -5,10 +5,10 @@ import re
 import numpy as np
 import pytest
 
-from engine.errors import InvalidInputError, NotReadyError
-from engine.learners.registry import LEARNERS
-from engine.learners.supervision import Supervision
-from engine.spaces.pipeline import build, fit, vectors
+from crossview.engine.errors import InvalidInputError, NotReadyError
+from crossview.engine.learners.registry import LEARNERS
+from crossview.engine.learners.supervision import Supervision
+from crossview.engine.spaces.pipeline import build, fit, vectors
 
 VIEWS = ("left", "right")
 NASTY = (

@@ -5,13 +5,13 @@ import pytest
 from drawn import draw, encode
 from rows import each, fill, item
 
-from engine.comparisons import ItemComparisons
-from engine.errors import InvalidInputError, NotFoundError, NotReadyError
-from engine.evaluation import EvaluationRequest
-from engine.item import NewItem
-from engine.learners.comparisons import Comparisons
-from engine.query import Query
-from engine.recipe import Recipe
+from crossview.engine.comparisons import ItemComparisons
+from crossview.engine.errors import InvalidInputError, NotFoundError, NotReadyError
+from crossview.engine.evaluation import EvaluationRequest
+from crossview.engine.item import NewItem
+from crossview.engine.learners.comparisons import Comparisons
+from crossview.engine.query import Query
+from crossview.engine.recipe import Recipe
 
 WIDTH = 5
 COUNT = 60

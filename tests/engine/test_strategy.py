@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from engine.errors import InvalidInputError
-from engine.query import Query, SearchRequest
-from engine.spaces.scans import SCANS
-from engine.strategy import DEFAULTS, Listed, Moved, Nearest, Strategy, StrategyOptions, Weighted
+from crossview.engine.errors import InvalidInputError
+from crossview.engine.query import Query, SearchRequest
+from crossview.engine.spaces.scans import SCANS
+from crossview.engine.strategy import DEFAULTS, Listed, Moved, Nearest, Strategy, StrategyOptions, Weighted
 
 QUERY = Query("v", key="a")
 OPTIONS = {

@@ -21,14 +21,14 @@ import mutations
 import numpy as np
 import pytest
 
-from engine.catalog import state
-from engine.catalog.database import HEAD
-from engine.collection import Collection
-from engine.errors import InvalidInputError, StorageError
-from engine.home import Home
-from engine.item import NewItem
-from engine.query import Query, SearchRequest
-from engine.spaces.training_keys import packed_keys, unpacked_keys
+from crossview.engine.catalog import state
+from crossview.engine.catalog.database import HEAD
+from crossview.engine.collection import Collection
+from crossview.engine.errors import InvalidInputError, StorageError
+from crossview.engine.home import Home
+from crossview.engine.item import NewItem
+from crossview.engine.query import Query, SearchRequest
+from crossview.engine.spaces.training_keys import packed_keys, unpacked_keys
 
 COPIES = int(os.environ.get("CROSSVIEW_COPIES", "200"))
 GOLDEN = Path(__file__).parent / "golden"

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from features.budget import NotWantedError, PixelBudget
+from crossview.features.budget import NotWantedError, PixelBudget
 
 PATIENCE = 30.0
 

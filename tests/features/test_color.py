@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from features.registry import extractor
+from crossview.features.registry import extractor
 
 
 def histogram(image: np.ndarray) -> np.ndarray:

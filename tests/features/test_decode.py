@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image as Pillow
 
-from features.decode import Picture, decode
+from crossview.features.decode import Picture, decode
 
 RED, GREEN, BLUE, WHITE, BLACK = (0, 0, 255), (0, 255, 0), (255, 0, 0), (255, 255, 255), (0, 0, 0)
 

@@ -8,9 +8,15 @@ from PIL import Image as Pillow
 from PIL import TiffImagePlugin
 from PIL import features as pillow_features
 
-from features.decode import decode
-from features.errors import EmptyImageError, ImageError, ImageTooLargeError, NotAnImageError, TruncatedImageError
-from features.formats import KNOWN, SUFFIXES
+from crossview.features.decode import decode
+from crossview.features.errors import (
+    EmptyImageError,
+    ImageError,
+    ImageTooLargeError,
+    NotAnImageError,
+    TruncatedImageError,
+)
+from crossview.features.formats import KNOWN, SUFFIXES
 
 
 def saved(picture: Pillow.Image, form: str, **options: object) -> bytes:

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image as Pillow
 
-from features.decode import WORKING_SIDE, decode
-from features.errors import ImageError
+from crossview.features.decode import WORKING_SIDE, decode
+from crossview.features.errors import ImageError
 
 FORMS = ("JPEG", "PNG", "WEBP", "TIFF", "BMP", "GIF", "TIFF-LZW", "TIFF-JPEG", "PNG-P", "JPEG-EXIF", "TIFF-16")
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from features.base import ImageExtractor
-from features.registry import EXTRACTORS, extractor
+from crossview.features.base import ImageExtractor
+from crossview.features.registry import EXTRACTORS, extractor
 
 
 def scene(seed: int) -> np.ndarray:

@@ -5,13 +5,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import rel_entr
 
-from features.channels import CHANNELS, LUV, gradient_channels, integral_image
-from features.errors import NotFittedError
-from features.forest import LEAST_WORDS, PATCHES_PER_IMAGE, ROOTS, TESTS, TREES, WORKING_SIDE, Forest, candidates
-from features.haar import Responses
-from features.patches import CELLS, GRID, patches
-from features.registry import extractor
-from features.trees import grow_tree, join_trees
+from crossview.features.channels import CHANNELS, LUV, gradient_channels, integral_image
+from crossview.features.errors import NotFittedError
+from crossview.features.forest import (
+    LEAST_WORDS,
+    PATCHES_PER_IMAGE,
+    ROOTS,
+    TESTS,
+    TREES,
+    WORKING_SIDE,
+    Forest,
+    candidates,
+)
+from crossview.features.haar import Responses
+from crossview.features.patches import CELLS, GRID, patches
+from crossview.features.registry import extractor
+from crossview.features.trees import grow_tree, join_trees
 
 
 def scene(seed: int, height: int = 100, width: int = 130) -> np.ndarray:

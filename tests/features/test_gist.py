@@ -2,8 +2,8 @@ import cv2
 import numpy as np
 import pytest
 
-from features.gist import transfer_functions
-from features.registry import extractor
+from crossview.features.gist import transfer_functions
+from crossview.features.registry import extractor
 
 SIZE, PAD, CUTOFF = 128, 16, 4.0
 SIDE = SIZE + 2 * PAD

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from features.registry import extractor
+from crossview.features.registry import extractor
 
 WHITE = np.array([0.950456, 1.0, 1.088754])
 TO_XYZ = np.array([[0.412453, 0.357580, 0.180423], [0.212671, 0.715160, 0.072169], [0.019334, 0.119193, 0.950227]])

@@ -10,8 +10,8 @@ import pytest
 from PIL import Image as Pillow
 from PIL.TiffImagePlugin import ImageFileDirectory_v2
 
-from features.decode import decode, pixels_to_decode
-from features.errors import ImageTooLargeError, TruncatedImageError
+from crossview.features.decode import decode, pixels_to_decode
+from crossview.features.errors import ImageTooLargeError, TruncatedImageError
 
 WIDTH, HEIGHT = 900, 1300
 SIDE = 64
@@ -57,7 +57,7 @@ def tiled(compressed: bool, side: int = 256, prefix: bytes = b"II") -> bytes:
 @pytest.fixture(autouse=True)
 def narrow_bands(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that small pictures have several."""
-    monkeypatch.setattr("features.decode._BAND_PIXELS", 100_000)
+    monkeypatch.setattr("crossview.features.decode._BAND_PIXELS", 100_000)
 
 
 def assert_alike(data: bytes, max_pixels: int = 400_000) -> None:
@@ -156,7 +156,7 @@ Image.new("RGB", (20_000, 20_000), "teal").save(sys.argv[1], **eval(sys.argv[2])
 _DECODE = """
 import resource, sys
 from pathlib import Path
-from features.decode import decode
+from crossview.features.decode import decode
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 data = Path(sys.argv[1]).read_bytes()
 picture = decode(data)

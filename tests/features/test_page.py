@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from features.page import MAX_ADDRESSES, MAX_BYTES, PageError, addresses, read_page
+from crossview.features.page import MAX_ADDRESSES, MAX_BYTES, PageError, addresses, read_page
 
 
 @pytest.fixture

@@ -15,14 +15,14 @@ import numpy as np
 import pytest
 from drawn import draw, encode
 
-from features.base import ImageExtractor
-from features.color import Color
-from features.errors import ImageError, ImageTooLargeError
-from features.gist import Gist
-from features.picture_pool import PicturePool
-from features.pictures import IN_PROCESS, PictureLimits, PictureTask
-from features.reading import rows, samples
-from features.sift import Sift
+from crossview.features.base import ImageExtractor
+from crossview.features.color import Color
+from crossview.features.errors import ImageError, ImageTooLargeError
+from crossview.features.gist import Gist
+from crossview.features.picture_pool import PicturePool
+from crossview.features.pictures import IN_PROCESS, PictureLimits, PictureTask
+from crossview.features.reading import rows, samples
+from crossview.features.sift import Sift
 
 PATIENCE = 60.0
 LIMITS = PictureLimits(pixels=1_000_000)
@@ -239,9 +239,9 @@ def test_a_pool_that_closes_ends_its_processes_during_a_picture():
 
 _PROGRAM = """
 import sys, time
-from features.picture_pool import PicturePool
-from features.pictures import PictureTask
-from features.reading import rows
+from crossview.features.picture_pool import PicturePool
+from crossview.features.pictures import PictureTask
+from crossview.features.reading import rows
 if __name__ == "__main__":
     pool = PicturePool(1)
     pool.run(rows, [PictureTask(b"", {})], lambda: None)

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from PIL import Image
 from scans import many_scans
 
-from features.decode import decode, pixels_to_decode
-from features.errors import ImageTooLargeError
-from features.scans import MAX_SCANS, scans
+from crossview.features.decode import decode, pixels_to_decode
+from crossview.features.errors import ImageTooLargeError
+from crossview.features.scans import MAX_SCANS, scans
 
 
 @pytest.mark.parametrize("read", [decode, pixels_to_decode])

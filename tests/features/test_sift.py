@@ -2,12 +2,12 @@ import cv2
 import numpy as np
 import pytest
 
-from features.contrast import CHROMA_GAIN, OPPONENT, channel_shares, opponent_channels, square_means
-from features.descriptors import CONTRAST_THRESHOLD, color_sift, key_points
-from features.errors import NotFittedError
-from features.registry import extractor, stored_extractor
-from features.sift import Sift
-from features.words import count_words, fit_words
+from crossview.features.contrast import CHROMA_GAIN, OPPONENT, channel_shares, opponent_channels, square_means
+from crossview.features.descriptors import CONTRAST_THRESHOLD, color_sift, key_points
+from crossview.features.errors import NotFittedError
+from crossview.features.registry import extractor, stored_extractor
+from crossview.features.sift import Sift
+from crossview.features.words import count_words, fit_words
 
 
 def scene(seed: int, height: int = 120, width: int = 160) -> np.ndarray:
@@ -175,7 +175,7 @@ def test_fitting_is_repeatable_and_seeded():
 
 def test_pooled_descriptors_are_bounded(monkeypatch):
     """More descriptors than the bound are sampled down, and fitting still works."""
-    monkeypatch.setattr("features.words.MAX_DESCRIPTORS", 60)
+    monkeypatch.setattr("crossview.features.words.MAX_DESCRIPTORS", 60)
     samples = [Sift().sample(scene(seed)) for seed in range(4)]
     assert fit_words(samples, 10, seed=0).shape == (10, 384)
     with pytest.raises(ValueError, match="have 60"):

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from sklearn.decomposition import LatentDirichletAllocation, TruncatedSVD
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 
-from features.errors import NotFittedError
-from features.registry import extractor
-from features.text import LONGEST_WORD, Text, words_of
+from crossview.features.errors import NotFittedError
+from crossview.features.registry import extractor
+from crossview.features.text import LONGEST_WORD, Text, words_of
 
 TEXTS = (
     "red flowers in the garden",

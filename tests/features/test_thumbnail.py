@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from PIL import Image as Pillow
 
-from features.image import thumbnail
+from crossview.features.image import thumbnail
 
 
 def test_thumbnail_is_a_small_jpeg_of_the_picture():

@@ -5,8 +5,8 @@ import json
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.home import Home
-from engine.item import NewItem
+from crossview.engine.home import Home
+from crossview.engine.item import NewItem
 
 EACH = 24
 CLASSES = ("ant", "bee", "cat", "dog", "elk")

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from engine.learners.base import MultiViewLearner
-from engine.learners.registry import LEARNERS
+from crossview.engine.learners.base import MultiViewLearner
+from crossview.engine.learners.registry import LEARNERS
 
 BRIEF: dict[str, dict[str, Any]] = {
     "fantope": {"max_iter": 5, "n_constraints": 200},

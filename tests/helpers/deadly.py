@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from features.color import Color
+from crossview.features.color import Color
 
 FATAL = 201
 """The first pixel's blue of a picture that does."""

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from engine.condition import (
+from crossview.engine.condition import (
     All,
     AttributeIs,
     Condition,
@@ -16,7 +16,7 @@ from engine.condition import (
     ScoreAtMost,
     Visitor,
 )
-from engine.item import Item
+from crossview.engine.item import Item
 
 
 class Oracle(Visitor[bool]):

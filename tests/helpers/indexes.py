@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from index.base import Index
-from index.binary_flat import BinaryFlatIndex
-from index.exact import ExactBinaryIndex, ExactIndex
-from index.flat import FlatIndex
-from index.multi_index import AutoBinaryIndex, MultiIndexHashing
-from index.reranked import RerankedIndex, with_floats
+from crossview.index.base import Index
+from crossview.index.binary_flat import BinaryFlatIndex
+from crossview.index.exact import ExactBinaryIndex, ExactIndex
+from crossview.index.flat import FlatIndex
+from crossview.index.multi_index import AutoBinaryIndex, MultiIndexHashing
+from crossview.index.reranked import RerankedIndex, with_floats
 
 
 class Reranked(RerankedIndex):

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from engine.collection import Collection
-from engine.condition import Filter
-from engine.item import ItemUpdate, NewItem
-from engine.query import Query, SearchRequest
-from engine.recipe import Recipe
+from crossview.engine.collection import Collection
+from crossview.engine.condition import Filter
+from crossview.engine.item import ItemUpdate, NewItem
+from crossview.engine.query import Query, SearchRequest
+from crossview.engine.recipe import Recipe
 
 DIM, K = 4, 5
 LABELS = ("a", "b")

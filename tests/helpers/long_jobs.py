@@ -7,11 +7,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from engine.errors import CrossviewError
-from engine.recipe import Recipe, Tune
-from features.priority import WRITES
-from server.client import Client
-from server.job import Job
+from crossview.engine.errors import CrossviewError
+from crossview.engine.recipe import Recipe, Tune
+from crossview.features.priority import WRITES
+from crossview.server.client import Client
+from crossview.server.job import Job
 
 BOTH = ("color", "gist")
 _STEADY = {"rule": "sqrt", "step": 1e-5, "tol": 0, "max_iter": 10**6}

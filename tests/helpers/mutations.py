@@ -14,15 +14,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.catalog import state
-from engine.collection import Collection
-from engine.errors import CrossviewError
-from engine.evaluation import EvaluationRequest
-from engine.home import Home
-from engine.item import NewItem
-from engine.query import CalibrationRequest, Query, SearchRequest
-from engine.recipe import Recipe
-from features.errors import ImageError
+from crossview.engine.catalog import state
+from crossview.engine.collection import Collection
+from crossview.engine.errors import CrossviewError
+from crossview.engine.evaluation import EvaluationRequest
+from crossview.engine.home import Home
+from crossview.engine.item import NewItem
+from crossview.engine.query import CalibrationRequest, Query, SearchRequest
+from crossview.engine.recipe import Recipe
+from crossview.features.errors import ImageError
 
 NAMES = (
     *("../../../outside/pwned", "a/../../outside/pwned", "/outside/pwned", "..", ".", "", "a\0b", "a\nb", "-rf", "%2e"),

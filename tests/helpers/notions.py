@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.home import Home
-from engine.item import NewItem
+from crossview.engine.home import Home
+from crossview.engine.item import NewItem
 
 COUNT = 60
 NOTIONS = {"color": slice(0, 2), "shape": slice(2, 4)}

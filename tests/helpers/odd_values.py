@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.item import NewItem
+from crossview.engine.item import NewItem
 
 TEXTS = (
     *(

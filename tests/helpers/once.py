@@ -8,8 +8,8 @@ from pathlib import Path
 
 from drawn import write_pictures
 
-from engine.collection import Collection
-from engine.home import Home
+from crossview.engine.collection import Collection
+from crossview.engine.home import Home
 
 
 class Once:

@@ -12,7 +12,7 @@ from typing import Any
 
 ROOT = Path(__file__).parent.parent.parent
 DATA = ROOT.parent / "shared/data"
-CLI = [sys.executable, "-m", "server.cli"]
+CLI = [sys.executable, "-m", "crossview.server.cli"]
 PATIENCE = 200
 
 

@@ -10,10 +10,10 @@ from dataclasses import replace
 import numpy as np
 from living import DIM, Asked, Items, after, labels, make, row
 
-from engine.collection import Collection
-from engine.errors import BusyError, InvalidInputError, StorageError
-from engine.home import Home
-from engine.query import Query, SearchRequest
+from crossview.engine.collection import Collection
+from crossview.engine.errors import BusyError, InvalidInputError, StorageError
+from crossview.engine.home import Home
+from crossview.engine.query import Query, SearchRequest
 
 REFUSALS: tuple[type[Exception], ...] = (StorageError, BusyError, InvalidInputError)
 _REMEDIES = ("try again", "see whether", "let this user", "use another", "restore it from", "free some space", "ulimit")

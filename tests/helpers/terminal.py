@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner, Result
 
-from engine.home import Home
-from engine.item import NewItem
-from server.cli import app
-from server.listen import RunningServer
-from server.settings import ServerSettings
+from crossview.engine.home import Home
+from crossview.engine.item import NewItem
+from crossview.server.cli import app
+from crossview.server.listen import RunningServer
+from crossview.server.settings import ServerSettings
 
 BOTH = ("local", "remote")
 BACKENDS = (pytest.param("local", marks=pytest.mark.slow), "remote")

@@ -18,13 +18,16 @@ from typing import Any
 import numpy as np
 from living import Asked, Change, make
 
-from engine.home import Home
+from crossview.engine.home import Home
 
 _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(
     [
-        *(f"engine.{name}" for name in ("home", "collection", "ingest.importing", "spaces.search", "training.trainer")),
-        "server.jobs.worker",  # a process of tests has one such process, for jobs as well
+        *(
+            f"crossview.engine.{name}"
+            for name in ("home", "collection", "ingest.importing", "spaces.search", "training.trainer")
+        ),
+        "crossview.server.jobs.worker",  # a process of tests has one such process, for jobs as well
     ]
 )
 

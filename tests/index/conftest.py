@@ -3,7 +3,7 @@
 import pytest
 from indexes import BINARY, FLOAT, INDEXES, Kind
 
-from index import chunk
+from crossview.index import chunk
 
 
 @pytest.fixture(

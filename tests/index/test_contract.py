@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from indexes import BINARY, FLOAT, Reranked, filled, vectors_of
 
-from index.exact import ExactBinaryIndex, ExactIndex
-from index.flat import FlatIndex
-from index.snapshot import SnapshotError
+from crossview.index.exact import ExactBinaryIndex, ExactIndex
+from crossview.index.flat import FlatIndex
+from crossview.index.snapshot import SnapshotError
 
 
 def test_an_empty_index_answers_with_nothing(kind):

@@ -6,9 +6,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from indexes import BINARY
 
-from index import chunk, flat, multi_index
-from index.exact import ExactBinaryIndex, ExactIndex
-from index.flat import FlatIndex
+from crossview.index import chunk, flat, multi_index
+from crossview.index.exact import ExactBinaryIndex, ExactIndex
+from crossview.index.flat import FlatIndex
 
 # Whole numbers have exact distances in any arithmetic, so ties are ties for the oracle and for FAISS alike.
 _actions = st.lists(

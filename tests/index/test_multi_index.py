@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from index import chunk, multi_index
-from index.binary_flat import BinaryFlatIndex
-from index.exact import ExactBinaryIndex
-from index.multi_index import AutoBinaryIndex, MultiIndexHashing
-from index.substrings import SubstringTables
+from crossview.index import chunk, multi_index
+from crossview.index.binary_flat import BinaryFlatIndex
+from crossview.index.exact import ExactBinaryIndex
+from crossview.index.multi_index import AutoBinaryIndex, MultiIndexHashing
+from crossview.index.substrings import SubstringTables
 
 
 def clustered(count: int, bits: int, seed: int) -> np.ndarray:

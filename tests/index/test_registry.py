@@ -5,9 +5,9 @@ from dataclasses import asdict
 
 import pytest
 
-from index.multi_index import AutoBinaryIndex
-from index.registry import KINDS, IndexSpec
-from index.reranked import RerankedIndex
+from crossview.index.multi_index import AutoBinaryIndex
+from crossview.index.registry import KINDS, IndexSpec
+from crossview.index.reranked import RerankedIndex
 
 
 def test_every_kind_makes_an_empty_index_of_the_width():

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from index.exact import ExactBinaryIndex, ExactIndex
-from index.reranked import RerankedIndex, with_floats
+from crossview.index.exact import ExactBinaryIndex, ExactIndex
+from crossview.index.reranked import RerankedIndex, with_floats
 
 BITS, FLOATS = 12, 5
 

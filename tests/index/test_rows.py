@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from index import chunk
-from index.flat import FlatIndex
+from crossview.index import chunk
+from crossview.index.flat import FlatIndex
 
 ROWS, DIM = 16, 4
 

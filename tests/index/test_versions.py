@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from indexes import filled
 
-from index.binary_flat import BinaryFlatIndex
-from index.flat import FlatIndex
+from crossview.index.binary_flat import BinaryFlatIndex
+from crossview.index.flat import FlatIndex
 
 
 @pytest.mark.parametrize("removed", [True, False])

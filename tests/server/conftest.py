@@ -4,14 +4,14 @@ from pathlib import Path
 import grpc
 import pytest
 
-from engine.home import Home
-from engine.item import IndexOptions
-from engine.recipe import Recipe
-from server.backend import Backend
-from server.client import Client
-from server.demo.pictures import STYLES, write_pictures
-from server.listen import RunningServer
-from server.settings import MESSAGE_BYTES, ServerSettings
+from crossview.engine.home import Home
+from crossview.engine.item import IndexOptions
+from crossview.engine.recipe import Recipe
+from crossview.server.backend import Backend
+from crossview.server.client import Client
+from crossview.server.demo.pictures import STYLES, write_pictures
+from crossview.server.listen import RunningServer
+from crossview.server.settings import MESSAGE_BYTES, ServerSettings
 
 VIEWS = ("color", "sift:words=24")
 PER_CLASS = 6
@@ -23,8 +23,8 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Small labelled pictures: CLASS/CLASS-NN.jpg."""
     folder = tmp_path_factory.mktemp("drawn")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("server.demo.pictures.SIZE", (112, 84))
-        patch.setattr("server.demo.pictures.STYLES", {name: STYLES[name] for name in CLASSES})
+        patch.setattr("crossview.server.demo.pictures.SIZE", (112, 84))
+        patch.setattr("crossview.server.demo.pictures.STYLES", {name: STYLES[name] for name in CLASSES})
         write_pictures(folder / "pictures", PER_CLASS)
     return folder / "pictures"
 

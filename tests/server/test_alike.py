@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from google.protobuf.struct_pb2 import Struct
 
-from server.pb.crossview.v1 import search_pb2, types_pb2
-from server.search_service import SearchService
-from server.settings import ServerSettings
+from crossview.server.search_service import SearchService
+from crossview.server.settings import ServerSettings
+from crossview.v1 import search_pb2, types_pb2
 
 ALIKE = SearchService(None, ServerSettings(home=Path())).alike  # type: ignore[arg-type]
 PLAIN = {"parent": "collections/a", "queries": [search_pb2.Query(view="v", key="x")]}

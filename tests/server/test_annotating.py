@@ -11,9 +11,9 @@ import pytest
 from drawn import write_pictures
 from terminal import BACKENDS, done, reached, run, told
 
-from engine.home import Home
-from engine.ingest import annotations
-from engine.runtime.progress import Progress
+from crossview.engine.home import Home
+from crossview.engine.ingest import annotations
+from crossview.engine.runtime.progress import Progress
 
 
 @pytest.fixture
@@ -89,7 +89,7 @@ def test_progress_covers_labels(where, rows, tmp_path, monkeypatch):
         yield lambda what, done, total, note="": steps.append((what, done, total))
 
     for command in ("index", "label"):
-        monkeypatch.setattr(f"server.commands.{command}.progress_bar", bar)
+        monkeypatch.setattr(f"crossview.server.commands.{command}.progress_bar", bar)
     done("index", "pets", *rows, *where)
     assert steps == [("checking", 3, 3), ("indexing", 3, 3), ("updating", 3, 3)]
     steps.clear()

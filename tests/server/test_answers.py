@@ -6,17 +6,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from engine.collection import Collection
-from engine.errors import InvalidInputError
-from engine.home import Home
-from engine.item import Item, ItemUpdate, NewItem
-from engine.query import Query, SearchRequest
-from engine.spaces.answer_size import room_for
-from server.client import Client
-from server.convert_search import from_search_request
-from server.listen import RunningServer
-from server.search_service import SearchService
-from server.settings import ServerSettings
+from crossview.engine.collection import Collection
+from crossview.engine.errors import InvalidInputError
+from crossview.engine.home import Home
+from crossview.engine.item import Item, ItemUpdate, NewItem
+from crossview.engine.query import Query, SearchRequest
+from crossview.engine.spaces.answer_size import room_for
+from crossview.server.client import Client
+from crossview.server.convert_search import from_search_request
+from crossview.server.listen import RunningServer
+from crossview.server.search_service import SearchService
+from crossview.server.settings import ServerSettings
 
 COUNT, LONG = 60, "x" * 20_000
 ALL = SearchRequest([Query("v", vector=np.zeros(2, np.float32))], k=COUNT, space="raw")
@@ -56,7 +56,7 @@ def test_a_search_that_would_show_too_much_is_refused(running: RunningServer, kn
 
 def test_nothing_is_read_beyond_the_room(running: RunningServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """A search for everything reads a part of it, and then knows."""
-    monkeypatch.setattr("engine.spaces.version._SHOWN_AT_ONCE", 8)
+    monkeypatch.setattr("crossview.engine.spaces.version._SHOWN_AT_ONCE", 8)
     with running.collections.home.open("long") as local, room_for(500_000):
         with pytest.raises(InvalidInputError):
             local.search(ALL)
@@ -78,8 +78,8 @@ def test_a_page_of_long_items_is_shorter_and_none_is_left_out(
     running: RunningServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And no more are read for it than it has room for."""
-    monkeypatch.setattr("server.collection_service._MOST_CHARACTERS", 400_000)
-    monkeypatch.setattr("server.collection_service._FIRST_ITEMS", 4)
+    monkeypatch.setattr("crossview.server.collection_service._MOST_CHARACTERS", 400_000)
+    monkeypatch.setattr("crossview.server.collection_service._FIRST_ITEMS", 4)
     read, real = list[int](), Collection.items
 
     def counted(self: Collection, *given: object) -> list[Item]:

@@ -4,18 +4,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine import errors
-from engine.condition import Filter
-from engine.evaluation import EvaluationRequest
-from engine.item import IndexOptions, NewItem, Picture
-from engine.query import Query, SearchRequest
-from engine.recipe import Recipe
-from features.errors import NotAnImageError
-from features.forest import Forest
-from server.backend import Backend, CollectionBackend
-from server.client import Client
-from server.listen import RunningServer
-from server.settings import ServerSettings
+from crossview.engine import errors
+from crossview.engine.condition import Filter
+from crossview.engine.evaluation import EvaluationRequest
+from crossview.engine.item import IndexOptions, NewItem, Picture
+from crossview.engine.query import Query, SearchRequest
+from crossview.engine.recipe import Recipe
+from crossview.features.errors import NotAnImageError
+from crossview.features.forest import Forest
+from crossview.server.backend import Backend, CollectionBackend
+from crossview.server.client import Client
+from crossview.server.listen import RunningServer
+from crossview.server.settings import ServerSettings
 
 DOTS = "pictures/dots/dots-00.jpg"
 VIEWS = ("color", "sift:words=24")

@@ -9,14 +9,14 @@ import grpc
 import pytest
 from terminal import fill_rows
 
-from engine.errors import InvalidInputError, NotFoundError
-from engine.home import Home
-from server.calls import REQUEST_LOG
-from server.client import Client
-from server.errors import ServerStoppedError
-from server.listen import RunningServer
-from server.pb.crossview.v1 import collections_pb2 as pb
-from server.settings import ServerSettings
+from crossview.engine.errors import InvalidInputError, NotFoundError
+from crossview.engine.home import Home
+from crossview.server.calls import REQUEST_LOG
+from crossview.server.client import Client
+from crossview.server.errors import ServerStoppedError
+from crossview.server.listen import RunningServer
+from crossview.server.settings import ServerSettings
+from crossview.v1 import collections_pb2 as pb
 
 SERVICE = "/crossview.v1.CollectionService/"
 LINE = re.compile(

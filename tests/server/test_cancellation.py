@@ -14,17 +14,17 @@ import pytest
 from long_jobs import ENDLESS, ended, endless, is_alive, job_processes, learning, my_job_processes, ready, until
 from terminal import fill_rows
 
-from engine.errors import CancelledError, InvalidInputError
-from engine.home import Home
-from server.client import Client
-from server.convert_training import from_recipe
-from server.errors import DeadlineExceededError, ServerStoppedError, ServerUnavailableError
-from server.job import Job
-from server.listen import RunningServer
-from server.pb.crossview.v1 import collections_pb2 as pb
-from server.pb.crossview.v1 import collections_pb2_grpc
-from server.remote_collection import RemoteCollection
-from server.settings import ServerSettings
+from crossview.engine.errors import CancelledError, InvalidInputError
+from crossview.engine.home import Home
+from crossview.server.client import Client
+from crossview.server.convert_training import from_recipe
+from crossview.server.errors import DeadlineExceededError, ServerStoppedError, ServerUnavailableError
+from crossview.server.job import Job
+from crossview.server.listen import RunningServer
+from crossview.server.remote_collection import RemoteCollection
+from crossview.server.settings import ServerSettings
+from crossview.v1 import collections_pb2 as pb
+from crossview.v1 import collections_pb2_grpc
 
 ROOT = Path(__file__).resolve().parents[2]
 SHORT = 0.3
@@ -176,7 +176,7 @@ def test_a_server_that_stops_says_so(running: RunningServer, rows: RemoteCollect
 def test_a_server_that_is_killed_leaves_the_change_open(tmp_path: Path) -> None:
     """What became of it only the next look tells, and that is what the error says. The job ends with its server."""
     fill_rows(Home(tmp_path / "home"), 10)
-    serve = [sys.executable, "-m", "server.cli", "serve", "--port", "0", "--home", str(tmp_path / "home")]
+    serve = [sys.executable, "-m", "crossview.server.cli", "serve", "--port", "0", "--home", str(tmp_path / "home")]
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     with subprocess.Popen(serve, cwd=ROOT, stdout=subprocess.PIPE, text=True, env=environment) as process:
         assert process.stdout is not None

@@ -11,11 +11,11 @@ import pytest
 from pages import DrawnPage
 from PIL import Image
 
-from engine.changes.request import ChangesRequest
-from engine.home import Home
-from engine.item import Capture, ImportReport, IndexOptions, ItemUpdate, NewItem
-from features.page import MAX_BYTES, Page
-from server.backend import Backend, CollectionBackend
+from crossview.engine.changes.request import ChangesRequest
+from crossview.engine.home import Home
+from crossview.engine.item import Capture, ImportReport, IndexOptions, ItemUpdate, NewItem
+from crossview.features.page import MAX_BYTES, Page
+from crossview.server.backend import Backend, CollectionBackend
 
 ONE = IndexOptions(workers=1)
 PAGE = DrawnPage(hours=24)

@@ -14,9 +14,9 @@ from pages import DrawnPage
 from terminal import BACKENDS, done, reached, run, told
 from typer.testing import CliRunner
 
-from engine.changes.label_file import read_labels
-from engine.home import Home
-from server.cli import app
+from crossview.engine.changes.label_file import read_labels
+from crossview.engine.home import Home
+from crossview.server.cli import app
 
 PAGE = DrawnPage(hours=40)
 QUICK = ("--grid", 4)
@@ -173,7 +173,7 @@ def test_watching_tells_important_changes_as_they_come(home: Home, shots: Path) 
     """Of a folder that is watched from its first picture on."""
     later = DrawnPage(hours=48)
     options = ["changes", str(shots), "--grid", "4", "--watch", "--every", "0.2", "--json", "--home", str(home.path)]
-    command = [sys.executable, "-m", "server.cli", *options]
+    command = [sys.executable, "-m", "crossview.server.cli", *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as watching:
         assert watching.stdout is not None
         assert watching.stderr is not None
@@ -195,7 +195,9 @@ def test_watching_tells_important_changes_as_they_come(home: Home, shots: Path) 
 @pytest.mark.slow
 def test_a_run_that_was_killed_is_finished_by_the_next(home: Home, shots: Path) -> None:
     options = ["changes", str(shots), "--home", str(home.path)]
-    with subprocess.Popen([sys.executable, "-m", "server.cli", *options], stdout=subprocess.DEVNULL) as killed:
+    with subprocess.Popen(
+        [sys.executable, "-m", "crossview.server.cli", *options], stdout=subprocess.DEVNULL
+    ) as killed:
         while home.names() != ["my-shots-changes"]:
             time.sleep(0.05)
         killed.kill()

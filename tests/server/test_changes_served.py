@@ -11,15 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pages import DrawnPage
 
-from engine.changes.request import Change, Changes, ChangesRequest, LearnedImportance, PairLabel
-from engine.errors import InvalidInputError, NotFoundError, NotReadyError
-from engine.home import Home
-from engine.item import IndexOptions
-from server.async_client import AsyncClient
-from server.client import Client
-from server.convert_changes import from_changes, from_changes_request, to_changes, to_changes_request
-from server.listen import RunningServer
-from server.settings import ServerSettings
+from crossview.engine.changes.request import Change, Changes, ChangesRequest, LearnedImportance, PairLabel
+from crossview.engine.errors import InvalidInputError, NotFoundError, NotReadyError
+from crossview.engine.home import Home
+from crossview.engine.item import IndexOptions
+from crossview.server.async_client import AsyncClient
+from crossview.server.client import Client
+from crossview.server.convert_changes import from_changes, from_changes_request, to_changes, to_changes_request
+from crossview.server.listen import RunningServer
+from crossview.server.settings import ServerSettings
 
 FLOATS = st.floats(-1e9, 1e9)
 ROWS = st.lists(FLOATS, max_size=4).map(tuple)

@@ -11,14 +11,14 @@ import pytest
 from PIL import Image
 from terminal import BOTH, done, run
 
-from engine.home import Home
-from server.cli import COMMANDS
-from server.client import Client
-from server.commands.serve import is_loopback
-from server.listen import RunningServer
+from crossview.engine.home import Home
+from crossview.server.cli import COMMANDS
+from crossview.server.client import Client
+from crossview.server.commands.serve import is_loopback
+from crossview.server.listen import RunningServer
 
 DOTS = "pictures/dots/dots-00.jpg"
-COMMAND = (sys.executable, "-m", "server.cli")
+COMMAND = (sys.executable, "-m", "crossview.server.cli")
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -40,7 +40,7 @@ def test_every_command_explains_itself(command: str) -> None:
 
 def test_help_is_quick() -> None:
     """It loads none of the heavy libraries."""
-    code = "import server.cli, sys; print(sorted({'numpy', 'grpc', 'cv2', 'sqlalchemy', 'faiss'} & set(sys.modules)))"
+    code = "import crossview.server.cli, sys; print(sorted({'numpy', 'grpc', 'cv2', 'sqlalchemy', 'faiss'} & set(sys.modules)))"
     loaded = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert loaded.stdout.strip() == "[]"
 
@@ -256,7 +256,7 @@ def test_ctrl_c_says_how_to_go_on(monkeypatch: pytest.MonkeyPatch, home: Home, p
     def stop(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("engine.collection.Collection.index", stop)
+    monkeypatch.setattr("crossview.engine.collection.Collection.index", stop)
     result = run("index", "drawn", pictures, "--home", home.path)
     assert result.exit_code == 130
     assert "Run the same command again" in result.stderr

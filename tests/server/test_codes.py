@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from terminal import BACKENDS, done, fill_rows, reached, run
 
-from engine.home import Home
-from engine.query import Query
-from engine.recipe import Recipe
-from server.client import Client
-from server.listen import RunningServer
-from server.pb.crossview.v1 import search_pb2 as pb
-from server.pb.crossview.v1.search_pb2_grpc import SearchServiceStub
-from server.settings import ServerSettings
+from crossview.engine.home import Home
+from crossview.engine.query import Query
+from crossview.engine.recipe import Recipe
+from crossview.server.client import Client
+from crossview.server.listen import RunningServer
+from crossview.server.settings import ServerSettings
+from crossview.v1 import search_pb2 as pb
+from crossview.v1.search_pb2_grpc import SearchServiceStub
 
 GROUPS = ("cat", "dog")
 

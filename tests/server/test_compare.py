@@ -13,12 +13,12 @@ from PIL import Image
 from terminal import BACKENDS, done, reached, told
 from typer.testing import CliRunner
 
-from engine.comparisons import Answer, QuestionRequest
-from engine.home import Home
-from server.cache import OpenCollections
-from server.cli import app
-from server.pb.crossview.v1 import questions_pb2 as pb
-from server.question_service import QuestionService
+from crossview.engine.comparisons import Answer, QuestionRequest
+from crossview.engine.home import Home
+from crossview.server.cache import OpenCollections
+from crossview.server.cli import app
+from crossview.server.question_service import QuestionService
+from crossview.v1 import questions_pb2 as pb
 
 
 @pytest.fixture

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from terminal import BACKENDS, done, reached, run
 
-from engine.comparisons import ItemComparisons
-from engine.errors import InvalidInputError
-from engine.home import Home
-from engine.item import NewItem
-from engine.learners.comparisons import Comparisons
-from server.convert_training import from_comparisons, to_comparisons
-from server.settings import MESSAGE_BYTES
+from crossview.engine.comparisons import ItemComparisons
+from crossview.engine.errors import InvalidInputError
+from crossview.engine.home import Home
+from crossview.engine.item import NewItem
+from crossview.engine.learners.comparisons import Comparisons
+from crossview.server.convert_training import from_comparisons, to_comparisons
+from crossview.server.settings import MESSAGE_BYTES
 
 COUNT = 50
 WIDTH = 5

@@ -4,11 +4,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.comparisons import ItemComparisons
-from engine.condition import Filter
-from engine.errors import InvalidInputError
-from engine.evaluation import Evaluation, EvaluationDifference, EvaluationRequest, EvaluationRow, Overlap
-from engine.info import (
+from crossview.engine.comparisons import ItemComparisons
+from crossview.engine.condition import Filter
+from crossview.engine.errors import InvalidInputError
+from crossview.engine.evaluation import Evaluation, EvaluationDifference, EvaluationRequest, EvaluationRow, Overlap
+from crossview.engine.info import (
     CollectionInfo,
     ConstraintCounts,
     SpaceInfo,
@@ -16,14 +16,14 @@ from engine.info import (
     Tuning,
     ViewInfo,
 )
-from engine.item import Failure, ImportReport, Item, NewItem
-from engine.learners.comparisons import Comparisons, Taxonomy
-from engine.query import Hit, HitList, Query, SearchRequest
-from engine.recipe import Grouping, Pair, Recipe, Tune
-from engine.strategy import Moved, Weighted
-from server import convert, convert_evaluation, convert_info, convert_search, convert_training
-from server.pb.crossview.v1 import collections_pb2, search_pb2
-from server.structs import to_struct
+from crossview.engine.item import Failure, ImportReport, Item, NewItem
+from crossview.engine.learners.comparisons import Comparisons, Taxonomy
+from crossview.engine.query import Hit, HitList, Query, SearchRequest
+from crossview.engine.recipe import Grouping, Pair, Recipe, Tune
+from crossview.engine.strategy import Moved, Weighted
+from crossview.server import convert, convert_evaluation, convert_info, convert_search, convert_training
+from crossview.server.structs import to_struct
+from crossview.v1 import collections_pb2, search_pb2
 
 VIEW = ViewInfo(name="sift", extractor="sift", params={"words": 24, "step": 0.5}, dim=24, revision=2, fitted=True)
 SPACE = SpaceInfo(

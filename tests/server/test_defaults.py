@@ -4,17 +4,17 @@ from pathlib import Path
 
 import pytest
 
-from engine.evaluation import EvaluationRequest
-from engine.ingest.orderings_file import read_orderings
-from engine.query import Query, SearchRequest
-from engine.recipe import Recipe
-from server.commands.evaluation import EvaluationOptions
-from server.commands.filters import FilterOptions
-from server.commands.learn import RecipeOptions
-from server.commands.query import QueryOptions
-from server.commands.scores import ScoreOptions
-from server.commands.search import SearchOptions
-from server.convert_training import from_recipe, to_recipe
+from crossview.engine.evaluation import EvaluationRequest
+from crossview.engine.ingest.orderings_file import read_orderings
+from crossview.engine.query import Query, SearchRequest
+from crossview.engine.recipe import Recipe
+from crossview.server.commands.evaluation import EvaluationOptions
+from crossview.server.commands.filters import FilterOptions
+from crossview.server.commands.learn import RecipeOptions
+from crossview.server.commands.query import QueryOptions
+from crossview.server.commands.scores import ScoreOptions
+from crossview.server.commands.search import SearchOptions
+from crossview.server.convert_training import from_recipe, to_recipe
 
 
 def test_bare_commands_ask_for_what_bare_requests_do() -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from terminal import BACKENDS, done, fill_rows, reached, run, told
 
-from engine.home import Home
-from engine.recipe import Recipe
+from crossview.engine.home import Home
+from crossview.engine.recipe import Recipe
 
 
 @pytest.fixture(params=BACKENDS)

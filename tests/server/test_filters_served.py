@@ -14,16 +14,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from terminal import BACKENDS, reached, run, told
 
-from engine.condition import Filter
-from engine.home import Home
-from engine.item import NewItem, Picture
-from engine.query import Query, SearchRequest
-from server.backend import Backend
-from server.client import Client
-from server.listen import RunningServer
-from server.pb.crossview.v1 import collections_pb2, collections_pb2_grpc, types_pb2
-from server.settings import ServerSettings
-from server.structs import EXACT
+from crossview.engine.condition import Filter
+from crossview.engine.home import Home
+from crossview.engine.item import NewItem, Picture
+from crossview.engine.query import Query, SearchRequest
+from crossview.server.backend import Backend
+from crossview.server.client import Client
+from crossview.server.listen import RunningServer
+from crossview.server.settings import ServerSettings
+from crossview.server.structs import EXACT
+from crossview.v1 import collections_pb2, collections_pb2_grpc, types_pb2
 
 VIEW = "v=vectors:dim=2"
 CHARACTERS = st.characters(exclude_categories=["Cs"], exclude_characters="\0")

@@ -18,10 +18,10 @@ import numpy as np
 import pytest
 from terminal import run
 
-from engine.comparisons import Answer, QuestionRequest
-from engine.home import Home
-from engine.item import ItemUpdate
-from server.cli import COMMANDS
+from crossview.engine.comparisons import Answer, QuestionRequest
+from crossview.engine.home import Home
+from crossview.engine.item import ItemUpdate
+from crossview.server.cli import COMMANDS
 
 ROOT = Path(__file__).resolve().parents[2]
 HINT = re.compile(rf"crossview (?:{'|'.join(COMMANDS)}) [^;\n]*?(?=;|, then|, and|, or| \(|: |$)", re.MULTILINE)

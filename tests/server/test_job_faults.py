@@ -14,11 +14,11 @@ import pytest
 from long_jobs import BOTH, ended, endless, job_processes, learning, ready, until
 from terminal import fill_rows
 
-from engine.home import Home
-from engine.recipe import Recipe
-from server.client import Client
-from server.errors import JobStoppedError
-from server.job import Job
+from crossview.engine.home import Home
+from crossview.engine.recipe import Recipe
+from crossview.server.client import Client
+from crossview.server.errors import JobStoppedError
+from crossview.server.job import Job
 
 ROOT = Path(__file__).resolve().parents[2]
 VICTIMS = ("job", "server", "client")
@@ -48,7 +48,7 @@ class Served:
 
     def start(self) -> None:
         """Starts the server, and waits until it can be asked."""
-        command = [sys.executable, "-m", "server.cli", "serve", "--port", "0", "--home", str(self.home.path)]
+        command = [sys.executable, "-m", "crossview.server.cli", "serve", "--port", "0", "--home", str(self.home.path)]
         environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
         self.process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, env=environment)
         assert self.process.stdout is not None
@@ -118,7 +118,7 @@ def kill_client(served: Served, delay: float) -> list[str]:
         before = {job.id for job in client.jobs.list()}
         command = (*("train", "rows", "--space", "space-0", "--no-activate"), *FLAGS, "--server", served.address)
         with subprocess.Popen(
-            [sys.executable, "-m", "server.cli", *command], cwd=ROOT, stdout=subprocess.DEVNULL
+            [sys.executable, "-m", "crossview.server.cli", *command], cwd=ROOT, stdout=subprocess.DEVNULL
         ) as one:
             deadline = time.monotonic() + 60
             while one.poll() is None and {job.id for job in client.jobs.list()} == before:

@@ -13,17 +13,17 @@ from google.protobuf.any_pb2 import Any
 from long_jobs import until
 from terminal import fill_rows
 
-from engine.errors import BusyError, CancelledError, NotFoundError, StorageError
-from engine.home import Home
-from server.errors import JobStoppedError, OverloadedError
-from server.jobs.jobs import Jobs
-from server.jobs.operation import new_operation
-from server.jobs.owner import Owner, bury
-from server.jobs.records import KEPT_SECONDS, MOST_ENDED, MOST_WAITING, Records
-from server.names import parse_operation
-from server.pb.crossview.v1 import collections_pb2 as pb
-from server.pb.crossview.v1.jobs_pb2 import JobMetadata, SubmitJobRequest
-from server.status import error_in, refusal
+from crossview.engine.errors import BusyError, CancelledError, NotFoundError, StorageError
+from crossview.engine.home import Home
+from crossview.server.errors import JobStoppedError, OverloadedError
+from crossview.server.jobs.jobs import Jobs
+from crossview.server.jobs.operation import new_operation
+from crossview.server.jobs.owner import Owner, bury
+from crossview.server.jobs.records import KEPT_SECONDS, MOST_ENDED, MOST_WAITING, Records
+from crossview.server.names import parse_operation
+from crossview.server.status import error_in, refusal
+from crossview.v1 import collections_pb2 as pb
+from crossview.v1.jobs_pb2 import JobMetadata, SubmitJobRequest
 
 KINDS = ("train",)
 
@@ -111,7 +111,7 @@ def test_an_end_is_final(records: Records) -> None:
 
 def test_old_records_go(records: Records, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those that ended long ago, and the oldest of too many; none that has not ended."""
-    monkeypatch.setattr("server.jobs.records.MOST_ENDED", 2)
+    monkeypatch.setattr("crossview.server.jobs.records.MOST_ENDED", 2)
     assert MOST_ENDED == 1_000
     kept, *jobs = [add(records) for _ in range(5)]
     for job in jobs:

@@ -9,20 +9,20 @@ from google.longrunning import operations_pb2, operations_pb2_grpc
 from long_jobs import BOTH, ended, endless, learning, my_job_processes, ready, until
 from terminal import fill_rows
 
-from engine.errors import AlreadyExistsError, CancelledError, InvalidInputError, NotFoundError, NotReadyError
-from engine.evaluation import Evaluation, EvaluationRequest
-from engine.home import Home
-from engine.info import SpaceInfo, ViewInfo
-from engine.item import ImportReport
-from engine.recipe import Recipe, Tune
-from server.client import Client
-from server.errors import JobStoppedError
-from server.listen import RunningServer
-from server.pages import to_token
-from server.pb.crossview.v1 import collections_pb2 as pb
-from server.pb.crossview.v1.jobs_pb2 import SubmitJobRequest
-from server.remote_collection import RemoteCollection
-from server.settings import ServerSettings
+from crossview.engine.errors import AlreadyExistsError, CancelledError, InvalidInputError, NotFoundError, NotReadyError
+from crossview.engine.evaluation import Evaluation, EvaluationRequest
+from crossview.engine.home import Home
+from crossview.engine.info import SpaceInfo, ViewInfo
+from crossview.engine.item import ImportReport
+from crossview.engine.recipe import Recipe, Tune
+from crossview.server.client import Client
+from crossview.server.errors import JobStoppedError
+from crossview.server.listen import RunningServer
+from crossview.server.pages import to_token
+from crossview.server.remote_collection import RemoteCollection
+from crossview.server.settings import ServerSettings
+from crossview.v1 import collections_pb2 as pb
+from crossview.v1.jobs_pb2 import SubmitJobRequest
 
 BRIEF = Recipe(spec="cca", views=BOTH, dim=2, holdout=0.2)
 

@@ -8,10 +8,10 @@ import pytest
 from long_jobs import ended, learning
 from terminal import done, fill_rows, run, told
 
-from engine.home import Home
-from server.client import Client
-from server.listen import RunningServer
-from server.settings import ServerSettings
+from crossview.engine.home import Home
+from crossview.server.client import Client
+from crossview.server.listen import RunningServer
+from crossview.server.settings import ServerSettings
 
 BRIEF = ("train", "rows", "--learner", "cca", "--views", "color,gist", "--dim", 2)
 ENDLESS = (

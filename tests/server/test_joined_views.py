@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from terminal import BACKENDS, done, fill_rows, reached, run, told
 
-from engine.home import Home
+from crossview.engine.home import Home
 
 JOINED = "color+gist"
 

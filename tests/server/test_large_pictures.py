@@ -8,8 +8,8 @@ import pytest
 from PIL import Image
 from terminal import done, run
 
-from engine.home import Home
-from engine.ingest import extraction
+from crossview.engine.home import Home
+from crossview.engine.ingest import extraction
 
 LIMIT = ("--max-megapixels", "0.01")
 

@@ -5,10 +5,12 @@ import json
 import pytest
 from terminal import BACKENDS, done, fill_rows, reached, run, told
 
-from engine.home import Home
-from engine.learners.registry import LEARNERS
+from crossview.engine.home import Home
+from crossview.engine.learners.registry import LEARNERS
 
-OURS = [name for name, learner in LEARNERS.items() if learner.__module__.startswith("engine.")]  # benchmarks add some
+OURS = [
+    name for name, learner in LEARNERS.items() if learner.__module__.startswith("crossview.engine.")
+]  # benchmarks add some
 
 
 def test_learners_are_listed() -> None:

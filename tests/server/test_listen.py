@@ -9,15 +9,15 @@ from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 from long_jobs import until
 from terminal import run
 
-from engine.collection import Collection
-from engine.errors import BusyError, NotFoundError, StorageError
-from engine.home import Home
-from engine.query import Query, SearchRequest
-from server.cache import OpenCollections
-from server.client import Client
-from server.limits import descriptors, most_collections, most_connections, raise_descriptors
-from server.listen import SERVICES, RunningServer
-from server.settings import ServerSettings
+from crossview.engine.collection import Collection
+from crossview.engine.errors import BusyError, NotFoundError, StorageError
+from crossview.engine.home import Home
+from crossview.engine.query import Query, SearchRequest
+from crossview.server.cache import OpenCollections
+from crossview.server.client import Client
+from crossview.server.limits import descriptors, most_collections, most_connections, raise_descriptors
+from crossview.server.listen import SERVICES, RunningServer
+from crossview.server.settings import ServerSettings
 
 
 def test_health_tells_that_it_serves(channel: grpc.Channel) -> None:

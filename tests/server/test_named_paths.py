@@ -16,11 +16,11 @@ from pages import DrawnPage
 
 from benchmarks.serve.malformed import methods
 from benchmarks.serve.process import serving
-from engine.changes.request import ChangesRequest
-from engine.item import Capture, ItemUpdate, NewItem
-from engine.query import Query, SearchRequest
-from engine.recipe import Recipe
-from server.client import Client
+from crossview.engine.changes.request import ChangesRequest
+from crossview.engine.item import Capture, ItemUpdate, NewItem
+from crossview.engine.query import Query, SearchRequest
+from crossview.engine.recipe import Recipe
+from crossview.server.client import Client
 
 WITNESS = """
 import os, sys

@@ -9,7 +9,7 @@ from drawn import write_pictures
 from notions import COUNT, NOTIONS, fill_things, key, rows
 from terminal import BACKENDS, done, reached, run, told
 
-from engine.home import Home
+from crossview.engine.home import Home
 
 
 @pytest.fixture(params=BACKENDS)

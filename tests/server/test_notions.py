@@ -9,7 +9,7 @@ import pytest
 from notions import COUNT, NOTIONS, fill_things, gap, key, nearest, rows, write_triplets
 from terminal import BACKENDS, done, reached, run, told
 
-from engine.home import Home
+from crossview.engine.home import Home
 
 LEARNER = ["--learner", "joint:4", "--views", "view"]
 

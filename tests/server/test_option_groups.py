@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from typer.testing import CliRunner
 
-from server.commands.option_groups import expanded
+from crossview.server.commands.option_groups import expanded
 
 
 @dataclass(frozen=True)

@@ -21,14 +21,14 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from engine.condition import Filter
-from engine.home import Home
-from engine.item import IndexOptions, ItemUpdate, NewItem
-from engine.query import Query, SearchRequest
-from engine.recipe import Recipe
-from server.client import Client
-from server.listen import RunningServer
-from server.settings import ServerSettings
+from crossview.engine.condition import Filter
+from crossview.engine.home import Home
+from crossview.engine.item import IndexOptions, ItemUpdate, NewItem
+from crossview.engine.query import Query, SearchRequest
+from crossview.engine.recipe import Recipe
+from crossview.server.client import Client
+from crossview.server.listen import RunningServer
+from crossview.server.settings import ServerSettings
 
 KEYS = ("a", "b/1", "photos/cat/0.png", unicodedata.normalize("NFC", "é"), unicodedata.normalize("NFD", "é"))
 FOLDERS = ("cat", "dog")

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from terminal import BACKENDS, done, fill_rows, reached, run, told
 
-from engine.home import Home
-from engine.item import NewItem
-from engine.recipe import Recipe
+from crossview.engine.home import Home
+from crossview.engine.item import NewItem
+from crossview.engine.recipe import Recipe
 
 
 @pytest.fixture(params=BACKENDS)

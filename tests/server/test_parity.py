@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 from odd_values import OddValues
 
-from engine.condition import Filter
-from engine.home import Home
-from engine.item import Item, NewItem
-from engine.query import Query, SearchRequest
-from server.client import Client
-from server.listen import RunningServer
+from crossview.engine.condition import Filter
+from crossview.engine.home import Home
+from crossview.engine.item import Item, NewItem
+from crossview.engine.query import Query, SearchRequest
+from crossview.server.client import Client
+from crossview.server.listen import RunningServer
 
 AT_ONCE = 500
 

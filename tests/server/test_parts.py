@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from terminal import BACKENDS, reached, run, told
 
-from engine.home import Home
-from engine.item import NewItem
+from crossview.engine.home import Home
+from crossview.engine.item import NewItem
 
 LABELS = ("ash", "elm", "fir")
 TARGETS = ["view:1", "view:2", "view:3"]

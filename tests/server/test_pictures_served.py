@@ -11,19 +11,19 @@ from deadly import FATAL, Deadly
 from drawn import CLASSES, draw, encode
 from PIL import Image
 
-from engine.errors import CrossviewError, NotReadyError
-from engine.home import Home
-from engine.item import ImportReport, NewItem, Picture
-from engine.query import Query, SearchRequest, SuggestRequest
-from features.errors import ImageError, ImageTooLargeError
-from features.picture_pool import PicturePool
-from features.registry import EXTRACTORS
-from server.client import Client
-from server.listen import RunningServer
-from server.pb.crossview.v1 import collections_pb2 as pb
-from server.pb.crossview.v1.jobs_pb2 import SubmitJobRequest
-from server.remote_collection import RemoteCollection
-from server.settings import ServerSettings
+from crossview.engine.errors import CrossviewError, NotReadyError
+from crossview.engine.home import Home
+from crossview.engine.item import ImportReport, NewItem, Picture
+from crossview.engine.query import Query, SearchRequest, SuggestRequest
+from crossview.features.errors import ImageError, ImageTooLargeError
+from crossview.features.picture_pool import PicturePool
+from crossview.features.registry import EXTRACTORS
+from crossview.server.client import Client
+from crossview.server.listen import RunningServer
+from crossview.server.remote_collection import RemoteCollection
+from crossview.server.settings import ServerSettings
+from crossview.v1 import collections_pb2 as pb
+from crossview.v1.jobs_pb2 import SubmitJobRequest
 
 
 def picture(label: str, number: int, fatal: bool = False) -> bytes:

@@ -11,17 +11,17 @@ import grpc
 import numpy as np
 import pytest
 
-from engine.errors import BusyError, CrossviewError, NotFoundError, StorageError
-from engine.home import Home
-from engine.item import NewItem
-from server.client import Client
-from server.errors import JobStoppedError
-from server.jobs.settling import settled
-from server.listen import RunningServer
-from server.pb.crossview.v1 import collections_pb2 as pb
-from server.pb.crossview.v1.jobs_pb2 import SubmitJobRequest
-from server.settings import ServerSettings
-from server.status import refusal
+from crossview.engine.errors import BusyError, CrossviewError, NotFoundError, StorageError
+from crossview.engine.home import Home
+from crossview.engine.item import NewItem
+from crossview.server.client import Client
+from crossview.server.errors import JobStoppedError
+from crossview.server.jobs.settling import settled
+from crossview.server.listen import RunningServer
+from crossview.server.settings import ServerSettings
+from crossview.server.status import refusal
+from crossview.v1 import collections_pb2 as pb
+from crossview.v1.jobs_pb2 import SubmitJobRequest
 
 
 @pytest.fixture

@@ -14,16 +14,16 @@ from pathlib import Path
 import pytest
 from terminal import fill_rows
 
-from engine.errors import StorageError
-from engine.home import Home
-from engine.item import ItemUpdate
-from engine.query import Query, SearchRequest
-from engine.recipe import Recipe
-from server.client import Client
-from server.errors import ServerUnavailableError
-from server.listen import RunningServer
-from server.processes import Processes, start
-from server.settings import ServerSettings
+from crossview.engine.errors import StorageError
+from crossview.engine.home import Home
+from crossview.engine.item import ItemUpdate
+from crossview.engine.query import Query, SearchRequest
+from crossview.engine.recipe import Recipe
+from crossview.server.client import Client
+from crossview.server.errors import ServerUnavailableError
+from crossview.server.listen import RunningServer
+from crossview.server.processes import Processes, start
+from crossview.server.settings import ServerSettings
 
 NEAR = SearchRequest([Query("color", key="cat/0")], space="raw", targets=("color",), k=3)
 
@@ -38,7 +38,7 @@ def home(tmp_path: Path) -> Home:
 @contextmanager
 def serving(home: Home, *options: str, temporary: Path | None = None) -> Iterator[tuple["subprocess.Popen[str]", str]]:
     """The command with two processes, and its address."""
-    command = [sys.executable, "-m", "server.cli", "serve", "--port", "0", "--home", str(home.path), *options]
+    command = [sys.executable, "-m", "crossview.server.cli", "serve", "--port", "0", "--home", str(home.path), *options]
     environment = {**os.environ, "PYTHONUNBUFFERED": "1", "TMPDIR": str(temporary or tempfile.gettempdir())}
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=environment) as process:

@@ -5,7 +5,7 @@ import typer
 from terminal import run
 from typer.main import get_command
 
-from server.cli import COMMANDS, app
+from crossview.server.cli import COMMANDS, app
 
 GROUP = get_command(app)
 

@@ -19,19 +19,19 @@ from google.rpc import error_details_pb2, status_pb2
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from terminal import fill_rows
 
-from engine.condition import Filter
-from engine.errors import InvalidInputError, NotFoundError
-from engine.home import Home
-from engine.item import ItemUpdate
-from engine.query import Query, SearchRequest
-from server.client import Client
-from server.convert_search import from_search_request
-from server.errors import OverloadedError
-from server.listen import RunningServer
-from server.pb.crossview.v1 import search_pb2
-from server.rooms import Room
-from server.search_service import SearchService
-from server.settings import ServerSettings
+from crossview.engine.condition import Filter
+from crossview.engine.errors import InvalidInputError, NotFoundError
+from crossview.engine.home import Home
+from crossview.engine.item import ItemUpdate
+from crossview.engine.query import Query, SearchRequest
+from crossview.server.client import Client
+from crossview.server.convert_search import from_search_request
+from crossview.server.errors import OverloadedError
+from crossview.server.listen import RunningServer
+from crossview.server.rooms import Room
+from crossview.server.search_service import SearchService
+from crossview.server.settings import ServerSettings
+from crossview.v1 import search_pb2
 
 NEAR = SearchRequest([Query("color", key="cat/0")], space="raw", targets=("color",), k=3)
 
@@ -271,7 +271,7 @@ def _until_refused(running: RunningServer) -> None:
 
 
 def _delete(name: str) -> Any:
-    from server.pb.crossview.v1 import collections_pb2
+    from crossview.v1 import collections_pb2
 
     return collections_pb2.DeleteItemsRequest(parent=f"collections/{name}", keys=["no-such"])
 
@@ -330,8 +330,8 @@ def test_searches_that_wait_are_answered_as_one_and_as_if_alone(
 
     monkeypatch.setattr(SearchService, "Search", slow)
     monkeypatch.setattr(SearchService, "search_together", counted)
-    monkeypatch.setattr("server.search_service._AT_HAND_BYTES", -1)
-    monkeypatch.setattr("server.rooms._SEARCH_PATIENCE", 60.0)
+    monkeypatch.setattr("crossview.server.search_service._AT_HAND_BYTES", -1)
+    monkeypatch.setattr("crossview.server.rooms._SEARCH_PATIENCE", 60.0)
     settings = replace(running.settings, port=0, waiting=40)
     with RunningServer(settings) as server, Client(server.address, timeout=60) as client:
         rows = client.open("rows")

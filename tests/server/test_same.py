@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from terminal import BACKENDS, BOTH, done, fill_rows, reached, run, told
 
-from engine.home import Home
-from engine.item import NewItem
-from engine.query import CalibrationRequest, Query, SameRequest, SearchRequest
-from server.async_client import AsyncClient
-from server.client import Client
+from crossview.engine.home import Home
+from crossview.engine.item import NewItem
+from crossview.engine.query import CalibrationRequest, Query, SameRequest, SearchRequest
+from crossview.server.async_client import AsyncClient
+from crossview.server.client import Client
 
 COLOR = ("--view", "color")
 TRAIN = ("--learner", "fantope", "--views", "color", "--set", "n_constraints=100", "--set", "max_iter=20")

@@ -4,9 +4,9 @@ import math
 
 import pytest
 
-from engine.errors import InvalidInputError
-from server.listen import RunningServer
-from server.settings import ServerSettings
+from crossview.engine.errors import InvalidInputError
+from crossview.server.listen import RunningServer
+from crossview.server.settings import ServerSettings
 
 
 def test_the_defaults_can_be_used() -> None:

@@ -17,23 +17,23 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from long_jobs import BOTH, until
 from terminal import fill_rows
 
-from engine.errors import InvalidInputError, StorageError
-from engine.home import Home
-from engine.query import Query, SearchRequest
-from engine.recipe import Recipe
-from server.client import Client
-from server.errors import SilentStreamError
-from server.jobs.operation import new_operation
-from server.jobs.owner import Owner
-from server.jobs.records import Records
-from server.listen import RunningServer
-from server.names import parse_operation
-from server.pb.crossview.v1 import collections_pb2 as pb
-from server.pb.crossview.v1 import search_pb2
-from server.pb.crossview.v1.jobs_pb2 import SubmitJobRequest
-from server.search_service import SearchService
-from server.settings import ServerSettings
-from server.streams import Silences
+from crossview.engine.errors import InvalidInputError, StorageError
+from crossview.engine.home import Home
+from crossview.engine.query import Query, SearchRequest
+from crossview.engine.recipe import Recipe
+from crossview.server.client import Client
+from crossview.server.errors import SilentStreamError
+from crossview.server.jobs.operation import new_operation
+from crossview.server.jobs.owner import Owner
+from crossview.server.jobs.records import Records
+from crossview.server.listen import RunningServer
+from crossview.server.names import parse_operation
+from crossview.server.search_service import SearchService
+from crossview.server.settings import ServerSettings
+from crossview.server.streams import Silences
+from crossview.v1 import collections_pb2 as pb
+from crossview.v1 import search_pb2
+from crossview.v1.jobs_pb2 import SubmitJobRequest
 
 NAME = "collections/rows"
 SEARCH = SearchRequest([Query("color", key="cat/0")], space="raw", k=1)
@@ -176,7 +176,7 @@ def test_connections_are_bounded_and_health_has_a_port_of_its_own(
     running: RunningServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Who connects and says nothing takes the place of nobody who asks for health, and is cut after seconds."""
-    monkeypatch.setattr("server.limits._HANDSHAKE_SECONDS", 1)
+    monkeypatch.setattr("crossview.server.limits._HANDSHAKE_SECONDS", 1)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

@@ -5,19 +5,19 @@ import subprocess
 import sys
 from pathlib import Path
 
-from engine.home import Home
-from server.listen import RunningServer
+from crossview.engine.home import Home
+from crossview.server.listen import RunningServer
 
 ROOT = Path(__file__).resolve().parents[2]
 HEAVY = ("alembic", "cv2", "faiss", "grpc_reflection.v1alpha", "PIL", "scipy", "sklearn")
-LEARNERS = ("engine.learners.registry", "engine.spaces.pipeline")
-REMOTE = ("engine.catalog.database", "sqlalchemy")
+LEARNERS = ("crossview.engine.learners.registry", "crossview.engine.spaces.pipeline")
+REMOTE = ("crossview.engine.catalog.database", "sqlalchemy")
 DOTS = "pictures/dots/dots-00.jpg"
 
 
 CODE = """
 import json, sys
-from server.cli import app
+from crossview.server.cli import app
 for command in json.loads(sys.argv[1]):
     try:
         app(command)

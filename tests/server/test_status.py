@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 from google.rpc import status_pb2
 
-from engine import errors
-from features.errors import ImageError, TruncatedImageError
-from server.client import Client
-from server.errors import DeadlineExceededError, OverloadedError, ServerFaultError, ServerUnavailableError
-from server.listen import RunningServer
-from server.pb.crossview.v1 import collections_pb2 as pb
-from server.pb.crossview.v1 import collections_pb2_grpc, search_pb2, search_pb2_grpc, types_pb2
-from server.settings import MESSAGE_BYTES
-from server.status import ERROR_KEY, MESSAGE_LIMIT, STATUSES, error_in, error_of, status_of
+from crossview.engine import errors
+from crossview.features.errors import ImageError, TruncatedImageError
+from crossview.server.client import Client
+from crossview.server.errors import DeadlineExceededError, OverloadedError, ServerFaultError, ServerUnavailableError
+from crossview.server.listen import RunningServer
+from crossview.server.settings import MESSAGE_BYTES
+from crossview.server.status import ERROR_KEY, MESSAGE_LIMIT, STATUSES, error_in, error_of, status_of
+from crossview.v1 import collections_pb2 as pb
+from crossview.v1 import collections_pb2_grpc, search_pb2, search_pb2_grpc, types_pb2
 
 NAME = "collections/drawn"
 Code = grpc.StatusCode

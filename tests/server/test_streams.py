@@ -11,17 +11,17 @@ import numpy as np
 import pytest
 from terminal import fill_rows
 
-from engine.errors import InvalidInputError, NotFoundError
-from engine.home import Home
-from engine.item import NewItem
-from engine.query import Query, SearchRequest, SuggestRequest
-from server.async_client import AsyncClient
-from server.client import Client
-from server.errors import DeadlineExceededError
-from server.listen import RunningServer
-from server.pb.crossview.v1 import search_pb2, search_pb2_grpc
-from server.remote_collection import RemoteCollection
-from server.settings import ServerSettings
+from crossview.engine.errors import InvalidInputError, NotFoundError
+from crossview.engine.home import Home
+from crossview.engine.item import NewItem
+from crossview.engine.query import Query, SearchRequest, SuggestRequest
+from crossview.server.async_client import AsyncClient
+from crossview.server.client import Client
+from crossview.server.errors import DeadlineExceededError
+from crossview.server.listen import RunningServer
+from crossview.server.remote_collection import RemoteCollection
+from crossview.server.settings import ServerSettings
+from crossview.v1 import search_pb2, search_pb2_grpc
 
 NAME = "collections/rows"
 

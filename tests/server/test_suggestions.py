@@ -5,8 +5,8 @@ import csv
 import pytest
 from terminal import BACKENDS, BOTH, done, fill_rows, reached, run, told
 
-from engine.home import Home
-from engine.item import ItemUpdate, NewItem
+from crossview.engine.home import Home
+from crossview.engine.item import ItemUpdate, NewItem
 
 
 @pytest.fixture

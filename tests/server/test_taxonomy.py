@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from terminal import BACKENDS, done, reached, run, told
 
-from engine.home import Home
-from engine.item import NewItem
+from crossview.engine.home import Home
+from crossview.engine.item import NewItem
 
 CLASSES = ("cat", "dog", "oak", "elm")
 TREE = "animal: cat, dog\ntree\n  oak\n  elm  # one of few\n"

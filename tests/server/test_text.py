@@ -7,21 +7,21 @@ import grpc
 import numpy as np
 import pytest
 
-from engine import errors
-from engine.condition import Filter
-from engine.item import IndexOptions, NewItem
-from engine.query import Query, SearchRequest
-from engine.recipe import Recipe
-from server import batches
-from server.backend import Backend, CollectionBackend
-from server.client import Client
-from server.demo.captions import WORDS, caption, write_captions
-from server.demo.pictures import STYLES, write_pictures
-from server.drawing.results import strips
-from server.listen import RunningServer
-from server.pb.crossview.v1 import collections_pb2 as pb
-from server.pb.crossview.v1 import collections_pb2_grpc, search_pb2, search_pb2_grpc, types_pb2
-from server.settings import ServerSettings
+from crossview.engine import errors
+from crossview.engine.condition import Filter
+from crossview.engine.item import IndexOptions, NewItem
+from crossview.engine.query import Query, SearchRequest
+from crossview.engine.recipe import Recipe
+from crossview.server import batches
+from crossview.server.backend import Backend, CollectionBackend
+from crossview.server.client import Client
+from crossview.server.demo.captions import WORDS, caption, write_captions
+from crossview.server.demo.pictures import STYLES, write_pictures
+from crossview.server.drawing.results import strips
+from crossview.server.listen import RunningServer
+from crossview.server.settings import ServerSettings
+from crossview.v1 import collections_pb2 as pb
+from crossview.v1 import collections_pb2_grpc, search_pb2, search_pb2_grpc, types_pb2
 
 PER_CLASS = 18
 NAME = "collections/words"
@@ -32,7 +32,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     """A server with pictures of ten classes, two in three with a caption, indexed and trained through it."""
     folder = tmp_path_factory.mktemp("words")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("server.demo.pictures.SIZE", (112, 84))
+        patch.setattr("crossview.server.demo.pictures.SIZE", (112, 84))
         write_pictures(folder / "pictures", PER_CLASS)
     write_captions(folder / "all.csv", folder / "pictures")
     header, *lines = (folder / "all.csv").read_text().splitlines()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from terminal import BACKENDS, done, fill_rows, reached, run, told
 
-from engine.home import Home
+from crossview.engine.home import Home
 
 GROUPS = ("cat", "dog")
 

@@ -13,18 +13,18 @@ from hypothesis import strategies as st
 from long_jobs import until
 from terminal import fill_rows
 
-from engine.errors import InvalidInputError
-from engine.home import Home
-from server.budget import Budget
-from server.client import Client
-from server.convert import from_row
-from server.errors import OverloadedError
-from server.listen import RunningServer
-from server.pb.crossview.v1 import collections_pb2 as pb
-from server.pb.crossview.v1.jobs_pb2 import SubmitJobRequest
-from server.settings import ServerSettings
-from server.wire import entries
-from server.writing.item_writes import ItemWrites
+from crossview.engine.errors import InvalidInputError
+from crossview.engine.home import Home
+from crossview.server.budget import Budget
+from crossview.server.client import Client
+from crossview.server.convert import from_row
+from crossview.server.errors import OverloadedError
+from crossview.server.listen import RunningServer
+from crossview.server.settings import ServerSettings
+from crossview.server.wire import entries
+from crossview.server.writing.item_writes import ItemWrites
+from crossview.v1 import collections_pb2 as pb
+from crossview.v1.jobs_pb2 import SubmitJobRequest
 
 NAME = "collections/rows"
 BOMB = b"\x12\x00" * 2**20

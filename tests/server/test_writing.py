@@ -12,16 +12,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.errors import NotFoundError
-from engine.item import NewItem
-from engine.query import Query, SearchRequest
-from server.client import Client
-from server.errors import DeadlineExceededError, ServerStoppedError
-from server.listen import RunningServer
-from server.remote_collection import RemoteCollection
-from server.settings import ServerSettings
-from server.writing import process
-from server.writing.process import WriteProcess
+from crossview.engine.errors import NotFoundError
+from crossview.engine.item import NewItem
+from crossview.engine.query import Query, SearchRequest
+from crossview.server.client import Client
+from crossview.server.errors import DeadlineExceededError, ServerStoppedError
+from crossview.server.listen import RunningServer
+from crossview.server.remote_collection import RemoteCollection
+from crossview.server.settings import ServerSettings
+from crossview.server.writing import process
+from crossview.server.writing.process import WriteProcess
 
 ROOT = Path(__file__).parent.parent.parent
 PATIENCE = 60.0
@@ -138,7 +138,7 @@ def test_the_end_does_not_wait_for_a_process_that_starts(tmp_path: Path, monkeyp
 
 SHARED = """
 import gc
-from server.forks import CONTEXT
+from crossview.server.forks import CONTEXT
 with CONTEXT.Pool(1) as pool:
     print(pool.apply(gc.get_freeze_count))
 """

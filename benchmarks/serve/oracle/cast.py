@@ -21,7 +21,7 @@ from benchmarks.serve.oracle.states import key_of
 from benchmarks.serve.oracle.writes import DONE, REFUSED, UNKNOWN, Call, Command, Write
 from benchmarks.serve.process import CLI, ServerProcess, until_healthy
 from crossview import Client, OverloadedError
-from engine.errors import BusyError, CrossviewError, InvalidInputError, NotFoundError, NotReadyError
+from crossview.engine.errors import BusyError, CrossviewError, InvalidInputError, NotFoundError, NotReadyError
 
 NAME = "identities"
 _NOTHING_DONE = BusyError, InvalidInputError, NotFoundError, NotReadyError, OverloadedError

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.serve.oracle.states import LEARNED, VIEWS, Record, Seen, State, key_of, number_of
-from engine.catalog.description import RAW
-from engine.collection import Collection
-from engine.condition import EVERY_ITEM, Filter
-from engine.errors import InvalidInputError, NotFoundError
-from engine.query import Query, SearchRequest
-from engine.spaces.indexed import stored_generation
-from engine.spaces.space import Space
+from crossview.engine.catalog.description import RAW
+from crossview.engine.collection import Collection
+from crossview.engine.condition import EVERY_ITEM, Filter
+from crossview.engine.errors import InvalidInputError, NotFoundError
+from crossview.engine.query import Query, SearchRequest
+from crossview.engine.spaces.indexed import stored_generation
+from crossview.engine.spaces.space import Space
 
 REFUSAL = "refused"
 """The answer where there is no such item, row or space."""

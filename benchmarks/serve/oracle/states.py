@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.catalog.description import RAW
+from crossview.engine.catalog.description import RAW
 
 VIEWS: Mapping[str, int] = {"v": 8, "w": 6}
 """Views of vectors, and how long their rows are."""

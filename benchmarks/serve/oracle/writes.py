@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.serve.oracle.states import LEARNED, Record, SpaceState, State, key_of, row
-from engine.item import ItemUpdate, NewItem
-from engine.recipe import Recipe
+from crossview.engine.item import ItemUpdate, NewItem
+from crossview.engine.recipe import Recipe
 
 DONE, REFUSED, UNKNOWN = "done", "refused", "unknown"
 """What became of a write: it is acknowledged; it was not carried out; whether it was is unknown."""

@@ -2,7 +2,7 @@
 
 from alembic import context
 
-from engine.catalog.schema import metadata
+from crossview.engine.catalog.schema import metadata
 
 context.configure(
     connection=context.config.attributes["connection"],

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 
-from engine.learners.attributes.described import log_densities, place_between, spread_between
+from crossview.engine.learners.attributes.described import log_densities, place_between, spread_between
 
 
 class ClassesByScores(ABC):

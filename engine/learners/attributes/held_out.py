@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
-from engine.runtime.cancellation import checkpoint
+from crossview.engine.runtime.cancellation import checkpoint
 
 ODDS = (0.0, 2.0, 4.0, 6.0, 8.0, 10.0, 12.0, 15.0, 20.0, 30.0, 100.0, 300.0, 1000.0)
 """Natural logarithms of the odds of described classes that are tried."""

@@ -7,9 +7,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.learners.attributes.ordering import Ordering
-from engine.learners.attributes.quadruplets import Crossing
-from engine.learners.comparisons import AnyComparisons
+from crossview.engine.learners.attributes.ordering import Ordering
+from crossview.engine.learners.attributes.quadruplets import Crossing
+from crossview.engine.learners.comparisons import AnyComparisons
 
 Values = NDArray[np.float64]
 Places = NDArray[np.int64]

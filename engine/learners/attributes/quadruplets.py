@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.learners.metrics.newton import Newton
+from crossview.engine.learners.metrics.newton import Newton
 
 Values = NDArray[np.float64]
 Places = NDArray[np.intp]

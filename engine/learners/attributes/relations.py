@@ -12,11 +12,11 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.learners.attributes.quadruplets import Crossing
-from engine.learners.base import Rows
-from engine.learners.metrics.contrasts import SignedContrasts
-from engine.learners.metrics.newton import VectorProblem, minimize
-from engine.learners.settings import Count
+from crossview.engine.learners.attributes.quadruplets import Crossing
+from crossview.engine.learners.base import Rows
+from crossview.engine.learners.metrics.contrasts import SignedContrasts
+from crossview.engine.learners.metrics.newton import VectorProblem, minimize
+from crossview.engine.learners.settings import Count
 
 Places = NDArray[np.int64]
 ClassPair = tuple[int, int]

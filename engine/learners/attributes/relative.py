@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.linalg import LinearOperator, cg
 
-from engine.learners.attributes import relations as of_classes
-from engine.learners.attributes.classes import ClassesByScores
-from engine.learners.attributes.held_out import chosen_log_odds
-from engine.learners.attributes.item_pairs import (
+from crossview.engine.learners.attributes import relations as of_classes
+from crossview.engine.learners.attributes.classes import ClassesByScores
+from crossview.engine.learners.attributes.held_out import chosen_log_odds
+from crossview.engine.learners.attributes.item_pairs import (
     ItemPairs,
     Local,
     Loss,
@@ -19,16 +19,16 @@ from engine.learners.attributes.item_pairs import (
     loss_of,
     pairs_by_attribute,
 )
-from engine.learners.attributes.ordering import Ordering
-from engine.learners.attributes.quadruplets import Crossing, Crossings
-from engine.learners.attributes.relations import Relations
-from engine.learners.base import LinearLearner, Rows, SeparateLearner
-from engine.learners.capabilities import Capabilities
-from engine.learners.comparisons import AnyComparisons
-from engine.learners.settings import Arrays, Between, Positive, Seed, Tolerance, group
-from engine.learners.subspace.span import Span
-from engine.learners.supervision import Supervision, shared_classes
-from engine.runtime.cancellation import checkpoint
+from crossview.engine.learners.attributes.ordering import Ordering
+from crossview.engine.learners.attributes.quadruplets import Crossing, Crossings
+from crossview.engine.learners.attributes.relations import Relations
+from crossview.engine.learners.base import LinearLearner, Rows, SeparateLearner
+from crossview.engine.learners.capabilities import Capabilities
+from crossview.engine.learners.comparisons import AnyComparisons
+from crossview.engine.learners.settings import Arrays, Between, Positive, Seed, Tolerance, group
+from crossview.engine.learners.subspace.span import Span
+from crossview.engine.learners.supervision import Supervision, shared_classes
+from crossview.engine.runtime.cancellation import checkpoint
 
 _ORDERINGS = "an object of classes, each with its list of numbers"
 _MOST_OF_PAIR = 1_000  # pairs of rows that two classes give at most

@@ -5,8 +5,8 @@ from abc import abstractmethod
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from engine.learners.base import MultiViewLearner, Rows
-from engine.learners.capabilities import Capabilities
+from crossview.engine.learners.base import MultiViewLearner, Rows
+from crossview.engine.learners.capabilities import Capabilities
 
 
 class Hasher(MultiViewLearner):

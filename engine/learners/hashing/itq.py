@@ -3,10 +3,10 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.learners.base import Rows
-from engine.learners.hashing.projection import ProjectionHasher
-from engine.learners.subspace.pca import principal_components
-from engine.runtime.cancellation import checkpoint
+from crossview.engine.learners.base import Rows
+from crossview.engine.learners.hashing.projection import ProjectionHasher
+from crossview.engine.learners.subspace.pca import principal_components
+from crossview.engine.runtime.cancellation import checkpoint
 
 _ITERATIONS = 50  # as the paper takes
 _ROWS = 32_768  # of more, so many are drawn

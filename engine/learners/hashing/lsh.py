@@ -5,8 +5,8 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from engine.learners.base import Rows
-from engine.learners.hashing.projection import ProjectionHasher
+from crossview.engine.learners.base import Rows
+from crossview.engine.learners.hashing.projection import ProjectionHasher
 
 
 class LSH(ProjectionHasher):

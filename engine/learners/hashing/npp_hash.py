@@ -9,18 +9,18 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from engine.learners.base import Rows
-from engine.learners.hashing.hasher import Hasher
-from engine.learners.hashing.predictors import Predictor, by_classes, by_targets, predicted
-from engine.learners.hashing.product_codes import CodeFunction, Examples, ProductCodes, learn_codes
-from engine.learners.npp.multi_npp import MultiNPP
-from engine.learners.npp.neighborhoods import pair_relations
-from engine.learners.npp.problem import draw_rows
-from engine.learners.npp.relations import similarity_of
-from engine.learners.npp.start import groups
-from engine.learners.settings import Between, Bits, PairRows, Positive, Seed, Steps
-from engine.learners.supervision import Supervision
-from engine.runtime.cancellation import report_progress
+from crossview.engine.learners.base import Rows
+from crossview.engine.learners.hashing.hasher import Hasher
+from crossview.engine.learners.hashing.predictors import Predictor, by_classes, by_targets, predicted
+from crossview.engine.learners.hashing.product_codes import CodeFunction, Examples, ProductCodes, learn_codes
+from crossview.engine.learners.npp.multi_npp import MultiNPP
+from crossview.engine.learners.npp.neighborhoods import pair_relations
+from crossview.engine.learners.npp.problem import draw_rows
+from crossview.engine.learners.npp.relations import similarity_of
+from crossview.engine.learners.npp.start import groups
+from crossview.engine.learners.settings import Between, Bits, PairRows, Positive, Seed, Steps
+from crossview.engine.learners.supervision import Supervision
+from crossview.engine.runtime.cancellation import report_progress
 
 Matrix = NDArray[np.float64]
 _KNOWN = 0.2

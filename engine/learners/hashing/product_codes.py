@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.learners.base import Rows
-from engine.learners.hashing.itq import rotation
-from engine.learners.subspace.pca import principal_components
-from engine.runtime.cancellation import checkpoint
+from crossview.engine.learners.base import Rows
+from crossview.engine.learners.hashing.itq import rotation
+from crossview.engine.learners.subspace.pca import principal_components
+from crossview.engine.runtime.cancellation import checkpoint
 
 Matrix = NDArray[np.float64]
 _Side = tuple[Rows, Rows, NDArray[np.float64]]

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from engine.learners.base import Rows
-from engine.learners.hashing.stage import StageHasher
-from engine.learners.settings import Bits, Seed
+from crossview.engine.learners.base import Rows
+from crossview.engine.learners.hashing.stage import StageHasher
+from crossview.engine.learners.settings import Bits, Seed
 
 
 @dataclass(eq=False, repr=False)

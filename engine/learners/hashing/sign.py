@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from engine.learners.hashing.stage import StageHasher
+from crossview.engine.learners.hashing.stage import StageHasher
 
 
 class Sign(StageHasher):

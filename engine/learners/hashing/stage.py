@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from engine.learners.base import Rows, SeparateLearner
-from engine.learners.capabilities import Capabilities
-from engine.learners.hashing.hasher import Hasher
-from engine.learners.supervision import Supervision
+from crossview.engine.learners.base import Rows, SeparateLearner
+from crossview.engine.learners.capabilities import Capabilities
+from crossview.engine.learners.hashing.hasher import Hasher
+from crossview.engine.learners.supervision import Supervision
 
 
 class StageHasher(Hasher, SeparateLearner):

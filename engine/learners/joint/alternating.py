@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.learners.joint.compared import Compared
-from engine.learners.joint.problem import Inputs
-from engine.runtime.cancellation import checkpoint
+from crossview.engine.learners.joint.compared import Compared
+from crossview.engine.learners.joint.problem import Inputs
+from crossview.engine.runtime.cancellation import checkpoint
 
 Rows = NDArray[np.float64]
 

@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from engine.learners.blocks import slices
-from engine.learners.joint.compared import Notions
-from engine.learners.joint.fitting import How, Learned, learn, shares_of
-from engine.learners.joint.problem import Features, Inputs
-from engine.learners.joint.shared_map import learn_over_map
-from engine.learners.metrics.constraints import Constraints
-from engine.learners.metrics.impostors import Targets
-from engine.runtime.cancellation import checkpoint
+from crossview.engine.learners.blocks import slices
+from crossview.engine.learners.joint.compared import Notions
+from crossview.engine.learners.joint.fitting import How, Learned, learn, shares_of
+from crossview.engine.learners.joint.problem import Features, Inputs
+from crossview.engine.learners.joint.shared_map import learn_over_map
+from crossview.engine.learners.metrics.constraints import Constraints
+from crossview.engine.learners.metrics.impostors import Targets
+from crossview.engine.runtime.cancellation import checkpoint
 
 Rows = NDArray[np.float64]
 Triplets = NDArray[np.int64]

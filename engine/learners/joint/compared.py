@@ -7,9 +7,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from engine.learners.blocks import slices
-from engine.learners.joint.losses import Loss, Losses
-from engine.learners.metrics.constraints import Constraints
+from crossview.engine.learners.blocks import slices
+from crossview.engine.learners.joint.losses import Loss, Losses
+from crossview.engine.learners.metrics.constraints import Constraints
 
 Rows = NDArray[np.float64]
 Values = NDArray[np.float64]

@@ -6,13 +6,13 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.learners.joint import start
-from engine.learners.joint.alternating import Alternation, roots
-from engine.learners.joint.compared import Compared, Notions
-from engine.learners.joint.losses import Loss, LossName, loss_of
-from engine.learners.joint.problem import FactorProblem, Inputs, JointProblem, Losses, balanced
-from engine.learners.joint.solver import SHARPENING, Descent, Solution, descend
-from engine.learners.settings import Count, Steps, Tolerance
+from crossview.engine.learners.joint import start
+from crossview.engine.learners.joint.alternating import Alternation, roots
+from crossview.engine.learners.joint.compared import Compared, Notions
+from crossview.engine.learners.joint.losses import Loss, LossName, loss_of
+from crossview.engine.learners.joint.problem import FactorProblem, Inputs, JointProblem, Losses, balanced
+from crossview.engine.learners.joint.solver import SHARPENING, Descent, Solution, descend
+from crossview.engine.learners.settings import Count, Steps, Tolerance
 
 Rows = NDArray[np.float64]
 Sharing = Literal["joint", "independent", "pooled"]

@@ -7,13 +7,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.learners.comparisons import AnyComparisons
-from engine.learners.joint.compared import Notions
-from engine.learners.joint.fitting import How, Learned, learn
-from engine.learners.joint.problem import Inputs
-from engine.learners.metrics.options import Bounds
-from engine.learners.metrics.tuples import constraints_of
-from engine.learners.supervision import Supervision
+from crossview.engine.learners.comparisons import AnyComparisons
+from crossview.engine.learners.joint.compared import Notions
+from crossview.engine.learners.joint.fitting import How, Learned, learn
+from crossview.engine.learners.joint.problem import Inputs
+from crossview.engine.learners.metrics.options import Bounds
+from crossview.engine.learners.metrics.tuples import constraints_of
+from crossview.engine.learners.supervision import Supervision
 
 ONE = [""]
 """The names of notions where all is given in one."""

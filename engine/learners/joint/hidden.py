@@ -6,15 +6,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from engine.learners.joint import start
-from engine.learners.joint.compared import Compared, Notions
-from engine.learners.joint.fitting import How, Learned, learned_at
-from engine.learners.joint.losses import Losses as Costs
-from engine.learners.joint.losses import logistic
-from engine.learners.joint.problem import Inputs, JointProblem, Losses, balanced
-from engine.learners.joint.solver import Descent, descend
-from engine.learners.metrics.constraints import Constraints
-from engine.runtime.cancellation import checkpoint
+from crossview.engine.learners.joint import start
+from crossview.engine.learners.joint.compared import Compared, Notions
+from crossview.engine.learners.joint.fitting import How, Learned, learned_at
+from crossview.engine.learners.joint.losses import Losses as Costs
+from crossview.engine.learners.joint.losses import logistic
+from crossview.engine.learners.joint.problem import Inputs, JointProblem, Losses, balanced
+from crossview.engine.learners.joint.solver import Descent, descend
+from crossview.engine.learners.metrics.constraints import Constraints
+from crossview.engine.runtime.cancellation import checkpoint
 
 Rows = NDArray[np.float64]
 

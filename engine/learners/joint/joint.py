@@ -8,17 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from engine.learners.base import LinearLearner, MultiView, Rows, SeparateLearner
-from engine.learners.capabilities import Capabilities
-from engine.learners.joint.classes import Classes
-from engine.learners.joint.fitting import How, Sharing, Solving
-from engine.learners.joint.given import Listed, labels_of, notions_of
-from engine.learners.joint.losses import LossName
-from engine.learners.joint.problem import Features
-from engine.learners.metrics.options import Bounds
-from engine.learners.settings import Count, Dimensions, Seed, Share, Weight, group
-from engine.learners.subspace.span import Span
-from engine.learners.supervision import Supervision
+from crossview.engine.learners.base import LinearLearner, MultiView, Rows, SeparateLearner
+from crossview.engine.learners.capabilities import Capabilities
+from crossview.engine.learners.joint.classes import Classes
+from crossview.engine.learners.joint.fitting import How, Sharing, Solving
+from crossview.engine.learners.joint.given import Listed, labels_of, notions_of
+from crossview.engine.learners.joint.losses import LossName
+from crossview.engine.learners.joint.problem import Features
+from crossview.engine.learners.metrics.options import Bounds
+from crossview.engine.learners.settings import Count, Dimensions, Seed, Share, Weight, group
+from crossview.engine.learners.subspace.span import Span
+from crossview.engine.learners.supervision import Supervision
 
 
 @dataclass(eq=False, repr=False)

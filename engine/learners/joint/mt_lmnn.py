@@ -6,18 +6,18 @@ from typing import Any, ClassVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.learners.base import LinearLearner, Rows, SeparateLearner
-from engine.learners.capabilities import Capabilities
-from engine.learners.joint.shared_metric import SharedMetric
-from engine.learners.metrics.descent import Descent, descend
-from engine.learners.metrics.features import Differences
-from engine.learners.metrics.growing_subsets import scaled
-from engine.learners.metrics.impostors import Impostors, Targets
-from engine.learners.metrics.parameters import LowRank
-from engine.learners.metrics.regularizer import Regularizer
-from engine.learners.metrics.spectrum import Spectrum
-from engine.learners.settings import Count, Positive, Weight, group
-from engine.learners.supervision import Supervision
+from crossview.engine.learners.base import LinearLearner, Rows, SeparateLearner
+from crossview.engine.learners.capabilities import Capabilities
+from crossview.engine.learners.joint.shared_metric import SharedMetric
+from crossview.engine.learners.metrics.descent import Descent, descend
+from crossview.engine.learners.metrics.features import Differences
+from crossview.engine.learners.metrics.growing_subsets import scaled
+from crossview.engine.learners.metrics.impostors import Impostors, Targets
+from crossview.engine.learners.metrics.parameters import LowRank
+from crossview.engine.learners.metrics.regularizer import Regularizer
+from crossview.engine.learners.metrics.spectrum import Spectrum
+from crossview.engine.learners.settings import Count, Positive, Weight, group
+from crossview.engine.learners.supervision import Supervision
 
 _ROUNDING = 1e-12  # an eigenvalue below this share of the largest is none
 _START = 0.3  # of the shared metric's factor: at a factor of zero the tasks' own metrics would stay zero

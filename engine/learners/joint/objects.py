@@ -6,12 +6,12 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.learners.comparisons import Comparisons
-from engine.learners.joint.fitting import How, Learned
-from engine.learners.joint.given import Listed, names_of
-from engine.learners.joint.problem import Features, Objects
-from engine.learners.metrics.options import Bounds
-from engine.runtime.threads import one_blas_thread
+from crossview.engine.learners.comparisons import Comparisons
+from crossview.engine.learners.joint.fitting import How, Learned
+from crossview.engine.learners.joint.given import Listed, names_of
+from crossview.engine.learners.joint.problem import Features, Objects
+from crossview.engine.learners.metrics.options import Bounds
+from crossview.engine.runtime.threads import one_blas_thread
 
 
 @dataclass(eq=False)

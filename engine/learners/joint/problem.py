@@ -7,9 +7,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.learners.joint.compared import Compared, Notions
-from engine.learners.joint.losses import Loss
-from engine.runtime.threads import over
+from crossview.engine.learners.joint.compared import Compared, Notions
+from crossview.engine.learners.joint.losses import Loss
+from crossview.engine.runtime.threads import over
 
 Rows = NDArray[np.float64]
 Theta = NDArray[np.float64]

@@ -4,18 +4,18 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from engine.learners.base import Rows
-from engine.learners.joint.fitting import How, Learned, main_directions
-from engine.learners.joint.problem import Features, balanced
-from engine.learners.joint.shared_metric import TaskEvaluation
-from engine.learners.metrics.descent import Descent, descend
-from engine.learners.metrics.features import Differences
-from engine.learners.metrics.growing_subsets import scaled
-from engine.learners.metrics.impostors import Impostors, Targets
-from engine.learners.metrics.objective import Evaluation, Loss
-from engine.learners.metrics.parameters import LowRank, Metric, Parameters
-from engine.learners.metrics.regularizer import Regularizer
-from engine.learners.subspace.pca import principal_components
+from crossview.engine.learners.base import Rows
+from crossview.engine.learners.joint.fitting import How, Learned, main_directions
+from crossview.engine.learners.joint.problem import Features, balanced
+from crossview.engine.learners.joint.shared_metric import TaskEvaluation
+from crossview.engine.learners.metrics.descent import Descent, descend
+from crossview.engine.learners.metrics.features import Differences
+from crossview.engine.learners.metrics.growing_subsets import scaled
+from crossview.engine.learners.metrics.impostors import Impostors, Targets
+from crossview.engine.learners.metrics.objective import Evaluation, Loss
+from crossview.engine.learners.metrics.parameters import LowRank, Metric, Parameters
+from crossview.engine.learners.metrics.regularizer import Regularizer
+from crossview.engine.learners.subspace.pca import principal_components
 
 _SMOOTHING = 0.1  # the violation up to which the hinge is smooth at first
 _ROUGH = 1e-4  # a share by which the objective falls in ten steps, under which the descent ends

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize
 
-from engine.learners.joint.problem import Problem, Theta
-from engine.runtime.cancellation import checkpoint
+from crossview.engine.learners.joint.problem import Problem, Theta
+from crossview.engine.runtime.cancellation import checkpoint
 
 SHARPENING = (1.0, 0.1, 0.01, 0.001)
 """Up to which violations the hinge is smooth, one after another; its kink would hold a quasi-Newton method up."""

@@ -8,9 +8,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
-from engine.learners.joint.compared import Notions
-from engine.learners.joint.losses import Loss
-from engine.learners.joint.problem import Features, Inputs, OverEmbeddings, balanced
+from crossview.engine.learners.joint.compared import Notions
+from crossview.engine.learners.joint.losses import Loss
+from crossview.engine.learners.joint.problem import Features, Inputs, OverEmbeddings, balanced
 
 Rows = NDArray[np.float64]
 

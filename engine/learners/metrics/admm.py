@@ -4,15 +4,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.learners.base import Rows
-from engine.learners.metrics.constraints import Constraints
-from engine.learners.metrics.descent import Solution
-from engine.learners.metrics.features import Differences
-from engine.learners.metrics.objective import Objective
-from engine.learners.metrics.parameters import Full, Symmetric
-from engine.learners.metrics.proximal import proximal_step
-from engine.learners.metrics.regularizer import Regularizer
-from engine.runtime.cancellation import checkpoint
+from crossview.engine.learners.base import Rows
+from crossview.engine.learners.metrics.constraints import Constraints
+from crossview.engine.learners.metrics.descent import Solution
+from crossview.engine.learners.metrics.features import Differences
+from crossview.engine.learners.metrics.objective import Objective
+from crossview.engine.learners.metrics.parameters import Full, Symmetric
+from crossview.engine.learners.metrics.proximal import proximal_step
+from crossview.engine.learners.metrics.regularizer import Regularizer
+from crossview.engine.runtime.cancellation import checkpoint
 
 
 @dataclass(frozen=True)

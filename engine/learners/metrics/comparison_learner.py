@@ -7,16 +7,16 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.learners.base import LinearLearner, Mask, Rows, SeparateLearner
-from engine.learners.capabilities import Capabilities
-from engine.learners.comparisons import AnyComparisons, Comparisons, Taxonomy
-from engine.learners.metrics.constraints import Constraints
-from engine.learners.metrics.options import Bounds, Sampling, Stopping
-from engine.learners.metrics.relatives import Relatives
-from engine.learners.metrics.sampling import ClassSampler, NearestSampler
-from engine.learners.metrics.tuples import constrained, constraints_of, ordered_only
-from engine.learners.settings import group
-from engine.learners.supervision import Supervision
+from crossview.engine.learners.base import LinearLearner, Mask, Rows, SeparateLearner
+from crossview.engine.learners.capabilities import Capabilities
+from crossview.engine.learners.comparisons import AnyComparisons, Comparisons, Taxonomy
+from crossview.engine.learners.metrics.constraints import Constraints
+from crossview.engine.learners.metrics.options import Bounds, Sampling, Stopping
+from crossview.engine.learners.metrics.relatives import Relatives
+from crossview.engine.learners.metrics.sampling import ClassSampler, NearestSampler
+from crossview.engine.learners.metrics.tuples import constrained, constraints_of, ordered_only
+from crossview.engine.learners.settings import group
+from crossview.engine.learners.supervision import Supervision
 
 NEIGHBORS = 10
 """How many nearest rows are similar where ``similar="knn"`` and no number is given."""

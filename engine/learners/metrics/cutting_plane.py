@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 from scipy.optimize import LinearConstraint, minimize
 
-from engine.learners.base import Rows
-from engine.learners.metrics.features import Differences, Values
-from engine.learners.metrics.parameters import Metric, Parameters
-from engine.learners.metrics.ranking import Risk
-from engine.runtime.cancellation import checkpoint
+from crossview.engine.learners.base import Rows
+from crossview.engine.learners.metrics.features import Differences, Values
+from crossview.engine.learners.metrics.parameters import Metric, Parameters
+from crossview.engine.learners.metrics.ranking import Risk
+from crossview.engine.runtime.cancellation import checkpoint
 
 _NEAR_BEST = 0.1  # how far from the best metric to the latest one the next plane is cut
 _HALVINGS = 30  # of the line between them, where the objective is smallest

@@ -6,11 +6,11 @@ from typing import Literal
 
 import numpy as np
 
-from engine.learners.base import Rows
-from engine.learners.metrics.objective import Evaluation, Loss
-from engine.learners.metrics.parameters import Metric
-from engine.learners.settings import Count, Positive, Steps, Weight
-from engine.runtime.cancellation import checkpoint
+from crossview.engine.learners.base import Rows
+from crossview.engine.learners.metrics.objective import Evaluation, Loss
+from crossview.engine.learners.metrics.parameters import Metric
+from crossview.engine.learners.settings import Count, Positive, Steps, Weight
+from crossview.engine.runtime.cancellation import checkpoint
 
 Rule = Literal["adaptive", "constant", "sqrt"]
 SHARPER = 0.25

@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.learners.base import Rows
-from engine.learners.metrics.constraints import Constraints
-from engine.learners.metrics.contrasts import SquaredContrasts
-from engine.learners.metrics.newton import Newton, VectorProblem, VectorSolution, minimize
+from crossview.engine.learners.base import Rows
+from crossview.engine.learners.metrics.constraints import Constraints
+from crossview.engine.learners.metrics.contrasts import SquaredContrasts
+from crossview.engine.learners.metrics.newton import Newton, VectorProblem, VectorSolution, minimize
 
 _FIRST = 1 << 14  # constraints in the first subset
 _GROWTH = 4

@@ -7,20 +7,20 @@ from typing import Any, ClassVar, Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.learners.base import Rows
-from engine.learners.metrics.admm import Multipliers, alternate
-from engine.learners.metrics.constraints import Constraints
-from engine.learners.metrics.descent import Descent, Solution, Validation, descend
-from engine.learners.metrics.features import Differences
-from engine.learners.metrics.growing_subsets import descend_over_growing_subsets
-from engine.learners.metrics.learner import MetricLearner
-from engine.learners.metrics.objective import Loss, Objective, satisfied
-from engine.learners.metrics.options import Bounds, Sampling, Stopping
-from engine.learners.metrics.parameters import Diagonal, Full, LowRank, Parameters
-from engine.learners.metrics.regularizer import Regularizer
-from engine.learners.settings import Dimensions, Positive, Seed, Weight, group
-from engine.learners.subspace.pca import principal_components
-from engine.learners.subspace.span import Span
+from crossview.engine.learners.base import Rows
+from crossview.engine.learners.metrics.admm import Multipliers, alternate
+from crossview.engine.learners.metrics.constraints import Constraints
+from crossview.engine.learners.metrics.descent import Descent, Solution, Validation, descend
+from crossview.engine.learners.metrics.features import Differences
+from crossview.engine.learners.metrics.growing_subsets import descend_over_growing_subsets
+from crossview.engine.learners.metrics.learner import MetricLearner
+from crossview.engine.learners.metrics.objective import Loss, Objective, satisfied
+from crossview.engine.learners.metrics.options import Bounds, Sampling, Stopping
+from crossview.engine.learners.metrics.parameters import Diagonal, Full, LowRank, Parameters
+from crossview.engine.learners.metrics.regularizer import Regularizer
+from crossview.engine.learners.settings import Dimensions, Positive, Seed, Weight, group
+from crossview.engine.learners.subspace.pca import principal_components
+from crossview.engine.learners.subspace.span import Span
 
 Form = Literal["full", "diagonal", "factor", "low-rank"]
 Start = Literal["pca", "identity"]

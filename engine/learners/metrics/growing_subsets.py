@@ -6,11 +6,11 @@ from itertools import pairwise
 
 import numpy as np
 
-from engine.learners.base import Rows
-from engine.learners.metrics.descent import SHARPER, STAGES, Descent, Solution, Validation, descend
-from engine.learners.metrics.objective import Loss, Objective
-from engine.learners.metrics.parameters import Metric
-from engine.runtime.cancellation import checkpoint
+from crossview.engine.learners.base import Rows
+from crossview.engine.learners.metrics.descent import SHARPER, STAGES, Descent, Solution, Validation, descend
+from crossview.engine.learners.metrics.objective import Loss, Objective
+from crossview.engine.learners.metrics.parameters import Metric
+from crossview.engine.runtime.cancellation import checkpoint
 
 _FIRST = 1 << 14  # constraints in the first subset
 _GROWTH = 4

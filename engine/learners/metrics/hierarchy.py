@@ -6,16 +6,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.learners.base import Rows
-from engine.learners.comparisons import Taxonomy
-from engine.learners.metrics.constraints import quadruplets
-from engine.learners.metrics.features import Differences
-from engine.learners.metrics.impostors import Impostors, Targets
-from engine.learners.metrics.objective import Loss, Objective
-from engine.learners.metrics.options import Hierarchy
-from engine.learners.metrics.parameters import Parameters
-from engine.learners.metrics.regularizer import Regularizer
-from engine.learners.metrics.relatives import Relatives
+from crossview.engine.learners.base import Rows
+from crossview.engine.learners.comparisons import Taxonomy
+from crossview.engine.learners.metrics.constraints import quadruplets
+from crossview.engine.learners.metrics.features import Differences
+from crossview.engine.learners.metrics.impostors import Impostors, Targets
+from crossview.engine.learners.metrics.objective import Loss, Objective
+from crossview.engine.learners.metrics.options import Hierarchy
+from crossview.engine.learners.metrics.parameters import Parameters
+from crossview.engine.learners.metrics.regularizer import Regularizer
+from crossview.engine.learners.metrics.relatives import Relatives
 
 
 @dataclass(frozen=True)

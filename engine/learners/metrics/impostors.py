@@ -7,14 +7,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.neighbors import NearestNeighbors
 
-from engine.learners.base import Rows
-from engine.learners.blocks import slices
-from engine.learners.metrics.features import Differences, Values
-from engine.learners.metrics.objective import Evaluation, merged
-from engine.learners.metrics.parameters import Metric, Parameters
-from engine.learners.metrics.regularizer import Regularizer
-from engine.learners.metrics.sampling import comparable_classes
-from engine.runtime.cancellation import checkpoint
+from crossview.engine.learners.base import Rows
+from crossview.engine.learners.blocks import slices
+from crossview.engine.learners.metrics.features import Differences, Values
+from crossview.engine.learners.metrics.objective import Evaluation, merged
+from crossview.engine.learners.metrics.parameters import Metric, Parameters
+from crossview.engine.learners.metrics.regularizer import Regularizer
+from crossview.engine.learners.metrics.sampling import comparable_classes
+from crossview.engine.runtime.cancellation import checkpoint
 
 Items = NDArray[np.int64]
 

@@ -9,12 +9,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.validation import check_is_fitted
 
-from engine.learners.base import Rows
-from engine.learners.comparisons import Comparisons
-from engine.learners.metrics import tuples as shapes
-from engine.learners.metrics.comparison_learner import ComparisonLearner
-from engine.learners.metrics.constraints import Constraints
-from engine.learners.metrics.threshold import between, calibrate
+from crossview.engine.learners.base import Rows
+from crossview.engine.learners.comparisons import Comparisons
+from crossview.engine.learners.metrics import tuples as shapes
+from crossview.engine.learners.metrics.comparison_learner import ComparisonLearner
+from crossview.engine.learners.metrics.constraints import Constraints
+from crossview.engine.learners.metrics.threshold import between, calibrate
 
 
 class MetricLearner(ComparisonLearner):

@@ -7,21 +7,21 @@ from typing import Any, ClassVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.learners.base import Rows
-from engine.learners.comparisons import Taxonomy
-from engine.learners.metrics.constraints import Constraints
-from engine.learners.metrics.descent import Descent, descend
-from engine.learners.metrics.fantope import Fantope, Form, Start
-from engine.learners.metrics.features import Differences
-from engine.learners.metrics.growing_subsets import scaled
-from engine.learners.metrics.hierarchy import Kinship
-from engine.learners.metrics.impostors import Impostors, Targets
-from engine.learners.metrics.objective import Loss, Objective
-from engine.learners.metrics.options import Bounds, Hierarchy, Sampling, Stopping
-from engine.learners.metrics.parameters import Parameters
-from engine.learners.metrics.regularizer import Regularizer
-from engine.learners.metrics.weighted_sum import WeightedSum
-from engine.learners.settings import Count, Dimensions, Positive, Seed, Weight, group
+from crossview.engine.learners.base import Rows
+from crossview.engine.learners.comparisons import Taxonomy
+from crossview.engine.learners.metrics.constraints import Constraints
+from crossview.engine.learners.metrics.descent import Descent, descend
+from crossview.engine.learners.metrics.fantope import Fantope, Form, Start
+from crossview.engine.learners.metrics.features import Differences
+from crossview.engine.learners.metrics.growing_subsets import scaled
+from crossview.engine.learners.metrics.hierarchy import Kinship
+from crossview.engine.learners.metrics.impostors import Impostors, Targets
+from crossview.engine.learners.metrics.objective import Loss, Objective
+from crossview.engine.learners.metrics.options import Bounds, Hierarchy, Sampling, Stopping
+from crossview.engine.learners.metrics.parameters import Parameters
+from crossview.engine.learners.metrics.regularizer import Regularizer
+from crossview.engine.learners.metrics.weighted_sum import WeightedSum
+from crossview.engine.learners.settings import Count, Dimensions, Positive, Seed, Weight, group
 
 
 class LMNN(Fantope):

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
-from engine.learners.metrics.contrasts import Contrasts
-from engine.learners.metrics.features import Values
-from engine.learners.settings import Positive, Steps, Tolerance
-from engine.runtime.cancellation import checkpoint
+from crossview.engine.learners.metrics.contrasts import Contrasts
+from crossview.engine.learners.metrics.features import Values
+from crossview.engine.learners.settings import Positive, Steps, Tolerance
+from crossview.engine.runtime.cancellation import checkpoint
 
 Step = Literal["two-metric", "printed"]
 _ENOUGH = 1e-4  # of the fall that the slope promises

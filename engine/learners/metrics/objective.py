@@ -6,11 +6,11 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.learners.base import Rows
-from engine.learners.metrics.constraints import Constraints
-from engine.learners.metrics.features import Differences
-from engine.learners.metrics.parameters import Metric, Parameters
-from engine.learners.metrics.regularizer import Regularizer
+from crossview.engine.learners.base import Rows
+from crossview.engine.learners.metrics.constraints import Constraints
+from crossview.engine.learners.metrics.features import Differences
+from crossview.engine.learners.metrics.parameters import Metric, Parameters
+from crossview.engine.learners.metrics.regularizer import Regularizer
 
 
 @dataclass(frozen=True)

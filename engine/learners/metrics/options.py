@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from engine.learners.settings import Between, Count, OneView, Weight
+from crossview.engine.learners.settings import Between, Count, OneView, Weight
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,9 +6,9 @@ from typing import Protocol
 
 import numpy as np
 
-from engine.learners.base import Rows
-from engine.learners.metrics.features import Differences, Pairs, Values
-from engine.learners.metrics.spectrum import Spectrum
+from crossview.engine.learners.base import Rows
+from crossview.engine.learners.metrics.features import Differences, Pairs, Values
+from crossview.engine.learners.metrics.spectrum import Spectrum
 
 
 @dataclass(frozen=True)

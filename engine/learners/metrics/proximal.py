@@ -4,11 +4,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from engine.learners.base import Rows
-from engine.learners.metrics.constraints import Constraints
-from engine.learners.metrics.features import Differences
-from engine.learners.metrics.regularizer import Regularizer
-from engine.runtime.cancellation import checkpoint
+from crossview.engine.learners.base import Rows
+from crossview.engine.learners.metrics.constraints import Constraints
+from crossview.engine.learners.metrics.features import Differences
+from crossview.engine.learners.metrics.regularizer import Regularizer
+from crossview.engine.runtime.cancellation import checkpoint
 
 Duals = NDArray[np.float64]
 

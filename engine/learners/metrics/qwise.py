@@ -7,19 +7,19 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.learners.base import Rows
-from engine.learners.metrics.comparison_learner import ComparisonLearner
-from engine.learners.metrics.constraints import Constraints
-from engine.learners.metrics.cutting_plane import cut
-from engine.learners.metrics.diagonal import diagonal_problem, minimize_over_growing_subsets
-from engine.learners.metrics.features import Differences
-from engine.learners.metrics.learner import MetricLearner
-from engine.learners.metrics.newton import Newton, Step
-from engine.learners.metrics.options import Bounds, Sampling, Stopping
-from engine.learners.metrics.parameters import Diagonal, Full, Metric
-from engine.learners.metrics.ranking import HingeRisk, RankingRisk, Risk
-from engine.learners.settings import Positive, Seed, Steps, Tolerance
-from engine.learners.subspace.span import Span
+from crossview.engine.learners.base import Rows
+from crossview.engine.learners.metrics.comparison_learner import ComparisonLearner
+from crossview.engine.learners.metrics.constraints import Constraints
+from crossview.engine.learners.metrics.cutting_plane import cut
+from crossview.engine.learners.metrics.diagonal import diagonal_problem, minimize_over_growing_subsets
+from crossview.engine.learners.metrics.features import Differences
+from crossview.engine.learners.metrics.learner import MetricLearner
+from crossview.engine.learners.metrics.newton import Newton, Step
+from crossview.engine.learners.metrics.options import Bounds, Sampling, Stopping
+from crossview.engine.learners.metrics.parameters import Diagonal, Full, Metric
+from crossview.engine.learners.metrics.ranking import HingeRisk, RankingRisk, Risk
+from crossview.engine.learners.settings import Positive, Seed, Steps, Tolerance
+from crossview.engine.learners.subspace.span import Span
 
 Loss = Literal["hinge", "huber", "structural"]
 

@@ -6,8 +6,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.learners.metrics.constraints import Constraints
-from engine.learners.metrics.features import Pairs, Values
+from crossview.engine.learners.metrics.constraints import Constraints
+from crossview.engine.learners.metrics.features import Pairs, Values
 
 
 class Risk(Protocol):

@@ -5,8 +5,8 @@ from typing import Self
 
 import numpy as np
 
-from engine.learners.base import Rows
-from engine.learners.metrics.parameters import Metric
+from crossview.engine.learners.base import Rows
+from crossview.engine.learners.metrics.parameters import Metric
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,9 +4,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.neighbors import NearestNeighbors
 
-from engine.learners.base import Rows
-from engine.learners.comparisons import Taxonomy
-from engine.runtime.cancellation import checkpoint
+from crossview.engine.learners.base import Rows
+from crossview.engine.learners.comparisons import Taxonomy
+from crossview.engine.runtime.cancellation import checkpoint
 
 Items = NDArray[np.int64]
 

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.neighbors import NearestNeighbors
 
-from engine.learners.base import Rows
-from engine.runtime.cancellation import checkpoint
+from crossview.engine.learners.base import Rows
+from crossview.engine.runtime.cancellation import checkpoint
 
 Items = NDArray[np.int64]
 TUPLE_NAMES = ("pairs", "triplets", "quadruplets")

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_consistent_length, column_or_1d
 
-from engine.learners.metrics.constraints import Constraints
+from crossview.engine.learners.metrics.constraints import Constraints
 
 STRATEGIES = ("accuracy", "balanced_accuracy", "f_beta", "max_tpr", "max_tnr")
 

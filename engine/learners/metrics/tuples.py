@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array
 
-from engine.learners.base import Rows
-from engine.learners.comparisons import AnyComparisons, Comparisons, MixedComparisons
-from engine.learners.metrics import constraints
-from engine.learners.metrics.constraints import Constraints
+from crossview.engine.learners.base import Rows
+from crossview.engine.learners.comparisons import AnyComparisons, Comparisons, MixedComparisons
+from crossview.engine.learners.metrics import constraints
+from crossview.engine.learners.metrics.constraints import Constraints
 
 Preprocessor = ArrayLike | Callable[[NDArray[Any]], ArrayLike]
 """(m, d) rows that tuples name by position, or a function from (n,) names to (n, d) rows."""

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.learners.base import Rows
-from engine.learners.metrics.objective import Evaluation, Loss
-from engine.learners.metrics.parameters import Metric, Parameters
-from engine.learners.metrics.regularizer import Regularizer
+from crossview.engine.learners.base import Rows
+from crossview.engine.learners.metrics.objective import Evaluation, Loss
+from crossview.engine.learners.metrics.parameters import Metric, Parameters
+from crossview.engine.learners.metrics.regularizer import Regularizer
 
 
 @dataclass(frozen=True)

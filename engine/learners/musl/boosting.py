@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 
-from engine.learners.musl.pairs import Codes
-from engine.learners.musl.samples import Sample
-from engine.learners.musl.stumps import Bits
-from engine.runtime.cancellation import checkpoint
+from crossview.engine.learners.musl.pairs import Codes
+from crossview.engine.learners.musl.samples import Sample
+from crossview.engine.learners.musl.stumps import Bits
+from crossview.engine.runtime.cancellation import checkpoint
 
 _NO_SHARE = 1e-3  # of the largest of a metric: the pairs of classes below it are left out, which saves their products
 _LIKELY = 64  # candidates of the highest bounds, of which the best is sought first

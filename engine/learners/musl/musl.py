@@ -9,16 +9,16 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from engine.learners.base import Rows, SeparateLearner
-from engine.learners.capabilities import Capabilities
-from engine.learners.musl.boosting import Chosen, boost, boost_assigned, likelihoods_under
-from engine.learners.musl.grouping import KMEANS, LEARNED, RANDOM, Assignment, at_random, by_means, given
-from engine.learners.musl.pairs import Codes, Pairs
-from engine.learners.musl.samples import Sample, Training
-from engine.learners.musl.stumps import Stumps
-from engine.learners.musl.voting import voted_classes
-from engine.learners.settings import Between, Bits, Seed
-from engine.learners.supervision import Supervision, rows_of_classes, shared_classes
+from crossview.engine.learners.base import Rows, SeparateLearner
+from crossview.engine.learners.capabilities import Capabilities
+from crossview.engine.learners.musl.boosting import Chosen, boost, boost_assigned, likelihoods_under
+from crossview.engine.learners.musl.grouping import KMEANS, LEARNED, RANDOM, Assignment, at_random, by_means, given
+from crossview.engine.learners.musl.pairs import Codes, Pairs
+from crossview.engine.learners.musl.samples import Sample, Training
+from crossview.engine.learners.musl.stumps import Stumps
+from crossview.engine.learners.musl.voting import voted_classes
+from crossview.engine.learners.settings import Between, Bits, Seed
+from crossview.engine.learners.supervision import Supervision, rows_of_classes, shared_classes
 
 PER_CLASS = "class"
 RS = (500.0, 1000.0, 2000.0)

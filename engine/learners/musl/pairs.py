@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, log_expit
 
-from engine.learners.blocks import slices
-from engine.learners.musl.stumps import Bits
+from crossview.engine.learners.blocks import slices
+from crossview.engine.learners.musl.stumps import Bits
 
 Codes = NDArray[np.intp]
 Distances = NDArray[np.int32]

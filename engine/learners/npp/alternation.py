@@ -6,10 +6,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.learners.npp.problem import Problem
-from engine.learners.npp.subproblem import Subproblem
-from engine.learners.settings import Count, Steps, Weight
-from engine.runtime.cancellation import checkpoint, report_progress
+from crossview.engine.learners.npp.problem import Problem
+from crossview.engine.learners.npp.subproblem import Subproblem
+from crossview.engine.learners.settings import Count, Steps, Weight
+from crossview.engine.runtime.cancellation import checkpoint, report_progress
 
 FULL_PAIRS = 5000
 """Rows of a view up to which batch_size="auto" uses all pairs."""

@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from engine.learners.npp.alternation import Optimization
-from engine.learners.npp.multi_npp import MultiNPP
-from engine.learners.npp.neighborhoods import Neighborhood
-from engine.learners.npp.start import Start
-from engine.learners.settings import OneView, Positive, Weight
+from crossview.engine.learners.npp.alternation import Optimization
+from crossview.engine.learners.npp.multi_npp import MultiNPP
+from crossview.engine.learners.npp.neighborhoods import Neighborhood
+from crossview.engine.learners.npp.start import Start
+from crossview.engine.learners.settings import OneView, Positive, Weight
 
 
 @dataclass(eq=False, repr=False)

@@ -8,19 +8,19 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from engine.learners.base import LinearLearner, Mask, Rows
-from engine.learners.capabilities import Capabilities
-from engine.learners.npp.alternation import Alternation, Optimization
-from engine.learners.npp.nearest import nearest_items
-from engine.learners.npp.neighborhoods import Neighborhood, attracting, pair_relations
-from engine.learners.npp.problem import Problem, View
-from engine.learners.npp.relations import Numbers, Similarity, similarity_of
-from engine.learners.npp.scisd import Scisd
-from engine.learners.npp.start import Start, random_projections, start, start_from_fixed
-from engine.learners.npp.subproblem import Regularizer
-from engine.learners.settings import Arrays, Between, Dimensions, OneView, Positive, Seed, Weight, group
-from engine.learners.subspace.span import Span
-from engine.learners.supervision import Supervision
+from crossview.engine.learners.base import LinearLearner, Mask, Rows
+from crossview.engine.learners.capabilities import Capabilities
+from crossview.engine.learners.npp.alternation import Alternation, Optimization
+from crossview.engine.learners.npp.nearest import nearest_items
+from crossview.engine.learners.npp.neighborhoods import Neighborhood, attracting, pair_relations
+from crossview.engine.learners.npp.problem import Problem, View
+from crossview.engine.learners.npp.relations import Numbers, Similarity, similarity_of
+from crossview.engine.learners.npp.scisd import Scisd
+from crossview.engine.learners.npp.start import Start, random_projections, start, start_from_fixed
+from crossview.engine.learners.npp.subproblem import Regularizer
+from crossview.engine.learners.settings import Arrays, Between, Dimensions, OneView, Positive, Seed, Weight, group
+from crossview.engine.learners.subspace.span import Span
+from crossview.engine.learners.supervision import Supervision
 
 Matrix = NDArray[np.float64]
 

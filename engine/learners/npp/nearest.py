@@ -4,9 +4,9 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.neighbors import kneighbors_graph
 
-from engine.learners.base import Mask, Rows
-from engine.learners.blocks import slices
-from engine.learners.npp.relations import Listed, Relation
+from crossview.engine.learners.base import Mask, Rows
+from crossview.engine.learners.blocks import slices
+from crossview.engine.learners.npp.relations import Listed, Relation
 
 
 def nearest_items(rows: Rows, present: Mask, k: int) -> Listed:

@@ -7,11 +7,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from engine.learners.base import Rows
-from engine.learners.blocks import BLOCK, slices
-from engine.learners.npp.relations import Listed, Others, Relation, Similarity
-from engine.runtime.cancellation import checkpoint
-from engine.runtime.threads import over
+from crossview.engine.learners.base import Rows
+from crossview.engine.learners.blocks import BLOCK, slices
+from crossview.engine.learners.npp.relations import Listed, Others, Relation, Similarity
+from crossview.engine.runtime.cancellation import checkpoint
+from crossview.engine.runtime.threads import over
 
 Weights = NDArray[Any]
 Found = TypeVar("Found")

@@ -6,15 +6,15 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.learners.base import Rows
-from engine.learners.npp.problem import Problem
-from engine.learners.npp.relations import Numbers, Similarity
-from engine.learners.npp.subproblem import squared_distances
-from engine.learners.subspace.cca import whitener
-from engine.learners.subspace.correlate import correlated
-from engine.learners.subspace.pca import principal_components
-from engine.learners.subspace.span import Span
-from engine.runtime.cancellation import checkpoint
+from crossview.engine.learners.base import Rows
+from crossview.engine.learners.npp.problem import Problem
+from crossview.engine.learners.npp.relations import Numbers, Similarity
+from crossview.engine.learners.npp.subproblem import squared_distances
+from crossview.engine.learners.subspace.cca import whitener
+from crossview.engine.learners.subspace.correlate import correlated
+from crossview.engine.learners.subspace.pca import principal_components
+from crossview.engine.learners.subspace.span import Span
+from crossview.engine.runtime.cancellation import checkpoint
 
 Matrix = NDArray[np.float64]
 Start = Literal["neighbors", "labels", "cca", "pca", "random"]

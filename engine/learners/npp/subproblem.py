@@ -15,11 +15,11 @@ import scipy.linalg
 import scipy.optimize
 from numpy.typing import NDArray
 
-from engine.learners.base import Rows
-from engine.learners.npp.pairs import Pull, Repelled
-from engine.learners.npp.repulsion import Repulsion
-from engine.learners.npp.scisd import Scisd
-from engine.runtime.cancellation import checkpoint
+from crossview.engine.learners.base import Rows
+from crossview.engine.learners.npp.pairs import Pull, Repelled
+from crossview.engine.learners.npp.repulsion import Repulsion
+from crossview.engine.learners.npp.scisd import Scisd
+from crossview.engine.runtime.cancellation import checkpoint
 
 Matrix = NDArray[np.float64]
 Progress = Callable[[int], None]

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.learners.base import Rows
-from engine.learners.steps.step import Step
-from engine.learners.supervision import Supervision
+from crossview.engine.learners.base import Rows
+from crossview.engine.learners.steps.step import Step
+from crossview.engine.learners.supervision import Supervision
 
 
 class InnerProduct(Step):

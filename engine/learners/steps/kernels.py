@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 from sklearn.metrics.pairwise import additive_chi2_kernel, euclidean_distances
 from sklearn.utils import check_random_state
 
-from engine.learners.base import Rows
-from engine.learners.blocks import slices
-from engine.learners.settings import Between, OneView, Positive, Seed
-from engine.learners.steps.landmarks import cluster_means
-from engine.learners.steps.step import Step
+from crossview.engine.learners.base import Rows
+from crossview.engine.learners.blocks import slices
+from crossview.engine.learners.settings import Between, OneView, Positive, Seed
+from crossview.engine.learners.steps.landmarks import cluster_means
+from crossview.engine.learners.steps.step import Step
 
 _SMALLEST = 1e-9
 """Directions whose share of the largest eigenvalue is below this are rounding, and are dropped."""

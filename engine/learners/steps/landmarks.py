@@ -6,9 +6,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from engine.learners.base import Rows
-from engine.learners.blocks import slices
-from engine.runtime.threads import over
+from crossview.engine.learners.base import Rows
+from crossview.engine.learners.blocks import slices
+from crossview.engine.runtime.threads import over
 
 _ROUNDS = 3  # after which more change neither the clusters nor the accuracy of what is learned from them
 _ROWS = 20_000  # of more, so many are clustered

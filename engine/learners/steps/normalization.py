@@ -8,9 +8,9 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.learners.base import Rows
-from engine.learners.settings import Between, Count, OneView
-from engine.learners.steps.step import Step
+from crossview.engine.learners.base import Rows
+from crossview.engine.learners.settings import Between, Count, OneView
+from crossview.engine.learners.steps.step import Step
 
 Column = Annotated[int, Between(0, 1_000_000)]
 

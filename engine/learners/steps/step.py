@@ -6,10 +6,10 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from engine.learners.base import Rows, SeparateLearner
-from engine.learners.capabilities import Capabilities
-from engine.learners.settings import OneView
-from engine.learners.supervision import Supervision
+from crossview.engine.learners.base import Rows, SeparateLearner
+from crossview.engine.learners.capabilities import Capabilities
+from crossview.engine.learners.settings import OneView
+from crossview.engine.learners.supervision import Supervision
 
 
 class Step(SeparateLearner):

@@ -5,7 +5,7 @@ import scipy.optimize
 from numpy.typing import NDArray
 from scipy.special import expit, log_softmax, logsumexp
 
-from engine.learners.base import Rows
+from crossview.engine.learners.base import Rows
 
 _TEMPERATURES = (1e-1, 1e3)
 """Factors of scores of 0 and 1 that are looked at."""

@@ -8,12 +8,12 @@ from typing import Annotated, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.learners.base import LinearLearner, Rows, complete
-from engine.learners.capabilities import Capabilities
-from engine.learners.settings import Between, Dimensions, Share
-from engine.learners.subspace.correlate import correlated
-from engine.learners.subspace.span import Span
-from engine.learners.supervision import Supervision
+from crossview.engine.learners.base import LinearLearner, Rows, complete
+from crossview.engine.learners.capabilities import Capabilities
+from crossview.engine.learners.settings import Between, Dimensions, Share
+from crossview.engine.learners.subspace.correlate import correlated
+from crossview.engine.learners.subspace.span import Span
+from crossview.engine.learners.supervision import Supervision
 
 Shrinkage = Literal["auto"] | Share | Sequence[Share]
 

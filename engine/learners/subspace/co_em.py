@@ -8,18 +8,18 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from engine.learners.base import Rows
-from engine.learners.blocks import slices
-from engine.learners.capabilities import Capabilities
-from engine.learners.settings import Between, Count, Share
-from engine.learners.subspace.evidence import Evidence, Foretold
-from engine.learners.subspace.kernel_regression import Groups, KernelRegression, TargetedRows, drawn
-from engine.learners.subspace.posteriors import ClassPosteriors
-from engine.learners.subspace.row_kernel import Kernel, RowKernel, Scaling
-from engine.learners.subspace.seeding import MOST_GROUPS, Seeding
-from engine.learners.subspace.turns import Turn, Turns, log_ratios
-from engine.learners.supervision import Supervision
-from engine.runtime.cancellation import checkpoint, report_progress
+from crossview.engine.learners.base import Rows
+from crossview.engine.learners.blocks import slices
+from crossview.engine.learners.capabilities import Capabilities
+from crossview.engine.learners.settings import Between, Count, Share
+from crossview.engine.learners.subspace.evidence import Evidence, Foretold
+from crossview.engine.learners.subspace.kernel_regression import Groups, KernelRegression, TargetedRows, drawn
+from crossview.engine.learners.subspace.posteriors import ClassPosteriors
+from crossview.engine.learners.subspace.row_kernel import Kernel, RowKernel, Scaling
+from crossview.engine.learners.subspace.seeding import MOST_GROUPS, Seeding
+from crossview.engine.learners.subspace.turns import Turn, Turns, log_ratios
+from crossview.engine.learners.supervision import Supervision
+from crossview.engine.runtime.cancellation import checkpoint, report_progress
 
 _NEW_CLASSES = (0, 2, 4, 8, 16, 32, 64)
 _FIRST_NOISE = 0.05

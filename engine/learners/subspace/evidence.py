@@ -9,8 +9,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.special import softmax
 
-from engine.learners.base import Rows
-from engine.learners.supervision import Supervision, neighbor_matrix
+from crossview.engine.learners.base import Rows
+from crossview.engine.learners.supervision import Supervision, neighbor_matrix
 
 _LEAST = 1e-3
 """Added to probabilities whose logarithms are averaged, so that no single item decides."""

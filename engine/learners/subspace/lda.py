@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.learners.base import LinearLearner, Rows, SeparateLearner
-from engine.learners.capabilities import Capabilities
-from engine.learners.settings import Dimensions
-from engine.learners.steps.normalization import Standardize
-from engine.learners.subspace.cca import Shrinkage, shrinkages, whitener
-from engine.learners.subspace.span import Span
-from engine.learners.supervision import Supervision, rows_of_classes, shared_classes
+from crossview.engine.learners.base import LinearLearner, Rows, SeparateLearner
+from crossview.engine.learners.capabilities import Capabilities
+from crossview.engine.learners.settings import Dimensions
+from crossview.engine.learners.steps.normalization import Standardize
+from crossview.engine.learners.subspace.cca import Shrinkage, shrinkages, whitener
+from crossview.engine.learners.subspace.span import Span
+from crossview.engine.learners.supervision import Supervision, rows_of_classes, shared_classes
 
 _ROUNDING = 1e-10  # columns are standardised, so deviations below this are none
 

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn import decomposition
 
-from engine.learners.base import LinearLearner, Rows, SeparateLearner
-from engine.learners.capabilities import Capabilities
-from engine.learners.settings import Between, Dimensions
+from crossview.engine.learners.base import LinearLearner, Rows, SeparateLearner
+from crossview.engine.learners.capabilities import Capabilities
+from crossview.engine.learners.settings import Between, Dimensions
 
 
 @dataclass(eq=False, repr=False)

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.learners.base import LinearLearner, Rows, complete
-from engine.learners.capabilities import Capabilities
-from engine.learners.settings import Dimensions
-from engine.learners.steps.normalization import Standardize
-from engine.learners.subspace.span import Span
-from engine.learners.supervision import Supervision
+from crossview.engine.learners.base import LinearLearner, Rows, complete
+from crossview.engine.learners.capabilities import Capabilities
+from crossview.engine.learners.settings import Dimensions
+from crossview.engine.learners.steps.normalization import Standardize
+from crossview.engine.learners.subspace.span import Span
+from crossview.engine.learners.supervision import Supervision
 
 
 class PartialLeastSquares(LinearLearner):

@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from engine.learners.base import Rows, SeparateLearner
-from engine.learners.capabilities import Capabilities
-from engine.learners.settings import Between, Positive, Seed
-from engine.learners.subspace.calibration import best_factor, log_losses, posteriors
-from engine.learners.subspace.kernel_regression import Groups, KernelRegression, TargetedRows, drawn
-from engine.learners.subspace.row_kernel import FittedKernel, Kernel, RowKernel, Scaling, candidates
-from engine.learners.supervision import Supervision, shared_classes
-from engine.runtime.cancellation import checkpoint
+from crossview.engine.learners.base import Rows, SeparateLearner
+from crossview.engine.learners.capabilities import Capabilities
+from crossview.engine.learners.settings import Between, Positive, Seed
+from crossview.engine.learners.subspace.calibration import best_factor, log_losses, posteriors
+from crossview.engine.learners.subspace.kernel_regression import Groups, KernelRegression, TargetedRows, drawn
+from crossview.engine.learners.subspace.row_kernel import FittedKernel, Kernel, RowKernel, Scaling, candidates
+from crossview.engine.learners.supervision import Supervision, shared_classes
+from crossview.engine.runtime.cancellation import checkpoint
 
 _TRIAL_ROWS = 800
 """Rows by which kernels are compared, drawn by chance where there are more."""

@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeCV
 
-from engine.learners.base import LinearLearner, Rows, SeparateLearner
-from engine.learners.capabilities import Capabilities
-from engine.learners.settings import Positive
-from engine.learners.steps.normalization import Standardize
-from engine.learners.supervision import Supervision, rows_of_classes, shared_classes
+from crossview.engine.learners.base import LinearLearner, Rows, SeparateLearner
+from crossview.engine.learners.capabilities import Capabilities
+from crossview.engine.learners.settings import Positive
+from crossview.engine.learners.steps.normalization import Standardize
+from crossview.engine.learners.supervision import Supervision, rows_of_classes, shared_classes
 
 _ALPHAS = np.logspace(-4, 2, 13)
 _LOGISTIC_ALPHA = 0.01

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.learners.base import Rows
-from engine.learners.subspace.calibration import best_factor, log_losses, posteriors
-from engine.learners.subspace.evidence import Evidence, Foretold, priors
-from engine.learners.subspace.kernel_regression import KernelRegression
-from engine.learners.subspace.posteriors import fitted_view
-from engine.runtime.cancellation import checkpoint
+from crossview.engine.learners.base import Rows
+from crossview.engine.learners.subspace.calibration import best_factor, log_losses, posteriors
+from crossview.engine.learners.subspace.evidence import Evidence, Foretold, priors
+from crossview.engine.learners.subspace.kernel_regression import KernelRegression
+from crossview.engine.learners.subspace.posteriors import fitted_view
+from crossview.engine.runtime.cancellation import checkpoint
 
 _SETTLED = 1e-3
 """Mean change of an item's probabilities, in sum, below which nothing changes any more."""

@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from engine.catalog.folder import CollectionFolder
+from crossview.engine.catalog.folder import CollectionFolder
 
 
 def test_a_folder_knows_whether_its_collection_is_the_same(tmp_path: Path):

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 import sqlalchemy as sa
 
-from engine.catalog import database
-from engine.catalog.lookup import MAX_ATTRIBUTES, MAX_NAMES
-from engine.collection import Collection
-from engine.condition import Filter
-from engine.errors import InvalidInputError
-from engine.home import Home
-from engine.item import NewItem
-from engine.query import Query, SearchRequest
+from crossview.engine.catalog import database
+from crossview.engine.catalog.lookup import MAX_ATTRIBUTES, MAX_NAMES
+from crossview.engine.collection import Collection
+from crossview.engine.condition import Filter
+from crossview.engine.errors import InvalidInputError
+from crossview.engine.home import Home
+from crossview.engine.item import NewItem
+from crossview.engine.query import Query, SearchRequest
 
 STOCK = 32_766
 COUNT = 4 * STOCK // 3

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 from drawn import numbered
 
-from engine.catalog.lock import WriterLock
-from engine.errors import BusyError, StorageError
-from engine.home import Home
+from crossview.engine.catalog.lock import WriterLock
+from crossview.engine.errors import BusyError, StorageError
+from crossview.engine.home import Home
 
 _HOLD = """
 import sys
 from pathlib import Path
-from engine.catalog.lock import WriterLock
+from crossview.engine.catalog.lock import WriterLock
 with WriterLock(Path(sys.argv[1])).hold():
     print("held", flush=True)
     sys.stdin.read()
@@ -25,7 +25,7 @@ with WriterLock(Path(sys.argv[1])).hold():
 def test_a_second_process_is_told_who_writes_and_gets_its_turn_when_the_first_is_killed(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("engine.catalog.lock.PATIENCE", 1.0)
+    monkeypatch.setattr("crossview.engine.catalog.lock.PATIENCE", 1.0)
     with home.create("a", ["color"]) as collection:
         command = [sys.executable, "-c", _HOLD, str(home.path / "a" / "lock")]
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from engine.catalog.state import pack, unpack
+from crossview.engine.catalog.state import pack, unpack
 
 _scalars = (
     st.none()

@@ -10,15 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from once import Once
 
-from engine.catalog.values import to_rows
-from engine.collection import Collection
-from engine.errors import InvalidInputError
-from engine.home import Home
-from engine.item import NewItem
-from engine.query import Query, SearchRequest
-from engine.recipe import Recipe
-from features.vectors import MAX_DIM, MAX_VALUE
-from index.flat import FlatIndex
+from crossview.engine.catalog.values import to_rows
+from crossview.engine.collection import Collection
+from crossview.engine.errors import InvalidInputError
+from crossview.engine.home import Home
+from crossview.engine.item import NewItem
+from crossview.engine.query import Query, SearchRequest
+from crossview.engine.recipe import Recipe
+from crossview.features.vectors import MAX_DIM, MAX_VALUE
+from crossview.index.flat import FlatIndex
 
 LARGEST = float(np.nextafter(np.float32(MAX_VALUE), np.float32(0)))
 BAD = {"large": 1e25, "largest": 1e38, "bound": MAX_VALUE, "negative": -1e25, "double": 1e300, "NaN": np.nan}

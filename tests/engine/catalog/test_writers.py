@@ -10,14 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.catalog.lock import WriterLock
-from engine.errors import BusyError, NotFoundError
-from engine.home import Home
+from crossview.engine.catalog.lock import WriterLock
+from crossview.engine.errors import BusyError, NotFoundError
+from crossview.engine.home import Home
 
 HOLD = """
 import sys
 from pathlib import Path
-from engine.catalog.lock import WriterLock
+from crossview.engine.catalog.lock import WriterLock
 with WriterLock(Path(sys.argv[1])).hold():
     print("held", flush=True)
     sys.stdin.read()
@@ -25,7 +25,7 @@ with WriterLock(Path(sys.argv[1])).hold():
 GREEDY = """
 import sys, threading
 from pathlib import Path
-from engine.catalog.lock import WriterLock
+from crossview.engine.catalog.lock import WriterLock
 def work():
     while True:
         with WriterLock(Path(sys.argv[1]), patience=600).hold():
@@ -39,8 +39,8 @@ WRITE = """
 import json, sys
 from concurrent.futures import ThreadPoolExecutor
 import numpy as np
-from engine.home import Home
-from engine.item import NewItem
+from crossview.engine.home import Home
+from crossview.engine.item import NewItem
 home, mine = sys.argv[1:]
 def put(part):
     keys = [f"{mine}/{part}/{number}" for number in range(50)] + ["shared"]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from engine.changes.decision import decide, least_sure
+from crossview.engine.changes.decision import decide, least_sure
 
 NONE = np.empty(0, np.bool_)
 

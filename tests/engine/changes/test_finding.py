@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from pages import ADVERT, NEWS, SIDE, DrawnPage
 
-from engine.changes import finding
-from engine.changes.request import Changes, ChangesRequest, PairLabel
-from engine.collection import Collection
-from engine.errors import InvalidInputError, NotFoundError, NotReadyError
-from engine.home import Home
-from engine.item import IndexOptions
+from crossview.engine.changes import finding
+from crossview.engine.changes.request import Changes, ChangesRequest, PairLabel
+from crossview.engine.collection import Collection
+from crossview.engine.errors import InvalidInputError, NotFoundError, NotReadyError
+from crossview.engine.home import Home
+from crossview.engine.item import IndexOptions
 
 VIEW = "regions=gist:grid=4:size=64"
 PAGE = DrawnPage(hours=60)

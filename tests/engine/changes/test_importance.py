@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from engine.changes.importance import Labels, learn
-from engine.changes.monotony import Monotony, monotony
-from engine.changes.request import FORMS, Form
+from crossview.engine.changes.importance import Labels, learn
+from crossview.engine.changes.monotony import Monotony, monotony
+from crossview.engine.changes.request import FORMS, Form
 
 NEWS, ADVERT, STILL, NOISE = range(4)
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from engine.changes.label_file import add_labels, read_labels
-from engine.changes.request import PairLabel
-from engine.errors import InvalidInputError
+from crossview.engine.changes.label_file import add_labels, read_labels
+from crossview.engine.changes.request import PairLabel
+from crossview.engine.errors import InvalidInputError
 
 LABELS = [PairLabel("a", "b", True), PairLabel("b", "c", False), PairLabel('with, "quotes"', "d", None)]
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.changes.monotony import Monotony, monotony
+from crossview.engine.changes.monotony import Monotony, monotony
 
 Quadruplet = tuple[int, int, int, int]
 

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.changes.structure import distances, jaccard
-from features.page import Page
+from crossview.engine.changes.structure import distances, jaccard
+from crossview.features.page import Page
 
 SETS = st.frozensets(st.sampled_from("abcdef"))
 

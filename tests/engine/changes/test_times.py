@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from engine.changes.times import Period, file_timeline, named_time
-from engine.errors import InvalidInputError
+from crossview.engine.changes.times import Period, file_timeline, named_time
+from crossview.engine.errors import InvalidInputError
 
 START = datetime(2026, 3, 9, 15, 30, tzinfo=UTC)
 

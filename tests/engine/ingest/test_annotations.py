@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from drawn import draw, encode, write_pictures
 
-from engine.condition import Filter
-from engine.errors import InvalidInputError
-from engine.home import Home
-from engine.ingest.annotation_file import AnnotationFile
-from engine.item import IndexOptions, ItemUpdate, NewItem
+from crossview.engine.condition import Filter
+from crossview.engine.errors import InvalidInputError
+from crossview.engine.home import Home
+from crossview.engine.ingest.annotation_file import AnnotationFile
+from crossview.engine.item import IndexOptions, ItemUpdate, NewItem
 
 NFC, NFD = unicodedata.normalize("NFC", "été.png"), unicodedata.normalize("NFD", "été.png")
 

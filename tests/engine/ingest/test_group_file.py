@@ -2,9 +2,9 @@
 
 import pytest
 
-from engine.errors import InvalidInputError
-from engine.ingest.group_file import read_groups
-from engine.recipe import Grouping
+from crossview.engine.errors import InvalidInputError
+from crossview.engine.ingest.group_file import read_groups
+from crossview.engine.recipe import Grouping
 
 
 def test_columns_are_read_in_any_order(tmp_path):

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from drawn import CLASSES, VIEWS, draw, encode, write_pictures
 
-from engine.condition import Filter
-from engine.errors import InvalidInputError, NotReadyError
-from engine.home import Home
-from engine.ingest import extraction
-from engine.item import Failure, IndexOptions, Picture
-from engine.query import Query, SearchRequest
-from features.forest import Forest
+from crossview.engine.condition import Filter
+from crossview.engine.errors import InvalidInputError, NotReadyError
+from crossview.engine.home import Home
+from crossview.engine.ingest import extraction
+from crossview.engine.item import Failure, IndexOptions, Picture
+from crossview.engine.query import Query, SearchRequest
+from crossview.features.forest import Forest
 
 
 def keys(collection) -> list[str]:
@@ -181,8 +181,8 @@ def test_an_interruption_keeps_what_was_finished(home: Home, pictures):
 _INDEX = """
 import sys
 from pathlib import Path
-from engine.home import Home
-from engine.item import IndexOptions
+from crossview.engine.home import Home
+from crossview.engine.item import IndexOptions
 if __name__ == "__main__":
     Home(sys.argv[1]).open("killed").index([Path(sys.argv[2])], IndexOptions(labels="folder", workers=2),
         progress=lambda what, done, total: print(done, flush=True))
@@ -229,7 +229,7 @@ def test_workers_end_with_a_parent_that_is_killed(home: Home, tmp_path: Path):
 
 
 def test_imported_items_update_by_key_and_bad_ones_are_failures(vectors_only):
-    from engine.item import NewItem
+    from crossview.engine.item import NewItem
 
     with vectors_only(3) as collection:
         good = encode(draw("red", 0))

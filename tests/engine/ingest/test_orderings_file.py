@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.errors import InvalidInputError
-from engine.ingest.orderings_file import read_orderings
+from crossview.engine.errors import InvalidInputError
+from crossview.engine.ingest.orderings_file import read_orderings
 
 
 def written(tmp_path: Path, text: str) -> Path:

@@ -4,8 +4,8 @@ import warnings
 
 import pytest
 
-from engine.errors import InputWarning, InvalidInputError
-from engine.ingest.table import Table
+from crossview.engine.errors import InputWarning, InvalidInputError
+from crossview.engine.ingest.table import Table
 
 
 def test_lines_have_their_numbers_and_cells_without_spaces(tmp_path):

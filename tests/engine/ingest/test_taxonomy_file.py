@@ -2,8 +2,8 @@
 
 import pytest
 
-from engine.errors import InvalidInputError
-from engine.ingest.taxonomy_file import read_taxonomy
+from crossview.engine.errors import InvalidInputError
+from crossview.engine.ingest.taxonomy_file import read_taxonomy
 
 MIXED = """\
 # what there is

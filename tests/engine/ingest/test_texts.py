@@ -7,13 +7,13 @@ import pytest
 from drawn import draw, encode, write_pictures
 from once import Once
 
-from engine.collection import Collection
-from engine.errors import AlreadyExistsError, InvalidInputError, NotFoundError, NotReadyError
-from engine.evaluation import EvaluationRequest
-from engine.home import Home
-from engine.item import IndexOptions, NewItem
-from engine.query import Query, SearchRequest
-from engine.recipe import Recipe
+from crossview.engine.collection import Collection
+from crossview.engine.errors import AlreadyExistsError, InvalidInputError, NotFoundError, NotReadyError
+from crossview.engine.evaluation import EvaluationRequest
+from crossview.engine.home import Home
+from crossview.engine.item import IndexOptions, NewItem
+from crossview.engine.query import Query, SearchRequest
+from crossview.engine.recipe import Recipe
 
 CAPTIONS = {
     "red/0.png": "a crimson Rose",
@@ -73,7 +73,7 @@ def test_running_again_changes_nothing(captioned, pictures, tmp_path):
 
 
 def test_a_changed_caption_changes_the_text_row_and_reads_no_picture(captioned, pictures, tmp_path, monkeypatch):
-    monkeypatch.setattr("engine.ingest.extraction.decode", lambda data: pytest.fail("a picture was read"))
+    monkeypatch.setattr("crossview.engine.ingest.extraction.decode", lambda data: pytest.fail("a picture was read"))
     changed = table(tmp_path / "changed.csv", {"red/0.png": "the sky", "red/2.png": "rose", "blue/0.png": ""})
     report = captioned.index([pictures], IndexOptions(workers=1, captions=changed))
     assert (report.added, report.updated, report.unchanged) == (0, 3, 15)
@@ -155,7 +155,7 @@ def test_a_view_added_later_is_computed_for_the_items_that_are_there(captioned, 
 
 def test_only_the_views_that_lack_are_computed(captioned, pictures, monkeypatch):
     captioned.add_view("gist")
-    monkeypatch.setattr("features.color.Color.extract", lambda self, image: pytest.fail("color was there"))
+    monkeypatch.setattr("crossview.features.color.Color.extract", lambda self, image: pytest.fail("color was there"))
     assert captioned.index([pictures], IndexOptions(workers=1)).updated == 18
 
 

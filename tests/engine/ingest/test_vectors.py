@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from engine.errors import InvalidInputError, NotFoundError, NotReadyError
-from engine.home import Home
-from engine.item import NewItem
-from engine.query import Query, SearchRequest
-from engine.recipe import Recipe
+from crossview.engine.errors import InvalidInputError, NotFoundError, NotReadyError
+from crossview.engine.home import Home
+from crossview.engine.item import NewItem
+from crossview.engine.query import Query, SearchRequest
+from crossview.engine.recipe import Recipe
 
 
 def write(folder: Path, rows, keys: list[str] | None = None) -> tuple[Path, Path | None]:
@@ -188,7 +188,7 @@ def test_a_view_of_vectors_trains_with_the_others(collection, tmp_path):
 _INDEX = """
 import sys
 from pathlib import Path
-from engine.home import Home
+from crossview.engine.home import Home
 Home(sys.argv[1]).open("killed").index_vectors("clip", Path(sys.argv[2]), Path(sys.argv[3]),
     lambda stage, done, total: stage == "indexing" and print(done, flush=True))
 """

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.catalog.checks import MAX_TEXT, check_characters, check_key
-from engine.collection import Collection
-from engine.errors import InvalidInputError
-from engine.home import Home
-from engine.ingest.json_text import json_or_text
-from engine.item import NewItem
+from crossview.engine.catalog.checks import MAX_TEXT, check_characters, check_key
+from crossview.engine.collection import Collection
+from crossview.engine.errors import InvalidInputError
+from crossview.engine.home import Home
+from crossview.engine.ingest.json_text import json_or_text
+from crossview.engine.item import NewItem
 
 ROWS = np.ones((2, 3), np.float32)
 DEEP = "[" * 100_000 + "]" * 100_000

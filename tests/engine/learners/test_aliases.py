@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from engine.learners import aliases
-from engine.learners.chain import Chain
-from engine.learners.registry import LEARNERS, from_state, parse_chain
+from crossview.engine.learners import aliases
+from crossview.engine.learners.chain import Chain
+from crossview.engine.learners.registry import LEARNERS, from_state, parse_chain
 
 RENAMED = [
     *((present, "learner", (earlier, present)) for earlier, present in aliases.LEARNERS.items()),

@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from engine.learners.registry import LEARNERS
-from engine.learners.steps.inner import InnerProduct
-from engine.learners.steps.normalization import L1, L2, Sqrt, Standardize
-from engine.learners.subspace.cca import CanonicalCorrelation
-from engine.learners.subspace.pca import PCA
-from engine.learners.subspace.pls import PartialLeastSquares
+from crossview.engine.learners.registry import LEARNERS
+from crossview.engine.learners.steps.inner import InnerProduct
+from crossview.engine.learners.steps.normalization import L1, L2, Sqrt, Standardize
+from crossview.engine.learners.subspace.cca import CanonicalCorrelation
+from crossview.engine.learners.subspace.pca import PCA
+from crossview.engine.learners.subspace.pls import PartialLeastSquares
 
 ROWS = hnp.arrays(np.float64, (5, 4), elements=st.floats(-1e6, 1e6))
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from brief import brief
 
-from engine.learners.registry import LEARNERS
-from engine.learners.selection import search
-from engine.runtime.cancellation import cancellable, checkpoint
+from crossview.engine.learners.registry import LEARNERS
+from crossview.engine.learners.selection import search
+from crossview.engine.runtime.cancellation import cancellable, checkpoint
 
 
 class GoneError(RuntimeError):

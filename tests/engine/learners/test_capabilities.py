@@ -2,8 +2,8 @@
 
 import pytest
 
-from engine.learners.capabilities import Capabilities, composed, main_position
-from engine.learners.registry import LEARNERS, learners_of_comparisons, parse_chain
+from crossview.engine.learners.capabilities import Capabilities, composed, main_position
+from crossview.engine.learners.registry import LEARNERS, learners_of_comparisons, parse_chain
 
 STEP = Capabilities(adds_views=True, keeps_cross_view=True, auxiliary=True)
 LEARNER = Capabilities(cross_view=True, needs_labels=True, least_views=2, takes_neighbors=True, adds_views=True)

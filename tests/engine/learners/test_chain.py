@@ -5,12 +5,12 @@ import json
 import numpy as np
 import pytest
 
-from engine.catalog.state import pack, unpack
-from engine.learners import selection
-from engine.learners.registry import from_state, parse_chain
-from engine.learners.selection import ClassValidation, distances, search, select
-from engine.learners.steps.kernels import KernelMap
-from engine.learners.subspace.cca import CanonicalCorrelation
+from crossview.engine.catalog.state import pack, unpack
+from crossview.engine.learners import selection
+from crossview.engine.learners.registry import from_state, parse_chain
+from crossview.engine.learners.selection import ClassValidation, distances, search, select
+from crossview.engine.learners.steps.kernels import KernelMap
+from crossview.engine.learners.subspace.cca import CanonicalCorrelation
 
 
 def two_views(n=60, widths=(6, 9), seed=0):

@@ -6,11 +6,11 @@ from brief import BRIEF, brief
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from engine.catalog.state import pack, unpack
-from engine.learners.base import MultiViewLearner
-from engine.learners.comparisons import Comparisons
-from engine.learners.registry import LEARNERS, from_state, learner_class
-from engine.learners.supervision import Supervision
+from crossview.engine.catalog.state import pack, unpack
+from crossview.engine.learners.base import MultiViewLearner
+from crossview.engine.learners.comparisons import Comparisons
+from crossview.engine.learners.registry import LEARNERS, from_state, learner_class
+from crossview.engine.learners.supervision import Supervision
 
 
 def two_views(n=40, widths=(5, 7), seed=0):

@@ -5,10 +5,10 @@ import pytest
 import sklearn.discriminant_analysis
 import sklearn.linear_model
 
-from engine.learners.registry import LEARNERS, from_state, parse_chain
-from engine.learners.steps.normalization import Standardize
-from engine.learners.subspace.lda import LinearDiscriminants
-from engine.learners.subspace.semantic import SemanticMatching
+from crossview.engine.learners.registry import LEARNERS, from_state, parse_chain
+from crossview.engine.learners.steps.normalization import Standardize
+from crossview.engine.learners.subspace.lda import LinearDiscriminants
+from crossview.engine.learners.subspace.semantic import SemanticMatching
 
 
 def planted(n=160, widths=(6, 9, 4), names=("ant", "bee", "cat", "dog"), seed=0):

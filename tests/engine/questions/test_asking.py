@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from notions import COUNT, fill_things, key
 
-from engine.collection import Collection
-from engine.comparisons import Answer, ItemComparisons, QuestionRequest
-from engine.errors import InvalidInputError, NotFoundError, NotReadyError
-from engine.home import Home
-from engine.item import NewItem
-from engine.questions.agreement import by_notion
-from engine.questions.paging import every_answer
+from crossview.engine.collection import Collection
+from crossview.engine.comparisons import Answer, ItemComparisons, QuestionRequest
+from crossview.engine.errors import InvalidInputError, NotFoundError, NotReadyError
+from crossview.engine.home import Home
+from crossview.engine.item import NewItem
+from crossview.engine.questions.agreement import by_notion
+from crossview.engine.questions.paging import every_answer
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from engine.questions import Metric, Places
+from crossview.engine.questions import Metric, Places
 
 BELIEFS = [Places, Metric]
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from engine.questions import Metric, Places, choose
+from crossview.engine.questions import Metric, Places, choose
 
 
 def embedding(n=40, width=3, seed=0):

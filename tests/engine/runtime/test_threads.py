@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
-from engine.learners.npp.multi_npp import MultiNPP
-from engine.learners.subspace.pca import PCA
-from engine.runtime.cancellation import cancellable
-from engine.runtime.threads import one_blas_thread, over
+from crossview.engine.learners.npp.multi_npp import MultiNPP
+from crossview.engine.learners.subspace.pca import PCA
+from crossview.engine.runtime.cancellation import cancellable
+from crossview.engine.runtime.threads import one_blas_thread, over
 
 
 def numbers_of_threads():

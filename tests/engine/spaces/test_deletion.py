@@ -7,11 +7,11 @@ import pytest
 from drawn import CLASSES, draw, encode
 from once import Once
 
-from engine.collection import Collection
-from engine.errors import InvalidInputError, NotFoundError, NotReadyError
-from engine.home import Home
-from engine.query import Query, SearchRequest
-from engine.recipe import Recipe
+from crossview.engine.collection import Collection
+from crossview.engine.errors import InvalidInputError, NotFoundError, NotReadyError
+from crossview.engine.home import Home
+from crossview.engine.query import Query, SearchRequest
+from crossview.engine.recipe import Recipe
 
 COUNT, WIDTH = 400, 1_500
 KEYS = [f"{number:03}" for number in range(COUNT)]

@@ -4,14 +4,14 @@ import pytest
 import sqlalchemy as sa
 from rows import WIDTHS, each, fill, item
 
-from engine.catalog import state
-from engine.catalog.folder import CollectionFolder
-from engine.catalog.schema import generations
-from engine.collection import Collection
-from engine.errors import NotReadyError
-from engine.home import Home
-from engine.query import Query, SearchRequest
-from engine.recipe import Recipe
+from crossview.engine.catalog import state
+from crossview.engine.catalog.folder import CollectionFolder
+from crossview.engine.catalog.schema import generations
+from crossview.engine.collection import Collection
+from crossview.engine.errors import NotReadyError
+from crossview.engine.home import Home
+from crossview.engine.query import Query, SearchRequest
+from crossview.engine.recipe import Recipe
 
 BOTH = tuple(WIDTHS)
 ASKED = SearchRequest([Query(BOTH[0], vector=[1.0] * WIDTHS[BOTH[0]])])

@@ -9,13 +9,13 @@ import pytest
 from once import Once
 from rows import each, fill, item
 
-from engine.collection import Collection
-from engine.errors import BusyError, InvalidInputError, NotFoundError, NotReadyError
-from engine.home import Home
-from engine.query import Query
-from engine.recipe import Recipe
-from engine.spaces.embedding_files import write_vectors
-from engine.spaces.item_embeddings import ItemEmbeddings, every_page
+from crossview.engine.collection import Collection
+from crossview.engine.errors import BusyError, InvalidInputError, NotFoundError, NotReadyError
+from crossview.engine.home import Home
+from crossview.engine.query import Query
+from crossview.engine.recipe import Recipe
+from crossview.engine.spaces.embedding_files import write_vectors
+from crossview.engine.spaces.item_embeddings import ItemEmbeddings, every_page
 
 
 def trained(home: Home) -> Collection:

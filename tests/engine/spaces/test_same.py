@@ -5,15 +5,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.collection import Collection
-from engine.comparisons import ItemComparisons
-from engine.errors import InvalidInputError, NotFoundError, NotReadyError
-from engine.evaluation import EvaluationRequest
-from engine.home import Home
-from engine.item import ItemUpdate, NewItem
-from engine.learners.comparisons import Comparisons
-from engine.query import CalibrationRequest, Query, SameRequest, SearchRequest
-from engine.recipe import Grouping, Recipe
+from crossview.engine.collection import Collection
+from crossview.engine.comparisons import ItemComparisons
+from crossview.engine.errors import InvalidInputError, NotFoundError, NotReadyError
+from crossview.engine.evaluation import EvaluationRequest
+from crossview.engine.home import Home
+from crossview.engine.item import ItemUpdate, NewItem
+from crossview.engine.learners.comparisons import Comparisons
+from crossview.engine.query import CalibrationRequest, Query, SameRequest, SearchRequest
+from crossview.engine.recipe import Grouping, Recipe
 
 CLASSES, EACH = 6, 12
 
@@ -299,7 +299,7 @@ def test_without_labels_pairs_are_asked_for(home: Home, tmp_path: Path):
 def test_a_space_that_is_trained_again_meanwhile_keeps_the_threshold_apart(made, monkeypatch):
     """What was calibrated is the generation that was measured, not the one that answers by then."""
     made.train(Recipe(spec="fantope", views=("a",), dim=4), space="m")
-    import engine.spaces.calibrating as calibrating
+    import crossview.engine.spaces.calibrating as calibrating
 
     real = calibrating.calibrated
 

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from engine.condition import All, Filter, HasLabel, Not, ScoreAtLeast, ScoreAtMost
-from engine.errors import InvalidInputError
-from engine.query import Query, SearchRequest
-from engine.spaces.scores import Axes, ScoredItems, ScoreScale
-from engine.spaces.search import check_request
-from index.flat import FlatIndex
+from crossview.engine.condition import All, Filter, HasLabel, Not, ScoreAtLeast, ScoreAtMost
+from crossview.engine.errors import InvalidInputError
+from crossview.engine.query import Query, SearchRequest
+from crossview.engine.spaces.scores import Axes, ScoredItems, ScoreScale
+from crossview.engine.spaces.search import check_request
+from crossview.index.flat import FlatIndex
 
 
 def scale(seed: int = 0, width: int = 4) -> tuple[ScoreScale, np.ndarray]:

@@ -6,16 +6,16 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from engine.catalog import lock
-from engine.catalog.catalog import Catalog
-from engine.collection import Collection
-from engine.home import Home
-from engine.item import NewItem
-from engine.query import Query, SearchRequest
-from engine.recipe import Recipe
-from engine.spaces import versions
-from engine.spaces.snapshot_files import SnapshotFiles
-from index.flat import FlatIndex
+from crossview.engine.catalog import lock
+from crossview.engine.catalog.catalog import Catalog
+from crossview.engine.collection import Collection
+from crossview.engine.home import Home
+from crossview.engine.item import NewItem
+from crossview.engine.query import Query, SearchRequest
+from crossview.engine.recipe import Recipe
+from crossview.engine.spaces import versions
+from crossview.engine.spaces.snapshot_files import SnapshotFiles
+from crossview.index.flat import FlatIndex
 
 DIM = 4
 REBUILT = "rebuilding an index"

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from rows import GROUPS, each, fill, item, row
 
-from engine.errors import InvalidInputError, NotReadyError
-from engine.item import ItemUpdate, NewItem
-from engine.query import Query, SuggestRequest
-from engine.recipe import Recipe
-from engine.spaces.calibration import calibrate, fitted
-from engine.spaces.neighbor import Neighbor
-from engine.spaces.voting import Voters
+from crossview.engine.errors import InvalidInputError, NotReadyError
+from crossview.engine.item import ItemUpdate, NewItem
+from crossview.engine.query import Query, SuggestRequest
+from crossview.engine.recipe import Recipe
+from crossview.engine.spaces.calibration import calibrate, fitted
+from crossview.engine.spaces.neighbor import Neighbor
+from crossview.engine.spaces.voting import Voters
 
 
 def noisy(count=60, seed=0):
@@ -148,7 +148,9 @@ def test_calibration_never_falls_and_learns_what_votes_are_worth(count):
 def test_one_state_is_calibrated_once(line, home, monkeypatch):
     """For each view, space and k; after a change anew, and whatever was asked before, the answer is the same."""
     counted = []
-    monkeypatch.setattr("engine.spaces.suggestion.calibrate", lambda voters: counted.append(1) or calibrate(voters))
+    monkeypatch.setattr(
+        "crossview.engine.spaces.suggestion.calibrate", lambda voters: counted.append(1) or calibrate(voters)
+    )
     asked = SuggestRequest([Query("color", vector=np.r_[0.2, np.zeros(63)])], k=7)
     first = line.suggest(asked)
     assert [line.suggest(asked), line.suggest(asked)] == [first, first]

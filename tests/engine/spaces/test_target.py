@@ -1,6 +1,6 @@
 """Targets: what they are called, and which ones' distances can be compared."""
 
-from engine.spaces.target import Target, on_common_scale, view_of
+from crossview.engine.spaces.target import Target, on_common_scale, view_of
 
 
 def test_a_target_is_called_by_its_view_and_the_name_of_its_metric():

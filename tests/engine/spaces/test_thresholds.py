@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.info import Threshold
-from engine.spaces.thresholds import error_rate, fitted, wrong_by_others
+from crossview.engine.info import Threshold
+from crossview.engine.spaces.thresholds import error_rate, fitted, wrong_by_others
 
 PAIRS = st.lists(
     st.tuples(st.sampled_from([0.0, 0.1, 0.5, 0.7, 1.0, 3.0]), st.booleans()), min_size=2, max_size=30

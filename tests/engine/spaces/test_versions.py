@@ -13,17 +13,17 @@ import numpy as np
 import pytest
 import sqlalchemy as sa
 
-from engine.catalog import item_pages
-from engine.collection import Collection
-from engine.condition import Filter
-from engine.errors import InvalidInputError, StorageError
-from engine.home import Home
-from engine.item import ItemUpdate, NewItem
-from engine.query import Query, SearchRequest
-from engine.recipe import Recipe
-from engine.spaces import loaded, reading_ahead
-from engine.spaces import versions as module
-from engine.spaces.search import answer, searched_targets
+from crossview.engine.catalog import item_pages
+from crossview.engine.collection import Collection
+from crossview.engine.condition import Filter
+from crossview.engine.errors import InvalidInputError, StorageError
+from crossview.engine.home import Home
+from crossview.engine.item import ItemUpdate, NewItem
+from crossview.engine.query import Query, SearchRequest
+from crossview.engine.recipe import Recipe
+from crossview.engine.spaces import loaded, reading_ahead
+from crossview.engine.spaces import versions as module
+from crossview.engine.spaces.search import answer, searched_targets
 
 DIM = 4
 

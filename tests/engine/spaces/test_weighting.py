@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from engine.errors import InvalidInputError
-from engine.query import Query, SearchRequest
-from engine.spaces.search import check_request
-from engine.spaces.target import Target
-from engine.spaces.weighting import nearest_by_weights, shown
-from index.flat import FlatIndex
+from crossview.engine.errors import InvalidInputError
+from crossview.engine.query import Query, SearchRequest
+from crossview.engine.spaces.search import check_request
+from crossview.engine.spaces.target import Target
+from crossview.engine.spaces.weighting import nearest_by_weights, shown
+from crossview.index.flat import FlatIndex
 
 WIDTHS = (3, 5, 2)
 

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from rows import GROUPS, each, fill, item, row
 
-from engine.condition import Filter
-from engine.errors import InvalidInputError, NotReadyError
-from engine.evaluation import EvaluationRequest
-from engine.item import ItemUpdate, NewItem
-from engine.query import Query, SearchRequest
-from engine.recipe import Recipe
+from crossview.engine.condition import Filter
+from crossview.engine.errors import InvalidInputError, NotReadyError
+from crossview.engine.evaluation import EvaluationRequest
+from crossview.engine.item import ItemUpdate, NewItem
+from crossview.engine.query import Query, SearchRequest
+from crossview.engine.recipe import Recipe
 
 BOTH = ("color", "gist")
 KS = (1, 5)

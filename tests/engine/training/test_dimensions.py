@@ -5,10 +5,10 @@ import re
 import numpy as np
 import pytest
 
-from engine.catalog.extractors import parse_view
-from engine.errors import InvalidInputError, NotReadyError
-from engine.item import NewItem
-from engine.recipe import Recipe, Tune
+from crossview.engine.catalog.extractors import parse_view
+from crossview.engine.errors import InvalidInputError, NotReadyError
+from crossview.engine.item import NewItem
+from crossview.engine.recipe import Recipe, Tune
 
 BOTH = ("few", "many")
 CLASSES = ("ant", "bee", "cat", "dog")

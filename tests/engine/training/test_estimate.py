@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from engine.learners.comparisons import Comparisons
-from engine.training.estimate import Estimate, Median, Sample, area_under_curve, in_order, over_splits
+from crossview.engine.learners.comparisons import Comparisons
+from crossview.engine.training.estimate import Estimate, Median, Sample, area_under_curve, in_order, over_splits
 
 
 def estimate(values, weights=None) -> Estimate:

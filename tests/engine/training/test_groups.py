@@ -8,15 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rows import GROUPS, item
 
-from engine.condition import Filter
-from engine.errors import InvalidInputError, NotFoundError, NotReadyError
-from engine.evaluation import EvaluationRequest
-from engine.item import ItemUpdate
-from engine.query import Query, SearchRequest
-from engine.recipe import Grouping, Recipe, Tune
-from engine.training import validation
-from engine.training.examples import split
-from engine.training.groups import fold_groups, split_groups
+from crossview.engine.condition import Filter
+from crossview.engine.errors import InvalidInputError, NotFoundError, NotReadyError
+from crossview.engine.evaluation import EvaluationRequest
+from crossview.engine.item import ItemUpdate
+from crossview.engine.query import Query, SearchRequest
+from crossview.engine.recipe import Grouping, Recipe, Tune
+from crossview.engine.training import validation
+from crossview.engine.training.examples import split
+from crossview.engine.training.groups import fold_groups, split_groups
 
 BOTH = ("color", "gist")
 SPEAKERS = 6

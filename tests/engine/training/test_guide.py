@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from engine.errors import NotFoundError
-from engine.learners.registry import LEARNERS
-from engine.training.guide import FILE, learner_guide, learner_guides
+from crossview.engine.errors import NotFoundError
+from crossview.engine.learners.registry import LEARNERS
+from crossview.engine.training.guide import FILE, learner_guide, learner_guides
 
-OURS = [name for name, learner in LEARNERS.items() if learner.__module__.startswith("engine.")]  # benchmarks add some
+OURS = [
+    name for name, learner in LEARNERS.items() if learner.__module__.startswith("crossview.engine.")
+]  # benchmarks add some
 TOOL = Path(__file__).resolve().parents[3] / "tools" / "learners.py"
 
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from rows import each, fill, item
 
-from engine.errors import InvalidInputError
-from engine.evaluation import EvaluationRequest
-from engine.recipe import Recipe
+from crossview.engine.errors import InvalidInputError
+from crossview.engine.evaluation import EvaluationRequest
+from crossview.engine.recipe import Recipe
 
 BOTH = ("color", "gist")
 FEW = {"view": "color", "k": (1, 3), "max_queries": 5}

@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 from sklearn.metrics import average_precision_score
 from sklearn.neighbors import KNeighborsClassifier
 
-from engine.training.measures import (
+from crossview.engine.training.measures import (
     average_precision,
     knn_correct,
     members,

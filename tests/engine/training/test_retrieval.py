@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from rows import each, fill, item
 
-from engine.evaluation import EvaluationRequest
-from engine.item import NewItem
-from engine.recipe import Recipe, Tune
-from engine.training import blocks
+from crossview.engine.evaluation import EvaluationRequest
+from crossview.engine.item import NewItem
+from crossview.engine.recipe import Recipe, Tune
+from crossview.engine.training import blocks
 
 COUNT, KS = 80, (1, 4)
 LABELS = ("a", "b", "c", "d")

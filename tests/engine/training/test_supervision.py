@@ -5,12 +5,12 @@ import pytest
 from drawn import CLASSES, draw, encode
 from rows import GROUPS, each, fill, item, row
 
-from engine.errors import InvalidInputError, NotFoundError
-from engine.evaluation import EvaluationRequest
-from engine.ingest.comparison_files import read_pairs
-from engine.item import NewItem
-from engine.query import Query, SearchRequest
-from engine.recipe import Pair, Recipe
+from crossview.engine.errors import InvalidInputError, NotFoundError
+from crossview.engine.evaluation import EvaluationRequest
+from crossview.engine.ingest.comparison_files import read_pairs
+from crossview.engine.item import NewItem
+from crossview.engine.query import Query, SearchRequest
+from crossview.engine.recipe import Pair, Recipe
 
 BOTH = ("color", "gist")
 

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from rows import each, fill, item
 
-from engine.errors import InvalidInputError, NotReadyError
-from engine.evaluation import EvaluationRequest
-from engine.learners.registry import learner_class
-from engine.recipe import Pair, Recipe, Tune
-from engine.training.grids import GRIDS, KERNEL, LEARNER
-from engine.training.tuning import _check_hope
-from engine.training.validation import spread
+from crossview.engine.errors import InvalidInputError, NotReadyError
+from crossview.engine.evaluation import EvaluationRequest
+from crossview.engine.learners.registry import learner_class
+from crossview.engine.recipe import Pair, Recipe, Tune
+from crossview.engine.training.grids import GRIDS, KERNEL, LEARNER
+from crossview.engine.training.tuning import _check_hope
+from crossview.engine.training.validation import spread
 
 BOTH = ("color", "gist")
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from engine.training.examples import Examples
-from engine.training.validation import spread, validate_retrieval
+from crossview.engine.training.examples import Examples
+from crossview.engine.training.validation import spread, validate_retrieval
 
 COUNT, FOLDS = 36, 3
 

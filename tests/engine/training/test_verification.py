@@ -5,15 +5,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.comparisons import ItemComparisons
-from engine.errors import InvalidInputError
-from engine.evaluation import EvaluationRequest
-from engine.home import Home
-from engine.item import NewItem
-from engine.learners.comparisons import Comparisons
-from engine.query import CalibrationRequest
-from engine.recipe import Recipe
-from engine.training.verification import equal_error_rate, true_accept_rate
+from crossview.engine.comparisons import ItemComparisons
+from crossview.engine.errors import InvalidInputError
+from crossview.engine.evaluation import EvaluationRequest
+from crossview.engine.home import Home
+from crossview.engine.item import NewItem
+from crossview.engine.learners.comparisons import Comparisons
+from crossview.engine.query import CalibrationRequest
+from crossview.engine.recipe import Recipe
+from crossview.engine.training.verification import equal_error_rate, true_accept_rate
 
 DISTANCES = st.lists(st.sampled_from([0.0, 0.1, 0.5, 0.7, 1.0, 3.0]), min_size=1, max_size=12).map(np.array)
 

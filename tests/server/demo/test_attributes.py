@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from engine.ingest.orderings_file import read_orderings
-from server.client import Client
-from server.demo.attributes import ATTRIBUTES, CLASSES, run_attributes, write_moods, write_orderings
+from crossview.engine.ingest.orderings_file import read_orderings
+from crossview.server.client import Client
+from crossview.server.demo.attributes import ATTRIBUTES, CLASSES, run_attributes, write_moods, write_orderings
 
 
 def test_pictures_are_as_light_as_their_class(tmp_path: Path) -> None:

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from engine.comparisons import Question
-from server.client import Client
-from server.demo import notions
-from server.demo.notions import HUES, NOTIONS, TEXTURES, answer_to, run_notions, sort_of, write_combinations
+from crossview.engine.comparisons import Question
+from crossview.server.client import Client
+from crossview.server.demo import notions
+from crossview.server.demo.notions import HUES, NOTIONS, TEXTURES, answer_to, run_notions, sort_of, write_combinations
 
 KEYS = ("pictures/dots/red-00.jpg", "pictures/dots/blue-01.jpg", "pictures/weave/red-02.jpg")
 

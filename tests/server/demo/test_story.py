@@ -4,13 +4,13 @@ import pytest
 from PIL import Image
 from typer.testing import CliRunner
 
-from server.cli import app
-from server.demo import story
+from crossview.server.cli import app
+from crossview.server.demo import story
 
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("server.demo.pictures.SIZE", (112, 84))
+    monkeypatch.setattr("crossview.server.demo.pictures.SIZE", (112, 84))
     monkeypatch.setattr(story, "PER_CLASS", 6)
     monkeypatch.setattr(story, "QUERIES_PER_CLASS", 1)
     monkeypatch.setattr(story, "EXTRACTORS", ("color", "sift:words=24", "text:dim=10"))

@@ -11,14 +11,14 @@ import pytest
 from pages import DrawnPage
 from PIL import Image
 
-from engine.changes.request import Changes, ChangesRequest
-from engine.collection import Collection
-from engine.home import Home
-from engine.item import IndexOptions
-from server.drawing.changes import pair_sheet, write_pair, write_report
-from server.drawing.regions import FRAME, STRONG, framed, importance_map, made, version_picture
-from server.drawing.sheet import EMPTY
-from server.drawing.timeline import SIZE, timeline_picture
+from crossview.engine.changes.request import Changes, ChangesRequest
+from crossview.engine.collection import Collection
+from crossview.engine.home import Home
+from crossview.engine.item import IndexOptions
+from crossview.server.drawing.changes import pair_sheet, write_pair, write_report
+from crossview.server.drawing.regions import FRAME, STRONG, framed, importance_map, made, version_picture
+from crossview.server.drawing.sheet import EMPTY
+from crossview.server.drawing.timeline import SIZE, timeline_picture
 
 GRID = 4
 

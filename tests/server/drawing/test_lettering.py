@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from PIL import Image, ImageDraw
 from terminal import BACKENDS, done, reached, run, told
 
-from engine.errors import InvalidInputError
-from engine.home import Home
-from engine.item import NewItem
-from server.drawing import lettering
-from server.drawing.lettering import Lettering, legible, system_fonts, unknown
-from server.drawing.sheet import FORMATS, Strip, Tile, contact_sheet, write_sheet
+from crossview.engine.errors import InvalidInputError
+from crossview.engine.home import Home
+from crossview.engine.item import NewItem
+from crossview.server.drawing import lettering
+from crossview.server.drawing.lettering import Lettering, legible, system_fonts, unknown
+from crossview.server.drawing.sheet import FORMATS, Strip, Tile, contact_sheet, write_sheet
 
 
 @pytest.fixture
@@ -140,7 +140,7 @@ def test_a_sheet_of_odd_names_says_once_what_it_lacks(
     tmp_path: Path, backend: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A newline in a key is no failure, and what no font has is told on stderr with the packages that help."""
-    monkeypatch.setattr("server.drawing.sheet.unknown", lambda texts: "中")
+    monkeypatch.setattr("crossview.server.drawing.sheet.unknown", lambda texts: "中")
     make(home := Home(tmp_path / "home"), ["a\nb.jpg", "中/文.jpg", "c.jpg"])
     with reached(home, backend) as options:
         asked = ("search", "odd", "--view", "v", "--key", "c.jpg", "--sheet", tmp_path / "sheet.png", *options)
@@ -182,7 +182,17 @@ def test_a_real_terminal_may_pass_any_bytes(tmp_path: Path) -> None:
     """As arguments and as the name of a sheet, which is printed too."""
     make(Home(tmp_path / "home"), [KEY, "other"])
     sheet = os.fsencode(tmp_path) + b"/\xff.png"
-    command = [sys.executable, "-m", "server.cli", "search", "odd", "--view", "v", "--home", tmp_path / "home"]
+    command = [
+        sys.executable,
+        "-m",
+        "crossview.server.cli",
+        "search",
+        "odd",
+        "--view",
+        "v",
+        "--home",
+        tmp_path / "home",
+    ]
     done = subprocess.run(
         [*command, b"--key", b"photos/" + BYTES, b"--sheet", sheet],
         capture_output=True,

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from engine.comparisons import Question
-from engine.item import Item
-from server.drawing.question import question_sheet
-from server.drawing.sheet import MARGIN, PAPER
+from crossview.engine.comparisons import Question
+from crossview.engine.item import Item
+from crossview.server.drawing.question import question_sheet
+from crossview.server.drawing.sheet import MARGIN, PAPER
 
 
 class Texts:

@@ -2,13 +2,13 @@ from pathlib import Path
 
 import pytest
 
-from engine.home import Home
-from engine.item import NewItem
-from engine.query import Query, SearchRequest
-from server.backend import CollectionBackend
-from server.client import Client
-from server.drawing.results import strips
-from server.listen import RunningServer
+from crossview.engine.home import Home
+from crossview.engine.item import NewItem
+from crossview.engine.query import Query, SearchRequest
+from crossview.server.backend import CollectionBackend
+from crossview.server.client import Client
+from crossview.server.drawing.results import strips
+from crossview.server.listen import RunningServer
 
 DOTS = "pictures/dots/dots-00.jpg"
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from server.drawing.sheet import CELL, MARGIN, PAPER, RIGHT, WRONG, Strip, Tile, contact_sheet, write_sheet
+from crossview.server.drawing.sheet import CELL, MARGIN, PAPER, RIGHT, WRONG, Strip, Tile, contact_sheet, write_sheet
 
 
 def picture(colour: tuple[int, int, int], size: tuple[int, int] = (40, 20)) -> bytes:

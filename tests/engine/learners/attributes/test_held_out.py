@@ -3,10 +3,16 @@
 import numpy as np
 import pytest
 
-from engine.learners.attributes.held_out import ODDS, Shares, chosen_log_odds, held_out_in_turn, shares_at_odds
-from engine.learners.attributes.relative import RelativeAttributes
-from engine.learners.base import MultiViewLearner
-from engine.learners.registry import LEARNERS
+from crossview.engine.learners.attributes.held_out import (
+    ODDS,
+    Shares,
+    chosen_log_odds,
+    held_out_in_turn,
+    shares_at_odds,
+)
+from crossview.engine.learners.attributes.relative import RelativeAttributes
+from crossview.engine.learners.base import MultiViewLearner
+from crossview.engine.learners.registry import LEARNERS
 
 LEVELS = np.array([[0, 1], [1, 0], [2, 3], [3, 4], [4, 2], [5, 5]], dtype=float)
 NAMES = np.array(list("abcdef"))

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from engine.learners.attributes.item_pairs import ItemPairs, loss_of
-from engine.learners.attributes.relations import Relations
-from engine.learners.attributes.relative import RelativeAttributes
-from engine.learners.comparisons import Comparisons, MixedComparisons
-from engine.learners.supervision import Supervision
+from crossview.engine.learners.attributes.item_pairs import ItemPairs, loss_of
+from crossview.engine.learners.attributes.relations import Relations
+from crossview.engine.learners.attributes.relative import RelativeAttributes
+from crossview.engine.learners.comparisons import Comparisons, MixedComparisons
+from crossview.engine.learners.supervision import Supervision
 
 AMOUNTS = np.repeat([0.0, 1.0, 1.0, 2.0], 3)
 """Of the first rows, whose classes are ordered; two of the classes are equal."""

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from engine.learners.attributes.quadruplets import Crossing, Crossings
-from engine.learners.attributes.relations import Relations, class_pairs, constraints, crossings
-from engine.learners.attributes.relative import RelativeAttributes
-from engine.learners.metrics.contrasts import SignedContrasts
-from engine.learners.metrics.newton import Newton, VectorProblem, minimize
+from crossview.engine.learners.attributes.quadruplets import Crossing, Crossings
+from crossview.engine.learners.attributes.relations import Relations, class_pairs, constraints, crossings
+from crossview.engine.learners.attributes.relative import RelativeAttributes
+from crossview.engine.learners.metrics.contrasts import SignedContrasts
+from crossview.engine.learners.metrics.newton import Newton, VectorProblem, minimize
 
 H = 0.05
 

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from engine.learners.hashing.npp_hash import NPPHash
-from engine.learners.registry import from_state, parse_chain
-from engine.learners.supervision import Supervision
-from engine.runtime.cancellation import reporting
-from engine.training.measures import average_precision, ranking
+from crossview.engine.learners.hashing.npp_hash import NPPHash
+from crossview.engine.learners.registry import from_state, parse_chain
+from crossview.engine.learners.supervision import Supervision
+from crossview.engine.runtime.cancellation import reporting
+from crossview.engine.training.measures import average_precision, ranking
 
 
 def classes_in_views(n=90, widths=(7, 9), classes=3, noise=0.5, seed=0):

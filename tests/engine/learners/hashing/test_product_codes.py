@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from engine.learners.hashing.product_codes import CodeFunction, Examples, directed, learn_codes, signs
+from crossview.engine.learners.hashing.product_codes import CodeFunction, Examples, directed, learn_codes, signs
 
 
 def symmetric(generator, bits):

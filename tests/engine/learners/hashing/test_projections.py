@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.linalg import expm, orthogonal_procrustes
 
-from engine.learners.hashing.itq import ITQ
-from engine.learners.hashing.lsh import LSH
-from engine.learners.subspace.pca import principal_components
+from crossview.engine.learners.hashing.itq import ITQ
+from crossview.engine.learners.hashing.lsh import LSH
+from crossview.engine.learners.subspace.pca import principal_components
 
 
 def clusters(n=400, d=24, seed=0):

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from engine.learners.joint.fitting import How
-from engine.learners.joint.hidden import learn_hidden, matched
-from engine.learners.joint.problem import Features
-from engine.learners.metrics.constraints import triplets
+from crossview.engine.learners.joint.fitting import How
+from crossview.engine.learners.joint.hidden import learn_hidden, matched
+from crossview.engine.learners.joint.problem import Features
+from crossview.engine.learners.metrics.constraints import triplets
 
 AXES = np.eye(4)[:2]
 

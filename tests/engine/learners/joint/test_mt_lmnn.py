@@ -4,17 +4,17 @@ import numpy as np
 import pytest
 from scipy.optimize import check_grad
 
-from engine.learners.joint.fitting import How
-from engine.learners.joint.joint import JointMetrics
-from engine.learners.joint.mt_lmnn import MultiTaskLMNN
-from engine.learners.joint.problem import Features
-from engine.learners.joint.shared_map import SharedMap, learn_over_map
-from engine.learners.joint.shared_metric import SharedMetric
-from engine.learners.metrics.features import Differences
-from engine.learners.metrics.impostors import Impostors, Targets
-from engine.learners.metrics.parameters import LowRank
-from engine.learners.metrics.regularizer import Regularizer
-from engine.learners.supervision import Supervision
+from crossview.engine.learners.joint.fitting import How
+from crossview.engine.learners.joint.joint import JointMetrics
+from crossview.engine.learners.joint.mt_lmnn import MultiTaskLMNN
+from crossview.engine.learners.joint.problem import Features
+from crossview.engine.learners.joint.shared_map import SharedMap, learn_over_map
+from crossview.engine.learners.joint.shared_metric import SharedMetric
+from crossview.engine.learners.metrics.features import Differences
+from crossview.engine.learners.metrics.impostors import Impostors, Targets
+from crossview.engine.learners.metrics.parameters import LowRank
+from crossview.engine.learners.metrics.regularizer import Regularizer
+from crossview.engine.learners.supervision import Supervision
 
 
 def tasks(n=90, width=6, seed=0):

@@ -6,11 +6,11 @@ from numpy.testing import assert_allclose
 from scipy.linalg import sqrtm
 from scipy.optimize import minimize
 
-from engine.learners.joint.alternating import Alternation, roots
-from engine.learners.joint.compared import Compared, Notions
-from engine.learners.joint.fitting import How, learn, weighted
-from engine.learners.joint.losses import loss_of
-from engine.learners.joint.problem import (
+from crossview.engine.learners.joint.alternating import Alternation, roots
+from crossview.engine.learners.joint.compared import Compared, Notions
+from crossview.engine.learners.joint.fitting import How, learn, weighted
+from crossview.engine.learners.joint.losses import loss_of
+from crossview.engine.learners.joint.problem import (
     FactorProblem,
     Features,
     JointProblem,
@@ -19,7 +19,7 @@ from engine.learners.joint.problem import (
     balanced,
     penalty,
 )
-from engine.learners.metrics.constraints import triplets
+from crossview.engine.learners.metrics.constraints import triplets
 
 LOSSES = ("hinge", "logistic", "tste")
 

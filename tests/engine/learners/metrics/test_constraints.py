@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.learners.metrics import constraints as made
-from engine.learners.metrics.constraints import Constraints
-from engine.learners.metrics.sampling import TUPLE_NAMES, ClassSampler, NearestSampler
-from engine.learners.metrics.tuples import constrained, unpack
+from crossview.engine.learners.metrics import constraints as made
+from crossview.engine.learners.metrics.constraints import Constraints
+from crossview.engine.learners.metrics.sampling import TUPLE_NAMES, ClassSampler, NearestSampler
+from crossview.engine.learners.metrics.tuples import constrained, unpack
 
 
 def test_reductions_are_the_papers():

@@ -10,13 +10,13 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import StandardScaler
 
 from benchmarks import peers
-from engine.learners.metrics import impostors
-from engine.learners.metrics.constraints import triplets
-from engine.learners.metrics.features import Differences
-from engine.learners.metrics.impostors import Impostors, Targets
-from engine.learners.metrics.lmnn import LMNN
-from engine.learners.metrics.parameters import Diagonal, Full, LowRank
-from engine.learners.metrics.regularizer import Regularizer
+from crossview.engine.learners.metrics import impostors
+from crossview.engine.learners.metrics.constraints import triplets
+from crossview.engine.learners.metrics.features import Differences
+from crossview.engine.learners.metrics.impostors import Impostors, Targets
+from crossview.engine.learners.metrics.lmnn import LMNN
+from crossview.engine.learners.metrics.parameters import Diagonal, Full, LowRank
+from crossview.engine.learners.metrics.regularizer import Regularizer
 
 
 def classes(seed=0, count=60, width=6):

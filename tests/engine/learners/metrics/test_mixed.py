@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
+from crossview.engine.learners.comparisons import Comparisons, MixedComparisons
+from crossview.engine.learners.metrics.options import Stopping
+from crossview.engine.learners.metrics.tuples import constraints_of
+from crossview.engine.learners.supervision import Supervision
 from crossview.learners import Fantope, JointMetrics, QuadrupletWise
-from engine.learners.comparisons import Comparisons, MixedComparisons
-from engine.learners.metrics.options import Stopping
-from engine.learners.metrics.tuples import constraints_of
-from engine.learners.supervision import Supervision
 
 ROWS = 60
 

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize as solve
 
-from engine.learners.metrics import contrasts as contrasts_module
-from engine.learners.metrics import diagonal as diagonal_module
-from engine.learners.metrics.constraints import joined, pairs, quadruplets
-from engine.learners.metrics.contrasts import SignedContrasts, SquaredContrasts
-from engine.learners.metrics.diagonal import diagonal_problem, minimize_over_growing_subsets
-from engine.learners.metrics.newton import Newton, VectorProblem, minimize
+from crossview.engine.learners.metrics import contrasts as contrasts_module
+from crossview.engine.learners.metrics import diagonal as diagonal_module
+from crossview.engine.learners.metrics.constraints import joined, pairs, quadruplets
+from crossview.engine.learners.metrics.contrasts import SignedContrasts, SquaredContrasts
+from crossview.engine.learners.metrics.diagonal import diagonal_problem, minimize_over_growing_subsets
+from crossview.engine.learners.metrics.newton import Newton, VectorProblem, minimize
 
 WIDTH, H, EXACT = 6, 0.05, Newton(tol=1e-10)
 

@@ -5,12 +5,12 @@ import pytest
 from scipy.optimize import minimize as solve
 from sklearn.metrics import roc_auc_score
 
-from engine.learners.metrics.constraints import joined, pairs, quadruplets, triplets
-from engine.learners.metrics.cutting_plane import cut
-from engine.learners.metrics.features import Differences
-from engine.learners.metrics.parameters import Diagonal, Full
-from engine.learners.metrics.qwise import QuadrupletWise
-from engine.learners.metrics.ranking import RankingRisk
+from crossview.engine.learners.metrics.constraints import joined, pairs, quadruplets, triplets
+from crossview.engine.learners.metrics.cutting_plane import cut
+from crossview.engine.learners.metrics.features import Differences
+from crossview.engine.learners.metrics.parameters import Diagonal, Full
+from crossview.engine.learners.metrics.qwise import QuadrupletWise
+from crossview.engine.learners.metrics.ranking import RankingRisk
 
 WIDTH = 4
 

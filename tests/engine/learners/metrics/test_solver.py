@@ -7,20 +7,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.learners.metrics import features as features_module
-from engine.learners.metrics import growing_subsets as growing_subsets_module
-from engine.learners.metrics.admm import Multipliers, alternate
-from engine.learners.metrics.constraints import joined, pairs, quadruplets
-from engine.learners.metrics.descent import Descent, Validation, descend
-from engine.learners.metrics.fantope import Fantope
-from engine.learners.metrics.features import Differences
-from engine.learners.metrics.growing_subsets import descend_over_growing_subsets, growing_subsets
-from engine.learners.metrics.objective import Objective, satisfied
-from engine.learners.metrics.options import Stopping
-from engine.learners.metrics.parameters import Diagonal, Full, LowRank, Metric, Symmetric
-from engine.learners.metrics.proximal import proximal_step
-from engine.learners.metrics.regularizer import Regularizer
-from engine.learners.metrics.spectrum import Spectrum
+from crossview.engine.learners.metrics import features as features_module
+from crossview.engine.learners.metrics import growing_subsets as growing_subsets_module
+from crossview.engine.learners.metrics.admm import Multipliers, alternate
+from crossview.engine.learners.metrics.constraints import joined, pairs, quadruplets
+from crossview.engine.learners.metrics.descent import Descent, Validation, descend
+from crossview.engine.learners.metrics.fantope import Fantope
+from crossview.engine.learners.metrics.features import Differences
+from crossview.engine.learners.metrics.growing_subsets import descend_over_growing_subsets, growing_subsets
+from crossview.engine.learners.metrics.objective import Objective, satisfied
+from crossview.engine.learners.metrics.options import Stopping
+from crossview.engine.learners.metrics.parameters import Diagonal, Full, LowRank, Metric, Symmetric
+from crossview.engine.learners.metrics.proximal import proximal_step
+from crossview.engine.learners.metrics.regularizer import Regularizer
+from crossview.engine.learners.metrics.spectrum import Spectrum
 
 FORMS = {"full": Full(), "diagonal": Diagonal(), "low-rank": LowRank()}
 WIDTH, RANK = 6, 2

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.learners.metrics import constraints
-from engine.learners.metrics.fantope import Fantope
-from engine.learners.metrics.threshold import STRATEGIES, between, calibrate
+from crossview.engine.learners.metrics import constraints
+from crossview.engine.learners.metrics.fantope import Fantope
+from crossview.engine.learners.metrics.threshold import STRATEGIES, between, calibrate
 
 QUICK = {"max_iter": 20, "n_constraints": 100}
 

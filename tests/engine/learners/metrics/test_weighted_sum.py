@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from engine.learners.metrics.constraints import quadruplets
-from engine.learners.metrics.features import Differences
-from engine.learners.metrics.impostors import Impostors, Targets
-from engine.learners.metrics.objective import Objective
-from engine.learners.metrics.parameters import Diagonal, Full, LowRank
-from engine.learners.metrics.regularizer import Regularizer
-from engine.learners.metrics.weighted_sum import WeightedSum
+from crossview.engine.learners.metrics.constraints import quadruplets
+from crossview.engine.learners.metrics.features import Differences
+from crossview.engine.learners.metrics.impostors import Impostors, Targets
+from crossview.engine.learners.metrics.objective import Objective
+from crossview.engine.learners.metrics.parameters import Diagonal, Full, LowRank
+from crossview.engine.learners.metrics.regularizer import Regularizer
+from crossview.engine.learners.metrics.weighted_sum import WeightedSum
 
 RNG = np.random.default_rng(0)
 ROWS = RNG.normal(size=(40, 4))

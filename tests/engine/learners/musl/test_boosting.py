@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit, log_expit, logsumexp, softmax
 
-from engine.learners.musl.boosting import best_candidate, boost_assigned, rises, steepest
-from engine.learners.musl.pairs import Pairs, hamming
-from engine.learners.musl.samples import Sample, Training
-from engine.learners.musl.stumps import Stumps
+from crossview.engine.learners.musl.boosting import best_candidate, boost_assigned, rises, steepest
+from crossview.engine.learners.musl.pairs import Pairs, hamming
+from crossview.engine.learners.musl.samples import Sample, Training
+from crossview.engine.learners.musl.stumps import Stumps
 
 CASES = {
     "seed": st.integers(0, 2**32 - 1),

@@ -6,13 +6,13 @@ import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 from sklearn.linear_model import Ridge
 
-from engine.learners.known_rows import KnownRows, fingerprints
-from engine.learners.registry import from_state, parse_chain
-from engine.learners.subspace.calibration import best_factor, log_losses, posteriors
-from engine.learners.subspace.posteriors import ClassPosteriors
-from engine.learners.subspace.ridge_path import RidgePath
-from engine.learners.subspace.row_kernel import FittedKernel, RowKernel, candidates
-from engine.learners.supervision import Supervision
+from crossview.engine.learners.known_rows import KnownRows, fingerprints
+from crossview.engine.learners.registry import from_state, parse_chain
+from crossview.engine.learners.subspace.calibration import best_factor, log_losses, posteriors
+from crossview.engine.learners.subspace.posteriors import ClassPosteriors
+from crossview.engine.learners.subspace.ridge_path import RidgePath
+from crossview.engine.learners.subspace.row_kernel import FittedKernel, RowKernel, candidates
+from crossview.engine.learners.supervision import Supervision
 
 
 @pytest.fixture

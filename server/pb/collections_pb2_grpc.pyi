@@ -4,8 +4,8 @@ isort:skip_file
 """
 
 from collections import abc as _abc
-from server.pb.crossview.v1 import collections_pb2 as _collections_pb2
-from server.pb.crossview.v1 import types_pb2 as _types_pb2
+from crossview.v1 import collections_pb2 as _collections_pb2
+from crossview.v1 import types_pb2 as _types_pb2
 from google.protobuf import empty_pb2 as _empty_pb2
 from grpc import aio as _aio
 import abc as _abc_1

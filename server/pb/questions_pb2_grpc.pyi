@@ -4,7 +4,7 @@ isort:skip_file
 """
 
 from collections import abc as _abc
-from server.pb.crossview.v1 import questions_pb2 as _questions_pb2
+from crossview.v1 import questions_pb2 as _questions_pb2
 from grpc import aio as _aio
 import abc as _abc_1
 import grpc as _grpc

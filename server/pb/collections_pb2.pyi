@@ -4,7 +4,7 @@ isort:skip_file
 """
 
 from collections import abc as _abc
-from server.pb.crossview.v1 import types_pb2 as _types_pb2
+from crossview.v1 import types_pb2 as _types_pb2
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf import struct_pb2 as _struct_pb2

@@ -4,8 +4,8 @@ isort:skip_file
 """
 
 from collections import abc as _abc
-from server.pb.crossview.v1 import changes_pb2 as _changes_pb2
-from server.pb.crossview.v1 import search_pb2 as _search_pb2
+from crossview.v1 import changes_pb2 as _changes_pb2
+from crossview.v1 import search_pb2 as _search_pb2
 from grpc import aio as _aio
 import abc as _abc_1
 import grpc as _grpc

@@ -3,8 +3,8 @@
 import grpc
 import warnings
 
-from server.pb.crossview.v1 import collections_pb2 as crossview_dot_v1_dot_collections__pb2
-from server.pb.crossview.v1 import types_pb2 as crossview_dot_v1_dot_types__pb2
+from crossview.v1 import collections_pb2 as crossview_dot_v1_dot_collections__pb2
+from crossview.v1 import types_pb2 as crossview_dot_v1_dot_types__pb2
 from google.protobuf import empty_pb2 as google_dot_protobuf_dot_empty__pb2
 
 GRPC_GENERATED_VERSION = '1.85.1'

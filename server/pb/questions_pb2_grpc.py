@@ -3,7 +3,7 @@
 import grpc
 import warnings
 
-from server.pb.crossview.v1 import questions_pb2 as crossview_dot_v1_dot_questions__pb2
+from crossview.v1 import questions_pb2 as crossview_dot_v1_dot_questions__pb2
 
 GRPC_GENERATED_VERSION = '1.85.1'
 GRPC_VERSION = grpc.__version__

@@ -3,8 +3,8 @@
 import grpc
 import warnings
 
-from server.pb.crossview.v1 import changes_pb2 as crossview_dot_v1_dot_changes__pb2
-from server.pb.crossview.v1 import search_pb2 as crossview_dot_v1_dot_search__pb2
+from crossview.v1 import changes_pb2 as crossview_dot_v1_dot_changes__pb2
+from crossview.v1 import search_pb2 as crossview_dot_v1_dot_search__pb2
 
 GRPC_GENERATED_VERSION = '1.85.1'
 GRPC_VERSION = grpc.__version__

@@ -3,7 +3,7 @@
 import grpc
 import warnings
 
-from server.pb.crossview.v1 import jobs_pb2 as crossview_dot_v1_dot_jobs__pb2
+from crossview.v1 import jobs_pb2 as crossview_dot_v1_dot_jobs__pb2
 from google.longrunning import operations_pb2 as google_dot_longrunning_dot_operations__pb2
 
 GRPC_GENERATED_VERSION = '1.85.1'

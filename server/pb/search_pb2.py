@@ -22,8 +22,8 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
-from server.pb.crossview.v1 import changes_pb2 as crossview_dot_v1_dot_changes__pb2
-from server.pb.crossview.v1 import types_pb2 as crossview_dot_v1_dot_types__pb2
+from crossview.v1 import changes_pb2 as crossview_dot_v1_dot_changes__pb2
+from crossview.v1 import types_pb2 as crossview_dot_v1_dot_types__pb2
 from google.protobuf import struct_pb2 as google_dot_protobuf_dot_struct__pb2
 from google.rpc import status_pb2 as google_dot_rpc_dot_status__pb2
 

@@ -22,7 +22,7 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
-from server.pb.crossview.v1 import collections_pb2 as crossview_dot_v1_dot_collections__pb2
+from crossview.v1 import collections_pb2 as crossview_dot_v1_dot_collections__pb2
 from google.longrunning import operations_pb2 as google_dot_longrunning_dot_operations__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
