@@ -91,7 +91,7 @@ class Collection(SameOrDifferent, ImportantChanges):
         it had first. Files that are done are left out, so an interrupted run is finished by the same call; a file that
         cannot be read, or a line of a CSV file that names no picture, is a failure. Views are fitted first on a sample.
 
-        A program that calls this must be importable by the worker processes (``if __name__ == "__main__":``).
+        Processes read the pictures, with limits of time and memory for each; ``workers=1`` reads them in this process.
 
         Raises InvalidInputError, NotReadyError (views cannot be fitted), BusyError, StorageError.
         """

@@ -224,7 +224,8 @@ class IndexOptions:
     include_deleted: bool = False
     """Files whose items were deleted stay out, unless they are named themselves, have changed, or this is set."""
     workers: int | None = None
-    """Processes that read pictures; None: one for each core."""
+    """Number of processes that read pictures, with limits of time and memory [default: one per core]. 1 reads them in
+    this process, without these limits."""
     seed: int = 0
     """Draws the sample that views are fitted on."""
     label_notion: str = ""

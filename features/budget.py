@@ -1,4 +1,4 @@
-"""A budget of pixels: what all the pictures that are decoded at once may take together."""
+"""A budget of pixels, which all pictures that are decoded at once share."""
 
 import threading
 from collections import deque
@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 _WAKE = 0.1
-"""Seconds between two looks at whether the waiting is still wanted."""
+"""Seconds between two checks whether the caller still waits."""
 
 
 class NotWantedError(Exception):
-    """Who waited has left."""
+    """The caller does not wait any more."""
 
 
 class PixelBudget:
-    """At most so many pixels at once; who waits is served in order, and a picture above the budget has it alone."""
+    """At most ``most`` pixels at once. Callers wait in order; a picture above the budget gets all of it, alone."""
 
     def __init__(self, most: int) -> None:
         self._most, self._held = most, 0
@@ -23,7 +23,7 @@ class PixelBudget:
 
     @contextmanager
     def held(self, pixels: int, wanted: Callable[[], bool]) -> Iterator[None]:
-        """Hold some of the budget for the block; NotWantedError where ``wanted`` ends while it waits."""
+        """Hold some of the budget for the block; NotWantedError if ``wanted`` becomes false while it waits."""
         self._take(pixels, wanted)
         try:
             yield

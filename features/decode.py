@@ -74,17 +74,17 @@ def decode(data: bytes, *, max_pixels: int = MAX_PIXELS, max_side: int | None = 
         return _read(opened, data, max_pixels, max_side)
 
 
-def pixels_to_decode(data: bytes, *, max_pixels: int = MAX_PIXELS, max_side: int | None = WORKING_SIDE) -> int:
+def pixels_to_decode(data: bytes, *, max_pixels: int | None = MAX_PIXELS, max_side: int | None = WORKING_SIDE) -> int:
     """Return how many pixels ``decode`` would have in memory, from the header: fewer than the file has of most JPEGs.
 
     The errors are those that ``decode`` raises before it decodes a pixel, and ImageTooLargeError for a picture that
-    declares more than ``max_pixels``, however few of them would be in memory.
+    declares more than ``max_pixels``, however few of them would be in memory; None allows any number.
     """
     if not data:
         raise EmptyImageError("the file is empty")
     with quiet.entered(), _open(data) as opened:
         whole = _declared(opened)
-        if whole > max_pixels:
+        if max_pixels is not None and whole > max_pixels:
             raise ImageTooLargeError(
                 f"the picture declares {opened.width} x {opened.height} pixels; at most {max_pixels:,} pixels are "
                 "decoded: save the picture smaller"

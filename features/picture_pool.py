@@ -1,12 +1,13 @@
-"""A pool of processes that read pictures from anyone: bad ones end a process at most, and large ones wait for room."""
+"""A pool of processes that read pictures: a bad picture ends one process at most, and a large one waits for room."""
 
 import hashlib
 import pickle
 import threading
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -18,24 +19,28 @@ from crossview.features.pictures import Checkpoint, PictureLimits, PictureTask, 
 from crossview.features.worker import cores
 
 _AHEAD = 2
-"""Pictures a worker that one call has in the queue, so that the pictures of other calls come in between."""
+"""Default for the pictures that one call has in the queue for each process: few, so that calls take turns."""
 _ATTEMPTS = 2
-"""A process may be ended by somebody else during a picture; two in turn are ended by the picture."""
+"""Another program may end a process while it reads a picture. If two processes end, the picture is the cause."""
 _WAKE = 0.1
-"""Seconds between two looks at whether the waiting is still wanted."""
+"""Seconds between two calls of the checkpoint while a call waits."""
 
 
 class PicturePool:
-    """Reads pictures in as many processes as told (one a core by default), each started when it is first needed.
+    """Reads pictures in ``workers`` processes [default: one per core], and starts each when it first needs it.
 
-    Pictures are read in the order of the calls, those of a call with many in turn with those of others. A picture that
-    kills its process, or takes too long, is an ImageError; the process is replaced. Methods may be called from several
-    threads. ``close`` ends the processes; those of a program that is killed end by themselves.
+    Calls with many pictures take turns with other calls. If a picture kills its process or takes too long, its result
+    is an ImageError, and another process takes the place of the ended one. Several threads may call the methods.
+    ``close`` ends the processes; they also end when the program does.
+
+    ``ahead`` is the number of pictures that one call has in the queue for each process. With more, processes stay busy
+    behind a slow picture; with fewer, other calls wait less.
     """
 
-    def __init__(self, workers: int | None = None, limits: PictureLimits | None = None) -> None:
+    def __init__(self, workers: int | None = None, limits: PictureLimits | None = None, ahead: int = _AHEAD) -> None:
         self.workers = workers or cores()
         self.limits = limits or PictureLimits()
+        self._ahead = ahead
         self._budget = PixelBudget(self.limits.pixels_at_once)
         self._threads = ThreadPoolExecutor(self.workers, "pictures")
         self._packed: WeakKeyDictionary[ImageExtractor, tuple[str, bytes]] = WeakKeyDictionary()
@@ -48,31 +53,35 @@ class PicturePool:
 
     @property
     def max_pixels(self) -> int:
-        """The most pixels that a picture may declare."""
+        """The maximum number of pixels of a picture."""
         return self.limits.pixels
 
-    def run(
-        self, work: Work[Result], tasks: Sequence[PictureTask], checkpoint: Checkpoint, at_once: int = 1
-    ) -> list[Result | ImageError]:
-        """See ``Pictures.run``; how many pictures are read at once is the pool's to decide."""
+    def stream(
+        self, work: Work[Result], tasks: Iterable[PictureTask], checkpoint: Checkpoint
+    ) -> Iterator[Result | ImageError]:
+        """See ``Pictures.stream``."""
         left = threading.Event()
         pending: deque[Future[Any]] = deque()
-        results: list[Result | ImageError] = []
         try:
             for task in tasks:
-                if len(pending) == _AHEAD * self.workers:
-                    results.append(_result(pending.popleft(), checkpoint))
+                if len(pending) == self._ahead * self.workers:
+                    yield _result(pending.popleft(), checkpoint)
                 pending.append(self._threads.submit(self._read, work, task.image, self._pack(task.extractors), left))
             while pending:
-                results.append(_result(pending.popleft(), checkpoint))
-            return results
+                yield _result(pending.popleft(), checkpoint)
         finally:
             left.set()
             for future in pending:
                 future.cancel()
 
+    def run(
+        self, work: Work[Result], tasks: Sequence[PictureTask], checkpoint: Checkpoint, at_once: int = 1
+    ) -> list[Result | ImageError]:
+        """See ``Pictures.run``; the pool decides how many pictures it reads at once."""
+        return list(self.stream(work, tasks, checkpoint))
+
     def close(self) -> None:
-        """End the processes; calls under way fail."""
+        """End the processes; calls that are not finished fail."""
         with self._changed:
             self._closed = True
             for worker in self._started:
@@ -86,12 +95,12 @@ class PicturePool:
             self._end(worker)
 
     def pids(self) -> list[int]:
-        """Return the numbers of the processes."""
+        """Return the ids of the processes."""
         with self._changed:
             return sorted(worker.pid for worker in self._started)
 
     def _pack(self, extractors: Mapping[str, ImageExtractor]) -> Packed:
-        """Pickle each extractor once; its digest stands for it, whatever collection, view and revision it is of."""
+        """Pickle each extractor once. Its digest identifies it across collections, views and revisions."""
         packed = {}
         for view, extractor in extractors.items():
             found = self._packed.get(extractor)
@@ -101,11 +110,12 @@ class PicturePool:
             packed[view] = found
         return packed
 
-    def _read(self, work: Work[Any], image: bytes, packed: Packed, left: threading.Event) -> Any:
-        """Return what comes of one picture, in a thread of the pool."""
+    def _read(self, work: Work[Any], image: bytes | Path, packed: Packed, left: threading.Event) -> Any:
+        """Return the result of one picture; runs in a thread of the pool."""
 
         def room(pixels: int) -> AbstractContextManager[None]:
-            return self._budget.held(pixels, lambda: not (left.is_set() or self._closed))
+            # A large TIFF is decoded strip by strip, in the memory of ``max_pixels`` at most.
+            return self._budget.held(min(pixels, self.max_pixels), lambda: not (left.is_set() or self._closed))
 
         for _ in range(_ATTEMPTS):
             worker = self._taken()
@@ -125,7 +135,7 @@ class PicturePool:
         return ImageError("reading this picture kills the process that does it")
 
     def _taken(self) -> PictureWorker:
-        """Take an idle worker; while there is none, another one is started where there are fewer than there may be."""
+        """Take an idle worker; while none is idle, start another one if the pool is not full."""
         with self._changed:
             failures = len(self._failures)
             self._waiting += 1
@@ -144,7 +154,7 @@ class PicturePool:
                 self._waiting -= 1
 
     def _has_idle(self) -> bool:
-        """Return whether a process is idle, after those that ended meanwhile are forgotten."""
+        """Return whether a process is idle; forget those that have ended."""
         while self._idle and not self._idle[-1].alive():
             gone = self._idle.pop()
             gone.end()
@@ -155,7 +165,7 @@ class PicturePool:
         worker = None
         try:
             worker = PictureWorker(self.limits)
-        except Exception as error:  # noqa: BLE001  # told to those who wait
+        except Exception as error:  # noqa: BLE001  # ``_taken`` raises it
             self._failures.append(error)
         with self._changed:
             self._starting -= 1
@@ -177,7 +187,7 @@ class PicturePool:
 
 
 def _result(future: Future[Any], checkpoint: Checkpoint) -> Any:
-    """Wait for a picture as long as that is wanted."""
+    """Wait for the result of a picture, until the checkpoint raises an error."""
     checkpoint()
     while not wait([future], _WAKE).done:
         checkpoint()

@@ -1,9 +1,10 @@
-"""A process that reads pictures, one after another: a picture that takes it down takes nothing else.
+"""A process that reads pictures, one after another: a picture that ends the process harms nothing else.
 
-The process keeps the extractors that it has met, so that a codebook travels once. A conversation about one picture:
+The process keeps the extractors that it has received, so that a codebook travels once. The messages about one picture:
 
-    -> Order, then the bytes of the picture          <- Missing: extractors that it does not know
-    -> those, pickled                                <- Header: how many pixels it is about to decode
+    -> Order, then the bytes of the picture,         <- Missing: extractors that it does not know
+       unless the process reads its file
+    -> those extractors, pickled                     <- Header: how many pixels it will decode
     -> whether it may                                <- Answer
 """
 
@@ -29,61 +30,65 @@ from crossview.features.base import ImageExtractor
 from crossview.features.budget import NotWantedError
 from crossview.features.decode import pixels_to_decode
 from crossview.features.errors import ImageError, ImageTooLargeError
-from crossview.features.pictures import PictureLimits
+from crossview.features.pictures import PictureLimits, encoded_picture
 from crossview.features.worker import become_worker
 
 _KEPT = 64
-"""Extractors that a worker keeps, those used last."""
+"""Number of extractors that a worker keeps; it drops those that were not used for the longest time."""
 _START_SECONDS = 120.0
 _PROGRAM = "import sys; from crossview.features.picture_worker import serve; serve(*map(int, sys.argv[1:]))"
-"""What the process runs: nothing of the program that starts it, which may be of any kind."""
+"""The program of the process. It imports nothing of the program that starts it, which may have no main guard."""
 
 Packed = Mapping[str, tuple[str, bytes]]
-"""By view, the digest and the pickle of an extractor."""
+"""The digest and the pickle of an extractor, by view."""
 
 
 class WorkerDiedError(Exception):
-    """The process ended, or was ended, during a picture."""
+    """The process ended while it read a picture."""
 
 
 class TooSlowError(Exception):
-    """A picture takes longer than it may."""
+    """Reading a picture takes longer than the limit."""
 
 
 @dataclass(frozen=True)
 class _Order:
-    """What is to be done of a picture."""
+    """The work for one picture."""
 
     work: Callable[..., Any]
     digests: Mapping[str, str]
-    """Of the extractors, by view."""
+    """The digests of the extractors, by view."""
     max_pixels: int
+    trusted: bool
+    """See ``PictureLimits``."""
+    file: Path | None
+    """The file of the picture; None if its bytes follow."""
 
 
 @dataclass(frozen=True)
 class _Missing:
-    """Asks for extractors."""
+    """A request for extractors."""
 
     views: Sequence[str]
 
 
 @dataclass(frozen=True)
 class _Header:
-    """Asks for leave to decode a picture."""
+    """A request for permission to decode a picture."""
 
     pixels: int
 
 
 @dataclass(frozen=True)
 class _Answer:
-    """What came of a picture: an error of any kind, or a result."""
+    """The result of a picture, or an error of any kind."""
 
     result: Any = None
     error: BaseException | None = None
 
 
 class PictureWorker:
-    """The process, as its owner sees it; RuntimeError where it cannot be started."""
+    """The process, as its owner sees it; RuntimeError if it cannot start."""
 
     def __init__(self, limits: PictureLimits) -> None:
         self._limits = limits
@@ -96,7 +101,7 @@ class PictureWorker:
                 pass_fds=passed,
                 stdin=subprocess.DEVNULL,
                 env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-                start_new_session=True,  # Ctrl-C is the parent's to handle
+                start_new_session=True,  # Ctrl-C reaches the parent only, which decides
             )
         finally:
             theirs.close()
@@ -110,7 +115,7 @@ class PictureWorker:
 
     @property
     def pid(self) -> int:
-        """The number of the process."""
+        """The id of the process."""
         return self._process.pid
 
     def alive(self) -> bool:
@@ -120,18 +125,20 @@ class PictureWorker:
     def read(
         self,
         work: Callable[..., Any],
-        image: bytes,
+        image: bytes | Path,
         packed: Packed,
         room: Callable[[int], AbstractContextManager[None]],
     ) -> Any:
-        """Return what ``work`` gives of a picture, or the ImageError that it raises.
+        """Return the result of ``work`` for a picture, or the ImageError that it raises.
 
-        ``room`` gives the pixels that are decoded their room, or raises NotWantedError, which is raised. After
-        WorkerDiedError and TooSlowError the process has to be ended.
+        ``room`` reserves memory for a number of pixels; if it raises NotWantedError, so does this method. After
+        WorkerDiedError and TooSlowError the caller must end the process.
         """
-        limits = self._limits
-        self._send(_Order(work, {view: digest for view, (digest, _) in packed.items()}, limits.pixels))
-        self._send_bytes(image)
+        limits, file = self._limits, image if isinstance(image, Path) else None
+        digests = {view: digest for view, (digest, _) in packed.items()}
+        self._send(_Order(work, digests, limits.pixels, limits.trusted, file))
+        if isinstance(image, bytes):
+            self._send_bytes(image)
         until = time.monotonic() + limits.seconds
         said = self._receive(until)
         if isinstance(said, _Missing):
@@ -155,7 +162,7 @@ class PictureWorker:
             raise
 
     def kill(self) -> None:
-        """End the process, whatever it does; who waits for it finds it dead."""
+        """End the process at once; a thread that waits for its answer gets WorkerDiedError."""
         self._process.kill()
 
     def end(self) -> None:
@@ -188,7 +195,10 @@ class PictureWorker:
 
 
 def serve(connection: int, parent: int, memory_bytes: int) -> None:
-    """Read pictures as long as the parent lives; the descriptors are of a socket, and of a pipe that ends with it."""
+    """Read pictures while the parent lives.
+
+    ``connection`` is the descriptor of a socket, ``parent`` that of a pipe whose other end closes with the parent.
+    """
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     become_worker()
     _limit_memory(memory_bytes)
@@ -197,11 +207,11 @@ def serve(connection: int, parent: int, memory_bytes: int) -> None:
 
 def _end_with(parent: int) -> None:
     os.read(parent, 1)
-    os._exit(1)  # nobody waits for results
+    os._exit(1)  # no one waits for results
 
 
 def _limit_memory(more: int) -> None:
-    """Let this process take so many bytes more than it has; only Linux says how many it has."""
+    """Limit this process to ``more`` bytes besides those that it has; only Linux states how many it has."""
     sizes = Path("/proc/self/statm")
     if sizes.exists():
         has = int(sizes.read_text().split()[0]) * resource.getpagesize()
@@ -218,14 +228,14 @@ class _Reader:
     leaving: bool = False
 
     def run(self) -> None:
-        """Answer orders until the other end is closed, or SIGTERM: a picture that was begun is finished."""
+        """Answer orders until the other end closes or SIGTERM arrives; finish the current picture first."""
         signal.signal(signal.SIGTERM, self._leave)
         self.connection.send(_Answer())
         while not self.leaving:
             try:
                 order = self.connection.recv()
                 self.busy = True
-                data = self.connection.recv_bytes()
+                data = self.connection.recv_bytes() if order.file is None else b""
                 self.connection.send(self._answer(order, data))
                 self.busy = False
             except (EOFError, OSError):
@@ -238,7 +248,13 @@ class _Reader:
 
     def _answer(self, order: _Order, data: bytes) -> _Answer:
         extractors = self._extractors(order.digests)
-        header = _tried(partial(pixels_to_decode, data, max_pixels=order.max_pixels))
+        if order.file is not None:
+            file = _tried(partial(encoded_picture, order.file, order.max_pixels))
+            if file.error is not None:
+                return file
+            data = file.result
+        most = None if order.trusted else order.max_pixels
+        header = _tried(partial(pixels_to_decode, data, max_pixels=most))
         if header.error is not None:
             return header
         self.connection.send(_Header(header.result))
@@ -265,14 +281,14 @@ def _tried(function: Callable[[], Any]) -> _Answer:
         return _Answer(function())
     except MemoryError:
         return _Answer(error=ImageTooLargeError("the picture needs more memory than there is: save it smaller"))
-    except Exception as error:  # noqa: BLE001  # whoever asked is to know
+    except Exception as error:  # noqa: BLE001  # the parent raises it
         return _Answer(error=_portable(error))
 
 
 def _portable(error: Exception) -> Exception:
-    """Return an error as it is where it can travel, else one that says the same."""
+    """Return an error that can be pickled: the same error, or one with the same message."""
     try:
         pickle.loads(pickle.dumps(error))  # noqa: S301  # our own
-    except Exception:  # noqa: BLE001  # whatever a class of errors does to be pickled
+    except Exception:  # noqa: BLE001  # pickling runs the code of any class of errors
         return RuntimeError(f"{type(error).__name__}: {error}")
     return error

@@ -1,101 +1,153 @@
-"""Reading pictures: encoded ones to whatever is computed of them, in this process or in others."""
+"""Reading pictures: from encoded bytes or files to the results of a function, in this process or in others."""
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+import stat
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
-from crossview.features.errors import ImageError
+from crossview.features.errors import ImageError, ImageTooLargeError, NotAnImageError
 
 if TYPE_CHECKING:
     from crossview.features.base import ImageExtractor
 
 MAX_PIXELS = 100_000_000
-"""Pixels that a picture may have in memory at once, unless told."""
+"""Default for the maximum number of pixels of a picture in memory."""
+MAX_FILE_BYTES = 1 << 29
+"""Maximum size of a picture file, unless the limit of pixels needs more bytes."""
+_BYTES_A_PIXEL = 4
 
 Result = TypeVar("Result")
 Work = Callable[[bytes, Mapping[str, "ImageExtractor"], int], Result]
-"""Takes a picture file, extractors, and the most pixels it may have; raises ImageError. A function of a module."""
+"""A function of a module. It takes the bytes of a picture file, extractors, and the maximum number of pixels; it raises
+ImageError for a picture that cannot be read."""
 Checkpoint = Callable[[], None]
-"""Raises an error where the result is not wanted any more."""
+"""Raises an error when nobody waits for the result any more."""
 
 
 class PictureTask(NamedTuple):
-    """One picture, and the extractors of the views that are wanted of it."""
+    """One picture, and the extractors of the views to compute from it."""
 
-    image: bytes
+    image: bytes | Path
+    """The encoded picture, or its file. The process that decodes the picture reads the file."""
     extractors: Mapping[str, "ImageExtractor"]
-    """They do not change any more."""
+    """The extractors must not change after this."""
+
+    def encoded(self, max_pixels: int) -> bytes:
+        """Return the encoded picture; ImageError if its file cannot be read."""
+        return self.image if isinstance(self.image, bytes) else encoded_picture(self.image, max_pixels)
 
 
 @dataclass(frozen=True)
 class PictureLimits:
-    """What pictures from anyone may take."""
+    """Limits for reading pictures in a pool of processes. The defaults are for pictures from anyone."""
 
     pixels: int = 25_000_000
-    """Larger pictures are refused by their header."""
+    """Maximum number of pixels; the header decides, before decoding."""
     largest_at_once: int = 2
-    """How many of that size are decoded at once, or more that are smaller."""
+    """How many pictures of this size the pool decodes at once. It decodes more pictures at once if they are smaller."""
     seconds: float = 30.0
-    """How long one picture may take."""
+    """Maximum time for one picture."""
+    trusted: bool = False
+    """Whether ``pixels`` limits the pixels in memory, which are fewer than those in the file for most JPEGs and TIFFs.
+    Otherwise it limits the pixels that the file declares."""
 
     @property
     def pixels_at_once(self) -> int:
-        """What is decoded at once, of all pictures."""
+        """Maximum number of pixels of all pictures that the pool decodes at once."""
         return self.largest_at_once * self.pixels
 
     @property
     def memory_bytes(self) -> int:
-        """What one picture may take: somewhat more than the formats do, up to 22 bytes a pixel (WebP)."""
-        return 24 * self.pixels + (1 << 28)
+        """Maximum memory for one picture, somewhat more than the formats need (WebP needs 22 bytes per pixel)."""
+        # A large TIFF is read strip by strip: its file takes more memory than the pixels of a strip.
+        return 24 * self.pixels + (1 << 28) + (max_file_bytes(self.pixels) if self.trusted else 0)
 
 
 class Pictures(Protocol):
-    """Where pictures are read."""
+    """A place that reads pictures: this process or a pool of processes."""
 
     @property
     def max_pixels(self) -> int:
-        """The most pixels that a picture may have: in memory at once where it is trusted, else as it declares."""
+        """The maximum number of pixels of a picture: in memory if pictures are trusted, else declared by the file."""
+
+    def stream(
+        self, work: Work[Result], tasks: Iterable[PictureTask], checkpoint: Checkpoint
+    ) -> Iterator[Result | ImageError]:
+        """Yield the result of ``work`` for each task, in order, or the reason why the picture cannot be read.
+
+        Takes tasks as it needs them. Raises the errors of ``checkpoint``, which it calls for every picture and about
+        ten times a second, and the errors of ``work`` other than ImageError.
+        """
 
     def run(
         self, work: Work[Result], tasks: Sequence[PictureTask], checkpoint: Checkpoint, at_once: int = 1
     ) -> list[Result | ImageError]:
-        """Return what ``work`` gives of each task, in their order, or why its picture cannot be read.
-
-        Raises what ``checkpoint`` raises, which is called about ten times a second, and what ``work`` raises besides
-        ImageError. ``at_once`` is how many threads share the tasks where they are done in this process.
-        """
+        """Return all results of ``stream``. In this process, ``at_once`` threads share the tasks."""
 
 
 @dataclass(frozen=True)
 class InProcess:
-    """Reads pictures in this process: for programs that trust their pictures."""
+    """Reads pictures in this process, without limits of time and memory: for programs that trust their pictures."""
 
     max_pixels: int = MAX_PIXELS
-    """Those that a picture may have in memory at once; most JPEGs and TIFFs are read at a reduced size."""
+    """Maximum number of pixels in memory; most JPEGs and TIFFs are read at a reduced size."""
+
+    def stream(
+        self, work: Work[Result], tasks: Iterable[PictureTask], checkpoint: Checkpoint
+    ) -> Iterator[Result | ImageError]:
+        """See ``Pictures.stream``."""
+        for task in tasks:
+            checkpoint()
+            yield self._read(work, task)
 
     def run(
         self, work: Work[Result], tasks: Sequence[PictureTask], checkpoint: Checkpoint, at_once: int = 1
     ) -> list[Result | ImageError]:
         """See ``Pictures.run``."""
-
-        def done(task: PictureTask) -> Result | ImageError:
-            try:
-                return work(task.image, task.extractors, self.max_pixels)
-            except ImageError as error:
-                return error
-
-        results: list[Result | ImageError] = []
         if at_once == 1:
-            for task in tasks:
-                checkpoint()
-                results.append(done(task))
-            return results
+            return list(self.stream(work, tasks, checkpoint))
+        results: list[Result | ImageError] = []
         with ThreadPoolExecutor(at_once) as pool:
-            for result in pool.map(done, tasks):
-                checkpoint()  # leaving the loop, what the pool has not begun is dropped
+            for result in pool.map(lambda task: self._read(work, task), tasks):
+                checkpoint()  # an error here leaves the loop, and the pool drops the tasks that have not begun
                 results.append(result)
         return results
 
+    def _read(self, work: Work[Result], task: PictureTask) -> Result | ImageError:
+        try:
+            return work(task.encoded(self.max_pixels), task.extractors, self.max_pixels)
+        except ImageError as error:
+            return error
+
 
 IN_PROCESS = InProcess()
+
+
+def read_file(path: Path, max_pixels: int = MAX_PIXELS) -> bytes:
+    """Return the bytes of a picture file; ImageError if it is too large or not a file, OSError if reading fails."""
+    found = path.stat()
+    if not stat.S_ISREG(found.st_mode):  # opening a pipe would wait for ever
+        raise NotAnImageError("not a regular file")
+    if found.st_size > max_file_bytes(max_pixels):
+        needed = math.ceil(found.st_size / _BYTES_A_PIXEL / 1e6)
+        raise ImageTooLargeError(
+            f"{found.st_size:,} bytes are more than a picture file may have ({max_file_bytes(max_pixels):,}): raise "
+            f"the limit with --max-megapixels {needed}, or save the picture smaller"
+        )
+    return path.read_bytes()
+
+
+def max_file_bytes(max_pixels: int) -> int:
+    """Return the maximum size of the file of a picture with at most ``max_pixels`` pixels."""
+    return max(MAX_FILE_BYTES, int(_BYTES_A_PIXEL * max_pixels))
+
+
+def encoded_picture(path: Path, max_pixels: int) -> bytes:
+    """Return the bytes of a picture file; ImageError if it cannot be read, for whatever reason."""
+    try:
+        return read_file(path, max_pixels)
+    except OSError as error:
+        raise ImageError(error.strerror or str(error)) from error

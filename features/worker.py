@@ -1,4 +1,4 @@
-"""Worker processes: one a core already keeps every core busy."""
+"""Settings of worker processes."""
 
 import ctypes
 import os
@@ -14,19 +14,17 @@ _LARGEST_KEPT = 1 << 25  # the most that glibc takes
 
 
 def cores() -> int:
-    """Return how many cores this process may use."""
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0))
 
 
 def become_worker() -> None:
-    """Settle this process as one of as many as there are cores: a single thread, its memory kept, and giving way.
-
-    OpenCV and the BLAS use one thread each. Under glibc, freed memory stays with the process: extraction frees several
-    megabytes of working arrays per picture, and having them mapped and zeroed anew took an eighth of the time.
-    """
+    """Set up this process as one of several workers: one thread, low priority, and memory that it keeps."""
     give_way()
-    cv2.setNumThreads(1)
+    cv2.setNumThreads(1)  # one process per core already keeps every core busy
     threadpool_limits(1)
+    # Extraction frees several megabytes of work arrays per picture. Mapping and zeroing them again took an eighth of
+    # the time, so glibc keeps freed memory in the process.
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
         mallopt(_TRIM_THRESHOLD, _KEPT_BYTES)

@@ -1,1 +1,1 @@
-"""Vectors in, neighbours out: the indexes behind one protocol, and the exact twins that judge them."""
+"""Indexes: rows (versions, deltas, snapshots) under searchers of several kinds, and the exact twins that judge them."""

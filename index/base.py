@@ -1,43 +1,59 @@
-"""The protocol every index satisfies, and the checks they share."""
+"""The protocols of searchers and indexes, and the checks that they share."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, Literal, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from crossview.index.positions import Selection
 
-__all__ = ["Codes", "Ids", "Index", "Neighbors", "Selection", "Vectors"]
+__all__ = ["Codes", "Ids", "Index", "Neighbors", "SearchCapabilities", "Searcher", "Selection", "Vectors"]
 
 Ids = NDArray[np.int64]
 Vectors = NDArray[np.float32]
 Codes = NDArray[np.uint8]
 """Binary codes, packed as by ``np.packbits``: shape (n, bytes), the first bit highest, zeros behind the last."""
+_FIRST_WITHIN = 64
+"""Number of neighbours that a search within a radius asks for first."""
 
 
 class Neighbors(NamedTuple):
-    """The nearest vectors of each query, nearest first; equal distances in the order of their ids."""
+    """Neighbours of each query, nearest first; equal distances in the order of their ids."""
 
     ids: Ids
-    """Shape (queries, k); -1 where there are fewer than k."""
+    """Shape (queries, k); -1 if there are fewer than k."""
     distances: NDArray[np.float32]
-    """Shape (queries, k); Euclidean, not squared, or the number of differing bits; infinity where fewer than k."""
+    """Shape (queries, k); Euclidean, not squared, or the number of differing bits; infinity if there are fewer."""
 
 
-class Index(Protocol):
-    """Vectors under non-negative int64 ids: floats searched by Euclidean, or binary codes by Hamming distance.
+@dataclass(frozen=True)
+class SearchCapabilities:
+    """The abilities of a searcher, which its users may rely on."""
 
-    An index is a value. It never changes, and any thread may search it at any time; ``changed`` makes another one that
-    shares what it stores with this one, in a time that depends on the change alone.
+    exact: bool = True
+    """Whether a search always finds the nearest. Otherwise it may miss some, but all distances are true."""
+    filters: Literal["ids", "none"] = "ids"
+    """The filters that a search accepts: any set of ids, or none. With ``none``, ``only`` raises ValueError."""
 
-    Float vectors have shape (n, dim). Binary ones are ``Codes`` of dim bits, uint8 of shape (n, ceil(dim / 8)), and of
-    equally distant ones the k nearest are those with the smallest ids.
 
-    Every method raises ValueError for arrays of the wrong shape, vectors that are not finite, codes that are
-    not uint8 or have a bit set behind the last, and negative or repeated ids.
+class Searcher(Protocol):
+    """Finds neighbours for one target.
+
+    A searcher need not have its vectors in this process: it can stand for a remote engine.
+
+    Float vectors have shape (n, dim). Binary codes of dim bits are ``Codes``, uint8 of shape (n, ceil(dim / 8)); among
+    equally distant codes, those with the smallest ids are nearest.
+
+    Every method raises ValueError for arrays of the wrong shape, vectors that are not finite, codes that are not uint8
+    or have a bit set behind the last, and negative or repeated ids.
     """
+
+    @property
+    def capabilities(self) -> SearchCapabilities:
+        """The abilities of this searcher."""
 
     @property
     def dim(self) -> int:
@@ -45,38 +61,64 @@ class Index(Protocol):
 
     def __len__(self) -> int: ...
 
+    def search(self, vectors: ArrayLike, k: int, only: ArrayLike | Selection | None = None) -> Neighbors:
+        """Return the k nearest of each query among the ids in ``only``, or among all."""
+
+    def selection(self, ids: ArrayLike) -> Selection:
+        """Return a filter for ``search``; absent ids are ignored. It is fast for this searcher and valid for others."""
+
+    def within(self, vectors: ArrayLike, radius: float, only: ArrayLike | Selection | None = None) -> Neighbors:
+        """Return all neighbours of each query up to a distance, as many columns as the longest list needs.
+
+        An exact searcher finds all of them. This implementation searches for more and more neighbours; a searcher whose
+        engine has a search of this kind overrides it.
+        """
+        if not radius >= 0:
+            raise ValueError(f"the radius must be at least 0, not {radius}")
+        k, most = _FIRST_WITHIN, max(1, len(self))
+        found = self.search(vectors, min(k, most), only)
+        while k < most and (found.distances[:, -1] <= radius).any():
+            k *= 4
+            found = self.search(vectors, min(k, most), only)
+        inside = (found.distances <= radius) & (found.ids >= 0)
+        width = int(inside.sum(axis=1).max(initial=0))
+        ids, distances = np.where(inside, found.ids, -1), np.where(inside, found.distances, np.float32(np.inf))
+        return Neighbors(ids[:, :width], distances[:, :width])
+
+
+class Index(Searcher, Protocol):
+    """A searcher over vectors under non-negative int64 ids in this process.
+
+    An index is a value. It never changes, and any thread may search it at any time. ``changed`` returns another one
+    that shares its memory with this one, in a time that depends on the change alone.
+    """
+
     def ids(self) -> Ids:
         """Return the ids that are present, ascending."""
 
     def changed(self, removed: ArrayLike, ids: ArrayLike, vectors: ArrayLike) -> Self:
         """Return an index without ``removed``, absent ones ignored, and with vectors under ids, shape (n,).
 
-        Ids that are present, or among the removed, are replaced. It is fastest where ids are greater than all before.
+        Ids that are present, or among the removed, are replaced. It is fastest if ids are greater than all before.
         """
 
-    def search(self, vectors: ArrayLike, k: int, only: ArrayLike | Selection | None = None) -> Neighbors:
-        """Return the k nearest of each query among the ids in ``only`` where given."""
-
-    def selection(self, ids: ArrayLike) -> Selection:
-        """Return a filter for ``search``, absent ids ignored: fast for this index, and as good for all others."""
-
-    def get(self, ids: ArrayLike) -> Vectors | Codes:
+    def get(self, ids: ArrayLike) -> Any:
         """Return the vectors of the ids; KeyError names an absent one."""
 
     @property
     def waste(self) -> float:
-        """From 0 to 1: the share of rows that ``compacted`` would drop, move or prepare anew; after it, below 0.07."""
+        """The share of rows, from 0 to 1, that ``compacted`` would drop, move or prepare; after it, below 0.07."""
 
     @property
     def worth_compacting(self) -> bool:
-        """Whether searches gain enough by ``compacted`` to pay for it."""
+        """Whether ``compacted`` makes searches so much faster that it pays."""
 
     def compacted(self) -> Self:
-        """Return an index of the same ids and vectors with nearly no waste, which takes a time that grows with size."""
+        """Return an index of the same ids and vectors with nearly no waste, in a time that grows with size."""
 
     @property
     def nbytes(self) -> int:
-        """Bytes of memory in use; what other versions share is counted in full."""
+        """Bytes of memory in use; parts that other versions share count in full."""
 
     def save(self, path: Path, meta: Mapping[str, Any]) -> None:
         """Replace the snapshot at ``path`` atomically; ``meta`` (JSON) travels with it."""
@@ -101,7 +143,7 @@ def check_ids(ids: ArrayLike) -> Ids:
 
 
 def ascending(ids: Ids) -> Ids:
-    """Return ids in order; themselves where they are, which costs little to see and is the rule."""
+    """Return ids in ascending order: the same array if it ascends, as is usual and fast to check."""
     return ids if (ids[1:] > ids[:-1]).all() else np.sort(ids)
 
 
@@ -132,15 +174,15 @@ def check_codes(codes: ArrayLike, dim: int, count: int | None = None) -> Codes:
 
 
 def check_k(k: int) -> int:
-    """Return k, or raise ValueError when it is below 1."""
+    """Return k, or raise ValueError if it is below 1."""
     if k < 1:
         raise ValueError(f"k must be at least 1, not {k}")
     return int(k)
 
 
 def in_order(ids: Ids, distances: NDArray[np.float32], k: int) -> Neighbors:
-    """Return the k first of each row by distance, then by id, so that all indexes answer ties alike; -1 fills up."""
-    if len(ids) == 1:  # indices of one axis are taken several times as fast as those of two
+    """Return the k first of each row by distance, then by id, so that all indexes order ties alike, filled up to k."""
+    if len(ids) == 1:  # indexing one axis is several times as fast as indexing two
         order = np.lexsort((ids[0], distances[0]))[:k]
         return filled_up(ids[:, order], distances[:, order], k)
     order = np.lexsort((ids, distances), axis=1)[:, :k]
@@ -149,7 +191,7 @@ def in_order(ids: Ids, distances: NDArray[np.float32], k: int) -> Neighbors:
 
 
 def filled_up(ids: Ids, distances: NDArray[np.float32], k: int) -> Neighbors:
-    """Return neighbours in their order, with id -1 at infinity where a row has fewer than k."""
+    """Return neighbours in their order, filled up to k with id -1 at infinity."""
     if (missing := k - ids.shape[1]) > 0:
         ids = np.pad(ids, ((0, 0), (0, missing)), constant_values=-1)
         distances = np.pad(distances, ((0, 0), (0, missing)), constant_values=np.inf)

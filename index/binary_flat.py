@@ -1,38 +1,35 @@
 """Exact search of binary codes by FAISS's scans of memory."""
 
-from collections.abc import Sequence
+from typing import ClassVar
 
 import faiss
 import numpy as np
 from numpy.typing import ArrayLike
 
-from crossview.index.base import Codes, Ids, Neighbors, check_codes, check_k, filled_up, in_order
-from crossview.index.positions import Positions, Selection
-from crossview.index.stored import Found, StoredIndex
+from crossview.index.base import Codes, Ids, Neighbors, check_codes, filled_up, in_order
+from crossview.index.positions import Positions
+from crossview.index.scan import Found, Scan
+from crossview.index.searcher import Chosen, RowSearcher
+from crossview.index.stored import StoredIndex
 
 _COUNTED = 1024
-"""Most neighbours of one query that are found by counting, which begins sooner than a heap but has room for as many at
-every distance."""
+"""Maximum number of neighbours that one query finds by counting. This starts faster than a heap, but needs room for so
+many neighbours at each distance."""
 
 
-class BinaryFlatIndex(StoredIndex):
-    """An ``Index`` of binary codes that scans them.
+class HammingSearcher(Scan):
+    """Scans binary codes for the nearest by Hamming distance."""
 
-    FAISS keeps the first in memory of equally distant codes, so these are scanned in the order of their ids.
-    """
+    tolerated_waste = 0.1  # NumPy scans strays, which is slower
 
-    _kind = "flat-hamming"
-    _tolerated = 0.1  # strays are slower to scan
-
-    def search(self, vectors: ArrayLike, k: int, only: ArrayLike | Selection | None = None) -> Neighbors:
-        """Return the k nearest of each query among the ids in ``only`` where given."""
-        return self._of_chosen(check_codes(vectors, self.dim), check_k(k), self._chosen(only))
-
-    def _of_chosen(self, queries: Codes, k: int, chosen: Sequence[Positions | None]) -> Neighbors:
-        """The k nearest among the chosen rows of each chunk."""
-        found = self._nearest(queries, k, self._rows.main, chosen)
-        if self._rows.stray:
-            found += self._nearest_strays(queries, k, chosen[len(self._rows.main) :])
+    def search(self, queries: Codes, k: int, chosen: Chosen | None) -> Neighbors:
+        """Return the k nearest rows of each checked query among the chosen ones, or among all that are alive."""
+        if chosen is None:
+            chosen = self.rows.alive
+        # Among equally distant codes FAISS keeps the first in memory, so it scans only rows in the order of their ids.
+        found = self._nearest(queries, k, self.rows.main, chosen)
+        if self.rows.stray:
+            found += self._nearest_strays(queries, k, chosen[len(self.rows.main) :])
         if not found:
             return in_order(np.empty((len(queries), 0), np.int64), np.empty((len(queries), 0), np.float32), k)
         if len(found) == 1:
@@ -40,13 +37,13 @@ class BinaryFlatIndex(StoredIndex):
         else:
             distances, numbers = (np.concatenate(parts, 1) for parts in zip(*found, strict=True))
             order = in_order
-        ids = self._rows.ids_of(numbers.ravel()).reshape(numbers.shape)
+        ids = self.rows.ids_of(numbers.ravel()).reshape(numbers.shape)
         return order(ids, distances.astype(np.float32), k)
 
-    def _nearest_strays(self, queries: Codes, k: int, chosen: Sequence[Positions | None]) -> list[Found]:
-        """The k nearest of each chunk of strays, or all where there are fewer."""
+    def _nearest_strays(self, queries: Codes, k: int, chosen: Chosen) -> list[Found]:
+        """Return the k nearest of each chunk of strays, or all if there are fewer."""
         found = []
-        chunks, starts = self._rows.stray, self._rows.offsets[len(self._rows.main) :]
+        chunks, starts = self.rows.stray, self.rows.offsets[len(self.rows.main) :]
         for chunk, positions, start in zip(chunks, chosen, starts, strict=False):
             numbers = np.arange(len(chunk)) if positions is None else positions.numbers.astype(np.int64)
             if len(numbers):
@@ -54,14 +51,16 @@ class BinaryFlatIndex(StoredIndex):
                 found.append((distances, numbers[where] + start))
         return found
 
-    def _none(self) -> Codes:
+    def no_rows(self) -> Codes:
+        """Return no codes."""
         return np.empty((0, -(-self.dim // 8)), np.uint8)
 
-    def _check(self, vectors: ArrayLike, count: int | None = None) -> Codes:
+    def checked(self, vectors: ArrayLike, count: int | None = None) -> Codes:
+        """Return codes as contiguous rows, or raise ValueError."""
         return check_codes(vectors, self.dim, count)
 
     def _dense(self, queries: int) -> float:
-        return 0.35 if queries == 1 else 0.9  # a copy of rows is for all queries
+        return 0.35 if queries == 1 else 0.9  # all queries share one copy of the rows
 
     def _scan(self, queries: Codes, rows: Codes, k: int) -> Found:
         distances, positions = np.empty((len(queries), k), np.int32), np.empty((len(queries), k), np.int64)
@@ -82,8 +81,15 @@ class BinaryFlatIndex(StoredIndex):
         return distances, numbers.astype(np.int64)[positions]
 
 
+class BinaryFlatIndex(StoredIndex):
+    """An ``Index`` of binary codes that scans them."""
+
+    _kind = "flat-hamming"
+    _searcher_type: ClassVar[type[RowSearcher]] = HammingSearcher
+
+
 def _by_numpy(queries: Codes, rows: Codes, ids: Ids, k: int) -> Found:
-    """The k nearest rows, of equally distant ones those with the smallest ids, which need not ascend."""
+    """Return the k nearest rows; among equal distances those with the smallest ids, which need not ascend."""
     distances, positions = np.empty((len(queries), k), np.int32), np.empty((len(queries), k), np.int64)
     word = np.uint64 if rows.shape[1] % 8 == 0 else np.uint8
     words = rows.view(word)

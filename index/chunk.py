@@ -1,4 +1,4 @@
-"""Chunks of rows: buffers that are only appended to, of which every version of an index sees its own part."""
+"""Chunks of rows: buffers that only grow at their end, of which each version of an index sees its own part."""
 
 import threading
 from typing import Any
@@ -10,33 +10,32 @@ from crossview.index.base import Ids
 from crossview.index.positions import Positions, all_positions
 
 CHUNK_BYTES = 1 << 26
-"""Bytes of the rows of a chunk. The operating system gives the memory as it is written to. Searches of many short
-chunks are slower by the merging of their answers; a version that is not the newest copies up to a chunk to go on."""
+"""Size of the rows of a full chunk. The system provides the memory when it is written to. More and shorter chunks would
+make searches slower, which merge the answers of all; longer ones make a change slower that has to copy a chunk."""
 MOST_ROWS = 1 << 20
-"""Most rows of a chunk, however short they are: a removal copies a bit for each."""
+"""Maximum number of rows of a chunk, however short they are: a removal copies one bit for each row."""
 _FIRST_ROWS = 1024
-"""Rows of the first buffer of a chunk, so that small indexes take little memory."""
+"""Number of rows of the first buffer of a chunk, so that small indexes take little memory."""
 
 
 def chunk_rows(rows: NDArray[Any]) -> int:
-    """Return how many rows as wide as these a chunk has when it is full."""
+    """Return the number of rows of a full chunk, for rows as wide as these."""
     width = int(rows.itemsize * rows.shape[1])
     return max(1, min(MOST_ROWS, CHUNK_BYTES // max(1, width)))
 
 
 class Buffer:
-    """Rows and their ids in memory. Who claims rows behind the ones in use may write them, once."""
+    """Rows and their ids in memory. A chunk that claims rows behind those in use may write them, once."""
 
     __slots__ = ("_lock", "_used", "ids", "rows")
 
-    def __init__(self, capacity: int, like: NDArray[Any]) -> None:
-        self.ids: Ids = np.empty(capacity, np.int64)
-        self.rows = np.empty((capacity, like.shape[1]), like.dtype)
-        self._used = 0
+    def __init__(self, ids: Ids, rows: NDArray[Any], used: int = 0) -> None:
+        self.ids, self.rows = ids, rows
+        self._used = used
         self._lock = threading.Lock()
 
     def claim(self, count: int, more: int) -> bool:
-        """Claim ``more`` rows behind the first ``count``; False where others have them, or there is no room."""
+        """Claim ``more`` rows behind the first ``count``; False if another chunk has them, or there is no room."""
         with self._lock:
             free = self._used == count and count + more <= len(self.ids)
             self._used += more if free else 0
@@ -44,7 +43,7 @@ class Buffer:
 
 
 class Chunk:
-    """The first rows of a buffer, at least one, less those that are dead; it never changes."""
+    """The first rows of a buffer, at least one, without the dead ones; a value that never changes."""
 
     __slots__ = ("_buffer", "alive", "first", "ids", "last", "rows")
 
@@ -52,7 +51,7 @@ class Chunk:
         self._buffer = buffer
         self.ids, self.rows = buffer.ids[:count], buffer.rows[:count]
         self.alive = alive
-        """None where all are."""
+        """None if all rows are alive."""
         self.first, self.last = int(self.ids[0]), int(self.ids[-1])
 
     def __len__(self) -> int:
@@ -60,7 +59,7 @@ class Chunk:
 
     @property
     def live(self) -> int:
-        """How many rows are not dead."""
+        """The number of rows that are alive."""
         return len(self) if self.alive is None else self.alive.count
 
     @property
@@ -70,11 +69,15 @@ class Chunk:
 
     @property
     def live_ids(self) -> Ids:
-        """The ids that are not dead, in the order of storage."""
+        """The ids that are alive, in the order of storage."""
         return self.ids if self.alive is None else self.ids[self.alive.numbers]
 
     def extended(self, ids: Ids, rows: NDArray[Any]) -> "Chunk":
-        """Return this chunk with rows behind it; copied where the buffer is full or goes on in another version."""
+        """Return this chunk with more rows at its end.
+
+        It is a copy if the buffer is full, which the arrays of a snapshot always are, or if another version has already
+        written behind these rows.
+        """
         count, total, buffer = len(self), len(self) + len(ids), self._buffer
         if not buffer.claim(count, len(ids)):
             buffer = _buffer_for(total, rows)
@@ -84,14 +87,14 @@ class Chunk:
         return Chunk(buffer, total, self.alive and self.alive.longer(total, len(buffer.ids)))
 
     def without(self, positions: NDArray[np.int64]) -> "Chunk":
-        """Return this chunk with the rows at some positions dead, which are alive."""
+        """Return this chunk without the rows at some positions, which are alive."""
         alive = self.alive or all_positions(len(self), len(self._buffer.ids))
         return Chunk(self._buffer, len(self), alive.without(positions))
 
     def locate(self, wanted: Ids, ordered: bool) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return (which, where): the places in ``wanted``, ascending, of ids that are alive, and their positions.
+        """Return (which, where): the places in ``wanted``, which ascends, of ids that are alive, and their positions.
 
-        ``ordered`` states that the chunk's ids ascend; of equal ones the last is then the only one that may be alive.
+        ``ordered`` states that the ids of the chunk ascend. If an id occurs several times, only the last can be alive.
         """
         if ordered:
             start, stop = np.searchsorted(wanted, [self.first, self.last + 1])
@@ -112,7 +115,7 @@ class Chunk:
 
 
 def appended(chunks: tuple[Chunk, ...], ids: Ids, rows: NDArray[Any]) -> tuple[Chunk, ...]:
-    """Return chunks with rows behind the last one."""
+    """Return chunks with more rows behind the last row."""
     done, most, start = list(chunks), chunk_rows(rows), 0
     while start < len(ids):
         open_ = bool(done) and len(done[-1]) < most
@@ -126,8 +129,13 @@ def appended(chunks: tuple[Chunk, ...], ids: Ids, rows: NDArray[Any]) -> tuple[C
     return tuple(done)
 
 
+def stored_chunk(ids: Ids, rows: NDArray[Any]) -> Chunk:
+    """Return a chunk over arrays of a snapshot. They may be mapped from its file, so no one may write to them."""
+    return Chunk(Buffer(ids, rows, len(ids)), len(ids), None)
+
+
 def new_chunk(ids: Ids, like: NDArray[Any]) -> Chunk:
-    """Return a chunk of its own, at most ``chunk_rows(like)`` long; its maker writes its rows."""
+    """Return a new chunk of at most ``chunk_rows(like)`` rows, which the caller writes."""
     buffer = _buffer_for(len(ids), like)
     buffer.claim(0, len(ids))
     buffer.ids[: len(ids)] = ids
@@ -136,4 +144,5 @@ def new_chunk(ids: Ids, like: NDArray[Any]) -> Chunk:
 
 def _buffer_for(count: int, like: NDArray[Any]) -> Buffer:
     most = chunk_rows(like)
-    return Buffer(most if count > _FIRST_ROWS else min(most, _FIRST_ROWS), like)
+    capacity = most if count > _FIRST_ROWS else min(most, _FIRST_ROWS)
+    return Buffer(np.empty(capacity, np.int64), np.empty((capacity, like.shape[1]), like.dtype))

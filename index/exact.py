@@ -1,4 +1,4 @@
-"""The exact twins: plain NumPy, slow and obviously right. They are the oracles of every other index."""
+"""The exact twins: plain NumPy, slow and obviously right. They judge the answers of every other index."""
 
 import copy
 from collections.abc import Mapping
@@ -8,12 +8,23 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from crossview.index.base import Codes, Ids, Neighbors, check_codes, check_ids, check_k, check_vectors, in_order
+from crossview.index.base import (
+    Codes,
+    Ids,
+    Index,
+    Neighbors,
+    SearchCapabilities,
+    check_codes,
+    check_ids,
+    check_k,
+    check_vectors,
+    in_order,
+)
 from crossview.index.positions import Selection
-from crossview.index.snapshot import read_snapshot, write_snapshot
+from crossview.index.snapshot import Column, read_snapshot, write_snapshot
 
 
-class ExactIndex:
+class ExactIndex(Index):
     """An ``Index`` that computes every Euclidean distance, in float64."""
 
     _kind: ClassVar[str] = "exact"
@@ -22,6 +33,11 @@ class ExactIndex:
         self._dim = dim
         self._ids: Ids = np.empty(0, np.int64)
         self._vectors = self._none()
+
+    @property
+    def capabilities(self) -> SearchCapabilities:
+        """Exact, with any filter."""
+        return SearchCapabilities()
 
     @property
     def dim(self) -> int:
@@ -50,7 +66,7 @@ class ExactIndex:
         return Selection(np.sort(check_ids(ids)), self)
 
     def search(self, vectors: ArrayLike, k: int, only: ArrayLike | Selection | None = None) -> Neighbors:
-        """Return the k nearest of each query among the ids in ``only`` where given."""
+        """Return the k nearest of each query among the ids in ``only``, or among all."""
         only = only.ids if isinstance(only, Selection) else only
         k = check_k(k)
         allowed = np.ones(len(self), bool) if only is None else np.isin(self._ids, check_ids(only))
@@ -68,12 +84,12 @@ class ExactIndex:
 
     @property
     def waste(self) -> float:
-        """None, ever."""
+        """Always 0."""
         return 0.0
 
     @property
     def worth_compacting(self) -> bool:
-        """Never."""
+        """Always false."""
         return False
 
     def compacted(self) -> Self:
@@ -87,15 +103,17 @@ class ExactIndex:
 
     def save(self, path: Path, meta: Mapping[str, Any]) -> None:
         """Replace the snapshot at ``path`` atomically."""
-        write_snapshot(path, self._kind, {"dim": self.dim, "rows": len(self)}, meta, [self._ids, self._vectors])
+        arrays = {"ids": self._ids, "rows": self._vectors}
+        columns = {name: Column(array.dtype, array.shape, [array]) for name, array in arrays.items()}
+        write_snapshot(path, self._kind, {"dim": self.dim, "rows": len(self)}, meta, columns)
 
     @classmethod
     def load(cls, path: Path) -> tuple[Self, dict[str, Any]]:
         """Read a snapshot and its meta."""
         with read_snapshot(path, cls._kind) as snapshot:
             index, count = cls(snapshot.shape["dim"]), snapshot.shape["rows"]
-            index._ids = snapshot.fill(np.empty(count, np.int64))
-            index._vectors = snapshot.fill(np.empty((count, *index._vectors.shape[1:]), index._vectors.dtype))
+            index._ids = snapshot.array("ids", np.int64, (count,))
+            index._vectors = snapshot.array("rows", index._vectors.dtype, (count, index._vectors.shape[1]))
         return index, snapshot.meta
 
     def _none(self) -> Any:
@@ -105,7 +123,7 @@ class ExactIndex:
         return check_vectors(vectors, self._dim, count)
 
     def _distances(self, queries: Any, rows: Any) -> NDArray[np.float32]:
-        """All distances, shape (queries, rows)."""
+        """Return all distances, shape (queries, rows)."""
         differences = queries[:, None, :].astype(np.float64) - rows[None, :, :].astype(np.float64)
         distances: NDArray[np.float32] = np.sqrt((differences**2).sum(axis=2)).astype(np.float32)
         return distances

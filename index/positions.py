@@ -1,4 +1,4 @@
-"""Which rows of a chunk count: positions, as ascending numbers or as a bitmap, and selections of whole indexes."""
+"""Sets of rows: positions in a chunk, as ascending numbers or as a bitmap, and selections of a whole index."""
 
 from dataclasses import dataclass
 from typing import Any, Self
@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 
 Numbers = NDArray[np.int32]
 Bits = NDArray[np.uint8]
-"""Bit i % 8, the lowest first, of byte i // 8 is that of position i, as ``faiss.IDSelectorBitmap`` reads it."""
+"""A bitmap as ``faiss.IDSelectorBitmap`` reads it: position i is bit i % 8 of byte i // 8, the lowest bit first."""
 
 
 class Positions:
-    """Some positions among the first ``length``; each of the two forms is made when first needed, and kept."""
+    """Some of the first ``length`` positions, in two forms: each is made when first needed, and kept."""
 
     __slots__ = ("_bits", "_numbers", "count", "length")
 
@@ -22,7 +22,7 @@ class Positions:
 
     @classmethod
     def of_numbers(cls, length: int, numbers: NDArray[Any]) -> Self:
-        """Positions from ascending numbers."""
+        """Return positions from ascending numbers."""
         return cls(length, len(numbers), numbers.astype(np.int32), None)
 
     @property
@@ -44,43 +44,43 @@ class Positions:
 
     @property
     def share(self) -> float:
-        """How many of the first ``length`` positions these are, from 0 to 1."""
+        """The share of these among the first ``length`` positions, from 0 to 1."""
         return self.count / self.length
 
     def include(self, positions: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return which of some positions below ``length``, of any shape, are among these."""
+        """Return whether each of some positions below ``length``, of any shape, is among these."""
         inside: NDArray[np.bool_] = (self.bits[positions >> 3] >> (positions & 7).astype(np.uint8) & 1).astype(bool)
         return inside
 
     def longer(self, length: int, capacity: int) -> "Positions":
-        """Return these positions and all from the old length to a new one; room for ``capacity`` in the bitmap."""
+        """Return these positions and all from the old length to a new one, in a bitmap with room for ``capacity``."""
         bits = self.bits
         if (missing := -(-capacity // 8) - len(bits)) > 0:
             bits = np.concatenate([bits, np.full(missing, 0xFF, np.uint8)])
         return Positions(length, self.count + length - self.length, None, bits)
 
     def without(self, positions: NDArray[np.int64]) -> "Positions":
-        """Return these positions but some of them, which are distinct."""
+        """Return these positions except some of them, which are distinct."""
         bits = self.bits.copy()
         np.bitwise_and.at(bits, positions >> 3, ~np.left_shift(np.uint8(1), (positions & 7).astype(np.uint8)))
         return Positions(self.length, self.count - len(positions), None, bits)
 
 
 def all_positions(length: int, capacity: int) -> Positions:
-    """All positions below ``length``, with room for ``capacity`` in the bitmap, all of whose bits are set."""
+    """Return all positions below ``length``. The bitmap has room for ``capacity``, with all bits set."""
     return Positions(length, length, None, np.full(-(-capacity // 8), 0xFF, np.uint8))
 
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """The ids that a search may find, prepared by ``Index.selection`` for the version of an index that made it.
+    """The ids that a search may find, prepared by ``Searcher.selection`` for one version of an index.
 
-    Any other version takes it as well, and then looks up the ids again.
+    Other versions accept it, too, but look up the ids again.
     """
 
     ids: NDArray[np.int64]
-    """Ascending; absent ones are never found."""
+    """Ascending; a search never finds absent ids."""
     version: object
-    """What the index stored when the selection was made."""
+    """The rows that the selection was prepared for."""
     chosen: tuple[Positions | None, ...] = ()
-    """The rows of each chunk; None stands for all."""
+    """The rows of each chunk; None stands for all rows of a chunk."""

@@ -1,4 +1,4 @@
-"""The kinds of index by name, and what a space states about the one that it has."""
+"""The kinds of index by name, and the description of an index that a space stores."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -24,7 +24,7 @@ KINDS: dict[str, Callable[..., Index]] = {
 
 @dataclass(frozen=True)
 class IndexSpec:
-    """A kind of index, and what it is made with besides the widths of its vectors."""
+    """A kind of index and its parameters, without the widths of its vectors."""
 
     kind: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
@@ -35,7 +35,7 @@ class IndexSpec:
             raise ValueError(f"no kind of index {self.kind!r}; there are: {', '.join(KINDS)}")
 
     def empty(self, *widths: int) -> Index:
-        """Return an empty index for float vectors of ``dim`` components or codes of ``dim`` bits.
+        """Return an empty index; the width is the number of components of float vectors, or of bits of codes.
 
         ``reranked`` takes two widths: the bits, and the components of the float vectors behind the codes.
         """

@@ -1,7 +1,6 @@
-"""Binary codes whose nearest are put in the order of the vectors that they stand for."""
+"""Binary codes, and the float vectors that put the nearest codes in order."""
 
 import copy
-import itertools
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
@@ -9,11 +8,25 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from crossview.index.base import Codes, Ids, Neighbors, Vectors, check_codes, check_k, check_vectors, in_order
+from crossview.index.base import (
+    Codes,
+    Ids,
+    Index,
+    Neighbors,
+    SearchCapabilities,
+    Vectors,
+    check_codes,
+    check_k,
+    check_vectors,
+    in_order,
+)
 from crossview.index.flat import FlatIndex
 from crossview.index.multi_index import AutoBinaryIndex
 from crossview.index.positions import Selection
 from crossview.index.snapshot import read_snapshot, write_snapshot
+
+_CODES, _FLOATS = "codes.", "floats."
+"""Prefixes of the arrays in a snapshot."""
 
 
 def with_floats(codes: Codes, floats: Vectors) -> Codes:
@@ -21,22 +34,27 @@ def with_floats(codes: Codes, floats: Vectors) -> Codes:
     return np.hstack([codes, np.ascontiguousarray(floats, np.float32).view(np.uint8)])
 
 
-class RerankedIndex:
+class RerankedIndex(Index):
     """An ``Index`` of codes of dim bits, each with a float vector: rows as by ``with_floats``.
 
-    A search finds the ``factor`` x k nearest codes and answers with the k of them whose float vectors are nearest, by
-    Euclidean distance. It is exact where ``factor`` x k reaches all that are searched; else what is near may be missed,
-    but every distance is true.
+    A search finds the ``factor`` x k nearest codes, the candidates, and returns the k of them whose float vectors are
+    nearest by Euclidean distance. It is exact if ``factor`` x k reaches the number of codes; otherwise it may miss near
+    vectors, but all distances are true.
     """
 
     _kind = "reranked"
 
     def __init__(self, dim: int, floats: int, factor: int) -> None:
-        """Begin empty, for codes of ``dim`` bits and vectors of ``floats`` components."""
+        """Start empty, for codes of ``dim`` bits and vectors of ``floats`` components."""
         if factor < 1:
             raise ValueError(f"the factor must be at least 1, not {factor}")
         self.factor = factor
         self._codes, self._floats = AutoBinaryIndex(dim), FlatIndex(floats)
+
+    @property
+    def capabilities(self) -> SearchCapabilities:
+        """Not exact: a near vector with a distant code is no candidate."""
+        return SearchCapabilities(exact=False)
 
     @property
     def dim(self) -> int:
@@ -60,7 +78,7 @@ class RerankedIndex:
         return self._codes.selection(ids)
 
     def search(self, vectors: ArrayLike, k: int, only: ArrayLike | Selection | None = None) -> Neighbors:
-        """Return the k nearest of each query among the ids in ``only`` where given, and among the candidates."""
+        """Return the k nearest candidates of each query, among the ids in ``only`` or among all."""
         codes, floats = self._parts(vectors)
         candidates = max(check_k(k), min(self.factor * k, len(self)))
         ids = self._codes.search(codes, candidates, only).ids
@@ -72,12 +90,12 @@ class RerankedIndex:
 
     @property
     def waste(self) -> float:
-        """The larger share of what ``compacted`` would drop, move or prepare anew: of codes, or of vectors."""
+        """The share of rows that ``compacted`` would drop, move or prepare: of codes or of vectors, the larger one."""
         return max(self._codes.waste, self._floats.waste)
 
     @property
     def worth_compacting(self) -> bool:
-        """Whether searches gain enough by ``compacted`` to pay for it."""
+        """Whether ``compacted`` makes searches so much faster that it pays."""
         return self._codes.worth_compacting or self._floats.worth_compacting
 
     def compacted(self) -> Self:
@@ -86,14 +104,15 @@ class RerankedIndex:
 
     @property
     def nbytes(self) -> int:
-        """Bytes in use, those that other versions share counted in full."""
+        """Bytes in use; parts that other versions share count in full."""
         return self._codes.nbytes + self._floats.nbytes
 
     def save(self, path: Path, meta: Mapping[str, Any]) -> None:
         """Replace the snapshot at ``path`` atomically."""
         shape = {"dim": self.dim, "floats": self._floats.dim, "factor": self.factor, "rows": len(self)}
-        blocks = itertools.chain(self._codes.blocks(), self._floats.blocks())
-        write_snapshot(path, self._kind, shape, meta, blocks)
+        parts = ((_CODES, self._codes.columns()), (_FLOATS, self._floats.columns()))
+        columns = {prefix + name: column for prefix, part in parts for name, column in part.items()}
+        write_snapshot(path, self._kind, shape, meta, columns)
 
     @classmethod
     def load(cls, path: Path) -> tuple[Self, dict[str, Any]]:
@@ -101,8 +120,8 @@ class RerankedIndex:
         with read_snapshot(path, cls._kind) as snapshot:
             shape, index = snapshot.shape, cls.__new__(cls)
             RerankedIndex.__init__(index, shape["dim"], shape["floats"], shape["factor"])
-            index._codes = AutoBinaryIndex.read(snapshot, shape["dim"], shape["rows"])
-            index._floats = FlatIndex.read(snapshot, shape["floats"], shape["rows"])
+            index._codes = AutoBinaryIndex.read(snapshot, shape["dim"], shape["rows"], _CODES)
+            index._floats = FlatIndex.read(snapshot, shape["floats"], shape["rows"], _FLOATS)
         return index, snapshot.meta
 
     def _with(self, codes: AutoBinaryIndex, floats: FlatIndex) -> Self:

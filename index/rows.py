@@ -1,4 +1,4 @@
-"""What an index stores: rows under ids, in chunks that its versions share."""
+"""The rows of an index: ids and vectors or codes in chunks that versions share, and which of them are alive."""
 
 import itertools
 from collections.abc import Iterable, Iterator
@@ -8,28 +8,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossview.index.base import Ids
-from crossview.index.chunk import Chunk, appended, chunk_rows, new_chunk
+from crossview.index.chunk import Chunk, appended, chunk_rows, stored_chunk
 from crossview.index.positions import Positions, Selection
-from crossview.index.snapshot import SnapshotReader
+from crossview.index.snapshot import Column, Snapshot
 
 _REWRITTEN = 1 / 16
-"""Share of a chunk's rows above which dead ones and strays are worth rewriting it."""
+"""Share of dead rows and strays from which on ``compacted`` rewrites a chunk."""
 _BLOCK_BYTES = 1 << 20
-"""Bytes of rows that are copied at once to be saved: freed copies of whole chunks would stay with the process."""
+"""Size of the copies of rows while they are saved: the process would keep the memory of freed copies of chunks."""
 RowNumbers = NDArray[np.int64]
-"""Numbers of rows in the order of storage, dead ones counted."""
+"""Numbers of rows in the order of storage, which count dead rows too."""
 
 
 class Rows:
-    """Rows under ids, dead ones among them; a value that never changes.
+    """Rows under ids, alive or dead, as one version of an index sees them; a value that never changes.
 
-    The ids of the main chunks ascend. Rows that came with smaller ids than the last of these are strays, in chunks of
-    their own behind them, in the order in which they came, until ``compacted`` folds them in. A row that is replaced or
-    removed stays, and is dead in the versions that come after.
+    The ids of the main chunks ascend, so that a search by id is fast and equal distances come in the order of ids. A
+    row with a smaller id than the last of these is a stray: it stands in further chunks, in the order of arrival, until
+    ``compacted`` moves it. A row that is replaced or removed stays in memory and is dead in later versions, so that
+    earlier versions answer as before.
     """
 
     def __init__(self, main: tuple[Chunk, ...], stray: tuple[Chunk, ...], like: NDArray[Any]) -> None:
-        """Begin with chunks of rows as wide and of the same type as ``like``, shape (0, width)."""
+        """Take chunks whose rows have the width and type of ``like``, shape (0, width)."""
         self.main, self.stray, self.chunks = main, stray, main + stray
         self._like = like
         self.offsets = tuple(itertools.accumulate((len(chunk) for chunk in self.chunks), initial=0))
@@ -43,7 +44,7 @@ class Rows:
         return np.sort(ids, kind="stable") if self.stray else ids
 
     def changed(self, removed: Ids, ids: Ids, rows: NDArray[Any]) -> "Rows":
-        """Return rows without some ids, and with others, ascending, which are replaced where they are present."""
+        """Return the rows without the ids ``removed``, and with ``rows`` under ``ids``, ascending."""
         chunks = list(self.chunks)
         for number, _, positions in self._located(np.union1d(removed, ids) if len(removed) else ids):
             chunks[number] = chunks[number].without(positions)
@@ -53,7 +54,7 @@ class Rows:
         return Rows(main, stray, self._like)
 
     def select(self, ids: Ids) -> Selection:
-        """Return which rows have the ids, which ascend."""
+        """Return a selection of the rows with some ids, which ascend."""
         chosen = [Positions.of_numbers(len(chunk), np.empty(0)) for chunk in self.chunks]
         for number, _, positions in self._located(ids):
             chunk = self.chunks[number]
@@ -62,7 +63,7 @@ class Rows:
         return Selection(ids, self, tuple(None if all_ else one for all_, one in zip(every, chosen, strict=True)))
 
     def numbers(self, ids: Ids) -> RowNumbers:
-        """Return the rows of ids, shape (n,), -1 where they are absent."""
+        """Return the numbers of the rows of ids, shape (n,); -1 for absent ids."""
         wanted, back = np.unique(ids, return_inverse=True)
         numbers = np.full(len(wanted), -1, np.int64)
         for number, which, positions in self._located(wanted):
@@ -78,7 +79,7 @@ class Rows:
         return self._gathered([chunk.rows for chunk in self.chunks], numbers, self._like)
 
     def are_alive(self, numbers: RowNumbers) -> NDArray[np.bool_]:
-        """Return which rows are not dead, shape (n,)."""
+        """Return whether each row is alive, shape (n,)."""
         alive = np.ones(len(numbers), bool)
         for positions, start in zip(self.alive, self.offsets, strict=False):
             if positions is not None:
@@ -93,7 +94,7 @@ class Rows:
         return (total - self.live + sum(chunk.live for chunk in self.stray)) / total if total else 0.0
 
     def compacted(self) -> "Rows":
-        """Return the same rows, strays and dead ones gone, but for chunks where these are few."""
+        """Return the same rows with strays moved and dead rows dropped, except in chunks with few of them."""
         strays = self._strays_by_chunk()
         kept: list[RowNumbers] = []
         main: tuple[Chunk, ...] = ()
@@ -108,32 +109,39 @@ class Rows:
         left = np.concatenate([np.empty(0, np.int64), *kept])
         return Rows(main, appended((), self.ids_of(left), self.take(left)), self._like)
 
-    def blocks(self) -> Iterator[NDArray[Any]]:
-        """Yield the ids that are alive, ascending, then their rows in that order, about a megabyte at a time."""
-        yield self.ids()
+    def columns(self) -> dict[str, Column]:
+        """Return the ids that are alive, ascending, and their rows in that order, to write into a snapshot."""
+        shape = self.live, self._like.shape[1]
+        return {
+            "ids": Column(np.int64, shape[:1], [self.ids()]),
+            "rows": Column(self._like.dtype, shape, self._blocks()),
+        }
+
+    @classmethod
+    def read(cls, snapshot: Snapshot, count: int, like: NDArray[Any], prefix: str = "") -> "Rows":
+        """Return ``count`` rows from the arrays that ``columns`` describes, without a copy.
+
+        ``prefix`` precedes the names of the arrays in the snapshot.
+        """
+        ids = snapshot.array(f"{prefix}ids", np.int64, (count,))
+        rows, most = snapshot.array(f"{prefix}rows", like.dtype, (count, like.shape[1])), chunk_rows(like)
+        chunks = [stored_chunk(ids[at : at + most], rows[at : at + most]) for at in range(0, count, most)]
+        return cls(tuple(chunks), (), like)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of ids, rows and bitmaps in use; parts that other versions share count in full."""
+        return sum(chunk.nbytes for chunk in self.chunks)
+
+    def _blocks(self) -> Iterator[NDArray[Any]]:
+        """Yield the rows that are alive by ascending ids, about a megabyte at a time."""
         step = max(1, _BLOCK_BYTES // max(1, int(self._like.itemsize * self._like.shape[1])))
         for number, strays in enumerate(self._strays_by_chunk()):
             numbers = self._merged(number, strays)
             yield from (self.take(numbers[start : start + step]) for start in range(0, len(numbers), step))
 
-    @classmethod
-    def read(cls, snapshot: SnapshotReader, count: int, like: NDArray[Any]) -> "Rows":
-        """Return ``count`` rows that a snapshot holds as ``blocks`` yields them."""
-        ids, most = snapshot.fill(np.empty(count, np.int64)), chunk_rows(like)
-        chunks = []
-        for start in range(0, count, most):
-            chunk = new_chunk(ids[start : start + most], like)
-            snapshot.fill(chunk.rows)
-            chunks.append(chunk)
-        return cls(tuple(chunks), (), like)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of ids, rows and bitmaps in use, those that other versions share counted in full."""
-        return sum(chunk.nbytes for chunk in self.chunks)
-
     def _located(self, wanted: Ids) -> Iterable[tuple[int, NDArray[np.int64], NDArray[np.int64]]]:
-        """Yield (chunk, places in ``wanted``, positions) of ids, ascending, that are present."""
+        """Yield (chunk, places in ``wanted``, positions) of the ids in ``wanted``, which ascends, that are present."""
         if not len(wanted):
             return
         first, last = int(wanted[0]), int(wanted[-1])
@@ -156,7 +164,7 @@ class Rows:
         return gathered
 
     def _strays_by_chunk(self) -> list[RowNumbers]:
-        """The strays that are alive, by ascending ids: those of every main chunk's range; the last one has no end."""
+        """The strays that are alive, by ascending ids, split by the main chunks' ranges; the last range has no end."""
         numbers = np.arange(self.offsets[len(self.main)], self.offsets[-1])
         numbers = numbers[self.are_alive(numbers)]
         numbers = numbers[np.argsort(self.ids_of(numbers), kind="stable")]
@@ -164,7 +172,7 @@ class Rows:
         return np.split(numbers, edges)
 
     def _merged(self, number: int, strays: RowNumbers) -> RowNumbers:
-        """The rows that are alive of a main chunk, and some strays, by ascending ids."""
+        """The rows of a main chunk that are alive, and some strays, by ascending ids."""
         if number >= len(self.main):
             return strays
         chunk, start = self.chunks[number], self.offsets[number]

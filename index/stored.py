@@ -1,49 +1,40 @@
-"""What the indexes that scan have in common: rows in chunks, searched one chunk after another."""
+"""Indexes over rows in this process: versions, lookups by id and snapshots, the same for every searcher."""
 
 import copy
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-import faiss
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from crossview.index.base import Ids, ascending, check_ids
-from crossview.index.chunk import Chunk
-from crossview.index.positions import Positions, Selection
-from crossview.index.rows import RowNumbers, Rows
-from crossview.index.snapshot import SnapshotReader, read_snapshot, write_snapshot
-
-_CORES = faiss.omp_get_max_threads()
-_PARALLEL_WORK = 1 << 26
-"""Components, or bytes of codes, below which a search stays on its own thread: starting and joining a team costs more,
-above all where the cores are busy."""
-SPARE = 8
-"""Rows that are searched for beyond those expected to be enough, where some are dropped."""
-
-Found = tuple[NDArray[Any], NDArray[np.int64]]
-"""Distances as FAISS gives them, ascending, and positions or numbers of rows, both of shape (queries, k)."""
+from crossview.index.base import Ids, Index, Neighbors, SearchCapabilities, ascending, check_ids, check_k
+from crossview.index.positions import Selection
+from crossview.index.rows import Rows
+from crossview.index.searcher import Chosen, RowSearcher
+from crossview.index.snapshot import Column, Snapshot, read_snapshot, write_snapshot
 
 
-class StoredIndex(ABC):
-    """An ``Index`` over ``Rows``, less what depends on the distance."""
+class StoredIndex(Index):
+    """An ``Index`` that consists of ``Rows`` and a searcher over them."""
 
     _kind: ClassVar[str]
-    """Name of the snapshots; a class reads those of its own kind only."""
-
-    _tolerated: float = 0.25
-    """Waste that searches can do with."""
+    """Name of the snapshots. A class reads the snapshots of its own kind; classes with equal rows can share one."""
+    _searcher_type: ClassVar[type[RowSearcher]]
+    _searcher: RowSearcher
 
     def __init__(self, dim: int) -> None:
-        self._dim = dim
-        self._rows = Rows((), (), self._none())
+        self._searcher = self._searcher_type(dim)
+
+    @property
+    def capabilities(self) -> SearchCapabilities:
+        """The abilities of the searcher."""
+        return self._searcher.capabilities
 
     @property
     def dim(self) -> int:
         """Dimension of the vectors: components, or bits of a code."""
-        return self._dim
+        return self._searcher.dim
 
     def __len__(self) -> int:
         return self._rows.live
@@ -55,10 +46,19 @@ class StoredIndex(ABC):
     def changed(self, removed: ArrayLike, ids: ArrayLike, vectors: ArrayLike) -> Self:
         """Return this index without some ids, and with vectors under others, shape (n,)."""
         gone, new = check_ids(removed), check_ids(ids)
-        rows = self._check(vectors, len(new))
+        rows = self._searcher.checked(vectors, len(new))
         if (ordered := ascending(new)) is not new:
             rows = rows[np.argsort(new)]
-        return self._with(self._rows.changed(gone, ordered, rows))
+        return self._with(self._searcher.over(self._rows.changed(gone, ordered, rows)))
+
+    def search(self, vectors: ArrayLike, k: int, only: ArrayLike | Selection | None = None) -> Neighbors:
+        """Return the k nearest of each query among the ids in ``only``, or among all."""
+        queries, k = self._searcher.checked(vectors), check_k(k)
+        return self._searcher.search(queries, k, None if only is None else self._chosen(only))
+
+    def selection(self, ids: ArrayLike) -> Selection:
+        """Return a filter of the ids, prepared for this version."""
+        return self._rows.select(ascending(check_ids(ids)))
 
     def get(self, ids: ArrayLike) -> Any:
         """Return the vectors of the ids; KeyError names an absent one."""
@@ -68,111 +68,58 @@ class StoredIndex(ABC):
             raise KeyError(int(absent.min()))
         return self._rows.take(numbers)
 
-    def selection(self, ids: ArrayLike) -> Selection:
-        """Return a filter of the ids, prepared for this version."""
-        return self._rows.select(ascending(check_ids(ids)))
-
     @property
     def waste(self) -> float:
-        """The share of rows that ``compacted`` would drop or move: dead ones, and those out of the order of ids."""
-        return self._rows.waste
+        """The share of rows that ``compacted`` would drop, move or prepare."""
+        return self._searcher.waste
 
     @property
     def worth_compacting(self) -> bool:
-        """Whether searches gain enough by ``compacted`` to pay for it."""
-        return self.waste > self._tolerated
+        """Whether ``compacted`` makes searches so much faster that it pays."""
+        return self._searcher.worth_compacting
 
     def compacted(self) -> Self:
         """Return this index with nearly no waste; ids and answers stay."""
-        return self._with(self._rows.compacted())
+        return self._with(self._searcher.prepared(self._rows.compacted()))
 
     @property
     def nbytes(self) -> int:
-        """Bytes in use, those that other versions share counted in full."""
-        return self._rows.nbytes
+        """Bytes in use; parts that other versions share count in full."""
+        return self._rows.nbytes + self._searcher.nbytes
 
     def save(self, path: Path, meta: Mapping[str, Any]) -> None:
         """Replace the snapshot at ``path`` atomically."""
-        write_snapshot(path, self._kind, {"dim": self.dim, "rows": len(self)}, meta, self.blocks())
+        write_snapshot(path, self._kind, {"dim": self.dim, "rows": len(self)}, meta, self.columns())
 
     @classmethod
     def load(cls, path: Path) -> tuple[Self, dict[str, Any]]:
         """Read a snapshot and its meta."""
         with read_snapshot(path, cls._kind) as snapshot:
-            index = cls.read(snapshot, snapshot.shape["dim"], snapshot.shape["rows"])
-        return index, snapshot.meta
+            return cls.read(snapshot, snapshot.shape["dim"], snapshot.shape["rows"]), snapshot.meta
 
-    def blocks(self) -> Iterator[NDArray[Any]]:
-        """Yield the ids, ascending, then their vectors in that order, some at a time, for a snapshot."""
-        return self._rows.blocks()
+    def columns(self) -> dict[str, Column]:
+        """Return the arrays to write into a snapshot."""
+        return self._rows.columns()
 
     @classmethod
-    def read(cls, snapshot: SnapshotReader, dim: int, count: int) -> Self:
-        """Return an index of what ``blocks`` yielded."""
-        index = cls(dim)
-        return index._with(Rows.read(snapshot, count, index._none()))
+    def read(cls, snapshot: Snapshot, dim: int, count: int, prefix: str = "") -> Self:
+        """Return an index from the arrays that ``columns`` describes; ``prefix`` precedes their names."""
+        empty = cls(dim)
+        rows = Rows.read(snapshot, count, empty._searcher.no_rows(), prefix)
+        return empty._with(empty._searcher.prepared(rows))
 
-    @abstractmethod
-    def _none(self) -> NDArray[Any]:
-        """No vectors, shape (0, width)."""
+    @property
+    def _rows(self) -> Rows:
+        return self._searcher.rows
 
-    @abstractmethod
-    def _check(self, vectors: ArrayLike, count: int | None = None) -> NDArray[Any]:
-        """Return contiguous vectors, or raise ValueError."""
-
-    @abstractmethod
-    def _scan(self, queries: NDArray[Any], rows: NDArray[Any], k: int) -> Found:
-        """The k nearest of all rows, of which there are as many; the first of equally distant ones."""
-
-    @abstractmethod
-    def _among(self, queries: NDArray[Any], rows: NDArray[Any], chosen: Positions, k: int) -> Found:
-        """The k nearest of some rows, of which there are as many."""
-
-    @abstractmethod
-    def _dense(self, queries: int) -> float:
-        """Share of rows from which on it is fastest to scan all, for more than are asked for, and drop the others."""
-
-    def _with(self, rows: Rows) -> Self:
+    def _with(self, searcher: RowSearcher) -> Self:
         other = copy.copy(self)
-        other._rows = rows
+        other._searcher = searcher
         return other
 
-    def _chosen(self, only: ArrayLike | Selection | None) -> tuple[Positions | None, ...]:
-        """Which rows of each chunk a search may find; None where all."""
-        if only is None:
-            return self._rows.alive
+    def _chosen(self, only: ArrayLike | Selection) -> Chosen:
+        """Return the rows of each chunk that a search may find."""
         if not isinstance(only, Selection):
             only = self.selection(only)
+        # A selection of another version states its ids; the numbers of its rows are different here.
         return (only if only.version is self._rows else self._rows.select(only.ids)).chosen
-
-    def _nearest(
-        self, queries: NDArray[Any], k: int, chunks: tuple[Chunk, ...], chosen: Sequence[Positions | None]
-    ) -> list[tuple[NDArray[Any], RowNumbers]]:
-        """The k nearest rows of each chunk, or all where there are fewer."""
-        # FAISS divides a search by queries, so one needs no team.
-        small = len(queries) == 1 or queries.size * len(self) < _PARALLEL_WORK
-        faiss.omp_set_num_threads(1 if small else _CORES)
-        found = []
-        for chunk, positions, start in zip(chunks, chosen, self._rows.offsets, strict=False):
-            if positions is None:
-                distances, where = self._scan(queries, chunk.rows, min(k, len(chunk)))
-            elif positions.count:
-                distances, where = self._of_some(queries, chunk.rows, positions, min(k, positions.count))
-            else:
-                continue
-            found.append((distances, where + start if start else where))
-        return found
-
-    def _of_some(self, queries: NDArray[Any], rows: NDArray[Any], chosen: Positions, k: int) -> Found:
-        """The k nearest of some rows: of these alone, or of all, less the others, where these are few."""
-        if chosen.share < self._dense(len(queries)):
-            return self._among(queries, rows, chosen, k)
-        others = chosen.length - chosen.count
-        distances, where = self._scan(queries, rows, k + min(others, SPARE + int(1.5 * k * others / chosen.count)))
-        inside = chosen.include(where)
-        each, order = np.arange(len(queries))[:, None], np.argsort(~inside, axis=1, kind="stable")[:, :k]
-        distances, where = distances[each, order], where[each, order]
-        short = ~inside[each, order].all(axis=1)
-        if short.any():  # what is near is not chosen
-            distances[short], where[short] = self._among(queries[short], rows, chosen, k)
-        return distances, where

@@ -16,14 +16,14 @@ from crossview.index.base import Codes, Ids
 Numbers = NDArray[np.uint32]
 Distances = NDArray[np.int64]
 _WIDEST = 24
-"""Most bits of a substring, as its table has 2^bits offsets."""
+"""Maximum number of bits of a substring: its table has 2^bits offsets."""
 
 
 class SubstringTables:
-    """Equal codes in groups, and for each substring of the codes a table from its value to the groups that have it."""
+    """Groups of equal codes, and for each substring a table from its values to the groups that have them."""
 
     def __init__(self, ids: Ids, codes: Codes, dim: int) -> None:
-        """Build from ascending ids, or numbers of rows, shape (n,), and their codes of dim bits."""
+        """Build the tables from ascending ids or numbers of rows, shape (n,), and their codes of dim bits."""
         words = _words(codes)
         order = np.lexsort(words.T)  # stable: ids ascend within a group
         changes = (words[order[1:]] != words[order[:-1]]).any(axis=1)
@@ -48,7 +48,7 @@ class SubstringTables:
         return groups + sum(table.nbytes for table in self._tables)
 
     def sizes(self, groups: Numbers) -> Numbers:
-        """Return how many ids each group has."""
+        """Return the number of ids of each group."""
         return self._starts[groups + 1] - self._starts[groups]
 
     def members(self, groups: Numbers, distances: Distances, most: int) -> tuple[Ids, NDArray[np.float32]]:
@@ -57,12 +57,13 @@ class SubstringTables:
         return self._ids[_ranges(self._starts[groups], sizes)], np.repeat(distances, sizes).astype(np.float32)
 
     def steps(self, code: Codes, most: int) -> Iterator[tuple[Numbers, Distances]]:
-        """Yield groups and their distances from a code, shape (bytes,); the step number t completes distance t.
+        """Yield groups and their distances from a code, shape (bytes,); after step t, all groups up to distance t.
 
-        For where codes differ in at most m r + a bits, of their m substrings one of the first a + 1 differs in at most
-        r bits, or one of the others in fewer. A step's groups are distinct. Ends early when the next one would bring
-        the values and groups looked up above ``most``, or when every group was yielded.
+        The groups of a step are distinct. The steps end before the number of looked up values and groups exceeds
+        ``most``, and when there are no more groups.
         """
+        # If two codes differ in at most m r + a bits, then one of the first a + 1 of their m substrings differs in at
+        # most r bits, or one of the others in fewer: so each step looks up one table at one radius.
         query = _words(code[None])[0]
         for radius in range(self._widest + 1):
             for table in self._tables:
@@ -74,7 +75,7 @@ class SubstringTables:
 
 
 class _Table:
-    """The groups by the bits ``start`` to ``stop`` of their codes."""
+    """A table of the groups by the bits ``start`` to ``stop`` of their codes."""
 
     def __init__(self, codes: Codes, distinct: NDArray[np.int64], start: int, stop: int) -> None:
         self._start, self._stop, self.width = start, stop, stop - start
@@ -89,9 +90,9 @@ class _Table:
         return self._groups.nbytes + self._offsets.nbytes
 
     def lookup(self, code: Codes, radius: int, most: int) -> Numbers | None:
-        """Return the groups whose substring differs from the code's in exactly ``radius`` bits.
+        """Return the groups whose substring differs from that of the code in exactly ``radius`` bits.
 
-        None if these and the values to look up are more than ``most``.
+        None if the number of groups and values to look up exceeds ``most``.
         """
         if math.comb(self.width, radius) > most:
             return None
@@ -103,21 +104,21 @@ class _Table:
 
 @functools.cache
 def _flips(width: int, radius: int) -> Numbers:
-    """All numbers of ``width`` bits of which ``radius`` are set."""
+    """Return all numbers of ``width`` bits with ``radius`` bits set."""
     numbers = np.arange(1 << width, dtype=np.uint32)
     flips: Numbers = numbers[np.bitwise_count(numbers) == radius]
     return flips
 
 
 def _words(codes: Codes) -> NDArray[np.uint64]:
-    """Codes as rows of 64-bit words, with zeros behind."""
+    """Return codes as rows of 64-bit words, filled up with zeros."""
     padded = np.zeros((len(codes), -(-codes.shape[1] // 8) * 8), np.uint8)
     padded[:, : codes.shape[1]] = codes
     return padded.view(np.uint64)
 
 
 def _substrings(codes: Codes, start: int, stop: int) -> Numbers:
-    """The bits ``start`` to ``stop`` of every code, at most 25, as numbers."""
+    """Return the bits ``start`` to ``stop`` of every code, at most 25, as numbers."""
     values = np.zeros(len(codes), np.uint32)
     last = (stop - 1) // 8
     for byte in range(start // 8, last + 1):
@@ -133,6 +134,6 @@ def _distances(words: NDArray[np.uint64], query: NDArray[np.uint64]) -> Distance
 
 
 def _ranges(starts: Numbers, counts: Numbers) -> NDArray[np.int64]:
-    """The numbers starts[i] .. starts[i] + counts[i] - 1 of every i, one after another."""
+    """Return the numbers starts[i] .. starts[i] + counts[i] - 1 for every i, one range after another."""
     ends = np.cumsum(counts, dtype=np.int64)
     return np.repeat(starts - (ends - counts), counts) + np.arange(counts.sum(dtype=np.int64))

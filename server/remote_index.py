@@ -14,7 +14,6 @@ from crossview.engine.errors import NotReadyError
 from crossview.engine.info import ViewInfo
 from crossview.engine.ingest.annotations import Annotations, checked_columns
 from crossview.engine.ingest.captures import read_capture
-from crossview.engine.ingest.extraction import read_file
 from crossview.engine.ingest.file_keys import deleted_before, match_files, moved_items
 from crossview.engine.ingest.fitting import sample_size
 from crossview.engine.ingest.indexing import label_notes
@@ -34,6 +33,7 @@ from crossview.engine.item import (
 )
 from crossview.engine.runtime.progress import Progress
 from crossview.features.errors import ImageError
+from crossview.features.pictures import read_file
 from crossview.server.batches import batches, merged
 from crossview.server.pages import LARGEST_SIZE
 from crossview.server.settings import MESSAGE_BYTES

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from crossview.engine.catalog.checks import normal
 from crossview.engine.catalog.items import Stored
-from crossview.engine.ingest.extraction import read_file
 from crossview.engine.ingest.walk import RealPaths, SourceFile, readable
 from crossview.engine.item import DeletedPicture, Failure, content_hash
 from crossview.features.errors import ImageError
+from crossview.features.pictures import read_file
 
 _CLASH = "{!r} is the item of this name already, as names are equal in all Unicode forms: rename one of the files"
 

@@ -2,7 +2,7 @@
 
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from crossview.engine.catalog.views import ViewRecord
 from crossview.engine.catalog.writing import check_views, put_records, until_not_overtaken
 from crossview.engine.ingest.annotations import Annotations, checked_columns
 from crossview.engine.ingest.captures import read_capture
-from crossview.engine.ingest.extraction import Extracted, Workers, extract_file, sample_file
+from crossview.engine.ingest.extraction import Extracted, extract, reading_files
 from crossview.engine.ingest.file_keys import moved_items
 from crossview.engine.ingest.fitting import empty_images, fit_missing_texts, fit_view, sample_size, unfitted
 from crossview.engine.ingest.interruption import Committed, interruptible
@@ -26,14 +26,17 @@ from crossview.engine.ingest.texts import place_texts, text_rows
 from crossview.engine.ingest.updating import current_records, still_needed
 from crossview.engine.ingest.walk import SourceFile, readable, walk
 from crossview.engine.item import Failure, ImportReport, IndexOptions
+from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.runtime.progress import Progress
 from crossview.features.base import ImageExtractor, TextExtractor
-from crossview.features.pictures import MAX_PIXELS
+from crossview.features.errors import ImageError
+from crossview.features.pictures import MAX_PIXELS, Pictures, PictureTask
+from crossview.features.reading import samples
 
 _COMMIT_ITEMS, _COMMIT_SECONDS, _CHANGES_AT_ONCE = 64, 2.0, 1_000
 
-_Result = tuple[str, Extracted | Failure]
-"""A key, and what was read of its file."""
+_Result = tuple[str, Extracted | ImageError]
+"""A key, and the content of its file, or the reason why the file cannot be used."""
 
 
 @dataclass
@@ -77,8 +80,8 @@ def index_files(
         def once() -> Plan:
             plan = make_plan(catalog, found, annotations, options.include_deleted)
             annotations.unused(plan.files)  # before anything is done: the file of another folder is an error
-            with Workers(options.workers, max_pixels) as processes:
-                run = _Run(catalog, annotations, plan, processes, progress, outcome)
+            with reading_files(options.workers, max_pixels) as pictures:
+                run = _Run(catalog, annotations, plan, pictures, progress, outcome)
                 run.fit(options.seed)
                 run.change()
                 run.extract()
@@ -119,7 +122,7 @@ class _Run:
     catalog: Catalog
     annotations: Annotations
     plan: Plan
-    processes: Workers
+    pictures: Pictures
     progress: Progress | None
     outcome: _Outcome
 
@@ -131,18 +134,19 @@ class _Run:
         keys = list(self.plan.extract)
         chosen = np.random.default_rng(seed).permutation(len(keys))[: sample_size(len(keys))]
         sampled = [keys[number] for number in sorted(chosen)]
-        results = self.processes.run(
-            sample_file, [self.plan.extract[key].path for key in sampled], empty_images(missing)
-        )
-        samples = {}
-        for done, (key, (_, sample)) in enumerate(zip(sampled, results, strict=True), 1):
-            if isinstance(sample, dict) and sample:
-                samples[key] = sample
+        results = self.pictures.stream(samples, self._tasks(sampled, empty_images(missing)), checkpoint)
+        found = {}
+        for done, (key, sample) in enumerate(zip(sampled, results, strict=True), 1):
+            if not isinstance(sample, ImageError):
+                found[key] = sample
             self._report("fitting", done, len(sampled))
-        labels = [self._labels(key, known.get(key)) for key in samples]
+        labels = [self._labels(key, known.get(key)) for key in found]
         for name, view in missing.items():
-            rows = [sample[name] for sample in samples.values()]
-            fit_view(self.catalog, view, rows, seed, list(samples), labels=labels)
+            rows = [sample[name] for sample in found.values()]
+            fit_view(self.catalog, view, rows, seed, list(found), labels=labels)
+
+    def _tasks(self, keys: Iterable[str], extractors: Mapping[str, ImageExtractor]) -> Iterator[PictureTask]:
+        return (PictureTask(self.plan.extract[key].path, extractors) for key in keys)
 
     def _labels(self, key: str, stored: Stored | None) -> tuple[str, ...]:
         """Return the labels that an item is to have."""
@@ -172,8 +176,8 @@ class _Run:
         for done, batch in self._batches(self._results(extractors)):
             records = []
             for key, result in batch:
-                if isinstance(result, Failure):
-                    self.outcome.failures[key] = Failure(readable(self.plan.extract[key].path), result.reason)
+                if isinstance(result, ImageError):
+                    self.outcome.failures[key] = Failure(readable(self.plan.extract[key].path), str(result))
                 else:
                     records.append(self._record(key, result, texts))
             if records:
@@ -209,10 +213,8 @@ class _Run:
         for key in self.plan.extract:
             groups[self.plan.missing_views.get(key, tuple(extractors))].append(key)
         for views, keys in groups.items():
-            paths = [self.plan.extract[key].path for key in keys]
-            results = self.processes.run(extract_file, paths, {view: extractors[view] for view in views})
-            for key, (_, result) in zip(keys, results, strict=True):
-                yield key, result
+            tasks = self._tasks(keys, {view: extractors[view] for view in views})
+            yield from zip(keys, self.pictures.stream(extract, tasks, checkpoint), strict=True)
 
     def _batches(self, results: Iterator[_Result]) -> Iterator[tuple[int, list[_Result]]]:
         """Yield (how many are done, results to commit) every so many results or seconds.

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from crossview.engine.catalog.catalog import Transaction
 from crossview.engine.condition import Condition
-from crossview.index.base import Index, Selection
+from crossview.index.base import Searcher, Selection
 
 MOST_FILTERS = 32
 """Filters that are remembered; the one that was used least recently goes first."""
@@ -27,8 +27,8 @@ class _Passing:
 
     sequence: int
     ids: Ids
-    selections: WeakKeyDictionary[Index, Selection] = field(default_factory=WeakKeyDictionary)
-    """By index, as long as anybody else has it: what is not searched any more is not kept for its filters."""
+    selections: WeakKeyDictionary[Searcher, Selection] = field(default_factory=WeakKeyDictionary)
+    """By searcher. A weak reference: no filter keeps a searcher in memory that nobody uses any more."""
 
 
 class Filters:
@@ -47,16 +47,20 @@ class Filters:
         return self._of(chosen, sequence, read).ids
 
     def selection(
-        self, chosen: Condition, sequence: int, read: Callable[[], AbstractContextManager[Transaction]], index: Index
+        self,
+        chosen: Condition,
+        sequence: int,
+        read: Callable[[], AbstractContextManager[Transaction]],
+        searcher: Searcher,
     ) -> Selection:
-        """Return what passes a filter among the vectors of an index of the same state."""
+        """Return the items that pass a filter, prepared for a searcher of the same state."""
         passing = self._of(chosen, sequence, read)
         with self._lock:
-            held = passing.selections.get(index)
+            held = passing.selections.get(searcher)
         if held is None:
-            held = index.selection(passing.ids)
+            held = searcher.selection(passing.ids)
             with self._lock:
-                passing.selections[index] = held
+                passing.selections[searcher] = held
         return held
 
     def _of(

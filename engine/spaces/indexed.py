@@ -17,8 +17,8 @@ from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.spaces.snapshot_files import SnapshotFiles
 from crossview.engine.spaces.space import Space, raw_space
 from crossview.engine.spaces.target import Target
-from crossview.index.base import Index
-from crossview.index.snapshot import SnapshotError
+from crossview.index.base import Index, Searcher
+from crossview.index.snapshot import EarlierSnapshotError, SnapshotError
 
 _log = logging.getLogger(__name__)
 _WORTH_SAVING = 0.05
@@ -113,6 +113,10 @@ class IndexedSpace:
         held = [(target, self.indexes[target], count) for target, count in changes.items() if target in self.indexes]
         return self.holding({target: replace(one, unsaved=max(0, one.unsaved - count)) for target, one, count in held})
 
+    def searcher(self, target: Target) -> Searcher:
+        """Return what finds the neighbours of a target: here its index, which also has the vectors in memory."""
+        return self.indexes[target].index
+
     def place(self, target: Target) -> Place:
         """Return what the catalog knows the snapshot of a target's index by."""
         return self.space.name, self.space.generation, str(target)
@@ -136,6 +140,8 @@ class IndexedSpace:
             if written != (self.identity, named.token, named.sequence, empty.dim):
                 raise SnapshotError(f"{named.file_name} is not what this catalog has written")
             return Covered(index, named.sequence)
+        except EarlierSnapshotError:
+            return None  # the next save writes the layout of this version
         except (SnapshotError, OSError) as error:
             _log.warning("rebuilding an index: %s", error)
             return None

@@ -56,9 +56,9 @@ def neighbours(
     """Return, by target, the k nearest items of every query, of those that ``only`` chooses, without its own item."""
     lists = {}
     for target, vectors in probes.items():
-        index = indexed.indexes[target].index
-        most = min(k + any(one is not None for one in own), max(1, len(index)))
-        found = index.search(vectors, most, None if only is None else only(target))
+        searcher = indexed.searcher(target)
+        most = min(k + any(one is not None for one in own), max(1, len(searcher)))
+        found = searcher.search(vectors, most, None if only is None else only(target))
         lists[target] = [
             [Neighbor(*pair) for pair in zip(ids, distances, strict=True) if pair[0] not in (-1, query)][:k]
             for ids, distances, query in zip(found.ids.tolist(), found.distances.tolist(), own, strict=True)

@@ -150,7 +150,7 @@ class Version:
 
     def selection(self, only: Condition, space: IndexedSpace, target: Target) -> Selection:
         """Return what passes a filter of the vectors of a target."""
-        return self.filters.selection(only, self.sequence, self.read, space.indexes[target].index)
+        return self.filters.selection(only, self.sequence, self.read, space.searcher(target))
 
     def shown(self, ids: Set[int]) -> dict[int, Shown]:
         """Return what hits show of items."""

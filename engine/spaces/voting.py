@@ -50,8 +50,8 @@ class Voters:
         return {label: count / len(voters) for label, count in votes.items()}
 
     def _labelled(self, target: Target) -> Selection:
-        index = self.indexed.indexes[target].index
-        return self.version.remembered.value(("labelled", index), lambda: index.selection(self._ids()))
+        searcher = self.indexed.searcher(target)
+        return self.version.remembered.value(("labelled", searcher), lambda: searcher.selection(self._ids()))
 
     def _ids(self) -> NDArray[np.int64]:
         return np.array(sorted(self.labels), np.int64)

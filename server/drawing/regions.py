@@ -32,8 +32,8 @@ def version_picture(collection: Items, key: str, width: int = WIDTH) -> Image.Im
 
 def _encoded(collection: Items, key: str, source: str) -> Iterator[bytes]:
     """Yields the bytes of a version's file, where it is at hand, and of its thumbnail."""
-    from crossview.engine.ingest.extraction import read_file
     from crossview.features.errors import ImageError
+    from crossview.features.pictures import read_file
 
     with suppress(OSError, ImageError):
         if source:

@@ -4,7 +4,6 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -107,14 +106,14 @@ def test_an_indexing_that_a_view_changes_under_ends_with_rows_of_the_new_one(hom
         monkeypatch.setattr(indexing, "_COMMIT_ITEMS", 2)
         calls = []
 
-        def extract(path: Path, *others: Any) -> Any:
-            calls.append(path)
+        def extract(data: bytes, *others: Any) -> Any:
+            calls.append(data)
             if len(calls) == 4:
                 other.fit_views(pictures("blue", 9), ["sift"], refit=True)
-            return original(path, *others)
+            return original(data, *others)
 
-        original = indexing.extract_file
-        monkeypatch.setattr(indexing, "extract_file", extract)
+        original = indexing.extract
+        monkeypatch.setattr(indexing, "extract", extract)
         report = made.index([tmp_path / "pictures"], IndexOptions(labels="folder", workers=1))
         assert (report.added, report.updated, report.unchanged, report.failures) == (len(paths), 0, 0, ())
         expected = [fresh_row(made, path.read_bytes()) for path in paths]

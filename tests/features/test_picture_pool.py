@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -20,7 +21,7 @@ from crossview.features.color import Color
 from crossview.features.errors import ImageError, ImageTooLargeError
 from crossview.features.gist import Gist
 from crossview.features.picture_pool import PicturePool
-from crossview.features.pictures import IN_PROCESS, PictureLimits, PictureTask
+from crossview.features.pictures import IN_PROCESS, InProcess, PictureLimits, PictureTask
 from crossview.features.reading import rows, samples
 from crossview.features.sift import Sift
 
@@ -166,6 +167,34 @@ def test_a_picture_of_too_many_pixels_is_refused_undecoded(pool: PicturePool):
     assert isinstance(found, ImageTooLargeError)
     assert "1000 x 1001" in str(found)
     assert "1,000,000" in str(found)
+
+
+def test_a_trusted_picture_counts_by_its_pixels_in_memory(tmp_path: Path):
+    """As in this process: a large JPEG is read at a reduced size. Its file needs no copy in the program."""
+    large = tmp_path / "large.jpg"
+    large.write_bytes(encode(np.zeros((2000, 1500, 3), np.uint8), ".jpg"))
+    task = [PictureTask(large, {"color": Color()})]
+    pool = PicturePool(1, replace(LIMITS, trusted=True))
+    try:
+        (there,), (here,) = (one.run(rows, task, wanted) for one in (pool, InProcess(LIMITS.pixels)))
+        assert np.array_equal(there["color"], here["color"])
+    finally:
+        pool.close()
+
+
+def test_a_stream_takes_tasks_as_it_needs_them(pool: PicturePool):
+    """So that neither the pictures nor the results of a long run are in memory at once."""
+    taken = []
+
+    def tasks() -> Iterator[PictureTask]:
+        for number in range(40):
+            taken.append(number)
+            yield named(str(number))[0]
+
+    found = pool.stream(act, tasks(), wanted)
+    assert next(found) == "0"
+    assert len(taken) <= 2 * pool.workers + 1
+    assert list(found) == [str(number) for number in range(1, 40)]
 
 
 @pytest.mark.slow

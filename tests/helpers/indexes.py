@@ -7,10 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossview.index.base import Index
-from crossview.index.binary_flat import BinaryFlatIndex
-from crossview.index.exact import ExactBinaryIndex, ExactIndex
-from crossview.index.flat import FlatIndex
-from crossview.index.multi_index import AutoBinaryIndex, MultiIndexHashing
+from crossview.index.registry import KINDS
 from crossview.index.reranked import RerankedIndex, with_floats
 
 
@@ -21,11 +18,13 @@ class Reranked(RerankedIndex):
         super().__init__(dim, dim, 1000)
 
 
-FLOAT = [ExactIndex, FlatIndex]
-BINARY = [ExactBinaryIndex, BinaryFlatIndex, MultiIndexHashing, AutoBinaryIndex]
-INDEXES = [*FLOAT, *BINARY, Reranked]
-
 Kind = Callable[[int], Index]
+
+PLAIN: list[Kind] = [kind for kind in KINDS.values() if kind is not RerankedIndex]
+FLOAT = [kind for kind in PLAIN if kind(8).get([]).dtype == np.float32]
+BINARY = [kind for kind in PLAIN if kind not in FLOAT]
+INDEXES: list[Kind] = [*FLOAT, *BINARY, Reranked]
+"""Every kind of the registry, so that a new one keeps the promises of all."""
 
 
 def vectors_of(kind: Kind, bits: NDArray[Any]) -> NDArray[Any]:

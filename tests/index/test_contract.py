@@ -1,14 +1,19 @@
 """The promises of the Index protocol, kept by every index."""
 
+import json
+import os
+import struct
 from pathlib import Path
 
 import numpy as np
 import pytest
 from indexes import BINARY, FLOAT, Reranked, filled, vectors_of
 
+from crossview.index import snapshot
+from crossview.index.base import SearchCapabilities
 from crossview.index.exact import ExactBinaryIndex, ExactIndex
 from crossview.index.flat import FlatIndex
-from crossview.index.snapshot import SnapshotError
+from crossview.index.snapshot import EarlierSnapshotError, SnapshotError
 
 
 def test_an_empty_index_answers_with_nothing(kind):
@@ -90,6 +95,32 @@ def test_a_filter_limits_the_answer_to_the_ids_given(kind):
     assert (index.search(vectors, k=3, only=[]).ids == -1).all()
     assert (index.search(vectors, k=3, only=index.selection([])).ids == -1).all()
     assert (index.search(vectors, k=3, only=[10**9]).ids == -1).all()
+
+
+@pytest.mark.parametrize("count", [50, 300])
+@pytest.mark.parametrize("filtered", [True, False])
+def test_everything_within_a_radius_is_found(kind, count, filtered):
+    """Nearest first, the radius included; as many columns as the longest list needs."""
+    index, ids, vectors = filled(kind, count)
+    only = ids[::2] if filtered else None
+    every = index.search(vectors[:5], count, only)
+    radius = float(every.distances[0, len(ids[::2]) - 3])
+    found = index.within(vectors[:5], radius, only)
+    longest = 0
+    for row in range(5):
+        inside = (every.distances[row] <= radius) & (every.ids[row] >= 0)
+        longest = max(longest, inside.sum())
+        assert found.ids[row][found.ids[row] >= 0].tolist() == every.ids[row][inside].tolist()
+        assert found.distances[row][found.ids[row] >= 0].tolist() == every.distances[row][inside].tolist()
+    assert found.ids.shape == found.distances.shape == (5, longest)
+    assert kind(20).within(vectors[:2], radius).ids.shape == (2, 0)
+    with pytest.raises(ValueError, match="at least 0"):
+        index.within(vectors[:1], -1.0)
+
+
+def test_a_kind_states_what_its_searches_can_do(kind):
+    """Every kind here accepts any filter; only re-ranking may miss a neighbour."""
+    assert kind(8).capabilities == SearchCapabilities(exact=kind is not Reranked, filters="ids")
 
 
 @pytest.mark.parametrize("share", [0.01, 0.3, 0.6, 0.97])
@@ -185,7 +216,9 @@ def test_no_neighbours_cannot_be_asked_for(binary_kind):
         index.search(np.zeros((1, 1), np.uint8), 0)
 
 
-def test_a_snapshot_brings_back_the_same_answers(kind, tmp_path: Path):
+@pytest.mark.parametrize("mapped", [True, False])
+def test_a_snapshot_brings_back_the_same_answers(kind, mapped, monkeypatch, tmp_path: Path):
+    monkeypatch.setattr(snapshot, "_MAPPED", 0 if mapped else 1 << 30)
     index, ids, vectors = filled(kind)
     index = index.changed(ids[:3], ids[10:12], vectors[:2])
     index.save(tmp_path / "a.idx", {"sequence": 12})
@@ -198,6 +231,61 @@ def test_a_snapshot_brings_back_the_same_answers(kind, tmp_path: Path):
     assert (again.get(index.ids()) == index.get(index.ids())).all()
     assert len(again.changed(index.ids()[:3], [10**6], vectors[:1])) == len(index) - 2
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.idx"]
+
+
+def test_an_index_from_a_mapped_file_changes_without_writing_to_it(kind, monkeypatch, tmp_path: Path):
+    """It answers although the file is deleted, and the pages stay as they were saved."""
+    monkeypatch.setattr(snapshot, "_MAPPED", 0)
+    index, ids, vectors = filled(kind)
+    index.save(tmp_path / "a.idx", {})
+    os.link(tmp_path / "a.idx", tmp_path / "link")
+    saved = (tmp_path / "link").read_bytes()
+    again, _ = kind.load(tmp_path / "a.idx")
+    (tmp_path / "a.idx").unlink()
+    later = again.changed(ids[:20], [*ids[20:30], 10**6], vectors[:11]).changed([], [3], vectors[:1])
+    assert len(later.compacted()) == len(later) == 50 - 20 + 1 + (3 not in ids[20:])
+    expected = index.changed(ids[:20], [*ids[20:30], 10**6], vectors[:11]).changed([], [3], vectors[:1])
+    for one, other in ((again, index), (later, expected), (later.compacted(), expected)):
+        for mine, theirs in zip(one.search(vectors, k=40), other.search(vectors, k=40), strict=True):
+            assert (mine == theirs).all()
+    assert (tmp_path / "link").read_bytes() == saved
+
+
+def test_the_arrays_of_a_snapshot_are_aligned(kind, tmp_path: Path):
+    """So that they can be mapped, and read by any instruction of the processor."""
+    filled(kind)[0].save(tmp_path / "a.idx", {})
+    content = (tmp_path / "a.idx").read_bytes()
+    magic, _, _, length = struct.unpack_from("<16sIIQ", content)
+    arrays = json.loads(content[64 : 64 + length])["arrays"]
+    assert magic == b"crossview-index\0"
+    assert {one["offset"] % 64 for one in arrays.values()} == {0}
+    assert all(np.dtype(one["dtype"]).itemsize * np.prod(one["shape"]) > 0 for one in arrays.values())
+
+
+def test_a_flipped_byte_of_any_array_is_found(kind, tmp_path: Path):
+    """The first and the last byte of each, and every byte of the header and the table."""
+    path = tmp_path / "a.idx"
+    filled(kind)[0].save(path, {})
+    content = path.read_bytes()
+    (length,) = struct.unpack_from("<Q", content, 24)
+    arrays = json.loads(content[64 : 64 + length])["arrays"].values()
+    places = list(range(64 + length))
+    for one in arrays:
+        size = int(np.dtype(one["dtype"]).itemsize * np.prod(one["shape"]))
+        places += [one["offset"], one["offset"] + size - 1]
+    for place in places:
+        damaged = bytearray(content)
+        damaged[place] ^= 0x40
+        path.write_bytes(damaged)
+        with pytest.raises(SnapshotError):
+            kind.load(path)
+
+
+def test_a_snapshot_of_an_earlier_version_is_told_from_a_damaged_one(kind, tmp_path: Path):
+    """Its index is built again without a word."""
+    (tmp_path / "a.idx").write_bytes(b'crossview-index 2\n01234567{"kind": "flat-l2"}\n')
+    with pytest.raises(EarlierSnapshotError):
+        kind.load(tmp_path / "a.idx")
 
 
 @pytest.mark.parametrize("damage", ["flip", "truncate", "empty", "header", "kind"])

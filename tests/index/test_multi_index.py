@@ -41,7 +41,7 @@ def test_near_neighbours_are_looked_up_and_not_scanned_for(monkeypatch):
         kind(64).changed([], np.arange(len(codes)), codes).compacted() for kind in (MultiIndexHashing, ExactBinaryIndex)
     ]
     index, exact = (one.changed(np.arange(0, 4000, 2), [], codes[:0]) for one in both)
-    monkeypatch.setattr(index, "_scan", None)
+    monkeypatch.setattr(index._searcher._scan, "_scan", None)
     mine, theirs = index.search(queries, 10), exact.search(queries, 10)
     assert (mine.ids == theirs.ids).all()
     assert (mine.distances == theirs.distances).all()
@@ -76,12 +76,12 @@ def test_the_tables_of_large_sets_are_kept_where_neighbours_are_near(monkeypatch
         codes = np.random.default_rng(0).integers(0, 256, codes.shape, np.uint8)
     for _ in range(2):
         index = AutoBinaryIndex(64).changed([], np.arange(999), codes[:999]).compacted()
-        assert index._tables is None
+        assert index._searcher._base is None
         index = index.changed([], np.arange(999, 2000), codes[999:])
         assert index.waste > 0.2
         index = index.compacted()
         assert index.waste < 0.07
-        assert (index._tables is not None) == (spread == "clustered")
+        assert (index._searcher._base is not None) == (spread == "clustered")
 
 
 def test_the_snapshot_of_a_flat_index_serves_the_others(tmp_path):

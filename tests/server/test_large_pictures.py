@@ -9,7 +9,7 @@ from PIL import Image
 from terminal import done, run
 
 from crossview.engine.home import Home
-from crossview.engine.ingest import extraction
+from crossview.features import pictures as picture_files
 
 LIMIT = ("--max-megapixels", "0.01")
 
@@ -56,9 +56,9 @@ def test_a_large_file_is_read_with_the_option_that_the_message_names(
     home: Home, scan: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its bytes have a limit, too, which goes with that of its pixels."""
-    monkeypatch.setattr(extraction, "MAX_FILE_BYTES", 1000)
-    monkeypatch.setattr(extraction, "_BYTES_A_PIXEL", 0.001)
-    asked = ("index", "scans", scan, "--home", home.path)
+    monkeypatch.setattr(picture_files, "MAX_FILE_BYTES", 1000)
+    monkeypatch.setattr(picture_files, "_BYTES_A_PIXEL", 0.001)
+    asked = ("index", "scans", scan, "--workers", 1, "--home", home.path)
     option = re.search(r"--max-megapixels \d+", done(*asked))
     assert option
     assert "1 added" in done(*asked, *option[0].split())

@@ -14,10 +14,12 @@ from drawn import CLASSES, VIEWS, draw, encode, write_pictures
 from crossview.engine.condition import Filter
 from crossview.engine.errors import InvalidInputError, NotReadyError
 from crossview.engine.home import Home
-from crossview.engine.ingest import extraction
-from crossview.engine.item import Failure, IndexOptions, Picture
+from crossview.engine.ingest import extraction, indexing
+from crossview.engine.ingest.extraction import Extracted, extract, reading_files
+from crossview.engine.item import IndexOptions, Picture
 from crossview.engine.query import Query, SearchRequest
 from crossview.features.forest import Forest
+from crossview.features.pictures import MAX_FILE_BYTES, MAX_PIXELS, PictureTask
 
 
 def keys(collection) -> list[str]:
@@ -73,7 +75,7 @@ def test_files_that_cannot_be_read_are_listed_with_the_reason_and_stop_nothing(h
     (folder / "gone.png").symlink_to(folder / "nowhere.png")
     os.mkfifo(folder / "pipe.png")
     with (folder / "huge.png").open("wb") as huge:
-        huge.truncate(extraction.MAX_FILE_BYTES + 1)
+        huge.truncate(MAX_FILE_BYTES + 1)
     (folder / os.fsdecode(b"\xff.png")).write_bytes(good)
     (folder / "notes.txt").write_text("not a picture by its name, so not even tried")
     with home.create("mixed", VIEWS) as collection:
@@ -146,21 +148,49 @@ def test_processes_give_the_same_rows_as_one(home: Home, pictures):
     assert answers[0] == answers[1]
 
 
-def _die(path: Path, extractors, max_pixels: int):
-    if path.name == "killer":
+def _dangerous(data: bytes, extractors, max_pixels: int):
+    """Extracts a picture, unless its last bytes name what it does to its process."""
+    if data.endswith(b"kill"):
         os.kill(os.getpid(), signal.SIGKILL)
-    return path.name
+    if data.endswith(b"hang"):
+        time.sleep(60)
+    if data.endswith(b"fill"):
+        bytearray(1 << 40)
+    return extract(data, extractors, max_pixels)
 
 
 @pytest.mark.slow
-def test_a_file_that_kills_its_worker_is_a_failure_and_the_others_are_done():
-    paths = (
-        [Path(f"{number}") for number in range(9)] + [Path("killer")] + [Path(f"{number}") for number in range(9, 14)]
-    )
-    with extraction.Workers(2) as workers:
-        answers = dict(workers.run(_die, paths, {}))
-    assert isinstance(answers.pop(Path("killer")), Failure)
-    assert all(answers[path] == path.name for path in paths if path.name != "killer")
+def test_a_picture_that_harms_its_process_is_a_failure_and_the_others_are_indexed(home: Home, pictures, monkeypatch):
+    """Limits of time and memory hold for every picture of a folder that processes read."""
+    monkeypatch.setattr(indexing, "extract", _dangerous)
+    monkeypatch.setattr(extraction, "_SECONDS", 3.0)
+    harmful = [pictures / f"red/{name}.png" for name in ("fill", "hang", "kill")]
+    for path in harmful:
+        path.write_bytes(encode(draw("red", 0)) + path.stem.encode())
+    with home.create("harmed", ["color"]) as made:
+        report = made.index([pictures], IndexOptions(workers=2))
+        assert report.added == made.count() == 18
+        reasons = {Path(failure.key).stem: failure.reason for failure in report.failures}
+    assert reasons == {
+        "fill": "the picture needs more memory than there is: save it smaller",
+        "hang": "reading this picture takes more than 3 seconds",
+        "kill": "reading this picture kills the process that does it",
+    }
+
+
+def test_files_that_cannot_be_read_are_failures_with_the_reason_of_the_system(home: Home, tmp_path: Path):
+    """Also if another process reads them."""
+    (tmp_path / "shots").mkdir()
+    paths = [tmp_path / "shots" / name for name in ("a.png", "folder.png", "gone.png")]
+    for path in paths:
+        path.write_bytes(encode(draw("red", 0)))
+    with reading_files(2, MAX_PIXELS) as pictures:
+        paths[1].unlink()
+        paths[1].mkdir()
+        paths[2].unlink()
+        found = list(pictures.stream(extract, [PictureTask(path, {}) for path in paths], lambda: None))
+    assert isinstance(found[0], Extracted)
+    assert [str(one) for one in found[1:]] == ["not a regular file", "No such file or directory"]
 
 
 def test_an_interruption_keeps_what_was_finished(home: Home, pictures):

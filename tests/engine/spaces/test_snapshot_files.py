@@ -155,6 +155,17 @@ def test_a_refused_commit_leaves_the_former_snapshot(home: Home, line: Collectio
     check_files(home, caplog)
 
 
+def test_a_snapshot_of_an_earlier_version_is_replaced_without_a_word(home: Home, line: Collection, caplog):
+    """A collection that the version before has written opens, answers, and is closed with a snapshot of this one."""
+    assert nearest(line, 7) == "item/007"
+    line.close()
+    (path,) = line._folder.indexes.iterdir()
+    path.write_bytes(b'crossview-index 2\n01234567{"kind": "flat-l2"}\n')
+    check_files(home, caplog)
+    assert [one.name for one in line._folder.indexes.iterdir()] != [path.name]
+    check_files(home, caplog)
+
+
 def test_who_has_nothing_to_save_takes_no_lock(home: Home, line: Collection, monkeypatch):
     """A collection on a file system that cannot be written is searched and closed without a word."""
     assert nearest(line, 7) == "item/007"

@@ -1,0 +1,69 @@
+"""The part of an index that depends on its kind: a searcher over the rows of one version."""
+
+import copy
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar, Self
+
+from numpy.typing import ArrayLike, NDArray
+
+from crossview.index.base import Neighbors, SearchCapabilities
+from crossview.index.positions import Positions
+from crossview.index.rows import Rows
+
+Chosen = Sequence[Positions | None]
+"""The rows of each chunk that a search may find; None stands for all rows of a chunk."""
+
+
+class RowSearcher(ABC):
+    """Finds neighbours among the rows of one version of an index; a value that never changes, like the rows.
+
+    A new kind of index is a new subclass: ``StoredIndex`` adds versions, lookups by id and snapshots. A searcher that
+    scans is a ``Scan``. One that prepares a structure over the rows, such as a graph or lists of cells, is a
+    ``BasedSearcher``, which scans the rows that came later.
+    """
+
+    capabilities: ClassVar[SearchCapabilities] = SearchCapabilities()
+    tolerated_waste: ClassVar[float] = 0.25
+    """Waste that does not make searches much slower."""
+
+    def __init__(self, dim: int) -> None:
+        self.dim = dim
+        self.rows = Rows((), (), self.no_rows())
+
+    @abstractmethod
+    def no_rows(self) -> NDArray[Any]:
+        """Return an array of no rows, shape (0, width)."""
+
+    @abstractmethod
+    def checked(self, vectors: ArrayLike, count: int | None = None) -> NDArray[Any]:
+        """Return vectors as contiguous rows, or raise ValueError."""
+
+    @abstractmethod
+    def search(self, queries: NDArray[Any], k: int, chosen: Chosen | None) -> Neighbors:
+        """Return the k nearest rows of each checked query among the chosen ones, or among all that are alive."""
+
+    def over(self, rows: Rows) -> Self:
+        """Return this searcher over another version of the rows, without delay: it may prepare nothing."""
+        other = copy.copy(self)
+        other.rows = rows
+        return other
+
+    def prepared(self, rows: Rows) -> Self:
+        """Return this searcher over compacted or loaded rows, prepared for fast searches, which may take long."""
+        return self.over(rows)
+
+    @property
+    def waste(self) -> float:
+        """The share of rows that a compaction would drop or move, or that ``prepared`` would prepare."""
+        return self.rows.waste
+
+    @property
+    def worth_compacting(self) -> bool:
+        """Whether a compaction makes searches so much faster that it pays."""
+        return self.waste > self.tolerated_waste
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes in use besides the rows."""
+        return 0
