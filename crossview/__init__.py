@@ -18,6 +18,7 @@ from crossview.engine.errors import engine_installed
 
 if TYPE_CHECKING:
     from crossview import learners as learners
+    from crossview.engine.any_collection import AnyCollection as AnyCollection
     from crossview.engine.changes.request import Changes as Changes
     from crossview.engine.changes.request import ChangesRequest as ChangesRequest
     from crossview.engine.changes.request import PairLabel as PairLabel
@@ -56,8 +57,8 @@ if TYPE_CHECKING:
     from crossview.engine.strategy import Moved as Moved
     from crossview.engine.strategy import Nearest as Nearest
     from crossview.engine.strategy import Weighted as Weighted
-    from crossview.server.async_client import AsyncClient as AsyncClient
-    from crossview.server.client import Client as Client
+    from crossview.server.client.async_client import AsyncClient as AsyncClient
+    from crossview.server.client.client import Client as Client
     from crossview.server.errors import DeadlineExceededError as DeadlineExceededError
     from crossview.server.errors import OverloadedError as OverloadedError
     from crossview.server.errors import ServerFaultError as ServerFaultError
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
     from crossview.server.errors import ServerUnavailableError as ServerUnavailableError
 
 _NAMES = {
+    "crossview.engine.any_collection": "AnyCollection",
     "crossview.engine.changes.request": "Changes ChangesRequest PairLabel",
     "crossview.engine.collection": "Collection",
     "crossview.engine.comparisons": "ItemComparisons",
@@ -77,8 +79,8 @@ _NAMES = {
     "crossview.engine.query": "CalibrationRequest Hit HitList Query SameRequest SearchRequest SuggestRequest",
     "crossview.engine.recipe": "Grouping Pair Recipe Tune",
     "crossview.engine.strategy": "Listed Moved Nearest Weighted",
-    "crossview.server.async_client": "AsyncClient",
-    "crossview.server.client": "Client",
+    "crossview.server.client.async_client": "AsyncClient",
+    "crossview.server.client.client": "Client",
     "crossview.server.errors": "DeadlineExceededError OverloadedError ServerFaultError ServerStoppedError "
     "ServerUnavailableError",
 }
@@ -133,6 +135,6 @@ def connect(address: str, timeout: float | None = None) -> "Client":
     Each call may take ``timeout`` seconds; None: any time. Raises InvalidInputError for no positive timeout; whether a
     server answers shows in the first call.
     """
-    from crossview.server.client import Client
+    from crossview.server.client.client import Client
 
     return Client(address, timeout)

@@ -1,9 +1,8 @@
 """What the commands work on: a home on this machine, or a server. Both have the same methods."""
 
-from crossview.engine.collection import Collection
+from crossview.engine.any_collection import AnyCollection
 from crossview.engine.home import Home
-from crossview.server.client import Client
-from crossview.server.remote_collection import RemoteCollection
+from crossview.server.client.client import Client
 
-CollectionBackend = Collection | RemoteCollection
+CollectionBackend = AnyCollection
 Backend = Home | Client

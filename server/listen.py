@@ -3,14 +3,11 @@
 import asyncio
 import logging
 import threading
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Coroutine
 from functools import partial
 from typing import Any, Self, TypeVar
 
 import grpc
-from google.longrunning import operations_pb2
-from google.protobuf.message import Message
-from google.protobuf.message_factory import GetMessageClass
 from grpc_health.v1 import health
 from grpc_reflection.v1alpha import reflection
 
@@ -21,30 +18,23 @@ from crossview.engine.runtime.cancellation import cancellable
 from crossview.engine.spaces import search  # noqa: F401
 from crossview.features.picture_pool import PicturePool
 from crossview.server.cache import OpenCollections
-from crossview.server.calls import Calls, Method, Together
-from crossview.server.collection_service import CollectionService, job_of
-from crossview.server.health import Health, HealthPort, HealthService
-from crossview.server.job_service import JobService, OperationsService
+from crossview.server.dispatch.dispatcher import Dispatcher
+from crossview.server.dispatch.rooms import Rooms
+from crossview.server.edge.handlers import Handlers
+from crossview.server.edge.health import Health, HealthPort, HealthService
+from crossview.server.edge.reflecting import ReflectionService
 from crossview.server.jobs.awaited import AwaitedJobs
 from crossview.server.jobs.jobs import Jobs
 from crossview.server.limits import channel_options, give_memory_back, most_connections
-from crossview.server.question_service import QuestionService
-from crossview.server.reflecting import ReflectionService
-from crossview.server.rooms import WAITING, Rooms
-from crossview.server.search_service import TOGETHER, SearchService
+from crossview.server.methods import SERVICES
+from crossview.server.serving import served_methods
 from crossview.server.settings import ServerSettings
-from crossview.server.writing.forwarding import forwarded
-from crossview.server.writing.item_writes import WRITES
 from crossview.server.writing.process import WriteProcess
-from crossview.v1 import collections_pb2, jobs_pb2, questions_pb2, search_pb2
 
 _UPKEEP_SECONDS = 30.0
 """Between two looks for collections that are idle, and for garbage."""
 _SETTLED_SECONDS = 5.0
 """After which a server that goes on gets its process for writes, if it has none: not one that ends soon."""
-_STREAMS = {"StreamSearch": ("Search", 16), "StreamImportItems": ("ImportItems", 1)}
-"""Methods that answer each message of a stream as another method would; how many of them at once."""
-SERVICES = tuple(f"crossview.v1.{name}Service" for name in ("Search", "Collection", "Question", "Job"))
 T = TypeVar("T")
 _log = logging.getLogger("crossview.server")
 
@@ -63,6 +53,7 @@ class RunningServer:
         self.writing = WriteProcess(self.collections.home.path, settings.writers, settings.idle_seconds)
         self._health = Health(SERVICES)
         self._health_port: HealthPort | None = None
+        self._server: Any = None
         self._rooms = Rooms(settings)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="calls", daemon=True)
@@ -73,6 +64,8 @@ class RunningServer:
                 address = _address(settings.host, settings.health_port)
                 self._health_port = HealthPort(self._health, address, settings.processes > 1)
         except BaseException:
+            if self._server is not None:  # the port for health failed, or this one
+                self._run(self._server.stop(None))
             self._end_loop()
             self.jobs.close()
             raise
@@ -83,8 +76,9 @@ class RunningServer:
 
     async def _start(self) -> int:
         settings = self.settings
-        self._calls = Calls(self._rooms, settings)
-        self._awaited = AwaitedJobs(self.jobs, self._rooms.reads.run, self._calls.stopped, self._calls.silences)
+        self._dispatcher = Dispatcher(self._rooms, settings)
+        awaited = AwaitedJobs(self.jobs, self._rooms.reads.run, self._dispatcher.stopped, self._dispatcher.silences)
+        self._dispatcher.served = served_methods(settings, self.collections, self.jobs, awaited, self.writing)
         self._server = grpc.aio.server(
             options=(
                 ("grpc.max_receive_message_length", settings.message_bytes),
@@ -94,7 +88,7 @@ class RunningServer:
             ),
             maximum_concurrent_rpcs=settings.calls,
         )
-        self._add_services()
+        self._server.add_generic_rpc_handlers(self._handlers())
         try:
             bound: int = self._server.add_insecure_port(_address(settings.host, settings.port))
         except RuntimeError as error:
@@ -104,58 +98,12 @@ class RunningServer:
         self._health.set(serving=not settings.load)
         return bound
 
-    def _add_services(self) -> None:
-        services = {
-            search_pb2.DESCRIPTOR: SearchService(self.collections, self.settings),
-            collections_pb2.DESCRIPTOR: CollectionService(self.collections, self.jobs, self.settings.workers),
-            questions_pb2.DESCRIPTOR: QuestionService(self.collections),
-            jobs_pb2.DESCRIPTOR: JobService(self.jobs),
-            operations_pb2.DESCRIPTOR: OperationsService(self.jobs),
-        }
-        names = [reflection.SERVICE_NAME, health.SERVICE_NAME]
-        silences, ending = self._calls.silences, self._calls.draining
-        for file, servicer in services.items():
-            (service,) = file.services_by_name.values()
-            handlers = {method.name: self._handler(service.full_name, method, servicer) for method in service.methods}
-            self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service.full_name, handlers),))
-            names.append(service.full_name)
+    def _handlers(self) -> tuple[Any, ...]:
+        """Returns all that the server answers, as gRPC wants it."""
+        silences, ending = self._dispatcher.silences, self._dispatcher.draining
+        names = (reflection.SERVICE_NAME, health.SERVICE_NAME, *SERVICES)
         others = HealthService(self._health, silences, ending), ReflectionService(names, silences, ending)
-        self._server.add_generic_rpc_handlers(tuple(one.handler() for one in others))
-
-    def _handler(self, service: str, method: Any, servicer: object) -> Any:
-        """Returns what serves a method, by its descriptor."""
-        answered_by, ahead = _STREAMS.get(method.name, (method.name, 0))
-        request = GetMessageClass(method.input_type)
-        at_hand = getattr(servicer, "search_at_hand", None) if answered_by == "Search" else None
-        response = GetMessageClass(method.containing_service.methods_by_name[answered_by].output_type)
-        awaited = self._awaiting(method.name, response)
-        answer = None if method.name in WAITING else getattr(servicer, answered_by)
-        if answered_by in WRITES:
-            answer = forwarded(getattr(servicer, answered_by), response, self.writing, self.collections)
-        together = None
-        if answered_by == "Search" and isinstance(servicer, SearchService):
-            together = Together(servicer.alike, servicer.search_together, TOGETHER)
-        served = Method(service, method.name, request, answer, at_hand, together, awaited)
-        if ahead:
-            return self._calls.duplex_handler(served, GetMessageClass(method.output_type), ahead)
-        return self._calls.stream_handler(served) if method.client_streaming else self._calls.handler(served)
-
-    def _awaiting(self, method: str, response: type[Message]) -> Callable[[Any], Awaitable[Message | None]] | None:
-        """Returns what waits for the jobs that some requests of a method are, if there are such requests."""
-        if method == "WaitOperation":
-            return self._awaited.operation
-        if method not in (*WAITING, "CalibrateSpace", "FitViews"):
-            return None
-
-        async def awaited(request: Message) -> Message | None:
-            job = job_of(request)
-            if job is None:
-                return None
-            packed, made = await self._awaited.response(job), response()
-            packed.Unpack(made)
-            return made
-
-        return awaited
+        return *Handlers(self._dispatcher).of(SERVICES), *(one.handler() for one in others)
 
     def stop(self, grace: float | None = None) -> bool:
         """Takes no more calls, lets those under way end, and closes the collections.
@@ -178,10 +126,10 @@ class RunningServer:
 
     async def _stop(self, seconds: float) -> None:
         self._health.stop()
-        self._calls.drain()
+        self._dispatcher.drain()
         stopped = asyncio.ensure_future(self._server.stop(seconds + self.settings.answer_seconds))
         await asyncio.wait({stopped}, timeout=seconds)
-        self._calls.stop()
+        self._dispatcher.stop()
         await stopped
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:

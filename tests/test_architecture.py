@@ -45,16 +45,38 @@ MAY_IMPORT = {
     "engine.learners.steps": {"engine.learners"},
     "engine.learners.subspace": {"engine.learners", STEPS},
     "server": {
-        *("server.commands", "server.jobs", "server.writing", "features"),
-        *("engine", "engine.changes", "engine.questions", "engine.ingest", "engine.spaces", "engine.training"),
-        *("engine.catalog.extractors", "engine.catalog.roots", COMPARISONS),
+        *("server.commands", "server.client", "server.dispatch", "server.edge", "server.jobs", "server.services"),
+        *("server.writing", "server.wire"),
+        *("engine", "engine.ingest", "engine.spaces", "features"),
+    },
+    "server.wire": {
+        *("server.errors", "engine", "engine.changes", "engine.ingest", "engine.spaces"),
+        *("engine.catalog.extractors", COMPARISONS, "features"),
+    },
+    "server.client": {
+        *("server.errors", "server.methods", "server.settings", "server.wire"),
+        *("engine", "engine.changes", "engine.ingest", "engine.questions", "engine.spaces", "features"),
+        *("engine.catalog.extractors", "engine.catalog.roots"),
+    },
+    "server.dispatch": {
+        *("server.errors", "server.methods", "server.settings", "server.wire"),
+        *("engine", "features"),
+    },
+    "server.edge": {"server.dispatch", "server.limits", "server.methods", "server.wire", "engine"},
+    "server.services": {
+        *("server.cache", "server.jobs", "server.settings", "server.wire", "server.writing"),
+        *("engine", "engine.changes", "engine.spaces"),
     },
     "server.jobs": {
-        *("server", "engine", "engine.training", "engine.catalog.file_errors", "engine.catalog.private", "features"),
+        *("server.channel", "server.dispatch", "server.errors", "server.forks", "server.methods", "server.wire"),
+        *("engine", "engine.training", "engine.catalog.file_errors", "engine.catalog.private", "features"),
     },
-    "server.writing": {"server", "engine", "engine.ingest", "features"},
+    "server.writing": {
+        *("server.cache", "server.channel", "server.errors", "server.forks", "server.methods", "server.wire"),
+        *("engine", "engine.ingest", "features"),
+    },
     "server.commands": {
-        *("server", "server.demo", "server.drawing"),
+        *("server", "server.client", "server.demo", "server.drawing", "server.wire"),
         *("engine", "engine.changes", "engine.questions", "engine.ingest", "engine.spaces", "engine.training"),
         "features",
         COMPARISONS,
@@ -63,7 +85,7 @@ MAY_IMPORT = {
     "server.drawing": {"engine", "engine.changes", "engine.ingest", "features"},
     "benchmarks": {*ROOMS, "features", "index", "crossview"},
     "tools": {*ROOMS, "features", "index", "server.cli"},
-    "crossview": {"server", "engine", "engine.changes", *LEARNERS},
+    "crossview": {"server.client", "server.errors", "engine", "engine.changes", *LEARNERS},
 }
 """Rooms, and single modules, that the modules of a room may import, besides each other and the ground floor.
 
@@ -74,7 +96,7 @@ HOMES = {
         *("index/", "engine/learners/hashing/"),
         *("benchmarks/speed/hamming.py", "benchmarks/store/", "benchmarks/serve/"),
     ),
-    "grpc": ("server/", "benchmarks/serve/"),
+    "grpc": ("server/edge/", "server/client/", "server/listen.py", "benchmarks/serve/"),
     "lxml": ("features/",),
     "cv2": ("features/", "benchmarks/changes/", "benchmarks/speed/extract.py"),
     "PIL": ("features/", "server/drawing/", "server/demo/", "benchmarks/serve/"),

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from crossview.engine.query import Query, SearchRequest
-from crossview.server.client import Client
+from crossview.server.client.client import Client
 from crossview.v1 import search_pb2, search_pb2_grpc
 
 ROOT = Path(__file__).parent.parent

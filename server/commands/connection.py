@@ -12,8 +12,8 @@ import typer
 if TYPE_CHECKING:
     from crossview.engine.home import Home
     from crossview.server.backend import Backend, CollectionBackend
-    from crossview.server.detached import DetachedCollection
-    from crossview.server.remote_collection import RemoteCollection
+    from crossview.server.client.detached import DetachedCollection
+    from crossview.server.client.remote_collection import RemoteCollection
 
 HomeOption = Annotated[
     Path | None,
@@ -48,7 +48,7 @@ class ConnectionOptions:
         if self.server is None:
             yield self._home()
             return
-        from crossview.server.client import Client
+        from crossview.server.client.client import Client
 
         with Client(self.server, self.timeout) as client:
             yield client

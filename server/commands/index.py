@@ -130,7 +130,7 @@ def _index_vectors(
 ) -> "ImportReport":
     """Indexes vectors, then their labels and captions, whose files are checked before anything is written."""
     from crossview.engine.ingest.interruption import interruptible
-    from crossview.server.batches import merged
+    from crossview.server.wire.batches import merged
 
     annotations = AnnotationFiles(options.labels, options.captions, options.label_notion, options.new_attributes)
     annotations.check(collection)

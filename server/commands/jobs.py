@@ -12,8 +12,8 @@ from crossview.server.commands.progress import numbered, progress_bar
 from crossview.server.commands.saying import say
 
 if TYPE_CHECKING:
-    from crossview.server.client import Client
-    from crossview.server.job import Job
+    from crossview.server.client.client import Client
+    from crossview.server.client.job import Job
 
 DetachOption = Annotated[
     bool, typer.Option("--detach", help="With --server: print the name of the job and return without waiting.")
@@ -60,7 +60,7 @@ def jobs(
         raise typer.BadParameter("jobs are a server's: give --server HOST:PORT")
     if job is None and action != Action.LIST:
         raise typer.BadParameter(f"name the job to {action}; list the jobs with: {hint('jobs', 'list')}")
-    from crossview.server.client import Client
+    from crossview.server.client.client import Client
 
     with Client(connection.server, connection.timeout) as client:
         if action == Action.LIST:

@@ -99,7 +99,7 @@ def label(
         raise typer.BadParameter("no annotations are given: use --from FILE.csv, or --captions FILE.csv")
     if replace_labels and file is None:
         raise typer.BadParameter("--replace-labels needs --from FILE.csv")
-    from crossview.server.batches import merged
+    from crossview.server.wire.batches import merged
 
     began = time.monotonic()
     files = AnnotationFiles(file, captions, label_notion, new_attributes)

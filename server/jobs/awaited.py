@@ -8,11 +8,11 @@ from typing import Any
 from google.longrunning.operations_pb2 import Operation, WaitOperationRequest
 
 from crossview.engine.errors import CancelledError, CrossviewError, InvalidInputError
+from crossview.server.dispatch.streams import STOPPED, Listener, Silences, until
 from crossview.server.errors import ServerStoppedError, SilentStreamError
 from crossview.server.jobs.jobs import Jobs
-from crossview.server.names import parse_operation
-from crossview.server.status import error_in, refusal
-from crossview.server.streams import STOPPED, Listener, Silences, until
+from crossview.server.wire.names import parse_operation
+from crossview.server.wire.status import error_in, refusal
 from crossview.v1.jobs_pb2 import SubmitJobRequest
 
 Run = Callable[[Callable[[], Any]], Awaitable[Any]]

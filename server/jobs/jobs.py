@@ -17,15 +17,13 @@ from crossview.server.jobs.records import Records
 from crossview.server.jobs.settling import settled
 from crossview.server.jobs.slot import Slot
 from crossview.server.jobs.waiting import Waiting
-from crossview.server.names import parse_collection
-from crossview.server.status import refusal
+from crossview.server.methods import JOBS, Lane
+from crossview.server.wire.names import parse_collection
+from crossview.server.wire.status import refusal
 from crossview.v1.jobs_pb2 import SubmitJobRequest
 
 _LOOK_SECONDS = 0.5
 """Between two looks at the jobs of a server that is dying, or of another one."""
-_QUICK = ("assign_label",)
-"""Kinds that learn nothing: they have a slot of their own, so as not to wait behind trainings."""
-_LONG = ("train", "extend_space", "calibrate_space", "evaluate", "fit_views", "import_items")
 _STOPPED = (
     "the server stopped before the job had ended. What it had not committed is undone; submit it again, under another "
     "request id"
@@ -67,7 +65,7 @@ class Jobs:
                 raise JobStoppedError("the server stops, and takes no more jobs")
             if self._owner is None:
                 self._owner = Owner(self.records.folder)
-                lanes = [*[_LONG] * self._at_once, _QUICK]
+                lanes = [*[_kinds(Lane.LONG)] * self._at_once, _kinds(Lane.QUICK)]
                 shared = self._home, self.records, self._owner, self.waiting.look, self._pictures
                 self._slots = [Slot(kinds, *shared) for kinds in lanes]
             self._owner.stay()
@@ -134,3 +132,7 @@ class Jobs:
                 left = self._recover()
             except CrossviewError as error:  # the records cannot be read at present
                 _log.warning("%s", error)
+
+
+def _kinds(lane: Lane) -> tuple[str, ...]:
+    return tuple(kind for kind, method in JOBS.items() if method.job is not None and method.job.lane is lane)

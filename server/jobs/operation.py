@@ -9,7 +9,7 @@ from google.protobuf.any_pb2 import Any
 from google.rpc.status_pb2 import Status
 
 from crossview.engine.errors import InvalidInputError
-from crossview.server.names import collection_name, operation_name, parse_collection, parse_space
+from crossview.server.wire.names import collection_name, operation_name, parse_collection, parse_space
 from crossview.v1.jobs_pb2 import JobMetadata, SubmitJobRequest
 
 LOG_LINES = 100
@@ -29,11 +29,10 @@ def kind_of(request: SubmitJobRequest) -> str:
 
 def collection_of(request: SubmitJobRequest) -> str:
     """The collection that a request is for; InvalidInputError where it names none."""
-    kind = kind_of(request)
-    inner = getattr(request, kind)
-    if kind in ("extend_space", "assign_label"):
-        return parse_space(inner.name)[0]
-    return parse_collection(inner.parent)
+    inner = getattr(request, kind_of(request))
+    if "parent" in inner.DESCRIPTOR.fields_by_name:
+        return parse_collection(inner.parent)
+    return parse_space(inner.name)[0]
 
 
 def new_operation(request: SubmitJobRequest) -> Operation:

@@ -22,7 +22,7 @@ from crossview.engine.catalog.private import check_no_links, make_file, make_fol
 from crossview.engine.errors import AlreadyExistsError, NotFoundError, NotReadyError, StorageError
 from crossview.server.errors import OverloadedError
 from crossview.server.jobs.operation import advance, begin, digest, end, metadata_of
-from crossview.server.names import operation_name, parse_operation
+from crossview.server.wire.names import operation_name, parse_operation
 from crossview.v1.jobs_pb2 import JobMetadata, SubmitJobRequest
 
 FOLDER = ".jobs"

@@ -7,12 +7,12 @@ from google.rpc.status_pb2 import Status
 
 from crossview.engine.errors import NotFoundError, StorageError
 from crossview.engine.home import Home
-from crossview.server.convert_info import from_space
 from crossview.server.jobs.operation import collection_of, kind_of
-from crossview.server.status import refusal
+from crossview.server.methods import JOBS
+from crossview.server.wire.convert_info import from_space
+from crossview.server.wire.status import refusal
 from crossview.v1.jobs_pb2 import SubmitJobRequest
 
-_MAKES_SPACES = ("train", "extend_space", "assign_label")
 _log = logging.getLogger("crossview.jobs")
 
 
@@ -22,7 +22,7 @@ def settled(home: Home, request: SubmitJobRequest, otherwise: Exception) -> Stat
     A generation is stored in one transaction, with the id of the job. Nobody may carry the job out any more. Raises
     BusyError while others keep the collection from being read: ask again later.
     """
-    if kind_of(request) in _MAKES_SPACES:
+    if JOBS[kind_of(request)].makes_space:
         try:
             with home.open(collection_of(request)) as collection:
                 made = collection.made_by(request.request_id)

@@ -19,7 +19,7 @@ from crossview.server.jobs.owner import Owner
 from crossview.server.jobs.process import WorkerProcess
 from crossview.server.jobs.records import Records
 from crossview.server.jobs.settling import settled
-from crossview.server.status import error_in, refusal
+from crossview.server.wire.status import error_in, refusal
 from crossview.v1.jobs_pb2 import JobMetadata, SubmitJobRequest
 
 KILL_SECONDS = 5.0

@@ -7,13 +7,13 @@ from google.protobuf.message import Message
 
 from crossview.engine.collection import Collection
 from crossview.engine.runtime.progress import Progress
-from crossview.server.convert import from_report, readable_entries, to_new_item, to_picture
-from crossview.server.convert_evaluation import from_evaluation, to_evaluation_request
-from crossview.server.convert_info import from_space, from_threshold
-from crossview.server.convert_training import activates, to_calibration, to_recipe
-from crossview.server.fields import to_message
 from crossview.server.jobs.operation import kind_of
-from crossview.server.names import parse_space
+from crossview.server.wire.convert import from_report, readable_entries, to_new_item, to_picture
+from crossview.server.wire.convert_evaluation import from_evaluation, to_evaluation_request
+from crossview.server.wire.convert_info import from_space, from_threshold
+from crossview.server.wire.convert_training import activates, to_calibration, to_recipe
+from crossview.server.wire.fields import to_message
+from crossview.server.wire.names import parse_space
 from crossview.v1 import collections_pb2 as pb
 from crossview.v1 import types_pb2
 from crossview.v1.jobs_pb2 import SubmitJobRequest

@@ -22,7 +22,7 @@ from crossview.features.priority import give_way
 from crossview.server.channel import END, ERROR, PROGRESS, REQUEST, RESPONSE, STOP, Channel
 from crossview.server.jobs.operation import collection_of
 from crossview.server.jobs.work import carry_out
-from crossview.server.status import error_in, refusal
+from crossview.server.wire.status import error_in, refusal
 from crossview.v1.jobs_pb2 import JobMetadata, SubmitJobRequest
 
 _REPORT_SECONDS = 0.1

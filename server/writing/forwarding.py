@@ -5,7 +5,7 @@ from collections.abc import Callable
 from google.protobuf.message import Message
 
 from crossview.server.cache import OpenCollections
-from crossview.server.names import parse_collection, parse_item
+from crossview.server.wire.names import parse_collection, parse_item
 from crossview.server.writing.process import WriteProcess
 from crossview.v1 import collections_pb2 as pb
 

@@ -3,32 +3,29 @@
 
 from collections.abc import Sized
 
-import grpc
 import numpy as np
 from google.protobuf.empty_pb2 import Empty
 
 from crossview.engine.errors import InvalidInputError, NotFoundError
 from crossview.engine.item import ImportReport
-from crossview.server.batches import merged
 from crossview.server.cache import OpenCollections
-from crossview.server.convert import from_report, readable_entries, to_new_item, to_row, to_update
-from crossview.server.names import item_name, parse_collection, parse_item
+from crossview.server.wire.batches import merged
+from crossview.server.wire.convert import from_report, readable_entries, to_new_item, to_row, to_update
+from crossview.server.wire.names import item_name, parse_collection, parse_item
 from crossview.v1 import collections_pb2 as pb
 
-WRITES = ("ImportItems", "UpdateItems", "PutVectors", "DeleteItem", "DeleteItems")
-"""The methods of ``ItemWrites``."""
 _MOST_ITEMS = 10_000
 """Items of one request, of which each takes some kilobytes of memory; clients of ours send 64."""
 
 
 class ItemWrites:
-    """Adds, changes and deletes items; ``workers`` is how many processes compute feature rows for one import."""
+    """The methods that touch items only; ``workers`` is how many processes compute feature rows for one import."""
 
     def __init__(self, collections: OpenCollections, workers: int = 1) -> None:
         self.collections = collections
         self.workers = workers
 
-    def ImportItems(self, request: pb.ImportItemsRequest, context: grpc.ServicerContext) -> pb.ImportItemsResponse:
+    def ImportItems(self, request: pb.ImportItemsRequest, context: None) -> pb.ImportItemsResponse:
         """Adds or updates a batch of items."""
         _check_count(request.items)
         with self.collections.use(parse_collection(request.parent)) as collection:
@@ -36,7 +33,7 @@ class ItemWrites:
             report = collection.import_items(items, workers=self.workers)
         return from_report(merged([report, ImportReport(failures=failures)]))
 
-    def UpdateItems(self, request: pb.UpdateItemsRequest, context: grpc.ServicerContext) -> pb.ImportItemsResponse:
+    def UpdateItems(self, request: pb.UpdateItemsRequest, context: None) -> pb.ImportItemsResponse:
         """Changes labels, attributes and texts."""
         _check_count(request.updates)
         with self.collections.use(parse_collection(request.parent)) as collection:
@@ -44,7 +41,7 @@ class ItemWrites:
             report = collection.update_items(updates, request.match_paths)
         return from_report(merged([report, ImportReport(failures=failures)]))
 
-    def PutVectors(self, request: pb.PutVectorsRequest, context: grpc.ServicerContext) -> pb.ImportItemsResponse:
+    def PutVectors(self, request: pb.PutVectorsRequest, context: None) -> pb.ImportItemsResponse:
         """Rows from outside."""
         widths = {len(row.values) for row in request.rows}
         if len(widths) != 1:
@@ -53,7 +50,7 @@ class ItemWrites:
             rows = np.stack([to_row(row) for row in request.rows])
             return from_report(collection.put_vectors(request.view, tuple(request.keys), rows))
 
-    def DeleteItem(self, request: pb.DeleteItemRequest, context: grpc.ServicerContext) -> Empty:
+    def DeleteItem(self, request: pb.DeleteItemRequest, context: None) -> Empty:
         """Deletes one item, which must exist."""
         name, key = parse_item(request.name)
         with self.collections.use(name) as collection:
@@ -61,7 +58,7 @@ class ItemWrites:
                 raise NotFoundError(f"no item {item_name(name, key)!r}")
         return Empty()
 
-    def DeleteItems(self, request: pb.DeleteItemsRequest, context: grpc.ServicerContext) -> pb.DeleteItemsResponse:
+    def DeleteItems(self, request: pb.DeleteItemsRequest, context: None) -> pb.DeleteItemsResponse:
         """Deletes items by key, those that exist."""
         with self.collections.use(parse_collection(request.parent)) as collection:
             return pb.DeleteItemsResponse(deleted=collection.delete_items(list(request.keys)))

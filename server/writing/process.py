@@ -17,7 +17,7 @@ from crossview.engine.runtime.cancellation import checkpoint
 from crossview.server.channel import ERROR, REQUEST, STOP, Channel
 from crossview.server.errors import ServerStoppedError
 from crossview.server.forks import CONTEXT
-from crossview.server.status import error_in, refusal
+from crossview.server.wire.status import error_in, refusal
 
 _TICK = 0.1
 """Seconds between two looks at whether a write is still wanted."""

@@ -18,10 +18,16 @@ from crossview.engine.runtime.threads import one_blas_thread
 from crossview.features.priority import give_way
 from crossview.server.cache import OpenCollections
 from crossview.server.channel import ERROR, RESPONSE, STOP, Channel
-from crossview.server.status import error_in, refusal
+from crossview.server.methods import METHODS, Touch
+from crossview.server.wire.status import error_in, refusal
 from crossview.server.writing.item_writes import ItemWrites
-from crossview.v1 import collections_pb2
 
+_METHODS = {
+    one.descriptor.input_type.full_name: one
+    for one in METHODS.values()
+    if one.touches is Touch.ITEMS and one.each is None
+}
+"""The methods that this process carries out, by the type of their requests."""
 _LOOK_SECONDS = 0.02
 """Between two looks at whether a write is still wanted."""
 _UPKEEP_SECONDS = 30.0
@@ -76,10 +82,10 @@ class _Writes:
         return RESPONSE, response
 
     def _carried_out(self, packed: Any) -> Message:
-        kind = packed.TypeName().rpartition(".")[2]
-        request = getattr(collections_pb2, kind)()
+        method = _METHODS[packed.TypeName()]
+        request = method.request()
         packed.Unpack(request)
-        response: Message = getattr(self._writes, kind.removesuffix("Request"))(request, None)
+        response: Message = getattr(self._writes, method.name)(request, None)
         return response
 
     def _check(self) -> None:

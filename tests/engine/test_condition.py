@@ -20,8 +20,8 @@ from crossview.engine.condition import (
 from crossview.engine.errors import InvalidInputError
 from crossview.engine.home import Home
 from crossview.engine.query import Query, SearchRequest
-from crossview.server.convert import from_filter, to_filter
-from crossview.server.convert_search import from_search_request
+from crossview.server.wire.convert import from_filter, to_filter
+from crossview.server.wire.convert_search import from_search_request
 
 EVERYTHING = Filter(
     labels=("cat", "dog"),

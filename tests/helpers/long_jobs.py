@@ -10,8 +10,8 @@ from typing import Any
 from crossview.engine.errors import CrossviewError
 from crossview.engine.recipe import Recipe, Tune
 from crossview.features.priority import WRITES
-from crossview.server.client import Client
-from crossview.server.job import Job
+from crossview.server.client.client import Client
+from crossview.server.client.job import Job
 
 BOTH = ("color", "gist")
 _STEADY = {"rule": "sqrt", "step": 1e-5, "tol": 0, "max_iter": 10**6}

@@ -8,7 +8,7 @@ from crossview.engine.home import Home
 from crossview.engine.item import IndexOptions
 from crossview.engine.recipe import Recipe
 from crossview.server.backend import Backend
-from crossview.server.client import Client
+from crossview.server.client.client import Client
 from crossview.server.demo.pictures import STYLES, write_pictures
 from crossview.server.listen import RunningServer
 from crossview.server.settings import MESSAGE_BYTES, ServerSettings

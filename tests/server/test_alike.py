@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from google.protobuf.struct_pb2 import Struct
 
-from crossview.server.search_service import SearchService
+from crossview.server.services.search_service import SearchService
 from crossview.server.settings import ServerSettings
 from crossview.v1 import search_pb2, types_pb2
 

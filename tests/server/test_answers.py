@@ -12,11 +12,11 @@ from crossview.engine.home import Home
 from crossview.engine.item import Item, ItemUpdate, NewItem
 from crossview.engine.query import Query, SearchRequest
 from crossview.engine.spaces.answer_size import room_for
-from crossview.server.client import Client
-from crossview.server.convert_search import from_search_request
+from crossview.server.client.client import Client
 from crossview.server.listen import RunningServer
-from crossview.server.search_service import SearchService
+from crossview.server.services.search_service import SearchService
 from crossview.server.settings import ServerSettings
+from crossview.server.wire.convert_search import from_search_request
 
 COUNT, LONG = 60, "x" * 20_000
 ALL = SearchRequest([Query("v", vector=np.zeros(2, np.float32))], k=COUNT, space="raw")
@@ -78,8 +78,8 @@ def test_a_page_of_long_items_is_shorter_and_none_is_left_out(
     running: RunningServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And no more are read for it than it has room for."""
-    monkeypatch.setattr("crossview.server.collection_service._MOST_CHARACTERS", 400_000)
-    monkeypatch.setattr("crossview.server.collection_service._FIRST_ITEMS", 4)
+    monkeypatch.setattr("crossview.server.services.collection_service._MOST_CHARACTERS", 400_000)
+    monkeypatch.setattr("crossview.server.services.collection_service._FIRST_ITEMS", 4)
     read, real = list[int](), Collection.items
 
     def counted(self: Collection, *given: object) -> list[Item]:

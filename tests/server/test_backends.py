@@ -13,7 +13,7 @@ from crossview.engine.recipe import Recipe
 from crossview.features.errors import NotAnImageError
 from crossview.features.forest import Forest
 from crossview.server.backend import Backend, CollectionBackend
-from crossview.server.client import Client
+from crossview.server.client.client import Client
 from crossview.server.listen import RunningServer
 from crossview.server.settings import ServerSettings
 

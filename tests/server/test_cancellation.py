@@ -16,13 +16,13 @@ from terminal import fill_rows
 
 from crossview.engine.errors import CancelledError, InvalidInputError
 from crossview.engine.home import Home
-from crossview.server.client import Client
-from crossview.server.convert_training import from_recipe
+from crossview.server.client.client import Client
+from crossview.server.client.job import Job
+from crossview.server.client.remote_collection import RemoteCollection
 from crossview.server.errors import DeadlineExceededError, ServerStoppedError, ServerUnavailableError
-from crossview.server.job import Job
 from crossview.server.listen import RunningServer
-from crossview.server.remote_collection import RemoteCollection
 from crossview.server.settings import ServerSettings
+from crossview.server.wire.convert_training import from_recipe
 from crossview.v1 import collections_pb2 as pb
 from crossview.v1 import collections_pb2_grpc
 

@@ -13,7 +13,7 @@ from terminal import BOTH, done, run
 
 from crossview.engine.home import Home
 from crossview.server.cli import COMMANDS
-from crossview.server.client import Client
+from crossview.server.client.client import Client
 from crossview.server.commands.serve import is_loopback
 from crossview.server.listen import RunningServer
 

@@ -11,7 +11,7 @@ from terminal import BACKENDS, done, fill_rows, reached, run
 from crossview.engine.home import Home
 from crossview.engine.query import Query
 from crossview.engine.recipe import Recipe
-from crossview.server.client import Client
+from crossview.server.client.client import Client
 from crossview.server.listen import RunningServer
 from crossview.server.settings import ServerSettings
 from crossview.v1 import search_pb2 as pb

@@ -17,7 +17,7 @@ from crossview.engine.comparisons import Answer, QuestionRequest
 from crossview.engine.home import Home
 from crossview.server.cache import OpenCollections
 from crossview.server.cli import app
-from crossview.server.question_service import QuestionService
+from crossview.server.services.question_service import QuestionService
 from crossview.v1 import questions_pb2 as pb
 
 

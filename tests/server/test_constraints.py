@@ -15,8 +15,8 @@ from crossview.engine.errors import InvalidInputError
 from crossview.engine.home import Home
 from crossview.engine.item import NewItem
 from crossview.engine.learners.comparisons import Comparisons
-from crossview.server.convert_training import from_comparisons, to_comparisons
 from crossview.server.settings import MESSAGE_BYTES
+from crossview.server.wire.convert_training import from_comparisons, to_comparisons
 
 COUNT = 50
 WIDTH = 5

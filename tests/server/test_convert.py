@@ -21,8 +21,8 @@ from crossview.engine.learners.comparisons import Comparisons, Taxonomy
 from crossview.engine.query import Hit, HitList, Query, SearchRequest
 from crossview.engine.recipe import Grouping, Pair, Recipe, Tune
 from crossview.engine.strategy import Moved, Weighted
-from crossview.server import convert, convert_evaluation, convert_info, convert_search, convert_training
-from crossview.server.structs import to_struct
+from crossview.server.wire import convert, convert_evaluation, convert_info, convert_search, convert_training
+from crossview.server.wire.structs import to_struct
 from crossview.v1 import collections_pb2, search_pb2
 
 VIEW = ViewInfo(name="sift", extractor="sift", params={"words": 24, "step": 0.5}, dim=24, revision=2, fitted=True)

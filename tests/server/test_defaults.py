@@ -14,7 +14,7 @@ from crossview.server.commands.learn import RecipeOptions
 from crossview.server.commands.query import QueryOptions
 from crossview.server.commands.scores import ScoreOptions
 from crossview.server.commands.search import SearchOptions
-from crossview.server.convert_training import from_recipe, to_recipe
+from crossview.server.wire.convert_training import from_recipe, to_recipe
 
 
 def test_bare_commands_ask_for_what_bare_requests_do() -> None:

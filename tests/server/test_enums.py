@@ -10,9 +10,9 @@ from crossview.engine.comparisons import QUESTIONS, QuestionRequest
 from crossview.engine.errors import InvalidInputError
 from crossview.engine.evaluation import BY, DATABASES, EvaluationRequest
 from crossview.engine.recipe import MEASURES
-from crossview.server.convert_evaluation import from_evaluation_request, to_evaluation_request
-from crossview.server.convert_questions import to_question_request
-from crossview.server.fields import enum_number, enum_text, to_message
+from crossview.server.wire.convert_evaluation import from_evaluation_request, to_evaluation_request
+from crossview.server.wire.convert_questions import to_question_request
+from crossview.server.wire.fields import enum_number, enum_text, to_message
 from crossview.v1 import changes_pb2, collections_pb2, jobs_pb2, questions_pb2, types_pb2
 
 CHOICES = [

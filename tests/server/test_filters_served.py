@@ -19,10 +19,10 @@ from crossview.engine.home import Home
 from crossview.engine.item import NewItem, Picture
 from crossview.engine.query import Query, SearchRequest
 from crossview.server.backend import Backend
-from crossview.server.client import Client
+from crossview.server.client.client import Client
 from crossview.server.listen import RunningServer
 from crossview.server.settings import ServerSettings
-from crossview.server.structs import EXACT
+from crossview.server.wire.structs import EXACT
 from crossview.v1 import collections_pb2, collections_pb2_grpc, types_pb2
 
 VIEW = "v=vectors:dim=2"

@@ -16,9 +16,9 @@ from terminal import fill_rows
 
 from crossview.engine.home import Home
 from crossview.engine.recipe import Recipe
-from crossview.server.client import Client
+from crossview.server.client.client import Client
+from crossview.server.client.job import Job
 from crossview.server.errors import JobStoppedError
-from crossview.server.job import Job
 
 ROOT = Path(__file__).resolve().parents[2]
 VICTIMS = ("job", "server", "client")

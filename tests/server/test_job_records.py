@@ -20,8 +20,8 @@ from crossview.server.jobs.jobs import Jobs
 from crossview.server.jobs.operation import new_operation
 from crossview.server.jobs.owner import Owner, bury
 from crossview.server.jobs.records import KEPT_SECONDS, MOST_ENDED, MOST_WAITING, Records
-from crossview.server.names import parse_operation
-from crossview.server.status import error_in, refusal
+from crossview.server.wire.names import parse_operation
+from crossview.server.wire.status import error_in, refusal
 from crossview.v1 import collections_pb2 as pb
 from crossview.v1.jobs_pb2 import JobMetadata, SubmitJobRequest
 

@@ -15,12 +15,12 @@ from crossview.engine.home import Home
 from crossview.engine.info import SpaceInfo, ViewInfo
 from crossview.engine.item import ImportReport
 from crossview.engine.recipe import Recipe, Tune
-from crossview.server.client import Client
+from crossview.server.client.client import Client
+from crossview.server.client.remote_collection import RemoteCollection
 from crossview.server.errors import JobStoppedError
 from crossview.server.listen import RunningServer
-from crossview.server.pages import to_token
-from crossview.server.remote_collection import RemoteCollection
 from crossview.server.settings import ServerSettings
+from crossview.server.wire.pages import to_token
 from crossview.v1 import collections_pb2 as pb
 from crossview.v1.jobs_pb2 import SubmitJobRequest
 

@@ -9,7 +9,7 @@ from long_jobs import ended, learning
 from terminal import done, fill_rows, run, told
 
 from crossview.engine.home import Home
-from crossview.server.client import Client
+from crossview.server.client.client import Client
 from crossview.server.listen import RunningServer
 from crossview.server.settings import ServerSettings
 

@@ -14,9 +14,10 @@ from crossview.engine.errors import BusyError, NotFoundError, StorageError
 from crossview.engine.home import Home
 from crossview.engine.query import Query, SearchRequest
 from crossview.server.cache import OpenCollections
-from crossview.server.client import Client
+from crossview.server.client.client import Client
 from crossview.server.limits import descriptors, most_collections, most_connections, raise_descriptors
-from crossview.server.listen import SERVICES, RunningServer
+from crossview.server.listen import RunningServer
+from crossview.server.methods import SERVICES
 from crossview.server.settings import ServerSettings
 
 

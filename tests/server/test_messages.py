@@ -12,7 +12,7 @@ import pytest
 from terminal import BOTH, done, fill_rows, reached, run
 
 from crossview.engine.home import Home
-from crossview.server.client import Client
+from crossview.server.client.client import Client
 from crossview.server.commands.progress import duration
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -37,7 +37,7 @@ def test_an_interrupted_index_says_what_was_committed(
     home = Home(tmp_path / "home")
     home.create("some", ["color"]).close()
     monkeypatch.setattr("crossview.engine.ingest.indexing._COMMIT_ITEMS", 4)
-    monkeypatch.setattr("crossview.server.remote_index.batches.__defaults__", (4,))
+    monkeypatch.setattr("crossview.server.client.remote_index.batches.__defaults__", (4,))
     with reached(home, backend) as where:
         bar = "crossview.server.commands.index.progress_bar"
         with monkeypatch.context() as patch:
@@ -83,7 +83,7 @@ def test_an_index_that_is_interrupted_at_once_says_that_nothing_was_committed(
         raise KeyboardInterrupt
 
     monkeypatch.setattr("crossview.engine.ingest.indexing.walk", stop)
-    monkeypatch.setattr("crossview.server.remote_index.walk", stop)
+    monkeypatch.setattr("crossview.server.client.remote_index.walk", stop)
     with reached(home, backend) as where:
         result = run("index", "none", pictures, *where)
     assert result.exit_code == 130

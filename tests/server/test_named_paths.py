@@ -20,7 +20,7 @@ from crossview.engine.changes.request import ChangesRequest
 from crossview.engine.item import Capture, ItemUpdate, NewItem
 from crossview.engine.query import Query, SearchRequest
 from crossview.engine.recipe import Recipe
-from crossview.server.client import Client
+from crossview.server.client.client import Client
 
 WITNESS = """
 import os, sys

@@ -5,7 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crossview.engine.errors import InvalidInputError
-from crossview.server.names import collection_name, item_name, parse_collection, parse_item, parse_space, space_name
+from crossview.server.wire.names import (
+    collection_name,
+    item_name,
+    parse_collection,
+    parse_item,
+    parse_space,
+    space_name,
+)
 
 SHORT = st.from_regex(r"[a-z0-9][a-z0-9_-]{0,62}", fullmatch=True)
 

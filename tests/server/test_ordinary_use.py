@@ -26,7 +26,7 @@ from crossview.engine.home import Home
 from crossview.engine.item import IndexOptions, ItemUpdate, NewItem
 from crossview.engine.query import Query, SearchRequest
 from crossview.engine.recipe import Recipe
-from crossview.server.client import Client
+from crossview.server.client.client import Client
 from crossview.server.listen import RunningServer
 from crossview.server.settings import ServerSettings
 

@@ -9,7 +9,7 @@ from crossview.engine.condition import Filter
 from crossview.engine.home import Home
 from crossview.engine.item import Item, NewItem
 from crossview.engine.query import Query, SearchRequest
-from crossview.server.client import Client
+from crossview.server.client.client import Client
 from crossview.server.listen import RunningServer
 
 AT_ONCE = 500

@@ -18,9 +18,9 @@ from crossview.engine.query import Query, SearchRequest, SuggestRequest
 from crossview.features.errors import ImageError, ImageTooLargeError
 from crossview.features.picture_pool import PicturePool
 from crossview.features.registry import EXTRACTORS
-from crossview.server.client import Client
+from crossview.server.client.client import Client
+from crossview.server.client.remote_collection import RemoteCollection
 from crossview.server.listen import RunningServer
-from crossview.server.remote_collection import RemoteCollection
 from crossview.server.settings import ServerSettings
 from crossview.v1 import collections_pb2 as pb
 from crossview.v1.jobs_pb2 import SubmitJobRequest

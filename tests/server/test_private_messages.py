@@ -7,19 +7,18 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import grpc
 import numpy as np
 import pytest
 
 from crossview.engine.errors import BusyError, CrossviewError, NotFoundError, StorageError
 from crossview.engine.home import Home
 from crossview.engine.item import NewItem
-from crossview.server.client import Client
+from crossview.server.client.client import Client
 from crossview.server.errors import JobStoppedError
 from crossview.server.jobs.settling import settled
 from crossview.server.listen import RunningServer
 from crossview.server.settings import ServerSettings
-from crossview.server.status import refusal
+from crossview.server.wire.status import Code, refusal
 from crossview.v1 import collections_pb2 as pb
 from crossview.v1.jobs_pb2 import SubmitJobRequest
 
@@ -71,8 +70,8 @@ def test_a_busy_collection_names_no_process(caplog: pytest.LogCaptureFixture) ->
     with caplog.at_level(logging.WARNING):
         refused = refusal(error)
     assert refused.message == "others write it; try again"
-    assert (refused.code, refused.retry_seconds) == (grpc.StatusCode.ABORTED, 1.0)
-    check(refused.message, refused.metadata)
+    assert (refused.code, refused.retry_seconds) == (Code.ABORTED, 1.0)
+    check(refused.message, refused.status)
     assert f"process {os.getpid()}" in caplog.text
 
 

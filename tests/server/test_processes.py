@@ -19,7 +19,7 @@ from crossview.engine.home import Home
 from crossview.engine.item import ItemUpdate
 from crossview.engine.query import Query, SearchRequest
 from crossview.engine.recipe import Recipe
-from crossview.server.client import Client
+from crossview.server.client.client import Client
 from crossview.server.errors import ServerUnavailableError
 from crossview.server.listen import RunningServer
 from crossview.server.processes import Processes, start

@@ -24,13 +24,13 @@ from crossview.engine.errors import InvalidInputError, NotFoundError
 from crossview.engine.home import Home
 from crossview.engine.item import ItemUpdate
 from crossview.engine.query import Query, SearchRequest
-from crossview.server.client import Client
-from crossview.server.convert_search import from_search_request
+from crossview.server.client.client import Client
+from crossview.server.dispatch.rooms import Room
 from crossview.server.errors import OverloadedError
 from crossview.server.listen import RunningServer
-from crossview.server.rooms import Room
-from crossview.server.search_service import SearchService
+from crossview.server.services.search_service import SearchService
 from crossview.server.settings import ServerSettings
+from crossview.server.wire.convert_search import from_search_request
 from crossview.v1 import search_pb2
 
 NEAR = SearchRequest([Query("color", key="cat/0")], space="raw", targets=("color",), k=3)
@@ -330,8 +330,8 @@ def test_searches_that_wait_are_answered_as_one_and_as_if_alone(
 
     monkeypatch.setattr(SearchService, "Search", slow)
     monkeypatch.setattr(SearchService, "search_together", counted)
-    monkeypatch.setattr("crossview.server.search_service._AT_HAND_BYTES", -1)
-    monkeypatch.setattr("crossview.server.rooms._SEARCH_PATIENCE", 60.0)
+    monkeypatch.setattr("crossview.server.services.search_service._AT_HAND_BYTES", -1)
+    monkeypatch.setattr("crossview.server.dispatch.rooms._SEARCH_PATIENCE", 60.0)
     settings = replace(running.settings, port=0, waiting=40)
     with RunningServer(settings) as server, Client(server.address, timeout=60) as client:
         rows = client.open("rows")

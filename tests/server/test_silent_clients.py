@@ -21,16 +21,16 @@ from crossview.engine.errors import InvalidInputError, StorageError
 from crossview.engine.home import Home
 from crossview.engine.query import Query, SearchRequest
 from crossview.engine.recipe import Recipe
-from crossview.server.client import Client
+from crossview.server.client.client import Client
+from crossview.server.dispatch.streams import Silences
 from crossview.server.errors import SilentStreamError
 from crossview.server.jobs.operation import new_operation
 from crossview.server.jobs.owner import Owner
 from crossview.server.jobs.records import Records
 from crossview.server.listen import RunningServer
-from crossview.server.names import parse_operation
-from crossview.server.search_service import SearchService
+from crossview.server.services.search_service import SearchService
 from crossview.server.settings import ServerSettings
-from crossview.server.streams import Silences
+from crossview.server.wire.names import parse_operation
 from crossview.v1 import collections_pb2 as pb
 from crossview.v1 import search_pb2
 from crossview.v1.jobs_pb2 import SubmitJobRequest

@@ -10,11 +10,13 @@ from google.rpc import status_pb2
 
 from crossview.engine import errors
 from crossview.features.errors import ImageError, TruncatedImageError
-from crossview.server.client import Client
+from crossview.server.client.client import Client
+from crossview.server.client.failures import error_of
 from crossview.server.errors import DeadlineExceededError, OverloadedError, ServerFaultError, ServerUnavailableError
 from crossview.server.listen import RunningServer
 from crossview.server.settings import MESSAGE_BYTES
-from crossview.server.status import ERROR_KEY, MESSAGE_LIMIT, STATUSES, error_in, error_of, status_of
+from crossview.server.wire import status
+from crossview.server.wire.status import ERROR_KEY, MESSAGE_LIMIT, STATUSES, error_in, status_of
 from crossview.v1 import collections_pb2 as pb
 from crossview.v1 import collections_pb2_grpc, search_pb2, search_pb2_grpc, types_pb2
 
@@ -27,20 +29,20 @@ def test_every_error_has_a_status() -> None:
     for cls in errors.CrossviewError.__subclasses__():
         if cls.__module__ == errors.__name__:
             assert status_of(cls("x")) is not None
-    assert status_of(TruncatedImageError("x")) is Code.INVALID_ARGUMENT
+    assert status_of(TruncatedImageError("x")) is status.Code.INVALID_ARGUMENT
     assert status_of(KeyError("x")) is None
     assert len({cls for cls, _ in STATUSES}) == len(STATUSES)
 
 
 def test_full_disk_is_resource_exhausted() -> None:
     """Whatever layer noticed it."""
-    assert status_of(errors.StorageError(errno.ENOSPC, "no space left")) is Code.RESOURCE_EXHAUSTED
+    assert status_of(errors.StorageError(errno.ENOSPC, "no space left")) is status.Code.RESOURCE_EXHAUSTED
     full = sqlite3.OperationalError("database or disk is full")
     full.sqlite_errorcode = sqlite3.SQLITE_FULL
     error = errors.StorageError("cannot write")
     error.__cause__ = full
-    assert status_of(error) is Code.RESOURCE_EXHAUSTED
-    assert status_of(errors.StorageError("damaged")) is Code.INTERNAL
+    assert status_of(error) is status.Code.RESOURCE_EXHAUSTED
+    assert status_of(errors.StorageError("damaged")) is status.Code.INTERNAL
 
 
 class Failed(grpc.RpcError):

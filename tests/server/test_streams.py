@@ -15,11 +15,11 @@ from crossview.engine.errors import InvalidInputError, NotFoundError
 from crossview.engine.home import Home
 from crossview.engine.item import NewItem
 from crossview.engine.query import Query, SearchRequest, SuggestRequest
-from crossview.server.async_client import AsyncClient
-from crossview.server.client import Client
+from crossview.server.client.async_client import AsyncClient
+from crossview.server.client.client import Client
+from crossview.server.client.remote_collection import RemoteCollection
 from crossview.server.errors import DeadlineExceededError
 from crossview.server.listen import RunningServer
-from crossview.server.remote_collection import RemoteCollection
 from crossview.server.settings import ServerSettings
 from crossview.v1 import search_pb2, search_pb2_grpc
 

@@ -12,14 +12,14 @@ from crossview.engine.condition import Filter
 from crossview.engine.item import IndexOptions, NewItem
 from crossview.engine.query import Query, SearchRequest
 from crossview.engine.recipe import Recipe
-from crossview.server import batches
 from crossview.server.backend import Backend, CollectionBackend
-from crossview.server.client import Client
+from crossview.server.client.client import Client
 from crossview.server.demo.captions import WORDS, caption, write_captions
 from crossview.server.demo.pictures import STYLES, write_pictures
 from crossview.server.drawing.results import strips
 from crossview.server.listen import RunningServer
 from crossview.server.settings import ServerSettings
+from crossview.server.wire import batches
 from crossview.v1 import collections_pb2 as pb
 from crossview.v1 import collections_pb2_grpc, search_pb2, search_pb2_grpc, types_pb2
 

@@ -15,13 +15,13 @@ from terminal import fill_rows
 
 from crossview.engine.errors import InvalidInputError
 from crossview.engine.home import Home
-from crossview.server.budget import Budget
-from crossview.server.client import Client
-from crossview.server.convert import from_row
+from crossview.server.client.client import Client
+from crossview.server.dispatch.budget import Budget
 from crossview.server.errors import OverloadedError
 from crossview.server.listen import RunningServer
 from crossview.server.settings import ServerSettings
-from crossview.server.wire import entries
+from crossview.server.wire.convert import from_row
+from crossview.server.wire.entries import entries
 from crossview.server.writing.item_writes import ItemWrites
 from crossview.v1 import collections_pb2 as pb
 from crossview.v1.jobs_pb2 import SubmitJobRequest

@@ -15,10 +15,10 @@ import pytest
 from crossview.engine.errors import NotFoundError
 from crossview.engine.item import NewItem
 from crossview.engine.query import Query, SearchRequest
-from crossview.server.client import Client
+from crossview.server.client.client import Client
+from crossview.server.client.remote_collection import RemoteCollection
 from crossview.server.errors import DeadlineExceededError, ServerStoppedError
 from crossview.server.listen import RunningServer
-from crossview.server.remote_collection import RemoteCollection
 from crossview.server.settings import ServerSettings
 from crossview.server.writing import process
 from crossview.server.writing.process import WriteProcess

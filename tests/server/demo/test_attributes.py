@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from crossview.engine.ingest.orderings_file import read_orderings
-from crossview.server.client import Client
+from crossview.server.client.client import Client
 from crossview.server.demo.attributes import ATTRIBUTES, CLASSES, run_attributes, write_moods, write_orderings
 
 

@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from crossview.engine.comparisons import Question
-from crossview.server.client import Client
+from crossview.server.client.client import Client
 from crossview.server.demo import notions
 from crossview.server.demo.notions import HUES, NOTIONS, TEXTURES, answer_to, run_notions, sort_of, write_combinations
 

@@ -6,7 +6,7 @@ from crossview.engine.home import Home
 from crossview.engine.item import NewItem
 from crossview.engine.query import Query, SearchRequest
 from crossview.server.backend import CollectionBackend
-from crossview.server.client import Client
+from crossview.server.client.client import Client
 from crossview.server.drawing.results import strips
 from crossview.server.listen import RunningServer
 

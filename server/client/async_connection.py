@@ -1,0 +1,110 @@
+"""The connection to a server of a program with an event loop, and its use from a thread."""
+
+import asyncio
+import concurrent.futures
+from collections.abc import AsyncIterator, Callable
+from typing import Any, Self
+
+import grpc
+
+from crossview.engine.errors import CancelledError
+from crossview.server.client.connection import OPTIONS, check_timeout
+from crossview.server.client.failures import error_of
+from crossview.server.client.script import LOOK_SECONDS, Ask, Exchange, R, Script, Stubs, finished_async
+from crossview.server.wire.status import error_in
+
+
+class AsyncConnection(Stubs):
+    """A connection to the server at ``address``; an asynchronous context manager.
+
+    Arguments and errors are those of ``Connection``. A call ends on the server when its task is cancelled.
+    """
+
+    def __init__(self, address: str, timeout: float | None = None) -> None:
+        self.address, self.timeout = address, check_timeout(timeout)
+        self._channel = grpc.aio.insecure_channel(address, options=OPTIONS)
+        super().__init__(self._channel)
+
+    @property
+    def stubs(self) -> Stubs:
+        """The stubs that scripts call."""
+        return self
+
+    async def run(self, script: Script[R]) -> R:
+        """Returns the result of a script; raises its error."""
+        return await finished_async(script, self._answer)
+
+    async def _answer(self, ask: Ask) -> Any:
+        look = ask.look
+        if look is None:
+            return await self._call(ask.method, ask.request)
+        call = asyncio.ensure_future(self._call(ask.method, ask.request))
+        try:
+            while not (await asyncio.wait({call}, timeout=LOOK_SECONDS))[0]:
+                await self.run(look())
+            return call.result()
+        finally:
+            call.cancel()
+
+    async def _call(self, method: Callable[..., Any], request: Any) -> Any:
+        try:
+            return await method(request, timeout=self.timeout)
+        except grpc.RpcError as failure:
+            raise error_of(failure, self.address, self.name_of(method), self.timeout) from failure
+
+    async def exchange(self, exchange: Exchange[R]) -> AsyncIterator[R]:
+        """Yields the results of an exchange, in order, as they come."""
+
+        async def requests() -> AsyncIterator[Any]:
+            for request in exchange.requests:
+                yield request
+
+        responses = exchange.method(requests(), timeout=self.timeout)
+        try:
+            async for answer in responses:
+                if answer.HasField("error"):
+                    raise error_in(answer.error)
+                yield exchange.decode(answer.response)
+        except grpc.RpcError as failure:
+            raise error_of(failure, self.address, self.name_of(exchange.method), self.timeout) from failure
+        finally:
+            responses.cancel()
+        for result in exchange.rest():
+            yield result
+
+    async def close(self) -> None:
+        """Closes the connection."""
+        await self._channel.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+
+class Bridge:
+    """The connection of an event loop, used by a thread: blocking code, such as that which reads files, runs on it."""
+
+    def __init__(self, connection: AsyncConnection) -> None:
+        self._connection, self._loop = connection, asyncio.get_running_loop()
+        self._left = False
+        self._waiting: concurrent.futures.Future[Any] | None = None
+
+    @property
+    def stubs(self) -> Stubs:
+        """The stubs that scripts call."""
+        return self._connection.stubs
+
+    def leave(self) -> None:
+        """Ends the call that the thread waits for, and refuses further ones."""
+        self._left = True
+        if self._waiting is not None:
+            self._waiting.cancel()
+
+    def run(self, script: Script[R]) -> R:
+        """Returns the result of a script, or raises its error, in a thread."""
+        if self._left:
+            raise CancelledError("the task that waited for this was cancelled")
+        self._waiting = waiting = asyncio.run_coroutine_threadsafe(self._connection.run(script), self._loop)
+        return waiting.result()

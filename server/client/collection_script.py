@@ -1,0 +1,371 @@
+"""What the methods of a collection on a server do: each one encodes its arguments, asks, and decodes the response."""
+
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crossview.engine.changes.request import Changes, ChangesRequest
+from crossview.engine.condition import EVERY_ITEM, Filter
+from crossview.engine.errors import CrossviewError
+from crossview.engine.evaluation import Evaluation, EvaluationRequest
+from crossview.engine.info import CollectionInfo, SpaceInfo, Threshold, ViewInfo
+from crossview.engine.item import (
+    DeletedPicture,
+    Failure,
+    ImportReport,
+    Item,
+    ItemUpdate,
+    NewItem,
+    Picture,
+    one_or_several,
+)
+from crossview.engine.query import (
+    CalibrationRequest,
+    Embedding,
+    HitList,
+    Query,
+    SameRequest,
+    SearchRequest,
+    Suggestions,
+    SuggestRequest,
+    Verdict,
+)
+from crossview.engine.recipe import Recipe
+from crossview.engine.runtime.progress import Progress
+from crossview.engine.spaces.item_embeddings import ITEMS_AT_ONCE, ItemEmbeddings
+from crossview.server.client.convert_jobs import (
+    from_assignment,
+    from_calibration_of,
+    from_evaluation_of,
+    from_extension,
+    from_training,
+)
+from crossview.server.client.remote_jobs import Follower, JobScript
+from crossview.server.client.script import Ask, Exchange, R, Script, Stubs, ask, pages_of
+from crossview.server.wire import pages
+from crossview.server.wire.batches import batches, merged
+from crossview.server.wire.convert import (
+    from_filter,
+    from_new_item,
+    from_picture,
+    from_row,
+    from_update,
+    messages_of,
+    to_item,
+    to_report,
+)
+from crossview.server.wire.convert_changes import from_changes_request, to_changes
+from crossview.server.wire.convert_embeddings import to_item_embeddings
+from crossview.server.wire.convert_evaluation import to_evaluation
+from crossview.server.wire.convert_info import to_collection, to_space, to_threshold
+from crossview.server.wire.convert_search import (
+    from_query,
+    from_same_request,
+    from_search_request,
+    from_suggest_request,
+    to_embeddings,
+    to_hit_lists,
+    to_suggestions,
+    to_verdicts,
+)
+from crossview.server.wire.fields import to_value
+from crossview.server.wire.names import collection_name, item_name, space_name
+from crossview.v1 import collections_pb2 as pb
+from crossview.v1 import search_pb2
+
+ROWS_AT_ONCE = 1_000
+_Long = TypeVar(
+    "_Long",
+    pb.TrainRequest,
+    pb.ExtendSpaceRequest,
+    pb.AssignLabelRequest,
+    pb.CalibrateSpaceRequest,
+    pb.EvaluateRequest,
+)
+
+
+class CollectionScript:
+    """The scripts of a collection on a server; see ``RemoteCollection`` and ``AsyncCollection``."""
+
+    def __init__(self, stubs: Stubs, name: str) -> None:
+        self._collections, self._searches, self._jobs = stubs.collections, stubs.searches, JobScript(stubs)
+        self.name = name
+        self.resource = collection_name(name)
+
+    def info(self) -> Script[CollectionInfo]:
+        """Its description."""
+        request = pb.GetCollectionRequest(name=self.resource)
+        return to_collection((yield from ask(self._collections.GetCollection, request)))
+
+    def findings(self) -> Script[tuple[str, ...]]:
+        """What is inconsistent in it, a sentence each."""
+        request = pb.CheckCollectionRequest(name=self.resource)
+        return tuple((yield from ask(self._collections.CheckCollection, request)).findings)
+
+    def deleted_pictures(self) -> Script[list[DeletedPicture]]:
+        """The pictures whose items were deleted, in the order of keys."""
+        request = pb.ListDeletedItemsRequest(parent=self.resource)
+        responses = yield from pages_of(self._collections.ListDeletedItems, request)
+        return [to_value(DeletedPicture, item) for page in responses for item in page.items]
+
+    def views(self) -> Script[tuple[ViewInfo, ...]]:
+        """Its views."""
+        return (yield from self.info()).views
+
+    def spaces(self) -> Script[tuple[SpaceInfo, ...]]:
+        """Its spaces."""
+        response = yield from ask(self._collections.ListSpaces, pb.ListSpacesRequest(parent=self.resource))
+        return tuple(map(to_space, response.spaces))
+
+    def space(self, name: str) -> Script[SpaceInfo]:
+        """One space."""
+        request = pb.GetSpaceRequest(name=space_name(self.name, name))
+        return to_space((yield from ask(self._collections.GetSpace, request)))
+
+    def update_items(
+        self, updates: Sequence[ItemUpdate], match_paths: bool = False, progress: Progress | None = None
+    ) -> Script[ImportReport]:
+        """Changes labels, attributes and texts of items, in batches below the message limit."""
+        failures: list[Failure] = []
+        reports: list[ImportReport] = []
+        done = 0
+        for batch in batches(messages_of(updates, from_update, failures), pb.ItemUpdate.ByteSize, ROWS_AT_ONCE):
+            request = pb.UpdateItemsRequest(parent=self.resource, updates=batch, match_paths=match_paths)
+            reports.append(to_report((yield from ask(self._collections.UpdateItems, request))))
+            done += len(batch)
+            if progress is not None:
+                progress("updating", done + len(failures), len(updates))
+        return merged([*reports, ImportReport(failures=tuple(failures))])
+
+    def put_vectors(self, view: str, keys: Sequence[str], rows: NDArray[np.float32]) -> Script[ImportReport]:
+        """Gives items rows of a view, in changes below the message limit."""
+        from crossview.engine.ingest.vectors import check_keys
+
+        check_keys(keys, len(rows))
+        reports = []
+        for batch in batches(zip(one_or_several(keys), rows, strict=True), lambda pair: pair[1].nbytes, ROWS_AT_ONCE):
+            request = pb.PutVectorsRequest(parent=self.resource, view=view, keys=[key for key, _ in batch])
+            request.rows.extend(from_row(row) for _, row in batch)
+            reports.append(to_report((yield from ask(self._collections.PutVectors, request))))
+        return merged(reports)
+
+    def add_view(self, spec: str) -> Script[ViewInfo]:
+        """Adds a view."""
+        return to_value(
+            ViewInfo,
+            (yield from ask(self._collections.AddView, pb.AddViewRequest(parent=self.resource, spec=spec))),
+        )
+
+    def fit_views(
+        self,
+        images: Iterable[bytes | Picture],
+        views: Sequence[str] | None = None,
+        seed: int = 0,
+        workers: int | None = None,
+        refit: bool = False,
+    ) -> Script[tuple[ViewInfo, ...]]:
+        """Fits views from a sample of pictures or the items' texts; ``workers`` is the server's own choice."""
+
+        def requests() -> Iterator[pb.FitViewsRequest]:
+            yield pb.FitViewsRequest(parent=self.resource, views=one_or_several(views or ()), seed=seed, refit=refit)
+            for batch in batches(map(from_picture, images), pb.Picture.ByteSize):
+                yield pb.FitViewsRequest(pictures=batch)
+
+        response = yield from ask(self._collections.FitViews, requests())
+        return tuple(to_value(ViewInfo, view) for view in response.views)
+
+    def import_items(self, items: Iterable[NewItem], workers: int = 1) -> Script[ImportReport]:
+        """Adds or updates items, in batches below the message limit; ``workers`` is the server's own choice."""
+        failures: list[Failure] = []
+        reports = []
+        for batch in batches(messages_of(items, from_new_item, failures), pb.NewItem.ByteSize):
+            request = pb.ImportItemsRequest(parent=self.resource, items=batch)
+            reports.append(to_report((yield from ask(self._collections.ImportItems, request))))
+        return merged([*reports, ImportReport(failures=tuple(failures))])
+
+    def import_stream(self, items: Iterable[NewItem]) -> Exchange[ImportReport]:
+        """Adds or updates items, and yields a report for each batch that is on disk, in one stream.
+
+        Items are taken as the server writes them. One that cannot be sent is a failure of the last report.
+        """
+        failures: list[Failure] = []
+        sent = batches(messages_of(items, from_new_item, failures), pb.NewItem.ByteSize)
+        requests = (pb.ImportItemsRequest(parent=self.resource, items=batch) for batch in sent)
+
+        def rest() -> list[ImportReport]:
+            return [ImportReport(failures=tuple(failures))] if failures else []
+
+        return Exchange(self._collections.StreamImportItems, requests, to_report, rest)
+
+    def items(self, filter: Filter = EVERY_ITEM, after: str = "", limit: int = 100) -> Script[list[Item]]:
+        """Items in the order of keys, those above ``after``."""
+        items: list[Item] = []
+        request = pb.ListItemsRequest(parent=self.resource, filter=from_filter(filter))
+        request.page_token = pages.to_token(after)
+        while len(items) < limit:
+            request.page_size = min(limit - len(items), pages.LARGEST_SIZE)
+            page = yield from ask(self._collections.ListItems, request)
+            items += map(to_item, page.items)
+            if not page.next_page_token:
+                break
+            request.page_token = page.next_page_token
+        return items
+
+    def count(self, filter: Filter = EVERY_ITEM) -> Script[int]:
+        """How many items pass the filter."""
+        request = pb.CountItemsRequest(parent=self.resource, filter=from_filter(filter))
+        return (yield from ask(self._collections.CountItems, request)).items
+
+    def attribute_names(self) -> Script[tuple[str, ...]]:
+        """The names of the attributes that any item has."""
+        request = pb.ListAttributesRequest(parent=self.resource)
+        return tuple((yield from ask(self._collections.ListAttributes, request)).names)
+
+    def item(self, key: str) -> Script[Item]:
+        """One item."""
+        request = pb.GetItemRequest(name=item_name(self.name, key))
+        return to_item((yield from ask(self._collections.GetItem, request)))
+
+    def delete_items(self, keys: Sequence[str]) -> Script[int]:
+        """Deletes those that exist, and returns how many."""
+        request = pb.DeleteItemsRequest(parent=self.resource, keys=one_or_several(keys))
+        return (yield from ask(self._collections.DeleteItems, request)).deleted
+
+    def thumbnail(self, key: str) -> Script[bytes]:
+        """The small picture of an item, JPEG."""
+        request = pb.GetThumbnailRequest(name=item_name(self.name, key))
+        return (yield from ask(self._collections.GetThumbnail, request)).image
+
+    def train(
+        self,
+        recipe: Recipe,
+        *,
+        space: str | None = None,
+        activate: bool | None = None,
+        progress: Progress | None = None,
+        request_id: str = "",
+    ) -> Script[SpaceInfo]:
+        """Fits a learner and places every item; who leaves meanwhile cancels it."""
+        request = from_training(self.name, recipe, space, activate)
+        return to_space((yield from self._carried_out(self._collections.Train, request, progress, request_id)))
+
+    def extend(
+        self,
+        space: str,
+        views: Sequence[str],
+        *,
+        name: str | None = None,
+        activate: bool | None = None,
+        progress: Progress | None = None,
+        request_id: str = "",
+    ) -> Script[SpaceInfo]:
+        """Adds views to a trained space, in which the others stay as they are."""
+        request = from_extension(self.name, space, one_or_several(views), name, activate)
+        return to_space((yield from self._carried_out(self._collections.ExtendSpace, request, progress, request_id)))
+
+    def assign(
+        self, space: str, label: str, *, activate: bool | None = None, request_id: str = ""
+    ) -> Script[SpaceInfo]:
+        """Chooses the metric for a label that a space was not trained on."""
+        request = from_assignment(self.name, space, label, activate)
+        return to_space((yield from self._carried_out(self._collections.AssignLabel, request, None, request_id)))
+
+    def activate(self, space: str, generation: int | None = None) -> Script[SpaceInfo]:
+        """Switches to a space and generation."""
+        request = pb.ActivateSpaceRequest(name=space_name(self.name, space), generation=generation)
+        return to_space((yield from ask(self._collections.ActivateSpace, request)))
+
+    def calibrate(self, request: CalibrationRequest, *, progress: Progress | None = None) -> Script[Threshold]:
+        """Learns up to which distance two items are the same."""
+        message = from_calibration_of(self.name, request)
+        return to_threshold((yield from self._carried_out(self._collections.CalibrateSpace, message, progress)))
+
+    def delete_space(self, space: str, generation: int | None = None) -> Script[None]:
+        """Deletes a space, or one of its generations."""
+        request = pb.DeleteSpaceRequest(name=space_name(self.name, space), generation=generation)
+        yield from ask(self._collections.DeleteSpace, request)
+
+    def delete_view(self, view: str) -> Script[None]:
+        """Deletes a view with its rows."""
+        yield from ask(self._collections.DeleteView, pb.DeleteViewRequest(parent=self.resource, view=view))
+
+    def search(self, request: SearchRequest) -> Script[list[HitList]]:
+        """Nearest items of every query in every target."""
+        return to_hit_lists((yield from ask(self._searches.Search, self._search_message(request))))
+
+    def search_stream(self, requests: Iterable[SearchRequest]) -> Exchange[list[HitList]]:
+        """Yields the answer to each of many searches, in order: one stream costs less than as many calls."""
+        messages = map(self._search_message, requests)
+        return Exchange(self._searches.StreamSearch, messages, to_hit_lists)
+
+    def suggest(self, request: SuggestRequest) -> Script[Suggestions]:
+        """Labels for every query, by vote of the nearest labelled items."""
+        message = from_suggest_request(request)
+        message.parent = self.resource
+        return to_suggestions((yield from ask(self._searches.SuggestLabels, message)))
+
+    def same(self, request: SameRequest) -> Script[list[Verdict | Failure]]:
+        """Whether the two of each pair are the same, or why one was left out."""
+        message = from_same_request(request)
+        message.parent = self.resource
+        return to_verdicts((yield from ask(self._searches.Same, message)))
+
+    def changes(self, request: ChangesRequest) -> Script[Changes]:
+        """What changed between successive pictures, and which changes are important."""
+        message = from_changes_request(request)
+        message.parent = self.resource
+        return to_changes((yield from ask(self._searches.FindChanges, message)))
+
+    def embed(
+        self, queries: Sequence[Query], *, targets: Sequence[str] = (), space: str = ""
+    ) -> Script[list[Embedding]]:
+        """The vector of every query for every target."""
+        request = search_pb2.EmbedRequest(
+            parent=self.resource, queries=map(from_query, queries), targets=one_or_several(targets), space=space
+        )
+        return to_embeddings((yield from ask(self._searches.Embed, request)))
+
+    def embed_items(
+        self, view: str, *, space: str = "", target: str = "", after: str = "", limit: int = ITEMS_AT_ONCE
+    ) -> Script[ItemEmbeddings]:
+        """The vectors of items, of those with keys above ``after``."""
+        request = pb.EmbedItemsRequest(
+            parent=self.resource,
+            view=view,
+            space=space,
+            target=target,
+            page_size=limit,
+            page_token=pages.to_token(after),
+        )
+        return to_item_embeddings((yield from ask(self._collections.EmbedItems, request)))
+
+    def evaluate(self, request: EvaluationRequest, *, progress: Progress | None = None) -> Script[Evaluation]:
+        """Measures retrieval on items that the spaces were not trained on."""
+        message = from_evaluation_of(self.name, request)
+        return to_evaluation((yield from self._carried_out(self._collections.Evaluate, message, progress)))
+
+    def _search_message(self, request: SearchRequest) -> search_pb2.SearchRequest:
+        message = from_search_request(request)
+        message.parent = self.resource
+        return message
+
+    def _carried_out(
+        self, method: Callable[[_Long], R], request: _Long, progress: Progress | None, request_id: str = ""
+    ) -> Script[R]:
+        """Calls a method that is a job, and reports how far that is."""
+        request.request_id = request_id or uuid.uuid4().hex
+        if progress is None:
+            return (yield from ask(method, request))
+        follower = Follower(progress)
+
+        def look() -> Script[None]:
+            with suppress(CrossviewError):  # what goes wrong is the method's to report
+                follower.take((yield from self._jobs.get(request.request_id)))
+
+        response: R = yield Ask(method, request, look)
+        yield from look()
+        return response

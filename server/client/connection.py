@@ -1,0 +1,142 @@
+"""The connection to a server: its channel and stubs, and calls whose failures are raised as the engine's errors."""
+
+import json
+import math
+from collections.abc import Callable, Iterator
+from typing import Any, Self, cast
+
+import grpc
+
+from crossview.engine.errors import InvalidInputError
+from crossview.server.client.failures import error_of
+from crossview.server.client.script import LOOK_SECONDS, Ask, Exchange, R, Script, Stubs, finished
+from crossview.server.methods import METHODS
+from crossview.server.settings import MESSAGE_BYTES
+from crossview.server.wire.status import error_in
+
+_RETRIED = {
+    "maxAttempts": 3,
+    "initialBackoff": "0.1s",
+    "maxBackoff": "2s",
+    "backoffMultiplier": 4,
+    "retryableStatusCodes": ["UNAVAILABLE", "RESOURCE_EXHAUSTED"],
+}
+_SERVICE_CONFIG = {
+    "methodConfig": [
+        {
+            "name": [{"service": one.service, "method": one.name} for one in METHODS.values() if one.repeatable],
+            "retryPolicy": _RETRIED,
+        }
+    ],
+    "retryThrottling": {"maxTokens": 10, "tokenRatio": 0.1},
+}
+OPTIONS = (
+    ("grpc.max_receive_message_length", MESSAGE_BYTES),
+    ("grpc.max_send_message_length", MESSAGE_BYTES),
+    ("grpc.service_config", json.dumps(_SERVICE_CONFIG)),
+)
+
+
+def check_timeout(timeout: float | None) -> float | None:
+    """Returns the timeout of calls in seconds, None for any time; raises InvalidInputError for what cannot be one."""
+    if timeout is not None and not 0 < timeout < math.inf:
+        raise InvalidInputError(f"a timeout is a positive number of seconds, not {timeout}")
+    return timeout
+
+
+class Connection(Stubs):
+    """A connection to the server at ``address``; a context manager.
+
+    ``call`` raises ServerUnavailableError where no server answers, ServerStoppedError where it stops meanwhile,
+    ServerFaultError where it fails by itself, and what the engine raises otherwise.
+
+    Args:
+        address: HOST:PORT.
+        timeout: seconds that each call may take, a training as well as one batch of an import; then it raises
+            DeadlineExceededError, and the server gives the call up. None: any time.
+    """
+
+    def __init__(self, address: str, timeout: float | None = None) -> None:
+        self.address = address
+        self.timeout = check_timeout(timeout)
+        self.channel = grpc.insecure_channel(address, options=OPTIONS)
+        super().__init__(self.channel)
+
+    @property
+    def stubs(self) -> Stubs:
+        """The stubs that scripts call."""
+        return self
+
+    def run(self, script: Script[R]) -> R:
+        """Returns the result of a script; raises what ``call`` raises, and what the script raises."""
+        return finished(script, self._answer)
+
+    def _answer(self, ask: Ask) -> Any:
+        look = ask.look
+        if look is None:
+            return self.call(ask.method, ask.request)
+        return self._follow(ask.method, ask.request, lambda: self.run(look()))
+
+    def call(self, method: Callable[..., R], request: Any) -> R:
+        """Calls a method of the server, its failures raised as errors."""
+        try:
+            return method(request, timeout=self.timeout)
+        except grpc.RpcError as failure:
+            raise error_of(failure, self.address, self.name_of(method), self.timeout) from failure
+
+    def exchange(self, exchange: Exchange[R]) -> Iterator[R]:
+        """Yields the results of an exchange, in order, as they come; raises what ``call`` raises."""
+        for response in self.stream(exchange.method, exchange.requests):
+            yield exchange.decode(response)
+        yield from exchange.rest()
+
+    def stream(self, method: Callable[..., Iterator[Any]], requests: Iterator[Any]) -> Iterator[Any]:
+        """Yields the response to each request of a stream, in order, as it comes; raises what ``call`` raises.
+
+        Requests are taken as the server answers; what their iterator raises is raised here. The timeout is that of the
+        whole stream.
+        """
+        broken: list[Exception] = []
+
+        def taken() -> Iterator[Any]:
+            try:
+                yield from requests
+            except Exception as error:
+                broken.append(error)
+                raise
+
+        responses: Any = method(taken(), timeout=self.timeout)
+        try:
+            for answer in responses:
+                if answer.HasField("error"):
+                    raise error_in(answer.error)
+                yield answer.response
+        except grpc.RpcError as failure:
+            error = broken[0] if broken else error_of(failure, self.address, self.name_of(method), self.timeout)
+            raise error from failure
+        finally:
+            responses.cancel()
+
+    def _follow(self, method: Callable[..., Any], request: Any, look: Callable[[], None]) -> Any:
+        """Calls a method, its failures raised as ``call`` raises them, and looks meanwhile, twice a second."""
+        call = cast(Any, method).future(request, timeout=self.timeout)
+        try:
+            while True:
+                try:
+                    return call.result(timeout=LOOK_SECONDS)
+                except grpc.FutureTimeoutError:
+                    look()
+        except grpc.RpcError as failure:
+            raise error_of(failure, self.address, self.name_of(method), self.timeout) from failure
+        finally:
+            call.cancel()  # where a signal has ended the waiting
+
+    def close(self) -> None:
+        """Closes the connection."""
+        self.channel.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

@@ -1,0 +1,91 @@
+"""Requests to a collection on a server that nobody waits for."""
+
+from collections.abc import Sequence
+
+from crossview.engine.evaluation import EvaluationRequest
+from crossview.engine.query import CalibrationRequest
+from crossview.engine.recipe import Recipe
+from crossview.server.client.async_connection import AsyncConnection
+from crossview.server.client.convert_jobs import (
+    from_assignment,
+    from_calibration_of,
+    from_evaluation_of,
+    from_extension,
+    from_training,
+)
+from crossview.server.client.job import Job
+from crossview.server.client.remote_jobs import JobScript
+from crossview.server.client.script import Runner, Script, Stubs, awaited, blocking
+from crossview.v1.jobs_pb2 import SubmitJobRequest
+
+
+class DetachedScript:
+    """The scripts of the long methods of a collection; see ``DetachedCollection`` and ``AsyncDetachedCollection``."""
+
+    def __init__(self, stubs: Stubs, name: str) -> None:
+        self._jobs, self.name = JobScript(stubs), name
+
+    def train(
+        self, recipe: Recipe, *, space: str | None = None, activate: bool | None = None, request_id: str = ""
+    ) -> Script[Job]:
+        """Fits a learner and places every item."""
+        request = from_training(self.name, recipe, space, activate)
+        return (yield from self._jobs.submit(SubmitJobRequest(train=request, request_id=request_id)))
+
+    def extend(
+        self,
+        space: str,
+        views: Sequence[str],
+        *,
+        name: str | None = None,
+        activate: bool | None = None,
+        request_id: str = "",
+    ) -> Script[Job]:
+        """Adds views to a trained space."""
+        request = from_extension(self.name, space, views, name, activate)
+        return (yield from self._jobs.submit(SubmitJobRequest(extend_space=request, request_id=request_id)))
+
+    def assign(self, space: str, label: str, *, activate: bool | None = None, request_id: str = "") -> Script[Job]:
+        """Chooses the metric for a label that a space was not trained on."""
+        request = from_assignment(self.name, space, label, activate)
+        return (yield from self._jobs.submit(SubmitJobRequest(assign_label=request, request_id=request_id)))
+
+    def calibrate(self, request: CalibrationRequest, *, request_id: str = "") -> Script[Job]:
+        """Learns up to which distance two items are the same."""
+        message = from_calibration_of(self.name, request)
+        return (yield from self._jobs.submit(SubmitJobRequest(calibrate_space=message, request_id=request_id)))
+
+    def evaluate(self, request: EvaluationRequest, *, request_id: str = "") -> Script[Job]:
+        """Measures retrieval on items that the spaces were not trained on."""
+        message = from_evaluation_of(self.name, request)
+        return (yield from self._jobs.submit(SubmitJobRequest(evaluate=message, request_id=request_id)))
+
+
+class DetachedCollection:
+    """A collection on a server whose long methods return at once, with the job that carries them out.
+
+    Arguments are those of the methods of ``engine.Collection``. Under a ``request_id`` that was given before, they
+    return the job of then.
+    """
+
+    def __init__(self, connection: Runner, name: str) -> None:
+        self.connection, self.script = connection, DetachedScript(connection.stubs, name)
+
+    train = blocking(DetachedScript.train)
+    extend = blocking(DetachedScript.extend)
+    assign = blocking(DetachedScript.assign)
+    calibrate = blocking(DetachedScript.calibrate)
+    evaluate = blocking(DetachedScript.evaluate)
+
+
+class AsyncDetachedCollection:
+    """The methods of ``DetachedCollection``, awaited."""
+
+    def __init__(self, connection: AsyncConnection, name: str) -> None:
+        self.connection, self.script = connection, DetachedScript(connection.stubs, name)
+
+    train = awaited(DetachedScript.train)
+    extend = awaited(DetachedScript.extend)
+    assign = awaited(DetachedScript.assign)
+    calibrate = awaited(DetachedScript.calibrate)
+    evaluate = awaited(DetachedScript.evaluate)

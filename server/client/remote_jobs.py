@@ -1,0 +1,109 @@
+"""The jobs of a server, from a client."""
+
+from collections.abc import Sequence
+
+from google.longrunning import operations_pb2
+
+from crossview.engine.runtime.progress import Progress
+from crossview.server.client.async_connection import AsyncConnection
+from crossview.server.client.convert_jobs import to_job
+from crossview.server.client.job import Job, JobStep
+from crossview.server.client.script import LOOK_SECONDS, Runner, Script, Stubs, ask, awaited, blocking, pages_of
+from crossview.server.wire.names import operation_name
+from crossview.server.wire.status import error_in
+from crossview.v1.jobs_pb2 import SubmitJobRequest
+
+
+class JobScript:
+    """The scripts of the jobs of a server; see ``RemoteJobs`` and ``AsyncJobs``."""
+
+    def __init__(self, stubs: Stubs) -> None:
+        self._stubs, self._operations = stubs, stubs.operations
+
+    def submit(self, request: SubmitJobRequest) -> Script[Job]:
+        """Puts a request in the server's queue."""
+        return to_job((yield from ask(self._stubs.jobs_stub.SubmitJob, request)))
+
+    def get(self, job: str) -> Script[Job]:
+        """One job, by its id."""
+        request = operations_pb2.GetOperationRequest(name=operation_name(job))
+        return to_job((yield from ask(self._operations.GetOperation, request)))
+
+    def list(self, collection: str = "") -> Script[Sequence[Job]]:
+        """The jobs of a collection, or of all, the newest first."""
+        condition = f"collection={collection}" if collection else ""
+        request = operations_pb2.ListOperationsRequest(name="operations", filter=condition)
+        found = yield from pages_of(self._operations.ListOperations, request)
+        return [to_job(operation) for page in found for operation in page.operations]
+
+    def cancel(self, job: str) -> Script[None]:
+        """Asks that a job ends, which it does in a moment unless it is done."""
+        request = operations_pb2.CancelOperationRequest(name=operation_name(job))
+        yield from ask(self._operations.CancelOperation, request)
+
+    def delete(self, job: str) -> Script[None]:
+        """Deletes the record of a job that has ended."""
+        request = operations_pb2.DeleteOperationRequest(name=operation_name(job))
+        yield from ask(self._operations.DeleteOperation, request)
+
+    def wait(self, job: str, progress: Progress | None = None) -> Script[Job]:
+        """Waits until a job is done and returns it; raises what ended it otherwise. Who leaves cancels nothing."""
+        request = operations_pb2.WaitOperationRequest(name=operation_name(job))
+        request.timeout.FromMilliseconds(int(1e3 * LOOK_SECONDS))
+        follower = Follower(progress)
+        while True:
+            operation = yield from ask(self._operations.WaitOperation, request)
+            follower.take(to_job(operation))
+            if operation.HasField("error"):
+                raise error_in(operation.error)
+            if operation.done:
+                return to_job(operation)
+
+
+class RemoteJobs:
+    """The jobs of the server at the end of a connection; methods raise what ``Connection.call`` raises."""
+
+    def __init__(self, connection: Runner) -> None:
+        self.connection, self.script = connection, JobScript(connection.stubs)
+
+    submit = blocking(JobScript.submit)
+    get = blocking(JobScript.get)
+    list = blocking(JobScript.list)
+    cancel = blocking(JobScript.cancel)
+    delete = blocking(JobScript.delete)
+    wait = blocking(JobScript.wait)
+
+
+class AsyncJobs:
+    """The methods of ``RemoteJobs``, awaited."""
+
+    def __init__(self, connection: AsyncConnection) -> None:
+        self.connection, self.script = connection, JobScript(connection.stubs)
+
+    submit = awaited(JobScript.submit)
+    get = awaited(JobScript.get)
+    list = awaited(JobScript.list)
+    cancel = awaited(JobScript.cancel)
+    delete = awaited(JobScript.delete)
+    wait = awaited(JobScript.wait)
+
+
+class Follower:
+    """Passes the steps of a job on, each once."""
+
+    def __init__(self, progress: Progress | None) -> None:
+        self._progress = progress
+        self._logged = 0
+        self._last: JobStep | None = None
+
+    def take(self, job: Job) -> None:
+        """Takes the job as it is now."""
+        if self._progress is None:
+            return
+        new = job.log[len(job.log) - min(job.logged - self._logged, len(job.log)) :]
+        self._logged = job.logged
+        step = job.progress
+        latest = () if step is None or step in (self._last, *new) else (step,)
+        for step in (*new, *latest):
+            self._progress(step.what, step.done, step.total, step.note)
+            self._last = step

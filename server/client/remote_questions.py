@@ -1,0 +1,63 @@
+"""The questions of a collection on a server, with the methods of ``engine.questions.asking.Questions``."""
+
+from crossview.engine.comparisons import Answer, Question, QuestionRequest
+from crossview.engine.questions.paging import ANSWERS_AT_ONCE
+from crossview.server.client.async_connection import AsyncConnection
+from crossview.server.client.script import Runner, Script, Stubs, ask, awaited, blocking
+from crossview.server.wire import pages
+from crossview.server.wire.convert_questions import from_answer, from_question_request, to_answer, to_question
+from crossview.server.wire.names import collection_name
+from crossview.v1 import questions_pb2 as pb
+
+
+class QuestionScript:
+    """The scripts of the questions of a collection; see ``RemoteQuestions`` and ``AsyncQuestions``."""
+
+    def __init__(self, stubs: Stubs, collection: str) -> None:
+        self.resource, self._stub = collection_name(collection), stubs.questions
+
+    def next(self, request: QuestionRequest) -> Script[Question]:
+        """The next question for a person."""
+        return to_question((yield from ask(self._stub.NextQuestion, from_question_request(self.resource, request))))
+
+    def answer(self, answer: Answer) -> Script[Answer]:
+        """Stores an answer, and returns it with its id and time."""
+        request = pb.AddAnswerRequest(parent=self.resource, answer=from_answer(answer))
+        return to_answer((yield from ask(self._stub.AddAnswer, request)))
+
+    def undo(self, notion: str, person: str) -> Script[Answer]:
+        """Deletes the last answer that a person gave in a notion, and returns it."""
+        request = pb.UndoAnswerRequest(parent=self.resource, notion=notion, person=person)
+        return to_answer((yield from ask(self._stub.UndoAnswer, request)))
+
+    def answers(
+        self, notion: str = "", person: str = "", after: int = 0, limit: int = ANSWERS_AT_ONCE
+    ) -> Script[list[Answer]]:
+        """Up to ``limit`` answers with ids above ``after``, fewer where the server's pages are shorter."""
+        request = pb.ListAnswersRequest(parent=self.resource, notion=notion, person=person, page_size=limit)
+        request.page_token = pages.to_token(str(after)) if after else ""
+        return [to_answer(one) for one in (yield from ask(self._stub.ListAnswers, request)).answers]
+
+
+class RemoteQuestions:
+    """Questions to people about the items of a collection on a server."""
+
+    def __init__(self, connection: Runner, collection: str) -> None:
+        self.connection, self.script = connection, QuestionScript(connection.stubs, collection)
+
+    next = blocking(QuestionScript.next)
+    answer = blocking(QuestionScript.answer)
+    undo = blocking(QuestionScript.undo)
+    answers = blocking(QuestionScript.answers)
+
+
+class AsyncQuestions:
+    """The methods of ``RemoteQuestions``, awaited."""
+
+    def __init__(self, connection: AsyncConnection, collection: str) -> None:
+        self.connection, self.script = connection, QuestionScript(connection.stubs, collection)
+
+    next = awaited(QuestionScript.next)
+    answer = awaited(QuestionScript.answer)
+    undo = awaited(QuestionScript.undo)
+    answers = awaited(QuestionScript.answers)

@@ -1,0 +1,186 @@
+"""Streams of requests: read in the event loop, and ended where they say nothing for too long, or are too many."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any, Protocol, TypeVar
+
+from crossview.engine.errors import InvalidInputError
+from crossview.server.errors import ServerStoppedError, SilentStreamError
+
+T = TypeVar("T")
+Read = Callable[[], Awaitable[Any]]
+"""Returns the next message that a caller sends, encoded; END after the last. CancelledError if its stream was cut."""
+END = object()
+STOPPED = "the server stopped during the call, and its work was given up; repeat it later"
+
+
+async def until(wanted: Awaitable[T], *ends: asyncio.Future[Any], seconds: float | None = None) -> T | None:
+    """Returns what is awaited; None where one of the ends, or so many seconds, come first: then it is cancelled."""
+    future = asyncio.ensure_future(wanted)
+    try:
+        await asyncio.wait({future, *ends}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        return future.result() if future.done() else None
+    finally:
+        future.cancel()
+
+
+class Quiet(Protocol):
+    """A call whose client says nothing."""
+
+    def let_go(self, why: str) -> None:
+        """Ends it, with the reason in a sentence."""
+
+
+class Silences:
+    """Calls whose clients say nothing, although all that they have sent is answered.
+
+    One that is silent for ``seconds`` ends; where there are more than ``most``, so does the one that has been silent
+    longest: however many there are, they keep nobody from being answered.
+    """
+
+    def __init__(self, most: int, seconds: float) -> None:
+        self._most, self._seconds = most, seconds
+        self._silent: dict[Quiet, float] = {}
+        """Since when, the longest first."""
+        self._timer: asyncio.TimerHandle | None = None
+
+    def __len__(self) -> int:
+        return len(self._silent)
+
+    def begin(self, call: Quiet) -> None:
+        """Takes note that a call is silent from now on."""
+        self._silent[call] = time.monotonic()
+        if len(self._silent) > self._most:
+            self._end(next(iter(self._silent)), "too many calls are silent, and this one has been for longest")
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(self._seconds, self._look)
+
+    def end(self, call: Quiet) -> None:
+        """Takes note that a call is not silent any more."""
+        self._silent.pop(call, None)
+
+    def _end(self, call: Quiet, why: str) -> None:
+        del self._silent[call]
+        call.let_go(f"{why}: begin another one when there is something to send")
+
+    def _look(self) -> None:
+        self._timer = None
+        latest = time.monotonic() - self._seconds
+        for call, since in list(self._silent.items()):
+            if since > latest:
+                delay = since - latest
+                self._timer = asyncio.get_running_loop().call_later(delay, self._look)
+                return
+            self._end(call, f"the call was silent for {self._seconds:g} seconds")
+
+
+class Listener:
+    """A call whose client has said all, and waits; ``stopping`` ends when the server begins to stop."""
+
+    def __init__(self, silences: Silences, stopping: asyncio.Future[Any]) -> None:
+        self._silences, self._stopping = silences, stopping
+        self._silenced: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+
+    def let_go(self, why: str) -> None:
+        """See ``Quiet``."""
+        if not self._silenced.done():
+            self._silenced.set_result(why)
+
+    async def hear(self, wanted: Awaitable[T], seconds: float | None = None) -> T | None:
+        """Returns what is awaited, None after so many seconds.
+
+        Raises SilentStreamError where it lasts too long for the server, ServerStoppedError where that begins to stop.
+        """
+        self._silences.begin(self)
+        try:
+            found = await until(wanted, self._stopping, self._silenced, seconds=seconds)
+        finally:
+            self._silences.end(self)
+        if found is None and self._silenced.done():
+            raise SilentStreamError(self._silenced.result())
+        if found is None and self._stopping.done():
+            raise ServerStoppedError(STOPPED)
+        return found
+
+
+class OneMessage:
+    """The message of a call that has one, which may be long in coming."""
+
+    def __init__(self, read: Read, silences: Silences) -> None:
+        self._read, self._silences = read, silences
+        self._reader: asyncio.Task[Any] | None = None
+        self._silent = ""
+
+    def let_go(self, why: str) -> None:
+        """See ``Quiet``."""
+        self._silent = why
+        if self._reader is not None:
+            self._reader.cancel()  # to wait for two things at once would cost every call more
+
+    async def read(self) -> Any:
+        """Returns the message; raises SilentStreamError, and InvalidInputError where there is none."""
+        self._reader = asyncio.current_task()
+        self._silences.begin(self)
+        try:
+            data = await self._read()
+        except asyncio.CancelledError:
+            if not self._silent or self._reader is None:
+                raise  # the caller has left
+            self._reader.uncancel()
+            raise SilentStreamError(self._silent) from None
+        finally:
+            self._silences.end(self)
+        if data is END:
+            raise InvalidInputError("the call has no message: send its request")
+        return data
+
+
+class Stream:
+    """The messages that a client sends, read as they are wanted; ``stopping`` ends when the server begins to stop."""
+
+    def __init__(self, read: Read, silences: Silences, stopping: asyncio.Future[Any]) -> None:
+        self._read, self._silences, self._stopping = read, silences, stopping
+        self._under_way = 0
+        self._reading = False
+        self._silenced: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        """Why it is ended, once it has been silent for too long."""
+
+    def let_go(self, why: str) -> None:
+        """See ``Quiet``."""
+        if not self._silenced.done():
+            self._silenced.set_result(why)
+
+    def begin(self) -> None:
+        """Takes note that a message is being answered: until then the client may wait."""
+        self._under_way += 1
+
+    def end(self) -> None:
+        """Takes note that it is answered."""
+        self._under_way -= 1
+        if self._reading and not self._under_way:
+            self._silences.begin(self)
+
+    async def read(self) -> Any:
+        """Returns the next message, END after the last.
+
+        Raises SilentStreamError where the client says nothing for too long, CancelledError where the stream was cut,
+        ServerStoppedError where the server begins to stop.
+        """
+        self._reading = True
+        if not self._under_way:
+            self._silences.begin(self)
+        try:
+            data = await until(self._read(), self._stopping, self._silenced)
+        finally:
+            self._reading = False
+            self._silences.end(self)
+        if data is not None:
+            return data
+        if self._silenced.done():
+            raise SilentStreamError(self._silenced.result())
+        raise ServerStoppedError("the server stops: what the stream had sent is answered; connect again")
+
+    async def __aiter__(self) -> AsyncIterator[Any]:
+        while (data := await self.read()) is not END:
+            yield data

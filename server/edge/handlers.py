@@ -1,0 +1,79 @@
+"""The handlers of gRPC: they read messages, pass calls to the dispatcher, and send its answers or a status."""
+
+from collections.abc import Iterable
+from functools import partial
+from typing import Any
+
+import grpc
+
+from crossview.engine.errors import CancelledError
+from crossview.server.dispatch.call import Caller
+from crossview.server.dispatch.dispatcher import Dispatcher, RefusedError
+from crossview.server.dispatch.streams import END, Read
+from crossview.server.methods import METHODS, Method
+from crossview.server.wire.status import DETAILS_KEY, ERROR_KEY, Refusal
+
+Context = Any  # grpc.aio.ServicerContext of bytes
+
+
+class Handlers:
+    """The handlers of every method of a dispatcher."""
+
+    def __init__(self, dispatcher: Dispatcher) -> None:
+        self._dispatcher = dispatcher
+
+    def of(self, services: Iterable[str]) -> tuple[Any, ...]:
+        """Returns the handler of each service, for a server of grpc."""
+        return tuple(
+            grpc.method_handlers_generic_handler(
+                service, {one.name: self._handler(one) for one in METHODS.values() if one.service == service}
+            )
+            for service in services
+        )
+
+    def _handler(self, method: Method) -> Any:
+        """Returns the handler of a method.
+
+        Each one is a stream of requests to grpc, which waits for a single message by itself for ever.
+        """
+        if method.each is not None:
+            return grpc.stream_stream_rpc_method_handler(partial(self._answer_each, method))
+        return grpc.stream_unary_rpc_method_handler(partial(self._answer, method))
+
+    async def _answer(self, method: Method, _requests: Any, context: Context) -> bytes:
+        try:
+            found = await self._dispatcher.answer(method, reading(context), _caller(context))
+        except RefusedError as error:
+            await abort(context, error.refusal)
+            return b""
+        return bytes(found)
+
+    async def _answer_each(self, method: Method, _requests: Any, context: Context) -> None:
+        try:
+            await self._dispatcher.answer_each(method, reading(context), context.write, _caller(context))
+        except RefusedError as error:
+            await abort(context, error.refusal)
+
+
+def _caller(context: Context) -> Caller:
+    """Returns what gRPC knows of a caller; it cancels calls at their deadlines by itself."""
+    return Caller(metadata=context.invocation_metadata)
+
+
+def reading(context: Context) -> Read:
+    """Returns what reads the messages of a call."""
+
+    async def read() -> Any:
+        try:
+            data = await context.read()
+        except (grpc.RpcError, grpc.aio.BaseError) as error:
+            raise CancelledError("the caller's stream of requests was cut") from error
+        return END if data is grpc.aio.EOF else data
+
+    return read
+
+
+async def abort(context: Context, refused: Refusal) -> None:
+    """Ends a call with a status, and with the metadata that lets a client raise the same error."""
+    metadata = (ERROR_KEY, refused.error_name), (DETAILS_KEY, refused.status.SerializeToString())
+    await context.abort(grpc.StatusCode[refused.code.name], refused.message, metadata)

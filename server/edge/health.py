@@ -1,0 +1,153 @@
+"""The server's health, by the standard service: on its port, and on a port of its own where there is one."""
+
+import asyncio
+import threading
+from collections.abc import Iterable
+from typing import Any
+
+import grpc
+from grpc_health.v1 import health, health_pb2
+
+from crossview.engine.errors import CrossviewError, NotFoundError, StorageError
+from crossview.server.dispatch.streams import Listener, OneMessage, Silences
+from crossview.server.edge.handlers import abort, reading
+from crossview.server.limits import HEALTH_CONNECTIONS, channel_options
+from crossview.server.wire.status import refusal
+
+_Status = health_pb2.HealthCheckResponse
+_MOST_CALLS, _SILENT_SECONDS = 64, 300.0
+"""Of the port for health alone: calls that say nothing, and for how long."""
+_GRACE_SECONDS = 0.5
+
+
+class Health:
+    """Whether services serve; it may be set and read from several threads."""
+
+    def __init__(self, services: Iterable[str]) -> None:
+        self._serving = dict.fromkeys(("", *services), False)
+        self._stopped = False
+        self._watching: dict[asyncio.Future[bool], asyncio.AbstractEventLoop] = {}
+        self._changing = threading.Lock()
+
+    def set(self, serving: bool) -> None:
+        """Says of all services whether they serve, unless the server stops."""
+        with self._changing:
+            self._serving = dict.fromkeys(self._serving, serving and not self._stopped)
+            watching, self._watching = self._watching, {}
+        for change, loop in watching.items():
+            loop.call_soon_threadsafe(_note, change)
+
+    def stop(self) -> None:
+        """Says from now on that no service serves."""
+        self._stopped = True
+        self.set(serving=False)
+
+    def of(self, service: str) -> health_pb2.HealthCheckResponse.ServingStatus | None:
+        """Returns the status of a service, "" for the server; None where there is no such service."""
+        serving = self._serving.get(service)
+        if serving is None:
+            return None
+        return _Status.SERVING if serving else _Status.NOT_SERVING
+
+    def change(self) -> asyncio.Future[bool]:
+        """Returns what is done once the next status is set."""
+        loop = asyncio.get_running_loop()
+        change: asyncio.Future[bool] = loop.create_future()
+        with self._changing:
+            self._watching[change] = loop
+        change.add_done_callback(lambda done: self._watching.pop(done, None))
+        return change
+
+
+class HealthService:
+    """Answers ``grpc.health.v1.Health``; who only watches is silent, and is let go where too many are."""
+
+    def __init__(self, state: Health, silences: Silences, stopping: asyncio.Future[Any]) -> None:
+        self._state, self._silences, self._stopping = state, silences, stopping
+
+    def handler(self) -> Any:
+        """Returns what grpc needs to serve it."""
+        methods: dict[str, Any] = {
+            "Check": grpc.stream_unary_rpc_method_handler(self._check),
+            "Watch": grpc.stream_stream_rpc_method_handler(self._watch),
+        }
+        return grpc.method_handlers_generic_handler(health.SERVICE_NAME, methods)
+
+    async def _check(self, _requests: Any, context: Any) -> bytes:
+        try:
+            service = await self._service(context)
+            status = self._state.of(service)
+            if status is None:
+                raise NotFoundError(f"no service {service!r}")
+        except CrossviewError as error:
+            await abort(context, refusal(error))
+            return b""
+        return bytes(_Status(status=status).SerializeToString())
+
+    async def _watch(self, _requests: Any, context: Any) -> None:
+        try:
+            service, last = await self._service(context), None
+            listener = Listener(self._silences, self._stopping)
+            while True:
+                change = self._state.change()  # before the look, so that none is missed
+                status = self._state.of(service)
+                status = _Status.SERVICE_UNKNOWN if status is None else status
+                if status != last:
+                    await context.write(_Status(status=status).SerializeToString())
+                last = status
+                await listener.hear(change)
+        except CrossviewError as error:
+            await abort(context, refusal(error))
+
+    async def _service(self, context: Any) -> str:
+        data = await OneMessage(reading(context), self._silences).read()
+        return str(health_pb2.HealthCheckRequest.FromString(data).service)
+
+
+class HealthPort:
+    """Answers for the server's health on a port of its own, in an event loop of its own.
+
+    However many connections and calls the server's port has, this one has room for those that ask for health. Raises
+    StorageError where it cannot listen.
+    """
+
+    def __init__(self, state: Health, address: str, share: bool) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="health", daemon=True)
+        self._thread.start()
+        try:
+            asyncio.run_coroutine_threadsafe(self._start(state, address, share), self._loop).result()
+        except BaseException:
+            self._end()
+            raise
+
+    async def _start(self, state: Health, address: str, share: bool) -> None:
+        self._stopping: asyncio.Future[None] = self._loop.create_future()
+        options = *channel_options(HEALTH_CONNECTIONS), ("grpc.so_reuseport", int(share))
+        self._server = grpc.aio.server(options=options)
+        silences = Silences(_MOST_CALLS, _SILENT_SECONDS)
+        self._server.add_generic_rpc_handlers((HealthService(state, silences, self._stopping).handler(),))
+        try:
+            self._server.add_insecure_port(address)
+        except RuntimeError as error:
+            raise StorageError(f"cannot listen on {address}; is another program using the port?") from error
+        await self._server.start()
+
+    def stop(self) -> None:
+        """Answers no more."""
+        asyncio.run_coroutine_threadsafe(self._stop(), self._loop).result()
+        self._end()
+
+    async def _stop(self) -> None:
+        self._stopping.set_result(None)
+        await self._server.stop(_GRACE_SECONDS)
+
+    def _end(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
+def _note(change: asyncio.Future[bool]) -> None:
+    if not change.done():
+        change.set_result(True)

@@ -1,0 +1,81 @@
+"""The services of jobs: one submits, the other is ``google.longrunning.Operations``."""
+# ruff: noqa: N802 - methods bear the names of their rpcs
+
+import re
+
+from google.longrunning import operations_pb2
+from google.protobuf.empty_pb2 import Empty
+
+from crossview.engine.errors import InvalidInputError
+from crossview.server.jobs.jobs import Jobs
+from crossview.server.wire import pages
+from crossview.server.wire.batches import batches
+from crossview.server.wire.names import collection_name, parse_operation
+from crossview.v1 import jobs_pb2
+
+_FILTER = re.compile(r'\s*collection\s*=\s*"?(?:collections/)?([a-z0-9][a-z0-9_-]{0,62})"?\s*')
+
+_NUMBER = re.compile(r"[0-9]{1,18}")
+"""Of a record, as the database counts them."""
+
+
+class JobService:
+    """Takes requests that the caller does not wait for."""
+
+    def __init__(self, jobs: Jobs) -> None:
+        self.jobs = jobs
+
+    def SubmitJob(self, request: jobs_pb2.SubmitJobRequest, context: None) -> operations_pb2.Operation:
+        """The operation of a request, which waits for its turn."""
+        return self.jobs.submit(request)[0]
+
+
+class OperationsService:
+    """Tells of jobs and cancels them; ``AwaitedJobs`` waits for them."""
+
+    def __init__(self, jobs: Jobs) -> None:
+        self.jobs = jobs
+
+    def GetOperation(self, request: operations_pb2.GetOperationRequest, context: None) -> operations_pb2.Operation:
+        """One operation."""
+        return self.jobs.records.get(parse_operation(request.name))
+
+    def ListOperations(
+        self, request: operations_pb2.ListOperationsRequest, context: None
+    ) -> operations_pb2.ListOperationsResponse:
+        """A page of operations, the newest first, of one collection or of all; shorter where their results are long."""
+        if request.name not in ("", "operations"):
+            raise InvalidInputError(f"operations are listed under the name 'operations', not {request.name!r}")
+        size, before = pages.page_size(request.page_size), _number(pages.from_token(request.page_token))
+        found = self.jobs.records.page(_collection(request.filter), before, size + 1)
+        page = next(batches(found[:size], lambda one: one[1].ByteSize(), pages.LARGEST_SIZE), [])
+        return operations_pb2.ListOperationsResponse(
+            operations=[operation for _, operation in page],
+            next_page_token=pages.to_token(str(page[-1][0])) if len(found) > len(page) else "",
+        )
+
+    def CancelOperation(self, request: operations_pb2.CancelOperationRequest, context: None) -> Empty:
+        """Asks that a job ends; one that has ended stays as it is."""
+        self.jobs.cancel(parse_operation(request.name))
+        return Empty()
+
+    def DeleteOperation(self, request: operations_pb2.DeleteOperationRequest, context: None) -> Empty:
+        """Deletes the record of a job that has ended."""
+        self.jobs.records.delete(parse_operation(request.name))
+        return Empty()
+
+
+def _collection(condition: str) -> str:
+    """The resource name of the collection of a filter; "" for no filter."""
+    if not condition.strip():
+        return ""
+    match = _FILTER.fullmatch(condition)
+    if match is None:
+        raise InvalidInputError(f"the filter {condition!r} is none that operations know: collection=NAME")
+    return collection_name(match[1])
+
+
+def _number(token: str) -> int | None:
+    if token and not _NUMBER.fullmatch(token):
+        raise InvalidInputError("page_token is invalid; use the last page's next_page_token")
+    return int(token) if token else None

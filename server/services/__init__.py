@@ -1,0 +1,1 @@
+"""The services: each method converts its request, calls the engine, and converts the result."""

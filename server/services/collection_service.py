@@ -1,0 +1,204 @@
+"""The collection service: a method opens the collection of its request, calls the engine and converts the result."""
+# ruff: noqa: N802 - methods bear the names of their rpcs
+
+from collections.abc import Iterator
+from itertools import chain
+
+from google.protobuf.empty_pb2 import Empty
+
+from crossview.engine.collection import Collection
+from crossview.engine.condition import Filter
+from crossview.engine.errors import InvalidInputError
+from crossview.engine.item import Item, Picture
+from crossview.engine.spaces.item_embeddings import ITEMS_AT_ONCE
+from crossview.server.cache import OpenCollections
+from crossview.server.jobs.jobs import Jobs
+from crossview.server.wire import pages
+from crossview.server.wire.batches import batches
+from crossview.server.wire.convert import from_item, to_filter, to_picture
+from crossview.server.wire.convert_embeddings import from_item_embeddings
+from crossview.server.wire.convert_info import from_collection, from_space, from_threshold
+from crossview.server.wire.convert_training import to_calibration
+from crossview.server.wire.fields import to_message
+from crossview.server.wire.names import collection_name, parse_collection, parse_item, parse_space
+from crossview.server.writing.item_writes import ItemWrites
+from crossview.v1 import collections_pb2 as pb
+from crossview.v1 import types_pb2
+
+_FIRST_ITEMS, _MOST_CHARACTERS = 32, 1 << 23
+"""Items of a page that are read first, and the characters of texts and attributes after which no more are read."""
+
+
+class CollectionService(ItemWrites):
+    """Creates, fills and describes the collections of a server.
+
+    Trainings and evaluations are ``jobs``. ``workers`` is how many processes compute feature rows for one
+    import.
+    """
+
+    def __init__(self, collections: OpenCollections, jobs: Jobs, workers: int = 1) -> None:
+        super().__init__(collections, workers)
+        self.jobs = jobs
+
+    def CreateCollection(self, request: pb.CreateCollectionRequest, context: None) -> pb.Collection:
+        """A new, empty collection."""
+        info = self.collections.create(request.collection_id, tuple(request.views), request.description)
+        return from_collection(info)
+
+    def GetCollection(self, request: pb.GetCollectionRequest, context: None) -> pb.Collection:
+        """The description of a collection."""
+        with self.collections.use(parse_collection(request.name)) as collection:
+            return from_collection(collection.info())
+
+    def ListCollections(self, request: pb.ListCollectionsRequest, context: None) -> pb.ListCollectionsResponse:
+        """A page of names."""
+        size, after = pages.page_size(request.page_size), pages.from_token(request.page_token)
+        names = [name for name in sorted(self.collections.home.names()) if name > after]
+        return pb.ListCollectionsResponse(
+            collections=[pb.Collection(name=collection_name(name)) for name in names[:size]],
+            next_page_token=pages.to_token(names[size - 1]) if len(names) > size else "",
+        )
+
+    def DeleteCollection(self, request: pb.DeleteCollectionRequest, context: None) -> Empty:
+        """Deletes a collection with all that is in it."""
+        name = parse_collection(request.name)
+        self.collections.delete(name)
+        self.jobs.cancel_all(name)
+        return Empty()
+
+    def AddView(self, request: pb.AddViewRequest, context: None) -> types_pb2.View:
+        """A further view."""
+        with self.collections.use(parse_collection(request.parent)) as collection:
+            return to_message(types_pb2.View, collection.add_view(request.spec))
+
+    def FitViews(self, request_iterator: Iterator[pb.FitViewsRequest], context: None) -> pb.FitViewsResponse:
+        """Fits views from a stream of pictures, read as the engine needs them; without any, from the stored texts."""
+        first = next(request_iterator, None)
+        if first is None:
+            raise InvalidInputError("the stream is empty; its first message names the collection")
+
+        def pictures() -> Iterator[Picture]:
+            for request in chain([first], request_iterator):
+                yield from map(to_picture, request.pictures)
+
+        with self.collections.use(parse_collection(first.parent)) as collection:
+            views = collection.fit_views(
+                pictures(), views=tuple(first.views) or None, seed=first.seed, workers=self.workers, refit=first.refit
+            )
+        return pb.FitViewsResponse(views=[to_message(types_pb2.View, view) for view in views])
+
+    def ListDeletedItems(self, request: pb.ListDeletedItemsRequest, context: None) -> pb.ListDeletedItemsResponse:
+        """A page of the pictures whose items were deleted."""
+        size, after = pages.page_size(request.page_size), pages.from_token(request.page_token)
+        with self.collections.use(parse_collection(request.parent)) as collection:
+            deleted = [one for one in collection.deleted_pictures() if one.key > after]
+        return pb.ListDeletedItemsResponse(
+            items=[to_message(pb.DeletedItem, one) for one in deleted[:size]],
+            next_page_token=pages.to_token(deleted[size - 1].key) if len(deleted) > size else "",
+        )
+
+    def CheckCollection(self, request: pb.CheckCollectionRequest, context: None) -> pb.CheckCollectionResponse:
+        """What is inconsistent in a collection."""
+        with self.collections.use(parse_collection(request.name)) as collection:
+            return pb.CheckCollectionResponse(findings=collection.findings())
+
+    def GetItem(self, request: pb.GetItemRequest, context: None) -> types_pb2.Item:
+        """One item."""
+        name, key = parse_item(request.name)
+        with self.collections.use(name) as collection:
+            return from_item(name, collection.item(key))
+
+    def ListItems(self, request: pb.ListItemsRequest, context: None) -> pb.ListItemsResponse:
+        """A page of items, shorter than requested where their texts are long."""
+        name = parse_collection(request.parent)
+        size, after = pages.page_size(request.page_size), pages.from_token(request.page_token)
+        with self.collections.use(name) as collection:
+            items, more = _items(collection, to_filter(request.filter), after, size)
+        messages = [from_item(name, item) for item in items]
+        page = next(batches(messages, types_pb2.Item.ByteSize, pages.LARGEST_SIZE), [])
+        more = more or len(items) > len(page)
+        return pb.ListItemsResponse(items=page, next_page_token=pages.to_token(page[-1].key) if more else "")
+
+    def CountItems(self, request: pb.CountItemsRequest, context: None) -> pb.CountItemsResponse:
+        """How many items a filter lets through."""
+        with self.collections.use(parse_collection(request.parent)) as collection:
+            return pb.CountItemsResponse(items=collection.count(to_filter(request.filter)))
+
+    def ListAttributes(self, request: pb.ListAttributesRequest, context: None) -> pb.ListAttributesResponse:
+        """The names of the attributes that any item has."""
+        with self.collections.use(parse_collection(request.parent)) as collection:
+            return pb.ListAttributesResponse(names=collection.attribute_names())
+
+    def GetThumbnail(self, request: pb.GetThumbnailRequest, context: None) -> pb.Thumbnail:
+        """The small picture of an item."""
+        name, key = parse_item(request.name)
+        with self.collections.use(name) as collection:
+            return pb.Thumbnail(image=collection.thumbnail(key), media_type="image/jpeg")
+
+    def ActivateSpace(self, request: pb.ActivateSpaceRequest, context: None) -> types_pb2.Space:
+        """Switches to a space and generation."""
+        name, space = parse_space(request.name)
+        with self.collections.use(name) as collection:
+            generation = request.generation if request.HasField("generation") else None
+            return from_space(name, collection.activate(space, generation))
+
+    def CalibrateSpace(self, request: pb.CalibrateSpaceRequest, context: None) -> types_pb2.Threshold:
+        """The distance up to which two items are the same."""
+        with self.collections.use(parse_collection(request.parent)) as collection:
+            return from_threshold(collection.calibrate(to_calibration(request)))
+
+    def GetSpace(self, request: pb.GetSpaceRequest, context: None) -> types_pb2.Space:
+        """One space."""
+        name, space = parse_space(request.name)
+        with self.collections.use(name) as collection:
+            return from_space(name, collection.space(space))
+
+    def ListSpaces(self, request: pb.ListSpacesRequest, context: None) -> pb.ListSpacesResponse:
+        """Every space of a collection."""
+        name = parse_collection(request.parent)
+        with self.collections.use(name) as collection:
+            return pb.ListSpacesResponse(spaces=[from_space(name, space) for space in collection.spaces()])
+
+    def DeleteSpace(self, request: pb.DeleteSpaceRequest, context: None) -> Empty:
+        """Deletes a space, or one of its generations."""
+        name, space = parse_space(request.name)
+        with self.collections.use(name) as collection:
+            collection.delete_space(space, request.generation if request.HasField("generation") else None)
+        return Empty()
+
+    def DeleteView(self, request: pb.DeleteViewRequest, context: None) -> Empty:
+        """Deletes a view with its rows."""
+        with self.collections.use(parse_collection(request.parent)) as collection:
+            collection.delete_view(request.view)
+        return Empty()
+
+    def EmbedItems(self, request: pb.EmbedItemsRequest, context: None) -> pb.EmbedItemsResponse:
+        """A page of the vectors of items."""
+        after = pages.from_token(request.page_token)
+        with self.collections.use(parse_collection(request.parent)) as collection:
+            embeddings = collection.embed_items(
+                request.view,
+                space=request.space,
+                target=request.target,
+                after=after,
+                limit=request.page_size or ITEMS_AT_ONCE,
+            )
+        return from_item_embeddings(embeddings)
+
+
+def _items(collection: Collection, chosen: Filter, after: str, most: int) -> tuple[list[Item], bool]:
+    """Returns the items of a page, and whether there are more.
+
+    A few are read first, and of the rest as many as there is room for by the size of these.
+    """
+    found: list[Item] = []
+    wanted = min(most, _FIRST_ITEMS)
+    while wanted > 0:
+        some = collection.items(chosen, after, wanted + 1)
+        found += some[:wanted]
+        if len(some) <= wanted:
+            return found, False
+        after = found[-1].key
+        size = sum(len(item.text) + len(str(item.attributes)) for item in found)
+        wanted = min(most - len(found), (_MOST_CHARACTERS - size) * len(found) // max(1, size))
+    return found, True

@@ -1,0 +1,64 @@
+"""How a server answers each method: by its service, in the process for writes, or as a job that it waits for."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Any
+
+from google.protobuf.message import Message
+
+from crossview.server.cache import OpenCollections
+from crossview.server.dispatch.call import Served, Together
+from crossview.server.jobs.awaited import AwaitedJobs
+from crossview.server.jobs.job_service import JobService, OperationsService
+from crossview.server.jobs.jobs import Jobs
+from crossview.server.methods import METHODS, Method, Touch, job_of
+from crossview.server.services.collection_service import CollectionService
+from crossview.server.services.question_service import QuestionService
+from crossview.server.services.search_service import TOGETHER, SearchService
+from crossview.server.settings import ServerSettings
+from crossview.server.writing.forwarding import forwarded
+from crossview.server.writing.process import WriteProcess
+
+
+def served_methods(
+    settings: ServerSettings, collections: OpenCollections, jobs: Jobs, awaited: AwaitedJobs, writing: WriteProcess
+) -> dict[str, Served]:
+    """Returns how a server answers each method, by its path."""
+    search = SearchService(collections, settings)
+    services = {
+        "crossview.v1.SearchService": search,
+        "crossview.v1.CollectionService": CollectionService(collections, jobs, settings.workers),
+        "crossview.v1.QuestionService": QuestionService(collections),
+        "crossview.v1.JobService": JobService(jobs),
+        "google.longrunning.Operations": OperationsService(jobs),
+    }
+    found: dict[str, Served] = {}
+    for path, method in METHODS.items():
+        if method.each is None:
+            answer = getattr(services[method.service], method.name) if method.threaded else None
+            if answer is not None and method.touches is Touch.ITEMS:
+                answer = forwarded(answer, method.response, writing, collections)
+            found[path] = Served(method, answer, awaited=_awaiting(method, awaited))
+    path = "/crossview.v1.SearchService/Search"
+    together = Together(search.alike, search.search_together, TOGETHER)
+    found[path] = replace(found[path], at_hand=search.search_at_hand, together=together)
+    streams = ((path, method) for path, method in METHODS.items() if method.each is not None)
+    return found | {path: replace(found[method.answered_by], method=method) for path, method in streams}
+
+
+def _awaiting(method: Method, awaited: AwaitedJobs) -> Callable[[Any], Awaitable[Message | None]] | None:
+    """Returns what waits for the jobs that some requests of a method are, if there are such requests."""
+    if method.awaited:
+        return awaited.operation
+    if method.job is None or method.job.waits is None:
+        return None
+
+    async def response(request: Message) -> Message | None:
+        job = job_of(method, request)
+        if job is None:
+            return None
+        packed, made = await awaited.response(job), method.response()
+        packed.Unpack(made)
+        return made
+
+    return response

@@ -1,0 +1,1 @@
+"""The language of the wire: resource names, pages, statuses, and conversion between messages and values."""

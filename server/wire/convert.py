@@ -1,0 +1,194 @@
+"""Items, filters and reports as messages and back.
+
+``to_...`` returns the engine's value of a message, ``from_...`` the message of the engine's value.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crossview.engine.condition import Filter, no_scores
+from crossview.engine.errors import InvalidInputError
+from crossview.engine.item import Capture, Failure, ImportReport, Item, ItemUpdate, NewItem, Picture
+from crossview.features.page import Page
+from crossview.server.wire.fields import to_message, to_value
+from crossview.server.wire.names import item_name
+from crossview.server.wire.structs import from_struct, to_struct
+from crossview.v1 import collections_pb2, types_pb2
+
+_Message = TypeVar("_Message", collections_pb2.NewItem, collections_pb2.ItemUpdate)
+_Entry = TypeVar("_Entry", NewItem, ItemUpdate)
+
+
+def to_row(message: types_pb2.Vector) -> NDArray[np.float32]:
+    """The row of a vector, shape (d,)."""
+    return np.array(message.values, dtype=np.float32)
+
+
+def from_row(row: NDArray[np.float32] | Sequence[float]) -> types_pb2.Vector:
+    """Raises InvalidInputError where the row is no numbers of shape (d,)."""
+    try:
+        with np.errstate(over="ignore"):  # the server refuses infinity
+            values = np.asarray(row, dtype=np.float32)
+    except (ValueError, TypeError) as error:
+        raise InvalidInputError(f"a vector must be numbers: {error}") from error
+    if values.ndim != 1:
+        raise InvalidInputError(f"a vector has shape (d,), not {values.shape}")
+    return types_pb2.Vector(values=values.tolist())
+
+
+def to_filter(message: types_pb2.Filter) -> Filter:
+    """An absent filter is the empty one: every item."""
+    return Filter(
+        labels=message.labels,
+        without_labels=message.without_labels,
+        keys=message.keys,
+        key_prefix=message.key_prefix,
+        attributes=from_struct(message.attributes),
+    )
+
+
+def from_filter(condition: Filter) -> types_pb2.Filter:
+    """The message of a filter; InvalidInputError for bounds of scores, which the message of a search has."""
+    for axis in condition.axes:
+        raise no_scores(axis)
+    return types_pb2.Filter(
+        labels=condition.labels,
+        without_labels=condition.without_labels,
+        keys=condition.keys,
+        key_prefix=condition.key_prefix,
+        attributes=to_struct(condition.attributes),
+    )
+
+
+def to_item(message: types_pb2.Item) -> Item:
+    """The item of a message."""
+    return to_value(Item, message, notion_labels=_to_notion_labels(message))
+
+
+def from_item(collection: str, item: Item) -> types_pb2.Item:
+    """The message of an item of a collection."""
+    by_notion = _from_notion_labels(item)
+    return to_message(types_pb2.Item, item, name=item_name(collection, item.key), notion_labels=by_notion)
+
+
+def to_new_item(message: collections_pb2.NewItem) -> NewItem:
+    """An item to import; without image bytes it has no picture."""
+    rows = {view: to_row(row) for view, row in message.rows.items()}
+    return to_value(NewItem, message, image=message.image or None, rows=rows, **_to_annotations(message))
+
+
+def to_update(message: collections_pb2.ItemUpdate) -> ItemUpdate:
+    """A change of an item."""
+    return to_value(ItemUpdate, message, **_to_annotations(message))
+
+
+def _to_annotations(message: collections_pb2.NewItem | collections_pb2.ItemUpdate) -> dict[str, Any]:
+    """Labels and attributes of a message, None for what it leaves out."""
+    if message.labels and message.clear_labels:
+        raise InvalidInputError(f"item {message.key!r} has labels and clear_labels: give one of them")
+    return {
+        "labels": tuple(message.labels) if message.labels or message.clear_labels else None,
+        "attributes": from_struct(message.attributes) if message.HasField("attributes") else None,
+        "labels_given": not message.default_labels,
+        "notion_labels": _to_notion_labels(message),
+        "capture": _to_capture(message.capture) if message.HasField("capture") else None,
+    }
+
+
+def _to_capture(message: types_pb2.Capture) -> Capture:
+    return to_value(Capture, message, page=to_value(Page, message.page) if message.HasField("page") else None)
+
+
+def _from_capture(capture: Capture | None) -> types_pb2.Capture | None:
+    if capture is None:
+        return None
+    page = None if capture.page is None else to_message(types_pb2.Page, capture.page)
+    return to_message(types_pb2.Capture, capture, page=page)
+
+
+def _to_notion_labels(
+    message: types_pb2.Item | collections_pb2.NewItem | collections_pb2.ItemUpdate,
+) -> dict[str, tuple[str, ...]]:
+    return {notion: tuple(found.labels) for notion, found in sorted(message.notion_labels.items())}
+
+
+def _from_notion_labels(item: Item | NewItem | ItemUpdate) -> dict[str, types_pb2.Labels]:
+    return {notion: types_pb2.Labels(labels=found) for notion, found in item.notion_labels.items()}
+
+
+def readable_entries(
+    messages: Iterable[_Message], convert: Callable[[_Message], _Entry]
+) -> tuple[list[_Entry], tuple[Failure, ...]]:
+    """The items of messages, and a failure for each that cannot be one, such as attributes that are no JSON."""
+    entries: list[_Entry] = []
+    failures: list[Failure] = []
+    for message in messages:
+        try:
+            entries.append(convert(message))
+        except InvalidInputError as error:
+            failures.append(Failure(message.key, str(error)))
+    return entries, tuple(failures)
+
+
+def from_picture(picture: bytes | Picture) -> collections_pb2.Picture:
+    """A picture to fit views on."""
+    image, labels = picture if isinstance(picture, Picture) else Picture(picture)
+    return collections_pb2.Picture(image=image, labels=labels)
+
+
+def to_picture(message: collections_pb2.Picture) -> Picture:
+    """A picture to fit views on."""
+    return Picture(message.image, tuple(message.labels))
+
+
+def from_new_item(item: NewItem) -> collections_pb2.NewItem:
+    """The message of an item to import."""
+    rows = {view: from_row(row) for view, row in item.rows.items()}
+    return to_message(collections_pb2.NewItem, item, rows=rows, **_from_annotations(item))
+
+
+def from_update(update: ItemUpdate) -> collections_pb2.ItemUpdate:
+    """The message of a change of an item."""
+    return to_message(collections_pb2.ItemUpdate, update, **_from_annotations(update))
+
+
+def _from_annotations(item: NewItem | ItemUpdate) -> dict[str, Any]:
+    return {
+        "labels": item.labels or (),
+        "clear_labels": item.labels == (),
+        "attributes": None if item.attributes is None else to_struct(item.attributes),
+        "default_labels": not item.labels_given,
+        "notion_labels": _from_notion_labels(item),
+        "capture": _from_capture(item.capture),
+    }
+
+
+def to_report(message: collections_pb2.ImportItemsResponse) -> ImportReport:
+    """What an import did."""
+    return to_value(ImportReport, message, failures=tuple(to_value(Failure, one) for one in message.failures))
+
+
+def from_report(report: ImportReport) -> collections_pb2.ImportItemsResponse:
+    """The message of what an import did."""
+    failures = [to_message(types_pb2.Failure, failure) for failure in report.failures]
+    return to_message(collections_pb2.ImportItemsResponse, report, failures=failures)
+
+
+def messages_of(
+    entries: Iterable[_Entry], convert: Callable[[_Entry], _Message], failures: list[Failure]
+) -> Iterator[_Message]:
+    """Yields the messages of items; those that no message can hold join ``failures``."""
+    from crossview.engine.ingest.updating import check_entry
+
+    for entry in entries:
+        checked = check_entry(entry)
+        if isinstance(checked, Failure):
+            failures.append(checked)
+            continue
+        try:
+            yield convert(checked)
+        except InvalidInputError as error:
+            failures.append(Failure(entry.key, str(error)))

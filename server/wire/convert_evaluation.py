@@ -1,0 +1,68 @@
+"""Evaluations: requests and results as messages and back."""
+
+from crossview.engine.errors import InvalidInputError
+from crossview.engine.evaluation import Evaluation, EvaluationDifference, EvaluationRequest, EvaluationRow, Overlap
+from crossview.server.wire.convert_training import (
+    from_comparisons,
+    from_grouping,
+    from_taxonomy,
+    to_comparisons,
+    to_grouping,
+    to_taxonomy,
+)
+from crossview.server.wire.fields import to_message, to_value
+from crossview.v1 import collections_pb2 as pb
+
+
+def to_evaluation_request(message: pb.EvaluateRequest) -> EvaluationRequest:
+    """Raises InvalidInputError where one space is named as well as several."""
+    if message.space and message.spaces:
+        raise InvalidInputError(f"name one space ({message.space}) or several ({', '.join(message.spaces)}), not both")
+    return to_value(
+        EvaluationRequest,
+        message,
+        spaces=tuple(message.spaces) or ((message.space,) if message.space else ()),
+        test_size=message.test_size if message.HasField("test_size") else EvaluationRequest.test_size,
+        splits=message.splits or EvaluationRequest.splits,
+        max_queries=message.max_queries if message.HasField("max_queries") else EvaluationRequest.max_queries,
+        group_by=to_grouping(message.group_by) if message.HasField("group_by") else None,
+        constraints=to_comparisons(message.constraints) if message.HasField("constraints") else None,
+        taxonomy=to_taxonomy(message.taxonomy) if message.HasField("taxonomy") else None,
+        pairs=to_comparisons(message.pairs) if message.HasField("pairs") else None,
+    )
+
+
+def from_evaluation_request(request: EvaluationRequest) -> pb.EvaluateRequest:
+    """The message of a request, for any collection."""
+    constraints = None if request.constraints is None else from_comparisons(request.constraints)
+    pairs = None if request.pairs is None else from_comparisons(request.pairs)
+    return to_message(
+        pb.EvaluateRequest,
+        request,
+        constraints=constraints,
+        pairs=pairs,
+        group_by=from_grouping(request.group_by),
+        taxonomy=from_taxonomy(request.taxonomy),
+    )
+
+
+def to_evaluation(message: pb.Evaluation) -> Evaluation:
+    """The results of an evaluation."""
+    return to_value(
+        Evaluation,
+        message,
+        rows=tuple(to_value(EvaluationRow, row) for row in message.rows),
+        differences=tuple(to_value(EvaluationDifference, one) for one in message.differences),
+        overlaps=tuple(to_value(Overlap, one) for one in message.overlaps),
+    )
+
+
+def from_evaluation(evaluation: Evaluation) -> pb.Evaluation:
+    """The message of the results of an evaluation."""
+    return to_message(
+        pb.Evaluation,
+        evaluation,
+        rows=[to_message(pb.Evaluation.Row, row) for row in evaluation.rows],
+        differences=[to_message(pb.Evaluation.Difference, one) for one in evaluation.differences],
+        overlaps=[to_message(pb.Evaluation.Overlap, one) for one in evaluation.overlaps],
+    )

@@ -1,0 +1,93 @@
+"""Descriptions of collections and spaces as messages and back."""
+
+from datetime import UTC, datetime
+
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from crossview.engine.info import CollectionInfo, ConstraintCounts, SpaceInfo, Threshold, Trial, Tuning, ViewInfo
+from crossview.server.wire.fields import to_message, to_value
+from crossview.server.wire.names import collection_name, parse_collection, parse_space, space_name
+from crossview.v1 import collections_pb2, types_pb2
+
+
+def to_space(message: types_pb2.Space) -> SpaceInfo:
+    """The description of a space."""
+    return to_value(
+        SpaceInfo,
+        message,
+        name=parse_space(message.name)[1],
+        dim={target: message.dims[target] for target in message.targets},
+        created=to_time(message.create_time),
+        tuning=_to_tuning(message.tuning) if message.HasField("tuning") else None,
+        constraints=to_value(ConstraintCounts, message.constraints) if message.HasField("constraints") else None,
+        thresholds=tuple(map(to_threshold, message.thresholds)),
+    )
+
+
+def from_space(collection: str, space: SpaceInfo) -> types_pb2.Space:
+    """The message of a space of a collection."""
+    return to_message(
+        types_pb2.Space,
+        space,
+        name=space_name(collection, space.name),
+        dims=space.dim,
+        create_time=from_time(space.created),
+        tuning=None if space.tuning is None else _from_tuning(space.tuning),
+        constraints=None if space.constraints is None else to_message(types_pb2.ConstraintCounts, space.constraints),
+        thresholds=[from_threshold(one) for one in space.thresholds],
+    )
+
+
+def _to_tuning(message: types_pb2.Tuning) -> Tuning:
+    return to_value(Tuning, message, tried=tuple(to_value(Trial, trial) for trial in message.tried))
+
+
+def _from_tuning(tuning: Tuning) -> types_pb2.Tuning:
+    tried = [to_message(types_pb2.Tuning.Trial, trial) for trial in tuning.tried]
+    return to_message(types_pb2.Tuning, tuning, tried=tried)
+
+
+def to_collection(message: collections_pb2.Collection) -> CollectionInfo:
+    """The description of a collection."""
+    return to_value(
+        CollectionInfo,
+        message,
+        name=parse_collection(message.name),
+        views=tuple(to_value(ViewInfo, view) for view in message.views),
+        spaces=tuple(map(to_space, message.spaces)),
+        created=to_time(message.create_time),
+    )
+
+
+def from_collection(info: CollectionInfo) -> collections_pb2.Collection:
+    """The message of the description of a collection."""
+    return to_message(
+        collections_pb2.Collection,
+        info,
+        name=collection_name(info.name),
+        views=[to_message(types_pb2.View, view) for view in info.views],
+        spaces=[from_space(info.name, space) for space in info.spaces],
+        create_time=from_time(info.created),
+    )
+
+
+def to_threshold(message: types_pb2.Threshold) -> Threshold:
+    """The distance up to which two items are the same."""
+    return to_value(Threshold, message, created=to_time(message.create_time))
+
+
+def from_threshold(threshold: Threshold) -> types_pb2.Threshold:
+    """The message of a threshold."""
+    return to_message(types_pb2.Threshold, threshold, create_time=from_time(threshold.created))
+
+
+def to_time(message: Timestamp) -> str:
+    """A time as ISO 8601, UTC."""
+    return message.ToDatetime(tzinfo=UTC).isoformat()
+
+
+def from_time(text: str) -> Timestamp:
+    """The message of a time that is ISO 8601."""
+    message = Timestamp()
+    message.FromDatetime(datetime.fromisoformat(text))
+    return message

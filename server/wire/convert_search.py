@@ -1,0 +1,252 @@
+"""Searches: requests, hits, suggested labels and the vectors of queries as messages and back."""
+
+from collections.abc import Hashable, Iterable
+
+import numpy as np
+
+from crossview.engine.condition import EVERY_ITEM
+from crossview.engine.errors import InvalidInputError
+from crossview.engine.item import Failure
+from crossview.engine.query import (
+    Embedding,
+    Hit,
+    HitList,
+    LabelShare,
+    LikeliestClass,
+    Query,
+    SameRequest,
+    SearchRequest,
+    SuggestedLabels,
+    Suggestions,
+    SuggestRequest,
+    Verdict,
+)
+from crossview.engine.strategy import StrategyOptions
+from crossview.server.wire.convert import from_filter, from_row, to_filter, to_row
+from crossview.server.wire.fields import to_message, to_value
+from crossview.server.wire.names import item_name
+from crossview.v1 import search_pb2, types_pb2
+
+
+def to_search_request(message: search_pb2.SearchRequest) -> SearchRequest:
+    """Raises InvalidInputError for a query without an input in what is no listing, and for options: there are none."""
+    if message.options.fields:
+        raise InvalidInputError(f"unknown options: {', '.join(sorted(message.options.fields))}; there are none yet")
+    given = {field.name for field, _ in message.ListFields()}  # most searches give few options, or none
+    options = to_value(StrategyOptions, message) if given & StrategyOptions.__annotations__.keys() else {}
+    return SearchRequest(
+        [to_query(query, listing=bool(message.sort_by)) for query in message.queries],
+        k=message.k if message.HasField("k") else SearchRequest.k,
+        space=message.space,
+        filter=to_filter(message.filter) if message.HasField("filter") else EVERY_ITEM,
+        at_least=dict(sorted(message.at_least.items())) if "at_least" in given else None,
+        at_most=dict(sorted(message.at_most.items())) if "at_most" in given else None,
+        **options,
+    )
+
+
+def from_search_request(request: SearchRequest) -> search_pb2.SearchRequest:
+    """The message, for any collection; raises InvalidInputError where a query has a wrong number of inputs."""
+    queries = [from_query(query, request.strategy.lists_items) for query in request.queries]
+    chosen = request.filter
+    return to_message(
+        search_pb2.SearchRequest,
+        request,
+        queries=queries,
+        filter=from_filter(chosen.stored) if chosen.stored else None,
+        at_least=chosen.at_least,
+        at_most=chosen.at_most,
+        **vars(request.strategy),
+    )
+
+
+def to_suggest_request(message: search_pb2.SuggestLabelsRequest) -> SuggestRequest:
+    """Raises InvalidInputError for a query without an input."""
+    return to_value(
+        SuggestRequest,
+        message,
+        queries=[to_query(query) for query in message.queries],
+        k=message.k if message.HasField("k") else SuggestRequest.k,
+        min_share=message.min_share if message.HasField("min_share") else SuggestRequest.min_share,
+    )
+
+
+def from_suggest_request(request: SuggestRequest) -> search_pb2.SuggestLabelsRequest:
+    """The message, for any collection; raises InvalidInputError where a query has not exactly one input."""
+    return to_message(search_pb2.SuggestLabelsRequest, request, queries=[from_query(one) for one in request.queries])
+
+
+def to_query(message: search_pb2.Query, listing: bool = False) -> Query:
+    """Raises InvalidInputError where the query has no input, unless items are listed."""
+    if message.WhichOneof("input") is None and not listing:
+        raise InvalidInputError("a query needs an input: one of image, text, vector, key and label")
+    return to_value(Query, message, vector=to_row(message.vector) if message.HasField("vector") else None)
+
+
+def from_query(query: Query, listing: bool = False) -> search_pb2.Query:
+    """Raises InvalidInputError where the query has not exactly one input, or where items are listed, none."""
+    if len(query.inputs()) != (0 if listing else 1):
+        given = " and ".join(query.inputs()) or "none"
+        raise InvalidInputError(f"a query needs exactly one of image, text, vector, key and label, not {given}")
+    return to_message(search_pb2.Query, query, vector=None if query.vector is None else from_row(query.vector))
+
+
+def to_hit_lists(message: search_pb2.SearchResponse) -> list[HitList]:
+    """The results of a search, list by list."""
+    return [to_value(HitList, one, hits=tuple(to_value(Hit, hit) for hit in one.hits)) for one in message.results]
+
+
+def from_hit_lists(collection: str, results: Iterable[HitList]) -> search_pb2.SearchResponse:
+    """The response to a search in a collection."""
+    response = search_pb2.SearchResponse()
+    for one in results:
+        hits = response.results.add(query=one.query, target=one.target).hits
+        for hit in one.hits:
+            message = hits.add()
+            message.MergeFromString(_encoded(collection, hit))
+            message.distance, message.target = hit.distance, hit.target
+            if hit.scores:
+                message.scores.update(hit.scores)
+            if hit.probability is not None and hit.base_rate is not None:
+                message.probability, message.base_rate = hit.probability, hit.base_rate
+    return response
+
+
+_MOST_KNOWN = 1 << 25
+"""Bytes of encoded items that are kept."""
+
+
+class _Known(dict[tuple[str, Hashable], bytes]):
+    """Encoded items, up to so many bytes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._bytes = 0
+
+    def keep(self, place: tuple[str, Hashable], encoded: bytes) -> None:
+        """Keeps an item; where that is too much, the others go."""
+        if self._bytes + len(encoded) > _MOST_KNOWN:
+            self.clear()
+            self._bytes = 0
+        self[place] = encoded
+        self._bytes += len(encoded) + _OF_AN_ENTRY
+
+
+_OF_AN_ENTRY = 300
+"""Bytes that an encoded item takes beside its own."""
+_known = _Known()
+
+
+def _encoded(collection: str, hit: Hit) -> bytes:
+    """What hits of an item have in common, as a message: an item is found by many searches."""
+    place = collection, hit.stored
+    found = _known.get(place)
+    if found is None:
+        name = item_name(collection, hit.key)
+        unset = {
+            "distance": 0.0,
+            "target": "",
+            "scores": {},
+            "probability": None,
+            "base_rate": None,
+        }  # of a hit, not of its item
+        found = to_message(search_pb2.Hit, hit, item=name, **unset).SerializeToString()
+        if hit.stored is not None:
+            _known.keep(place, found)
+    return found
+
+
+def to_suggestions(message: search_pb2.SuggestLabelsResponse) -> Suggestions:
+    """The labels of queries."""
+
+    def shares(found: Iterable[search_pb2.LabelShare]) -> tuple[LabelShare, ...]:
+        return tuple(to_value(LabelShare, one) for one in found)
+
+    def likeliest(one: search_pb2.SuggestedLabels) -> LikeliestClass | None:
+        return to_value(LikeliestClass, one.likeliest) if one.HasField("likeliest") else None
+
+    results = [
+        to_value(SuggestedLabels, one, labels=shares(one.labels), others=shares(one.others), likeliest=likeliest(one))
+        for one in message.results
+    ]
+    return to_value(Suggestions, message, results=tuple(results))
+
+
+def from_suggestions(suggestions: Suggestions) -> search_pb2.SuggestLabelsResponse:
+    """The message of the labels of queries."""
+
+    def shares(found: Iterable[LabelShare]) -> list[search_pb2.LabelShare]:
+        return [to_message(search_pb2.LabelShare, one) for one in found]
+
+    def likeliest(one: SuggestedLabels) -> search_pb2.LikeliestClass | None:
+        return to_message(search_pb2.LikeliestClass, one.likeliest) if one.likeliest else None
+
+    results = [
+        to_message(
+            search_pb2.SuggestedLabels,
+            one,
+            labels=shares(one.labels),
+            others=shares(one.others),
+            likeliest=likeliest(one),
+        )
+        for one in suggestions.results
+    ]
+    return to_message(search_pb2.SuggestLabelsResponse, suggestions, results=results)
+
+
+def to_same_request(message: search_pb2.SameRequest) -> SameRequest:
+    """Raises InvalidInputError for a query without an input."""
+    pairs = [(to_query(one.first), to_query(one.second)) for one in message.pairs]
+    rate = message.base_rate if message.HasField("base_rate") else SameRequest.base_rate
+    return to_value(SameRequest, message, pairs=pairs, base_rate=rate)
+
+
+def from_same_request(request: SameRequest) -> search_pb2.SameRequest:
+    """The message, for any collection; raises InvalidInputError where a query has not exactly one input."""
+    pairs = [search_pb2.SamePair(first=from_query(one), second=from_query(other)) for one, other in request.pairs]
+    return to_message(search_pb2.SameRequest, request, pairs=pairs)
+
+
+def to_verdicts(message: search_pb2.SameResponse) -> list[Verdict | Failure]:
+    """Whether pairs are the same, or why one was left out."""
+    return [
+        to_value(Failure, one.left_out) if one.HasField("left_out") else to_value(Verdict, one)
+        for one in message.results
+    ]
+
+
+def from_verdicts(verdicts: Iterable[Verdict | Failure]) -> search_pb2.SameResponse:
+    """The message of whether pairs are the same."""
+    return search_pb2.SameResponse(results=map(_from_verdict, verdicts))
+
+
+def _from_verdict(one: Verdict | Failure) -> search_pb2.Verdict:
+    if isinstance(one, Failure):
+        return search_pb2.Verdict(left_out=to_message(types_pb2.Failure, one))
+    return to_message(search_pb2.Verdict, one)
+
+
+def to_embeddings(message: search_pb2.EmbedResponse) -> list[Embedding]:
+    """The vectors of queries."""
+    return [_to_embedding(one) for one in message.results]
+
+
+def from_embeddings(embeddings: Iterable[Embedding]) -> search_pb2.EmbedResponse:
+    """The message of the vectors of queries."""
+    return search_pb2.EmbedResponse(results=map(_from_embedding, embeddings))
+
+
+def _to_embedding(message: search_pb2.Embedding) -> Embedding:
+    if message.HasField("code"):
+        packed = np.frombuffer(message.code.packed, np.uint8)
+        return Embedding(message.query, message.target, packed, message.code.bits)
+    return Embedding(message.query, message.target, to_row(message.vector))
+
+
+def _from_embedding(embedding: Embedding) -> search_pb2.Embedding:
+    if embedding.bits:
+        code = types_pb2.Code(packed=embedding.vector.tobytes(), bits=embedding.bits)
+        return search_pb2.Embedding(query=embedding.query, target=embedding.target, code=code)
+    return search_pb2.Embedding(
+        query=embedding.query, target=embedding.target, vector=from_row(embedding.vector.astype(np.float32))
+    )

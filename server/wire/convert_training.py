@@ -1,0 +1,134 @@
+"""Recipes as messages and back."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crossview.engine.comparisons import ItemComparisons
+from crossview.engine.errors import InvalidInputError
+from crossview.engine.learners.comparisons import KINDS, Comparisons, Taxonomy
+from crossview.engine.query import CalibrationRequest
+from crossview.engine.recipe import DEFAULT, FOLDS, Grouping, Pair, Recipe, Tune
+from crossview.server.wire.fields import to_message, to_value
+from crossview.server.wire.structs import from_struct
+from crossview.v1 import collections_pb2 as pb
+
+
+def to_recipe(message: pb.TrainRequest) -> Recipe:
+    """Raises InvalidInputError where the columns of comparisons disagree."""
+    return to_value(
+        Recipe,
+        message,
+        spec=message.learner or DEFAULT,
+        pairs=tuple(to_value(Pair, pair) for pair in message.pairs),
+        tune=to_tune(message.tune) if message.HasField("tune") else None,
+        constraints=to_comparisons(message.constraints) if message.HasField("constraints") else None,
+        group_by=to_grouping(message.group_by) if message.HasField("group_by") else None,
+        taxonomy=to_taxonomy(message.taxonomy) if message.HasField("taxonomy") else None,
+    )
+
+
+def from_recipe(recipe: Recipe) -> pb.TrainRequest:
+    """The message of a recipe, for any collection and space."""
+    return to_message(
+        pb.TrainRequest,
+        recipe,
+        learner=recipe.spec,
+        pairs=[to_message(pb.Pair, pair) for pair in recipe.pairs],
+        tune=None if recipe.tune is None else to_message(pb.Tune, recipe.tune),
+        constraints=None if recipe.constraints is None else from_comparisons(recipe.constraints),
+        group_by=from_grouping(recipe.group_by),
+        taxonomy=from_taxonomy(recipe.taxonomy),
+    )
+
+
+def activates(message: pb.TrainRequest | pb.ExtendSpaceRequest | pb.AssignLabelRequest) -> bool | None:
+    """Return whether searches use the new space; None where the request leaves it open."""
+    return message.activate if message.HasField("activate") else None
+
+
+def to_tune(message: pb.Tune) -> Tune:
+    """How settings are to be chosen; a single value counts as a list of one."""
+    values = {
+        name: tuple(value) if isinstance(value, list) else (value,)
+        for name, value in from_struct(message.values).items()
+    }
+    return to_value(Tune, message, values=values, folds=message.folds or FOLDS)
+
+
+def to_grouping(message: pb.Grouping) -> Grouping:
+    """Which items belong together."""
+    return to_value(Grouping, message)
+
+
+def from_grouping(grouping: Grouping | None) -> pb.Grouping | None:
+    """The message of which items belong together; None for None."""
+    return None if grouping is None else to_message(pb.Grouping, grouping)
+
+
+def to_taxonomy(message: pb.Taxonomy) -> Taxonomy:
+    """A tree of classes; raises InvalidInputError for what is none."""
+    try:
+        return to_value(Taxonomy, message)
+    except ValueError as error:
+        raise InvalidInputError(f"this is no taxonomy: {error}") from error
+
+
+def from_taxonomy(taxonomy: Taxonomy | None) -> pb.Taxonomy | None:
+    """The message of a tree of classes; None for None."""
+    return None if taxonomy is None else pb.Taxonomy(parents=taxonomy.parents)
+
+
+def to_comparisons(message: pb.Comparisons) -> ItemComparisons:
+    """Comparisons of items; raises InvalidInputError where the columns disagree."""
+    if message.size not in KINDS or len(message.items) % message.size:
+        raise InvalidInputError(f"constraints are of 2, 3 or 4 items: {len(message.items)} are none of {message.size}")
+    comparisons = Comparisons(
+        np.array(message.items, np.int64).reshape(-1, message.size),
+        np.array(message.similar, bool) if message.size == 2 else None,
+        np.array(message.weights) if message.weights else None,
+        np.array(message.margins) if message.margins else None,
+        _to_notions(message),
+    )
+    if any(len(one.others) for one in message.others):
+        raise InvalidInputError("constraints that are others of some have no others: list them all beside each other")
+    return ItemComparisons(
+        tuple(message.keys),
+        comparisons,
+        np.array(message.lines, np.int64) if message.lines else None,
+        tuple(map(to_comparisons, message.others)),
+    )
+
+
+def _to_notions(message: pb.Comparisons) -> NDArray[Any] | None:
+    if not message.notions:
+        return None
+    codes = np.array(message.notions, np.int64)
+    if codes.min() < 0 or codes.max() >= len(message.notion_names):
+        raise InvalidInputError(f"constraints name notions by position among the {len(message.notion_names)} names")
+    return np.array(message.notion_names)[codes]
+
+
+def to_calibration(message: pb.CalibrateSpaceRequest) -> CalibrationRequest:
+    """What a space is calibrated by; raises InvalidInputError where the columns of pairs disagree."""
+    pairs = to_comparisons(message.pairs) if message.HasField("pairs") else None
+    group_by = to_grouping(message.group_by) if message.HasField("group_by") else None
+    return to_value(CalibrationRequest, message, pairs=pairs, group_by=group_by)
+
+
+def from_calibration(request: CalibrationRequest) -> pb.CalibrateSpaceRequest:
+    """The message of a calibration, for any collection."""
+    pairs = None if request.pairs is None else from_comparisons(request.pairs)
+    return to_message(pb.CalibrateSpaceRequest, request, pairs=pairs, group_by=from_grouping(request.group_by))
+
+
+def from_comparisons(given: ItemComparisons) -> pb.Comparisons:
+    """The message of comparisons of items."""
+    columns = {**vars(given.comparisons), "lines": given.lines}
+    if given.notions:
+        columns["notions"] = given.notion_codes
+    size = columns["items"].shape[1]
+    lists = {name: None if column is None else column.ravel().tolist() for name, column in columns.items()}
+    others = map(from_comparisons, given.others)
+    return pb.Comparisons(keys=given.keys, size=size, notion_names=given.notions, others=others, **lists)

@@ -1,0 +1,113 @@
+"""Messages as values of the engine and back, by the names that their fields share.
+
+Repeated fields are tuples, maps dicts in the order of keys, structs JSON values, enums words in lower case, and absent
+optional fields None.
+"""
+
+import re
+from collections.abc import Callable, Hashable
+from dataclasses import fields
+from functools import cache
+from operator import attrgetter
+from typing import Any, TypeVar, cast, is_typeddict
+
+from google.protobuf.message import Message
+from google.protobuf.struct_pb2 import Struct
+
+from crossview.engine.errors import InvalidInputError
+from crossview.server.wire.structs import from_struct, to_struct
+
+_WORD = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_Value = TypeVar("_Value")
+_Message = TypeVar("_Message", bound=Message)
+
+
+def to_value(kind: type[_Value], message: Message, /, **others: Any) -> _Value:
+    """A dataclass, or a typed dictionary, from the fields of a message that bear its fields' names.
+
+    ``others`` are the fields of other names or meanings, and those that are messages themselves. Raises
+    InvalidInputError for a struct of what is no JSON.
+    """
+    same = {
+        name: read(message) for name, read in _readers(cast(Hashable, kind), message.DESCRIPTOR) if name not in others
+    }
+    return cast(Callable[..., _Value], kind)(**same, **others)
+
+
+@cache
+def _readers(kind: Any, descriptor: Any) -> tuple[tuple[str, Callable[[Message], Any]], ...]:
+    """The fields that a dataclass or a typed dictionary shares with a message, and what reads each."""
+    names = kind.__annotations__.keys() if is_typeddict(kind) else {one.name for one in fields(kind)}
+    return tuple((one.name, _reader(one)) for one in descriptor.fields if one.name in names)
+
+
+def _reader(field: Any) -> Callable[[Message], Any]:
+    get = attrgetter(field.name)
+    if _is_struct(field):
+        return lambda message: from_struct(get(message))
+    if field.enum_type is not None:
+        return _enum_reader(field)
+    if field.is_repeated and field.message_type:
+        return lambda message: dict(sorted(get(message).items()))
+    if field.is_repeated:
+        return lambda message: tuple(get(message))
+    if field.has_presence:
+        return lambda message: get(message) if message.HasField(field.name) else None
+    return get
+
+
+def to_message(kind: type[_Message], value: object, /, **others: Any) -> _Message:
+    """A message from the fields of a dataclass that bear its fields' names; ``others`` as in ``to_value``.
+
+    Raises InvalidInputError for JSON values that a struct cannot represent.
+    """
+    known = kind.DESCRIPTOR.fields_by_name
+    same = {name: one for name, one in vars(value).items() if name in known and name not in others}
+    return kind(**{name: _field_value(known[name], one) for name, one in same.items()}, **others)
+
+
+def _field_value(field: Any, value: Any) -> Any:
+    if _is_struct(field):
+        return to_struct(value)
+    if field.enum_type is None:
+        return value
+    return [enum_number(field, one) for one in value] if field.is_repeated else enum_number(field, value)
+
+
+def _enum_reader(field: Any) -> Callable[[Message], Any]:
+    get = attrgetter(field.name)
+    if field.is_repeated:
+        return lambda message: tuple(enum_text(field, one) for one in get(message))
+    return lambda message: enum_text(field, get(message))
+
+
+def enum_text(field: Any, number: int) -> str:
+    """Return the engine's word for a value of an enum: its name without the prefix, in lower case; "" for unspecified.
+
+    A value that this version does not know is its number, which the engine refuses as it refuses any unknown word.
+    """
+    if number == 0:
+        return ""
+    known = field.enum_type.values_by_number.get(number)
+    return str(number) if known is None else known.name.removeprefix(_prefix(field.enum_type)).lower()
+
+
+def enum_number(field: Any, text: str) -> int:
+    """Return the value of an enum that stands for a word of the engine; InvalidInputError for another word."""
+    if not text:
+        return 0
+    known = field.enum_type.values_by_name.get(f"{_prefix(field.enum_type)}{text.upper()}")
+    if known is None or known.number == 0:
+        words = ", ".join(enum_text(field, one.number) for one in field.enum_type.values[1:])
+        raise InvalidInputError(f"{field.name} is one of {words}, not {text!r}")
+    return int(known.number)
+
+
+@cache
+def _prefix(enum: Any) -> str:
+    """Return how the names of an enum's values begin: ``QUESTION_KIND_`` for ``QuestionKind``."""
+    return f"{_WORD.sub('_', enum.name).upper()}_"
+
+
+def _is_struct(field: Any) -> bool:
+    return field.message_type is Struct.DESCRIPTOR

@@ -1,0 +1,170 @@
+"""Errors as statuses, and back: one table for every transport, used by the dispatcher and by the clients.
+
+A busy collection is ABORTED, not UNAVAILABLE: the server works, and others write the collection, longer than a writer
+waits. UNAVAILABLE means that the server is gone, and clients retry it automatically.
+"""
+
+import errno
+import logging
+import sqlite3
+import uuid
+from dataclasses import dataclass
+from enum import IntEnum
+
+from google.rpc import error_details_pb2, status_pb2
+
+from crossview.engine import errors
+from crossview.features import errors as image_errors
+from crossview.server import errors as server_errors
+from crossview.server.errors import (
+    DeadlineExceededError,
+    OverloadedError,
+    ServerFaultError,
+    ServerStoppedError,
+    ServerUnavailableError,
+)
+
+Code = IntEnum(
+    "Code",
+    "OK CANCELLED UNKNOWN INVALID_ARGUMENT DEADLINE_EXCEEDED NOT_FOUND ALREADY_EXISTS PERMISSION_DENIED "
+    "RESOURCE_EXHAUSTED FAILED_PRECONDITION ABORTED OUT_OF_RANGE UNIMPLEMENTED INTERNAL UNAVAILABLE DATA_LOSS "
+    "UNAUTHENTICATED",
+    start=0,
+)
+"""The codes of ``google.rpc.Code``, which gRPC and Connect share by name and number."""
+ERROR_KEY = "crossview-error"
+"""Key of the trailing metadata that names the error's class, so that a client can raise the same one."""
+MESSAGE_LIMIT = 1500
+"""Bytes of a status message, of which there are two: percent encoding triples one at worst, base64 makes the other a
+third longer, and gRPC limits all metadata to 8 KiB."""
+DOMAIN = "crossview"
+"""Of the names of errors in ``google.rpc.ErrorInfo``."""
+DETAILS_KEY = "grpc-status-details-bin"
+"""Key of the trailing metadata that holds the status with its details."""
+_RETRY_BUSY = 1.0
+"""Seconds after which a collection that others write is worth another try."""
+
+STATUSES: tuple[tuple[type[Exception], Code], ...] = (
+    (errors.NotFoundError, Code.NOT_FOUND),
+    (errors.AlreadyExistsError, Code.ALREADY_EXISTS),
+    (errors.InvalidInputError, Code.INVALID_ARGUMENT),
+    (image_errors.ImageError, Code.INVALID_ARGUMENT),
+    (errors.NotReadyError, Code.FAILED_PRECONDITION),
+    (errors.BusyError, Code.ABORTED),
+    (OverloadedError, Code.RESOURCE_EXHAUSTED),
+    (ServerStoppedError, Code.UNAVAILABLE),
+    (DeadlineExceededError, Code.DEADLINE_EXCEEDED),
+    (errors.CancelledError, Code.CANCELLED),
+    (errors.StorageError, Code.INTERNAL),
+)
+"""The first match counts; any other error is an INTERNAL fault of the server. A full disk is RESOURCE_EXHAUSTED."""
+
+BY_NAME: dict[str, type[Exception]] = {
+    cls.__name__: cls
+    for module in (errors, image_errors, server_errors)
+    for cls in vars(module).values()
+    if isinstance(cls, type) and issubclass(cls, errors.CrossviewError | image_errors.ImageError)
+}
+"""The errors that a server names to its clients."""
+BY_CODE: dict[Code, type[Exception]] = {
+    Code.UNAVAILABLE: ServerUnavailableError,
+    Code.INTERNAL: ServerFaultError,
+    **{code: cls for cls, code in reversed(STATUSES) if cls is not errors.StorageError},
+    Code.RESOURCE_EXHAUSTED: errors.InvalidInputError,
+}
+"""The errors of clients where the server names none."""
+_log = logging.getLogger("crossview.server")
+
+
+def status_of(error: Exception) -> Code | None:
+    """Returns the status of an error that a user can cause; None for any other."""
+    if isinstance(error, errors.StorageError) and _disk_full(error):
+        return Code.RESOURCE_EXHAUSTED
+    return next((code for cls, code in STATUSES if isinstance(error, cls)), None)
+
+
+def _disk_full(error: BaseException | None) -> bool:
+    """Returns whether the error, or one that caused it, reports a full disk."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in {errno.ENOSPC, errno.EDQUOT}:
+            return True
+        if isinstance(error, sqlite3.Error) and getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL:
+            return True
+        error = getattr(error, "orig", None) or error.__cause__
+    return False
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """How a call ends with an error: a client never gets a traceback, nor UNKNOWN."""
+
+    code: Code
+    message: str
+    error_name: str
+    """The class that a client raises."""
+    retry_seconds: float | None
+
+    @property
+    def status(self) -> status_pb2.Status:
+        """The error as a message, with details for programs: what it is called, and when it is worth another try."""
+        found = status_pb2.Status(code=self.code.value, message=self.message)
+        found.details.add().Pack(error_details_pb2.ErrorInfo(reason=self.error_name, domain=DOMAIN))
+        if self.retry_seconds is not None:
+            after = error_details_pb2.RetryInfo()
+            after.retry_delay.FromMilliseconds(round(1000 * self.retry_seconds))
+            found.details.add().Pack(after)
+        return found
+
+
+def refusal(error: Exception) -> Refusal:
+    """Returns how a call ends with an error; one that no user can cause is logged, and told by its id only.
+
+    So are the details of the others: paths, processes and commands.
+    """
+    code = status_of(error)
+    if code is None:
+        error_id = uuid.uuid4().hex[:12]
+        _log.error("error %s", error_id, exc_info=error)
+        message = f"the server failed unexpectedly; its log explains error {error_id}"
+        return Refusal(Code.INTERNAL, message, ServerFaultError.__name__, None)
+    message = str(error)
+    if isinstance(error, errors.CrossviewError) and error.detail is not None:
+        message = error.message
+    if code is Code.INTERNAL:
+        _log.error("%s", error, exc_info=error)
+    elif message != str(error):
+        _log.warning("%s", error)
+    retry = _RETRY_BUSY if isinstance(error, errors.BusyError) else getattr(error, "retry_seconds", None)
+    return Refusal(code, _short(message), _known_name(type(error)), retry)
+
+
+def error_in(status: status_pb2.Status) -> Exception:
+    """Returns the error that a message of a stream was answered with."""
+    info = error_details_pb2.ErrorInfo()
+    name = next((info.reason for one in status.details if one.Unpack(info)), "")
+    if name in BY_NAME:
+        return error_named(name, status.message, retry_delay(status))
+    code = Code(status.code) if status.code in set(Code) else Code.UNKNOWN
+    return BY_CODE.get(code, ServerFaultError)(status.message)
+
+
+def error_named(name: str, message: str, retry_seconds: float | None) -> Exception:
+    """Returns the error of a class that the server named, one of BY_NAME."""
+    if name == OverloadedError.__name__:
+        return OverloadedError(message, retry_seconds or 0.0)
+    return BY_NAME[name](message)
+
+
+def retry_delay(status: status_pb2.Status) -> float | None:
+    """Returns the seconds after which a call is worth another try; None if the status does not say."""
+    retry = error_details_pb2.RetryInfo()
+    return next((retry.retry_delay.ToMilliseconds() / 1000 for one in status.details if one.Unpack(retry)), None)
+
+
+def _known_name(cls: type[Exception]) -> str:
+    """Returns the most specific class of the error that a client knows."""
+    return next(base.__name__ for base in cls.__mro__ if base.__name__ in BY_NAME)
+
+
+def _short(message: str) -> str:
+    return message.encode(errors="replace")[:MESSAGE_LIMIT].decode(errors="ignore")

@@ -1,0 +1,192 @@
+"""One suite for a collection here, on a server, and on a server from an event loop: the answers are the same."""
+
+import asyncio
+import inspect
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+from crossview.engine.any_collection import AnyCollection, AnyQuestions
+from crossview.engine.changes.request import ChangesRequest
+from crossview.engine.collection import Collection
+from crossview.engine.condition import Filter
+from crossview.engine.errors import CrossviewError
+from crossview.engine.evaluation import EvaluationRequest
+from crossview.engine.item import IndexOptions, ItemUpdate, NewItem
+from crossview.engine.query import CalibrationRequest, Query, SameRequest, SearchRequest, SuggestRequest
+from crossview.engine.recipe import Recipe
+from crossview.server.client.async_client import AsyncClient
+from crossview.server.client.client import Client
+from crossview.server.client.remote_collection import AsyncCollection, RemoteCollection
+from crossview.server.listen import RunningServer
+
+KEY, OTHER = "pictures/dots/dots-00.jpg", "pictures/waves/waves-01.jpg"
+QUERY = Query("color", key=KEY)
+CCA = Recipe(spec="cca", views=("color", "sift"), dim=2, holdout=0.2)
+VOLATILE = {"seconds", "created", "version", "fit_seconds", "sequence", "name", "updated"}
+Steps = dict[str, Callable[[Any], Any]]
+
+READS: Steps = {
+    "name": lambda c: c.name,
+    "info": lambda c: c.info(),
+    "findings": lambda c: c.findings(),
+    "views": lambda c: c.views(),
+    "spaces": lambda c: c.spaces(),
+    "space": lambda c: c.space("cca"),
+    "items": lambda c: c.items(Filter(labels=("dots",)), after=KEY, limit=3),
+    "item": lambda c: c.item(KEY),
+    "count": lambda c: c.count(Filter(labels=("dots",))),
+    "attribute_names": lambda c: c.attribute_names(),
+    "deleted_pictures": lambda c: c.deleted_pictures(),
+    "thumbnail": lambda c: c.thumbnail(KEY),
+    "search": lambda c: c.search(SearchRequest([QUERY], k=4)),
+    "suggest": lambda c: c.suggest(SuggestRequest([QUERY], space="raw")),
+    "same": lambda c: c.same(SameRequest([(QUERY, Query("color", key=OTHER))])),
+    "changes": lambda c: c.changes(ChangesRequest()),
+    "embed": lambda c: c.embed([QUERY], targets=["sift"]),
+    "embed_items": lambda c: c.embed_items("color", limit=3),
+    "evaluate": lambda c: c.evaluate(EvaluationRequest(view="color", k=(2, 3))),
+    "questions": lambda c: c.questions.answers(),
+}
+"""What changes nothing; a refusal counts as an answer."""
+
+
+def writes(pictures: Path, folder: Path) -> Steps:
+    """What changes a collection, in the order of a story."""
+    (folder / "labels.csv").write_text(f"file,mood\n{KEY.rpartition('/')[2]},calm\n")
+    np.save(folder / "rows.npy", np.eye(2, dtype=np.float32))
+    (folder / "keys.txt").write_text("a\nb\n")
+    rows = {"v": np.ones(2, np.float32)}
+    return {
+        "index": lambda c: c.index([pictures], IndexOptions(labels="folder", workers=1)),
+        "add_view": lambda c: c.add_view("v=vectors:dim=2"),
+        "import_items": lambda c: c.import_items([NewItem("a", rows=rows), NewItem("", rows=rows)]),
+        "index_vectors": lambda c: c.index_vectors("v", folder / "rows.npy", folder / "keys.txt"),
+        "put_vectors": lambda c: c.put_vectors("v", ["a", "c"], np.ones((2, 2), np.float32)),
+        "update_items": lambda c: c.update_items([ItemUpdate("a", attributes={"n": 1}), ItemUpdate("no-such")]),
+        "annotate": lambda c: c.annotate(folder / "labels.csv", new_attributes=True),
+        "delete_items": lambda c: c.delete_items(["a", "no-such"]),
+        "fit_views": lambda c: c.fit_views([], views=["sift"]),
+        "train": lambda c: c.train(
+            Recipe(spec="cca", views=("color", "sift"), dim=2, holdout=0.2), request_id=folder.name
+        ),
+        "extend": lambda c: c.extend("cca", ["color"]),
+        "assign": lambda c: c.assign("cca", "dots"),
+        "activate": lambda c: c.activate("raw"),
+        "calibrate": lambda c: c.calibrate(CalibrationRequest(view="color", target="color", space="raw")),
+        "delete_space": lambda c: c.delete_space("cca"),
+        "delete_view": lambda c: c.delete_view("v"),
+        "questions": lambda c: c.questions.undo("color", "nobody"),
+        "close": lambda c: c.close(),
+    }
+
+
+class Awaiting:
+    """An asynchronous object as a blocking one: each method waits for the event loop of another thread."""
+
+    def __init__(self, inner: Any, loop: asyncio.AbstractEventLoop) -> None:
+        self._inner, self._loop = inner, loop
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "close":
+            return lambda: None  # it belongs to the client
+        found = getattr(self._inner, name)
+        if name == "questions":
+            return Awaiting(found, self._loop)
+        if not callable(found):
+            return found
+        return lambda *given, **named: asyncio.run_coroutine_threadsafe(found(*given, **named), self._loop).result(60)
+
+
+Open = Callable[[str], AnyCollection]
+
+
+@pytest.fixture(params=["local", "remote", "asynchronous"])
+def opened(request: pytest.FixtureRequest, server: RunningServer, nothing_stays: None) -> Iterator[Open]:
+    """Opens collections of one home in one of three ways."""
+    if request.param == "local":
+        yield server.collections.home.open
+        return
+    if request.param == "remote":
+        with Client(server.address, timeout=60) as client:
+            yield client.open
+        return
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+
+    async def connect() -> AsyncClient:
+        return AsyncClient(server.address, timeout=60)
+
+    connected = asyncio.run_coroutine_threadsafe(connect(), loop).result(60)
+    yield lambda name: cast(AnyCollection, Awaiting(connected.collection(name), loop))
+    asyncio.run_coroutine_threadsafe(connected.close(), loop).result(60)
+    loop.call_soon_threadsafe(loop.stop)
+    thread.join()
+    loop.close()
+
+
+@pytest.mark.parametrize("name", READS)
+def test_what_is_read_is_the_same(opened: Open, server: RunningServer, name: str) -> None:
+    """From each side, an error as well as an answer."""
+    with server.collections.home.open("drawn") as local:
+        assert outcome(READS[name], opened("drawn")) == outcome(READS[name], local)
+
+
+def test_what_is_written_is_the_same(opened: Open, server: RunningServer, pictures: Path, tmp_path: Path) -> None:
+    """A story of every change, told to a collection here and to one on each side."""
+    home, steps = server.collections.home, writes(pictures, tmp_path)
+    for name in ("here", "there"):
+        home.create(name, views=("color", "sift:words=8")).close()
+    with home.open("here") as local:
+        here = {name: outcome(step, local) for name, step in steps.items()}
+        there = {name: outcome(step, opened("there")) for name, step in steps.items()}
+    assert there == here
+
+
+def test_every_method_is_in_the_suite(tmp_path: Path) -> None:
+    """A method that is added to the protocol comes with a step."""
+    shared = {name for name in vars(AnyCollection) if not name.startswith("_")}
+    assert set(READS) | set(writes(tmp_path, tmp_path)) == shared
+
+
+def test_the_clients_have_all_methods_with_the_same_parameters() -> None:
+    """The asynchronous client has those of the blocking one, and both have those of the protocol."""
+    for name in (name for name in vars(RemoteCollection) if not name.startswith("_")):
+        if name != "close":  # it does nothing there
+            assert parameters(AsyncCollection, name) == parameters(RemoteCollection, name)
+    for name in vars(AnyCollection):
+        if not name.startswith("_") and name not in ("name", "questions"):
+            assert parameters(RemoteCollection, name) == parameters(Collection, name), name
+    assert {name for name in vars(AnyQuestions) if not name.startswith("_")} == {"next", "answer", "undo", "answers"}
+
+
+def parameters(cls: type, name: str) -> list[tuple[str, Any, Any]]:
+    """Names, kinds and defaults of a method's parameters."""
+    found = getattr(cls, name)
+    if isinstance(found, property):
+        return []
+    return [(one.name, one.kind, one.default) for one in inspect.signature(found).parameters.values()]
+
+
+def outcome(step: Callable[[Any], Any], collection: Any) -> Any:
+    """What a step gives, as plain values without what differs from run to run."""
+    try:
+        return plain(step(collection))
+    except CrossviewError as error:
+        return type(error), str(error).replace(collection.name, "NAME")
+
+
+def plain(value: Any) -> Any:
+    if is_dataclass(value) and not isinstance(value, type):
+        return {one.name: plain(getattr(value, one.name)) for one in fields(value) if one.name not in VOLATILE}
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, dict):
+        return {name: plain(one) for name, one in value.items()}
+    return [plain(one) for one in value] if isinstance(value, list | tuple) else value

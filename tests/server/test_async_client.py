@@ -1,0 +1,87 @@
+"""The client for programs with an event loop: collections, jobs with their progress, and files of this machine."""
+
+import asyncio
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from crossview.engine.errors import NotFoundError
+from crossview.engine.item import IndexOptions
+from crossview.engine.recipe import Recipe, Tune
+from crossview.server.client.async_client import AsyncClient
+from crossview.server.client.client import Client
+from crossview.server.listen import RunningServer
+
+BRIEF = Recipe(spec="cca", views=("color", "sift"), dim=2)
+TUNED = replace(BRIEF, tune=Tune({"shrinkage": (0.1, 0.5)}, folds=2))
+
+
+def test_collections_are_made_opened_and_deleted(server: RunningServer, nothing_stays: None) -> None:
+    """As by the blocking client, with the same errors."""
+
+    async def scene() -> None:
+        async with AsyncClient(server.address, timeout=60) as client:
+            made = await client.create("made", ["color"])
+            assert made.name == "made"
+            assert await client.names() == ["drawn", "made"]
+            assert (await (await client.open("made")).views())[0].name == "color"
+            await client.delete("made")
+            with pytest.raises(NotFoundError, match="made"):
+                await client.open("made")
+
+    asyncio.run(scene())
+
+
+def test_a_training_reports_its_progress_and_a_job_goes_on_alone(server: RunningServer, home: object) -> None:
+    """While the event loop does other things."""
+    steps: list[str] = []
+
+    async def scene() -> None:
+        async with AsyncClient(server.address, timeout=60) as client:
+            drawn = client.collection("drawn")
+            space = await drawn.train(
+                TUNED, space="awaited", activate=False, progress=lambda what, *_: steps.append(what)
+            )
+            assert space.name == "awaited"
+            job = await drawn.detached().train(BRIEF, space="awaited", activate=False)
+            ended = await client.jobs.wait(job.id)
+            assert ended.state == "done"
+            assert job.id in {one.id for one in await client.jobs.list("drawn")}
+            await client.jobs.delete(job.id)
+            await drawn.delete_space("awaited")
+
+    asyncio.run(scene())
+    assert steps
+
+
+def test_an_index_that_nobody_awaits_any_more_ends(
+    server: RunningServer, nothing_stays: None, pictures: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its thread reads files; what was committed stays, and nothing further is sent."""
+    monkeypatch.setattr("crossview.server.client.remote_index.batches.__defaults__", (4,))
+    cancelled = threading.Event()
+
+    async def scene() -> None:
+        begun, loop = asyncio.Event(), asyncio.get_running_loop()
+
+        def progress(what: str, *_: object) -> None:
+            if what == "indexing":
+                loop.call_soon_threadsafe(begun.set)
+                cancelled.wait(30)
+
+        async with AsyncClient(server.address, timeout=60) as client:
+            made = await client.create("made", ["color"])
+            options = IndexOptions(labels="folder")
+            indexing = asyncio.ensure_future(made.index([pictures], options, progress=progress))
+            await begun.wait()
+            indexing.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await indexing
+            cancelled.set()
+            await loop.shutdown_default_executor()  # the thread has ended
+
+    asyncio.run(scene())
+    with Client(server.address) as client:
+        assert client.open("made").count() == 4
