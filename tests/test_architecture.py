@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from house import Checkout, cycles
 
+from engine.learners.registry import LEARNERS as LEARNERS_BY_NAME
+
 ROOT = Path(__file__).resolve().parent.parent
 ROOMS_AT_THE_TOP = ("engine", "features", "index", "server")
 """Folders that are installed as packages of ``crossview``."""
@@ -18,6 +20,8 @@ MIGRATIONS = "engine.catalog.migrations"
 GROUND_FLOOR = "engine.runtime"
 """The room that every room may import, except ``features`` and ``index``, which know nothing of the engine."""
 STEPS, COMPARISONS = "engine.learners.steps", "engine.learners.comparisons"
+SUBSPACE, METRICS = "engine.learners.subspace", "engine.learners.metrics"
+LOSSES, SOLVERS, SAMPLERS = "engine.learners.losses", "engine.learners.solvers", "engine.learners.samplers"
 LEARNERS = {"engine.learners"} | {package for package in PACKAGES if package.startswith("engine.learners.")}
 ROOMS = {
     *("engine", "engine.catalog", "engine.changes", "engine.ingest", "engine.questions", "engine.spaces"),
@@ -33,17 +37,20 @@ MAY_IMPORT = {
     "engine.ingest": {"engine", "engine.catalog", COMPARISONS, "features"},
     "engine.spaces": {"engine", "engine.catalog", *LEARNERS, "features", "index"},
     "engine.questions": {"engine", "engine.catalog", "engine.spaces", COMPARISONS},
-    "engine.changes": {"engine", "engine.catalog", *LEARNERS, "features"},
+    "engine.changes": {"engine", "engine.catalog", "engine.learners", LOSSES, SOLVERS, "features"},
     "engine.training": {"engine", "engine.catalog", "engine.spaces", *LEARNERS, "features"},
     "engine.learners": LEARNERS,
-    "engine.learners.attributes": {"engine.learners", STEPS, "engine.learners.metrics", "engine.learners.subspace"},
-    "engine.learners.hashing": {"engine.learners", STEPS, "engine.learners.npp", "engine.learners.subspace"},
-    "engine.learners.joint": {"engine.learners", "engine.learners.metrics", "engine.learners.subspace"},
-    "engine.learners.metrics": {"engine.learners", STEPS, "engine.learners.subspace"},
+    "engine.learners.attributes": {"engine.learners", STEPS, LOSSES, SOLVERS, SUBSPACE},
+    "engine.learners.hashing": {"engine.learners", STEPS, "engine.learners.npp", SUBSPACE},
+    "engine.learners.joint": {"engine.learners", LOSSES, SOLVERS, SUBSPACE},
+    METRICS: {"engine.learners", LOSSES, SOLVERS, SAMPLERS, SUBSPACE},
+    LOSSES: {"engine.learners"},
+    SOLVERS: {"engine.learners", LOSSES},
+    SAMPLERS: {"engine.learners"},
     "engine.learners.musl": {"engine.learners", STEPS},
-    "engine.learners.npp": {"engine.learners", STEPS, "engine.learners.subspace"},
+    "engine.learners.npp": {"engine.learners", STEPS, SUBSPACE},
     "engine.learners.steps": {"engine.learners"},
-    "engine.learners.subspace": {"engine.learners", STEPS},
+    SUBSPACE: {"engine.learners", STEPS},
     "server": {
         *("server.commands", "server.client", "server.dispatch", "server.edge", "server.jobs", "server.services"),
         *("server.writing", "server.wire"),
@@ -91,6 +98,14 @@ MAY_IMPORT = {
 
 That no room of the engine imports ``collection`` or ``home``, which are above the rooms, follows as there is no cycle.
 """
+PARTS_OF_LEARNERS = {
+    *("attributes.described", "attributes.held_out", "attributes.relations"),
+    *("hashing.hasher", "hashing.projection"),
+    *("joint.compared", "joint.fitting", "joint.hidden", "joint.losses", "joint.objects", "joint.problem"),
+    *("musl.grouping", "musl.voting"),
+    *("subspace.ridge_path", "subspace.span"),
+}
+"""Modules of a learner's room that define no learner, and that other rooms use: benchmarks measure parts of a paper."""
 HOMES = {
     "faiss": (
         *("index/", "engine/learners/hashing/"),
@@ -142,6 +157,31 @@ def test_every_room_has_a_budget_of_its_own_and_keeps_it():
     rooms = {name.replace(".", "/") for name in MAY_IMPORT}
     assert rooms == set(HOUSE.budgets) - {MIGRATIONS.replace(".", "/")}
     assert [message for room in HOUSE.rooms for message in room.excesses()] == []
+
+
+def test_other_rooms_import_only_public_places_of_the_learners():
+    """The root, losses, solvers, samplers, modules that define a learner, and listed parts; never a private name."""
+    learners = {learner.__module__ for learner in LEARNERS_BY_NAME.values()}
+    public = learners | {f"engine.learners.{part}" for part in PARTS_OF_LEARNERS}
+    outside = {name: targets for name, targets in HOUSE.imports.items() if not name.startswith("engine.learners")}
+    wrong = [
+        f"{module} imports {target}"
+        for module, targets in outside.items()
+        for target in sorted(targets)
+        if target.startswith("engine.learners") and target not in public
+        if room(target) not in {"engine.learners", LOSSES, SOLVERS, SAMPLERS}
+    ]
+    wrong += [
+        f"{module} imports {alias.name} of {node.module}"
+        for module in outside
+        for node in ast.walk(HOUSE.modules[module])
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("engine.learners")
+        for alias in node.names
+        if alias.name.startswith("_")
+    ]
+    assert wrong == []
+    used = {target for targets in outside.values() for target in targets}
+    assert public - learners <= used, "a part that nobody imports is not public"
 
 
 @pytest.mark.parametrize("library", HOMES)

@@ -40,6 +40,8 @@ MOST_LINES_OF_FILE = 500
 MOST_LINES_OF_FUNCTION = 60
 MOST_PARAMETERS = 8
 MOST_PARAMETERS_OF_ESTIMATOR = 15
+MOST_CLASSES_OF_LEARNER = 3
+"""From a learner to its highest class of ours: deeper, a reader must hold several files in mind to follow one fit."""
 
 Graph = Mapping[str, frozenset[str]]
 Definition = ast.FunctionDef | ast.AsyncFunctionDef
@@ -219,6 +221,22 @@ class Checkout:
         return found
 
     @cached_property
+    def depths(self) -> dict[str, int]:
+        """For each learner, the number of our classes on the longest way up from it, its own included."""
+        above = {
+            node.name: [_name(base) for base in node.bases]
+            for path, tree in self.trees.items()
+            if path.parts[:2] == ("engine", "learners")
+            for node in ast.walk(tree)
+            if isinstance(node, ast.ClassDef)
+        }
+
+        def depth(name: str) -> int:
+            return 1 + max((depth(base) for base in above[name] if base in above), default=0)
+
+        return {name: depth(name) for name in above if name in self.estimators}
+
+    @cached_property
     def capabilities(self) -> list[str]:
         """Names of the class variables by which learners declare what they can do."""
         return [
@@ -366,6 +384,7 @@ def figures(checkout: Checkout) -> dict[str, float]:
         "engine: modules at its root": sum(path.parent == Path("engine") for path in checkout.sources) - 1,
         "cycles of modules": len(cycles(checkout.imports)),
         "capabilities as class variables": len(checkout.capabilities),
+        "deepest inheritance of the learners": max(checkout.depths.values(), default=0),
         "type: ignore": sum(len(TYPE_IGNORE.findall(text)) for text in (checkout.sources | checkout.tests).values()),
     }
 
@@ -377,7 +396,9 @@ def excesses(checkout: Checkout) -> list[str]:
     homeless = sorted({path.parts[0] for path in checkout.sources if not checkout.room_of(path)})
     rooms = [f"{folder}: has no budget; give it one in [tool.house.rooms] of pyproject.toml" for folder in homeless]
     rooms += [message for room in checkout.rooms for message in room.excesses()]
-    return rooms + files + [message for function in checkout.functions for message in function.excesses()]
+    most = MOST_CLASSES_OF_LEARNER
+    deep = [f"{name}: {depth} classes deep, at most {most}" for name, depth in checkout.depths.items() if depth > most]
+    return rooms + files + deep + [message for function in checkout.functions for message in function.excesses()]
 
 
 def room_table(checkout: Checkout) -> str:

@@ -32,7 +32,9 @@ class ClassCodes(Hasher):
     """
 
     name = "class-codes"
-    capabilities = Capabilities(cross_view=True, needs_labels=True, least_views=2, binary=True, main_parameter="n_bits")
+    capabilities = Capabilities(
+        cross_view=True, needs_labels=True, least_views=2, binary=True, codes_of_vectors=True, main_parameter="n_bits"
+    )
 
     def __init__(
         self,

@@ -31,7 +31,13 @@ class SemanticCorrelation(Hasher):
 
     name = "scm"
     capabilities = Capabilities(
-        cross_view=True, needs_labels=True, least_views=2, most_views=2, binary=True, main_parameter="n_bits"
+        cross_view=True,
+        needs_labels=True,
+        least_views=2,
+        most_views=2,
+        binary=True,
+        codes_of_vectors=True,
+        main_parameter="n_bits",
     )
 
     def __init__(

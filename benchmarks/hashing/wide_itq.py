@@ -1,10 +1,13 @@
 """Iterative quantisation to more bits than rows have columns."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from crossview.engine.learners.base import Rows
-from crossview.engine.learners.hashing.itq import ITQ
+from crossview.engine.learners.hashing.itq import ITQ, rotated_components
+from crossview.engine.learners.hashing.projection import fitted_projection
 
 
 class WideITQ(ITQ):
@@ -15,7 +18,12 @@ class WideITQ(ITQ):
 
     name = "wide-itq"
 
-    def _projection(self, rows: Rows, n_bits: int, random: np.random.RandomState) -> NDArray[np.float64]:
-        count, columns = rows.shape
-        padded = np.hstack([rows, np.zeros((count, max(0, n_bits - columns)))])
-        return super()._projection(padded, n_bits, random)[:, :columns]
+    def _fit_view(self, rows: Rows, labels: NDArray[Any] | None, view: int) -> dict[str, Any]:
+        return fitted_projection(rows, self.n_bits, self.random_state, padded_components)
+
+
+def padded_components(rows: Rows, n_bits: int | None, random: np.random.RandomState) -> NDArray[np.float64]:
+    """Returns the rotated components of rows with zeros beside them, (B, d), without the columns of these."""
+    count, columns = rows.shape
+    padded = np.hstack([rows, np.zeros((count, max(0, (n_bits or columns) - columns)))])
+    return rotated_components(padded, n_bits, random)[:, :columns]

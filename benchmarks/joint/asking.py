@@ -9,10 +9,10 @@ from scipy.spatial.distance import cdist
 
 from benchmarks.joint.people import Person, Table, Triplets, seconds, wrong
 from crossview.engine.learners.joint.compared import Notions
-from crossview.engine.learners.joint.fitting import How, Learned, learn
+from crossview.engine.learners.joint.fitting import JointSettings, Learned, learn
 from crossview.engine.learners.joint.losses import LossName
 from crossview.engine.learners.joint.problem import Objects
-from crossview.engine.learners.metrics.constraints import triplets
+from crossview.engine.learners.losses.constraints import triplets
 from crossview.engine.questions import Places, choose
 from crossview.engine.questions.places import FIRST
 
@@ -25,7 +25,7 @@ GRID, PICKS = 9, 4
 
 @dataclass(frozen=True)
 class Way:
-    """How questions are put: with so many candidates, of which so many are picked, at random or chosen."""
+    """JointSettings questions are put: with so many candidates, of which so many are picked, at random or chosen."""
 
     candidates: int
     picks: int
@@ -53,7 +53,7 @@ WAYS: Mapping[str, Way] = {
 def learned(answers: Triplets, count: int, alpha: float, loss: LossName, before: Learned | None) -> Learned:
     """Returns an embedding of ``count`` objects that (m, 3) triplets order; ``before``: where the descent begins."""
     constraints = Notions(triplets(answers, 0.0), np.zeros(len(answers), np.int64), 1)
-    how = How(n_components=DIMENSIONS, alpha=alpha, loss=loss, sharing="independent", tol=1e-4, max_iter=200)
+    how = JointSettings(n_components=DIMENSIONS, alpha=alpha, loss=loss, sharing="independent", tol=1e-4, max_iter=200)
     return learn(Objects(count), constraints, how, before)
 
 

@@ -20,16 +20,16 @@ from benchmarks.frame.journal import run_trials
 from benchmarks.frame.tables import mean_and_error, summary, table
 from benchmarks.joint.data import DIMENSIONS, OBJECTS, of, synthetic, triplets
 from crossview.engine.learners.comparisons import Comparisons
-from crossview.engine.learners.joint.fitting import How
+from crossview.engine.learners.joint.fitting import JointSettings
 from crossview.engine.learners.joint.hidden import Hidden, learn_hidden, matched
 from crossview.engine.learners.joint.objects import JointObjects
 from crossview.engine.learners.joint.problem import Objects
-from crossview.engine.learners.metrics.constraints import triplets as constrained
+from crossview.engine.learners.losses.constraints import triplets as constrained
 from crossview.engine.training.notion_measures import triplet_error
 
 GRID = (3e-4, 1e-3, 3e-3)
 TEST, HELD_OUT = 4_000, 0.1
-SOLVING = How(n_components=10, loss="logistic", tol=1e-5, max_iter=400)
+SOLVING = JointSettings(n_components=10, loss="logistic", tol=1e-5, max_iter=400)
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from benchmarks.joint.data import of
 from benchmarks.joint.people import Triplets
 from crossview.engine.learners.comparisons import Comparisons
-from crossview.engine.learners.joint.fitting import How, Sharing
+from crossview.engine.learners.joint.fitting import JointSettings, Sharing
 from crossview.engine.learners.joint.objects import JointObjects
 from crossview.engine.training.notion_measures import triplet_error
 
@@ -18,13 +18,13 @@ Rows = NDArray[np.float64]
 
 FOLDS, ENOUGH = 5, 2_000
 """Folds of the triplets, and how many held-out ones choose: of many triplets not all folds are looked at."""
-SOLVING = How(tol=1e-4, max_iter=300)
+SOLVING = JointSettings(tol=1e-4, max_iter=300)
 """Errors are as good as after longer descents, and a third of the time is needed."""
 
 
 @dataclass(frozen=True)
 class Method:
-    """How notions are shared, in how many dimensions, and the weights that are tried.
+    """JointSettings notions are shared, in how many dimensions, and the weights that are tried.
 
     ``enough`` is how many held-out triplets choose a weight; None: ``ENOUGH``.
     """

@@ -1,4 +1,4 @@
-"""How fast joint metrics are learned: 100,000 triplets of 1,000 objects, and a million of rows with features.
+"""JointSettings fast joint metrics are learned: 100,000 triplets of 1,000 objects, and a million of rows with features.
 
 Both have six notions. The objective of the objects is compared with the best of three long runs from other starts. Rows
 have 512 columns; each notion orders them by ten random directions.
@@ -16,7 +16,7 @@ from benchmarks.frame.benchmark import Benchmark, Document, positive
 from benchmarks.frame.record import usable_cores
 from benchmarks.frame.tables import table
 from benchmarks.joint.data import synthetic, triplets
-from crossview.engine.learners.joint.fitting import How, Start
+from crossview.engine.learners.joint.fitting import JointSettings, Start
 from crossview.engine.learners.joint.joint import JointMetrics
 from crossview.engine.learners.joint.objects import JointObjects
 from crossview.engine.learners.supervision import Supervision
@@ -37,7 +37,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
 def _of_objects(options: argparse.Namespace) -> list[dict[str, Any]]:
     objects = synthetic("uniform", options.seed, options.objects)
     train = triplets(objects.views, [options.triplets // NOTIONS] * NOTIONS, np.random.default_rng(options.seed))
-    how = How(n_components=options.dim, alpha=options.alpha)
+    how = JointSettings(n_components=options.dim, alpha=options.alpha)
     began = time.perf_counter()
     found = JointObjects(how).fit(train, options.objects).learned_
     seconds = time.perf_counter() - began

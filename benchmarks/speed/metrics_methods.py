@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.neighbors import KNeighborsClassifier, NeighborhoodComponentsAnalysis
 
 from benchmarks import peers
-from crossview.engine.learners.metrics.features import Differences
+from crossview.engine.learners.losses.differences import Differences
 from crossview.engine.learners.registry import LEARNERS
 
 RANK, CLASSES = 10, 20

@@ -21,9 +21,9 @@ from benchmarks.frame.benchmark import Benchmark, Document, positive
 from benchmarks.frame.plots import panels
 from benchmarks.frame.tables import figures_by, rows_with, table
 from benchmarks.frame.workers import alone
-from crossview.engine.learners.metrics.contrasts import SignedContrasts
-from crossview.engine.learners.metrics.newton import Newton, VectorProblem, minimize
+from crossview.engine.learners.losses.contrasts import SignedContrasts
 from crossview.engine.learners.metrics.qwise import QuadrupletWise
+from crossview.engine.learners.solvers.newton import Newton, VectorProblem, minimize
 
 COLUMNS, FLIPPED = 50, 0.05
 VECTOR = "vector, huber"

@@ -12,7 +12,7 @@ from sklearn.svm import LinearSVC
 
 from benchmarks.taxonomy.data import Rows, Sample, Trial
 from crossview.engine.learners.comparisons import Taxonomy
-from crossview.engine.learners.metrics.fantope import Form
+from crossview.engine.learners.losses.parameters import Form
 from crossview.engine.learners.metrics.lmnn import LMNN
 from crossview.engine.learners.selection import search
 from crossview.engine.learners.supervision import Supervision

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from benchmarks.frame.benchmark import read_arrays
 from benchmarks.photographs import Photographs, photographs
 from crossview.engine.learners.chain import Chain
-from crossview.engine.learners.metrics.sampling import ClassSampler
+from crossview.engine.learners.samplers.likeness import draw_tuples, likeness_by_class
 from crossview.engine.learners.steps.normalization import L1, Scale, Sqrt
 from crossview.engine.learners.subspace.pca import PCA
 from crossview.engine.spaces.parts import Part, own_learners
@@ -117,7 +117,7 @@ def unseen(data: Path, cache: Path, seed: int, pairs: int) -> Trial:
 
     def draw(names: NDArray[np.str_]) -> Pairs:
         inside = np.flatnonzero(np.isin(images.labels, names))
-        items, alike = ClassSampler(codes[inside]).draw("pairs", pairs, generator)
+        items, alike = draw_tuples(likeness_by_class(codes[inside]), "pairs", pairs, generator)
         return Pairs(inside[items], alike)
 
     outer = Split(rows, draw(known), draw(np.setdiff1d(classes, known)), parts)

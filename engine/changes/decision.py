@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossview.engine.changes.request import EXTREME
-from crossview.engine.learners.metrics.constraints import pairs
-from crossview.engine.learners.metrics.diagonal import diagonal_problem
-from crossview.engine.learners.metrics.newton import Newton, minimize
+from crossview.engine.learners.losses.constraints import pairs
+from crossview.engine.learners.solvers.diagonal import diagonal_problem
+from crossview.engine.learners.solvers.newton import Newton, minimize
 
 Rows = NDArray[np.float64]
 C = 10.0

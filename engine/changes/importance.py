@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 
 from crossview.engine.changes.monotony import Monotony
 from crossview.engine.changes.request import Form
-from crossview.engine.learners.metrics.constraints import Constraints, quadruplets
-from crossview.engine.learners.metrics.cutting_plane import cut
-from crossview.engine.learners.metrics.diagonal import diagonal_problem
-from crossview.engine.learners.metrics.features import Differences
-from crossview.engine.learners.metrics.newton import Newton, minimize
-from crossview.engine.learners.metrics.objective import satisfied
-from crossview.engine.learners.metrics.parameters import Full, Metric
-from crossview.engine.learners.metrics.ranking import HingeRisk, RankingRisk
+from crossview.engine.learners.losses.constraints import Constraints, quadruplets
+from crossview.engine.learners.losses.differences import Differences
+from crossview.engine.learners.losses.objective import satisfied
+from crossview.engine.learners.losses.parameters import Full, Metric
+from crossview.engine.learners.losses.ranking import HingeRisk, RankingRisk
+from crossview.engine.learners.solvers.cutting_plane import cut
+from crossview.engine.learners.solvers.diagonal import diagonal_problem
+from crossview.engine.learners.solvers.newton import Newton, minimize
 
 Rows = NDArray[np.float64]
 WEIGHTS: Mapping[Form, Sequence[float]] = {

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.learners.metrics.constraints import Constraints
+from crossview.engine.learners.losses.constraints import Constraints
 
 Indices = NDArray[np.int64]
 PERIOD = 4.0

@@ -12,17 +12,17 @@ ATTRIBUTES: Mapping[str, Mapping[str, str]] = {name: {"joint_": "shared_space_"}
 
 
 def learner_name(name: str) -> str:
-    """Returns the present name of a learner."""
+    """Return the present name of a learner."""
     return LEARNERS.get(name, name)
 
 
 def present_settings(learner: str, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns parameters of a learner by their present names."""
+    """Return parameters of a learner by their present names."""
     names = PARAMETERS.get(learner, {})
     return {names.get(name, name): value for name, value in settings.items()}
 
 
 def present_attributes(learner: str, fitted: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns fitted attributes of a learner by their present names."""
+    """Return fitted attributes of a learner by their present names."""
     names = ATTRIBUTES.get(learner, {})
     return {names.get(name, name): value for name, value in fitted.items()}

@@ -1,4 +1,8 @@
-"""The base class of all learners: takes care of views, validation and state, and leaves the author only ``_fit``."""
+"""The base class of all learners, which handles views, validation and state, and the traits that learners share.
+
+A trait is a class without a base that stands before :class:`MultiViewLearner` among the bases of a learner. Traits keep
+learners three classes deep: a learner chooses how it fits and how it embeds, one by one.
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -37,27 +41,29 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
     own default, one view for those that take any number, two halves for those that need two). The second form is the
     one that scikit-learn's tools know.
 
-    Items may lack views: the mask of a :class:`Supervision` says which rows there are, and what stands in the others'
-    place is never looked at.
+    Items may lack views: the mask of a :class:`Supervision` states which rows exist. Learners ignore the values in the
+    place of missing rows.
 
     A subclass stores its parameters in ``__init__``, among them ``view_slices``, and defines ``_fit`` and ``_project``,
-    and where views can be added ``_add_view``. Fitted attributes end in an underscore and hold only arrays, lists of
-    arrays and plain values, so that ``to_state`` can store them.
+    and ``_add_view`` if it can add views. Fitted attributes end in an underscore and hold only arrays, lists of arrays
+    and plain values, so that ``to_state`` can store them.
 
     Attributes:
         view_widths_: list of int, the width d_v of each view seen by ``fit``.
         n_features_in_: int, the sum of the widths.
-        n_metrics_: int, how many metrics there are; an embedding is the columns of one after those of another.
-        metric_names_: list of str, their names; empty: they go by number.
-        metric_widths_: list of lists of int, by view: how many columns each metric has; empty: equally many.
-        left_out_: list of (n_v, D) arrays, one per view: what embeds the training rows that have the view, in their
-            order, when each is left out of the training; empty where a learner knows none. A chain uses them.
+        n_metrics_: int, the number of metrics; an embedding has the columns of each metric, one metric after another.
+        metric_names_: list of str, their names; empty: they have numbers.
+        metric_widths_: list of lists of int, by view: the columns of each metric; empty: all have the same number.
+        names_: list of str, a name for each column of the embeddings, as attributes have; empty: columns have none.
+        left_out_: list of (n_v, D) arrays, one per view: the embedding of each training row by a model without this
+            row, in the order of the rows that have the view; empty if a learner has none. A chain uses them.
     """
 
     name: ClassVar[str]
     capabilities: ClassVar[Capabilities] = Capabilities()
 
-    groups: ClassVar[Mapping[str, Any]] = {}  # parameters that hold several settings, with their usual values
+    groups: ClassVar[Mapping[str, Any]] = {}
+    """Parameters that hold several settings, with their defaults."""
 
     view_slices: Sequence[int] | None
     view_widths_: list[int]
@@ -65,29 +71,63 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
     n_metrics_: int = 1
     metric_names_: Sequence[str] = ()
     metric_widths_: Sequence[Sequence[int]] = ()
+    names_: Sequence[str] = ()
     left_out_: Sequence[NDArray[np.float32]] = ()
 
     @property
     def needs_labels(self) -> bool:
-        """Whether ``fit`` needs class labels, given the parameters."""
+        """Whether ``fit`` needs class labels, given the parameters, some of which replace labels."""
         return self.capabilities.needs_labels
 
+    @property
+    def least_columns(self) -> int:
+        """The fewest columns that rows may have, given the parameters."""
+        return 1
+
+    @property
+    def ordered_classes(self) -> frozenset[str]:
+        """The classes that the parameters put in an order; of labelled rows only those of these classes count.
+
+        It is empty for a learner without such a parameter, which learns from all classes.
+        """
+        return frozenset()
+
     def widths_of_metrics(self, view: int, columns: int) -> list[int]:
-        """Returns how many of the columns of a view's embeddings each metric has, in their order."""
+        """Return the number of columns of each metric, in their order, among the columns of a view's embeddings."""
         if self.metric_widths_:
             return [int(width) for width in self.metric_widths_[view]]
         return [columns // self.n_metrics_] * self.n_metrics_
 
     def metric_of_class(self, labels: ArrayLike, view: int = 0) -> NDArray[np.intp]:
-        """Returns the metrics of (n,) classes in a view, counted from 0; -1 where a class has none of its own."""
+        """Return the metrics of (n,) classes in a view, counted from 0; -1 for a class without a metric of its own."""
         return np.full(len(np.asarray(labels)), 0 if self.n_metrics_ == 1 else -1)
 
     def metric_of_rows(self, embeddings: ArrayLike, view: int = 0) -> NDArray[np.intp]:
-        """Returns the metrics of classes that (n, D) embedded rows seem to be of; -1 where that cannot be told."""
+        """Return the metric of the likeliest class of each of (n, D) embedded rows; -1 if the learner cannot tell."""
         return np.full(len(np.asarray(embeddings)), -1)
 
+    def place_of_class(self, name: str, view: int = 0) -> NDArray[np.float64]:
+        """Return the place of a class among the embeddings of a view, (D,).
+
+        Raises:
+            ValueError: for a class that this learner does not know, or if it knows no places of classes.
+        """
+        raise ValueError("its learner knows no places of classes: train one that does, such as attributes")
+
+    def described_classes(self, view: int = 0) -> tuple[str, ...]:
+        """Return the classes that this learner knows only from orderings, without rows of a view; empty: none."""
+        return ()
+
+    def class_probabilities(self, X: ArrayLike, view: int = 0) -> dict[str, NDArray[np.float64]]:
+        """Return the probability of each class for rows of a view, (n,) by class.
+
+        Raises:
+            ValueError: if this learner estimates none; or as ``transform``.
+        """
+        raise ValueError(f"{self.name} estimates no probabilities of classes")
+
     def assign(self, X: ArrayLike, category: Any = None, view: int = 0) -> int:
-        """Finds the metric for a category that was not learned, from a few examples, (m, d_view), and remembers it.
+        """Find the metric for a category that was not learned, from a few examples, (m, d_view), and remember it.
 
         Raises:
             ValueError: if this learner has one metric for all of them.
@@ -95,7 +135,7 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
         raise ValueError(f"{self.name} has one metric for all classes; several have learners such as musl")
 
     def fit(self, X: MultiView, y: Any = None) -> Self:
-        """Fits the learner.
+        """Fit the learner.
 
         Args:
             X: list of (n, d_v) arrays, or one (n, d) array (see the class).
@@ -112,7 +152,7 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
         return self
 
     def add_view(self, X: MultiView, y: Any = None) -> Self:
-        """Fits one further view, the last of ``X``, and leaves what was fitted of the others as it is.
+        """Fit one further view, the last of ``X``; the fit of the other views stays as it is.
 
         Args:
             X: list of (n, d_v) arrays, one more than were fitted.
@@ -143,7 +183,7 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
         return self
 
     def transform(self, X: MultiView, view: int | None = None) -> Any:
-        """Embeds rows.
+        """Embed rows.
 
         Args:
             X: rows of one view, (n, d_view), where ``view`` is given; else the same form as in ``fit``.
@@ -168,7 +208,7 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
         return np.hstack([self._embed(rows, i) for i, rows in enumerate(cut(X, self.view_widths_))])
 
     def transform_queries(self, X: ArrayLike, view: int) -> Any:
-        """Embeds rows of one view, (n, d_view), that embedded items are compared with: as ``transform`` by default.
+        """Embed rows of one view, (n, d_view), that embedded items are compared with: as ``transform`` by default.
 
         Returns, raises: as ``transform``.
         """
@@ -176,19 +216,19 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
         return self._embed(X, view, queries=True)
 
     def most_dimensions(self, ranks: Sequence[int], classes: int) -> int:
-        """Returns how many dimensions embeddings can have, given the rank of each view's rows and how many classes."""
+        """Return the most dimensions that embeddings can have, given the rank of each view's rows and the classes."""
         return max(ranks)
 
     def check_views(self, names: Sequence[str]) -> None:
-        """Raises ValueError unless this learner takes as many views as are named."""
+        """Raise ValueError unless this learner takes this number of views; the message shows their names."""
         self.capabilities.check_views(self.name, names)
 
     def settings(self) -> dict[str, Any]:
-        """Returns the values of all settings by name: parameters, and the fields of those that are groups."""
+        """Return the values of all settings by name: parameters, and the fields of those that are groups."""
         return flattened(self, self.get_params(deep=False))
 
     def set_params(self, **params: Any) -> Self:
-        """Sets parameters; fields of a group go by their own names, as in ``set_params(max_iter=5)``.
+        """Set parameters; fields of a group go by their own names, as in ``set_params(max_iter=5)``.
 
         Raises:
             ValueError: for an unknown name.
@@ -197,7 +237,7 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
         return self
 
     def to_state(self) -> dict[str, Any]:
-        """Returns name, parameters and fitted attributes: dicts, lists, plain values and arrays, the learner's own."""
+        """Return name, parameters and fitted attributes: dicts, lists, plain values and arrays, the learner's own."""
         fitted = {
             key: list(value) if isinstance(value, list) else value  # lists grow when a view is added
             for key, value in vars(self).items()
@@ -207,7 +247,7 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Self:
-        """Returns the learner that ``to_state`` described.
+        """Return the learner that ``to_state`` described.
 
         Raises:
             ValueError: if the state is of another learner.
@@ -223,10 +263,10 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
 
     @abstractmethod
     def _fit(self, views: list[Rows], given: Supervision) -> None:
-        """Fits validated views: float64, zeros where an item lacks one; ``given`` has a mask, and classes if needed."""
+        """Fit validated views: float64, zeros where an item lacks one; ``given`` has a mask, and classes if needed."""
 
     def _add_view(self, views: list[Rows], given: Supervision) -> None:
-        """Fits the last of the views, validated as for ``_fit``, where ``capabilities.adds_views``."""
+        """Fit the last of the views, validated as for ``_fit``, where ``capabilities.adds_views``."""
         raise NotImplementedError
 
     @abstractmethod
@@ -246,7 +286,7 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
         return views, replace(given, classes=classes, mask=mask)
 
     def _needs_classes(self, given: Supervision) -> bool:
-        """Returns whether classes are learned from, given what else is.
+        """Return whether classes are learned from, given what else is.
 
         Raises:
             ValueError: for supervision of a kind that this learner does not take.
@@ -264,8 +304,8 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
         return self.needs_labels and all(one is None for one in others)
 
     def _validated_views(self, X: MultiView, mask: Any = None) -> tuple[list[Rows], Mask]:
-        """Checks parameters, cuts and checks the rows, and remembers the widths of the views."""
-        checkpoint()  # here, because every fit of every learner begins so
+        """Check parameters, cuts and check the rows, and remember the widths of the views."""
+        checkpoint()  # here, because every fit of every learner validates its views first
         check_settings(self)
         if _is_list_of_views(X):
             check_consistent_length(*X)
@@ -297,7 +337,7 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
         return [len(part) for part in np.array_split(np.arange(columns), count)]
 
     def unhashed(self, rows: ArrayLike, view: int = 0, queries: bool = False) -> Rows:
-        """Returns the vectors, (n, D), that the codes of rows of one view, as items or queries, stand for.
+        """Return the vectors, (n, D), that the codes of rows of one view, as items or queries, stand for.
 
         Raises:
             ValueError: if embeddings are no codes, or no vectors are behind them; or as ``transform``.
@@ -305,7 +345,7 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
         raise ValueError(f"{self.name} makes no codes of vectors")
 
     def embedded(self, rows: NDArray[Any], view: int, queries: bool = False) -> NDArray[Any]:
-        """Embeds rows that are known to be right, (n, d_view) finite float32 or float64, without checking them.
+        """Embed rows that are known to be right, (n, d_view) finite float32 or float64, without checking them.
 
         As ``transform`` of a view, or ``transform_queries``; for a single row the checks would take most of the time.
         """
@@ -318,7 +358,7 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
         return self.embedded(self._checked_rows(rows, view), view, queries)
 
     def _checked_rows(self, rows: ArrayLike, view: int) -> NDArray[Any]:
-        """Returns rows of one view, (n, d_view), as float32 or float64."""
+        """Return rows of one view, (n, d_view), as float32 or float64."""
         if not 0 <= view < len(self.view_widths_):
             raise ValueError(f"view={view} is unknown: {len(self.view_widths_)} views were fitted, counted from 0")
         checked: NDArray[Any] = check_array(rows, dtype=[np.float64, np.float32])
@@ -336,20 +376,20 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
         return tags
 
 
-class SeparateLearner(MultiViewLearner):
-    """Fits each view on the rows that it has, so a view can be added without touching the others.
+class SeparateLearner:
+    """A trait: fits each view on its own rows, so that one can add a view without a fit of the others.
 
-    A subclass defines ``_fit_view`` in place of ``_fit``, or ``_fit_present`` where it learns from more than classes.
+    A subclass defines ``_fit_view`` instead of ``_fit``, or ``_fit_present`` if it learns from more than classes.
     """
 
-    capabilities = Capabilities(adds_views=True)
+    capabilities: ClassVar[Capabilities] = Capabilities(adds_views=True)
 
     def _fit(self, views: list[Rows], given: Supervision) -> None:
         def fit(view: int) -> dict[str, Any]:
             return self._fit_present(views, given, view)
 
         numbers = range(len(views))
-        # side by side only where the order of views does not matter to what is drawn
+        # Views that share a generator draw from it in turn, so only views with a seed may be fitted at the same time.
         seeded = isinstance(getattr(self, "random_state", 0), int)
         fitted = over(numbers, fit) if seeded else [fit(view) for view in numbers]
         for name in fitted[0]:
@@ -360,20 +400,17 @@ class SeparateLearner(MultiViewLearner):
             setattr(self, name, [*getattr(self, name), value])
 
     def _fit_present(self, views: list[Rows], given: Supervision, view: int) -> dict[str, Any]:
-        """Returns what ``_fit_view`` returns, of the rows of the items that have the view."""
+        """Return the value of ``_fit_view`` for the rows of the items that have the view."""
         checkpoint()
-        present, labels = given.mask[:, view], given.classes
-        if present.all():
-            return self._fit_view(views[view], labels, view)
-        return self._fit_view(views[view][present], None if labels is None else labels[present], view)
+        return self._fit_view(*present_rows(views, given, view), view)
 
     def _fit_view(self, rows: Rows, labels: NDArray[Any] | None, view: int) -> dict[str, Any]:
-        """Returns the fitted attributes of one view by name; each becomes a list with one entry per view."""
+        """Return the fitted attributes of one view by name; each becomes a list with one entry per view."""
         raise NotImplementedError
 
 
-class LinearLearner(MultiViewLearner):
-    """Embeds a row x of view v as W_v (x - m_v).
+class LinearLearner:
+    """A trait: embeds a row x of view v as W_v (x - m_v).
 
     Attributes:
         weights_: list of (D, d_v) arrays, one per view.
@@ -387,8 +424,16 @@ class LinearLearner(MultiViewLearner):
         return np.asarray((rows - self.means_[view]) @ self.weights_[view].T)
 
 
+def present_rows(views: list[Rows], given: Supervision, view: int) -> tuple[Rows, Any]:
+    """Return the rows of the items that have a view, and their classes; None without classes."""
+    present, labels = given.mask[:, view], given.classes
+    if present.all():
+        return views[view], labels
+    return views[view][present], None if labels is None else labels[present]
+
+
 def complete(views: list[Rows], mask: Mask) -> list[Rows]:
-    """Returns the rows of the items that have every view, for learners that compare the views item by item.
+    """Return the rows of the items that have every view, for learners that compare the views item by item.
 
     Raises:
         ValueError: if they are fewer than two.
@@ -404,5 +449,5 @@ def _is_list_of_views(X: Any) -> bool:
 
 
 def cut(X: NDArray[Any], widths: Sequence[int]) -> list[NDArray[Any]]:
-    """Returns the columns of (n, d) rows in groups of some widths, as views."""
+    """Return the columns of (n, d) rows in groups of some widths, as views."""
     return np.split(X, np.cumsum(widths)[:-1], axis=1)

@@ -9,7 +9,7 @@ BLOCK = 1 << 22
 
 
 def slices(count: int, columns: int, numbers: int = BLOCK) -> Iterator[slice]:
-    """Yields slices of ``count`` rows, in order: each at least one row, and else at most so many numbers."""
+    """Yield slices of ``count`` rows, in order: each at least one row, and else at most so many numbers."""
     size = max(1, numbers // max(columns, 1))
     for start in range(0, count, size):
         checkpoint()

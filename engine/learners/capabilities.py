@@ -1,4 +1,4 @@
-"""What a learner can do, for whatever makes pipelines of learners."""
+"""The capabilities of learners, by which pipelines, training and search decide; they know no learner by name."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Capabilities:
-    """What a learner can do, and what it needs."""
+    """The things that a learner can do, and those that it needs."""
 
     cross_view: bool = False
     """A query of one view may be matched against another view's embeddings."""
@@ -23,24 +23,26 @@ class Capabilities:
     takes_taxonomy: bool = False
     """It can learn from a tree of its classes, too."""
     notions: bool = False
-    """It learns a metric for each notion in which comparisons were made, or classes given."""
+    """It learns a metric for each notion that comparisons or classes name."""
     adds_views: bool = False
     """One more view can be fitted while the others stay as they are."""
     least_views: int = 1
-    """It needs at least so many views."""
+    """The fewest views that it learns from."""
     most_views: int | None = None
-    """It takes at most so many views; None: any number."""
+    """The most views that it learns from; None: any number."""
     keeps_cross_view: bool = False
-    """It treats rows of all views alike, so that views that could be compared before it still can be."""
+    """It maps the rows of all views in the same way, so views that were comparable before it stay comparable."""
     auxiliary: bool = False
     """It only serves another learner: it prepares its rows, or makes codes of its embeddings."""
     binary: bool = False
     """Embeddings are codes, columns of 0 and 1."""
+    codes_of_vectors: bool = False
+    """Embeddings are codes of float vectors. ``unhashed`` returns the vectors, by which a search can re-rank hits."""
     main_parameter: str | None = None
-    """The parameter that a bare value in a spec sets, as in "pca:0.99"; None: there is none."""
+    """The parameter that a bare value in a spec sets, as in "pca:0.99"; None: a spec can set none."""
 
     def check_views(self, learner: str, names: Sequence[str]) -> None:
-        """Raises ValueError unless the learner of that name takes as many views as are named."""
+        """Raise ValueError unless the learner takes this number of views; the message shows the names of both."""
         least, most = self.least_views, self.most_views
         if len(names) < least or (most is not None and len(names) > most):
             wanted = f"at least {least}" if most is None else f"exactly {least}" if least == most else f"{least}-{most}"
@@ -48,7 +50,7 @@ class Capabilities:
 
 
 def main_position(steps: Sequence[Capabilities]) -> int:
-    """Returns the position of the learner that a chain is made for: the last that is not auxiliary, or else the last.
+    """Return the position of the learner that a chain is made for: the last that is not auxiliary, or else the last.
 
     It is -1 for an empty chain.
     """
@@ -57,16 +59,19 @@ def main_position(steps: Sequence[Capabilities]) -> int:
 
 
 def composed(steps: Sequence[Capabilities]) -> Capabilities:
-    """Returns what learners can do one after another, each on the embeddings of the one before it."""
+    """Return the capabilities of learners one after another, each on the embeddings of the one before it."""
     most = [step.most_views for step in steps if step.most_views is not None]
     return Capabilities(
+        # Steps that treat all views alike change nothing; the last other step decides.
         cross_view=next((step.cross_view for step in reversed(steps) if not step.keeps_cross_view), False),
         needs_labels=any(step.needs_labels for step in steps),
+        # Every learner of labels gets the same labels, so one that takes no label sets rules them out for all.
         multilabel=all(step.multilabel for step in steps if step.needs_labels),
         takes_neighbors=bool(steps) and steps[main_position(steps)].takes_neighbors,
         takes_comparisons=any(step.takes_comparisons for step in steps),
         orders_items=any(step.orders_items for step in steps),
         takes_taxonomy=any(step.takes_taxonomy for step in steps),
+        # The last learner of comparisons receives them, so it decides whether they may name notions.
         notions=next((step.notions for step in reversed(steps) if step.takes_comparisons or step.notions), False),
         adds_views=all(step.adds_views for step in steps),
         least_views=max((step.least_views for step in steps), default=1),
@@ -74,4 +79,5 @@ def composed(steps: Sequence[Capabilities]) -> Capabilities:
         keeps_cross_view=all(step.keeps_cross_view for step in steps),
         auxiliary=all(step.auxiliary for step in steps),
         binary=bool(steps) and steps[-1].binary,
+        codes_of_vectors=bool(steps) and steps[-1].codes_of_vectors,
     )

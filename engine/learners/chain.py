@@ -1,27 +1,34 @@
 """Learners one after another, as in "l1,sqrt,multi-npp:50"."""
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from crossview.engine.learners.base import MultiView, MultiViewLearner, Rows
 from crossview.engine.learners.capabilities import Capabilities, composed, main_position
-from crossview.engine.learners.known_rows import Fingerprints, KnownRows, fingerprints
+from crossview.engine.learners.known_rows import Fingerprints, KnownViews, fingerprints
+from crossview.engine.learners.last_step import OfLastStep
 from crossview.engine.learners.supervision import Supervision
 
-_NONE = np.empty(0, np.intp)
+
+class OfAllSteps:
+    """The capabilities of a chain: what its steps can do one after another, given their settings."""
+
+    def __get__(self, chain: "Chain | None", kind: type["Chain"]) -> Capabilities:
+        steps = () if chain is None else chain.steps
+        return composed([replace(step.capabilities, needs_labels=step.needs_labels) for step in steps])
 
 
 class Chain(MultiViewLearner):
     """Fits each learner on the embeddings of the one before it.
 
-    Where a learner has embeddings of its training rows that leave them out (``left_out_``), rows that equal a training
-    row are embedded so, and later learners are fitted on these: rows that were learned from are placed among new ones
-    as if they were new, too.
+    Some learners know embeddings of their training rows that leave these rows out (``left_out_``). The chain gives rows
+    that equal a training row this embedding, and fits later learners on these embeddings. Without this, rows that were
+    learned from would lie closer to their class than new rows ever do.
 
     Args:
         steps: fitted or unfitted learners, first to last; ``fit`` fits these very objects. With none, rows stay.
@@ -33,107 +40,67 @@ class Chain(MultiViewLearner):
     """
 
     name = "chain"
+    capabilities: ClassVar[OfAllSteps] = OfAllSteps()
+
+    n_metrics_: OfLastStep[int] = OfLastStep()
+    metric_names_: OfLastStep[Sequence[str]] = OfLastStep()
+    metric_widths_: OfLastStep[Sequence[Sequence[int]]] = OfLastStep()
+    names_: OfLastStep[Sequence[str]] = OfLastStep()
+    metric_of_class: OfLastStep[Callable[..., NDArray[np.intp]]] = OfLastStep()
+    metric_of_rows: OfLastStep[Callable[..., NDArray[np.intp]]] = OfLastStep()
+    place_of_class: OfLastStep[Callable[..., NDArray[np.float64]]] = OfLastStep()
+    described_classes: OfLastStep[Callable[..., tuple[str, ...]]] = OfLastStep()
 
     known_rows_: Sequence[Fingerprints] = ()
 
     def __init__(self, steps: Sequence[MultiViewLearner] = (), view_slices: Sequence[int] | None = None) -> None:
         self.steps = steps
         self.view_slices = view_slices
-        self._known: dict[int, KnownRows] = {}
-
-    @property
-    def capabilities(self) -> Capabilities:  # type: ignore[override]  # a chain knows only once it has its steps
-        """What the steps can do together."""
-        return composed([replace(step.capabilities, needs_labels=step.needs_labels) for step in self.steps])
+        self._views = KnownViews(())
 
     @property
     def main_learner(self) -> MultiViewLearner | None:
         """The learner that the chain is made for: the last that is not auxiliary, or else the last step."""
         return self.steps[main_position([step.capabilities for step in self.steps])] if self.steps else None
 
-    @property
-    def n_metrics_(self) -> int:  # type: ignore[override]  # likewise
-        """How many metrics the last step has."""
-        return self.steps[-1].n_metrics_ if self.steps else 1
-
-    @property
-    def metric_names_(self) -> Sequence[str]:  # type: ignore[override]  # likewise
-        """The names of the last step's metrics."""
-        return self.steps[-1].metric_names_ if self.steps else ()
-
-    @property
-    def metric_widths_(self) -> Sequence[Sequence[int]]:  # type: ignore[override]  # likewise
-        """The widths of the last step's metrics, by view."""
-        return self.steps[-1].metric_widths_ if self.steps else ()
-
-    @property
-    def names_(self) -> Sequence[str]:
-        """The names of the columns of the last step's embeddings, one per attribute; none where they have none."""
-        return getattr(self.steps[-1], "names_", ()) if self.steps else ()
-
     def add_view(self, X: MultiView, y: Any = None) -> Self:
-        """Fits one further view, the last of ``X``, step by step; arguments and errors as in ``fit``."""
+        """Fit one further view, the last of ``X``, step by step; arguments and errors are those of ``fit``."""
         for step in self.steps:
             if not step.capabilities.adds_views:
-                step.add_view(X, y)  # refuses by its own name
+                step.add_view(X, y)  # it refuses, and its message names the step, where the chain's would not
         return super().add_view(X, y)
 
     def check_views(self, names: Sequence[str]) -> None:
-        """Checks how many views there are, as every step does."""
+        """Raise ValueError unless every step takes as many views as are named."""
         for step in self.steps:
             step.check_views(names)
 
-    def metric_of_class(self, labels: ArrayLike, view: int = 0) -> NDArray[Any]:
-        """Returns the metrics of classes, as the last step does."""
-        if not self.steps:
-            return super().metric_of_class(labels, view)
-        return self.steps[-1].metric_of_class(labels, view)
-
-    def metric_of_rows(self, embeddings: ArrayLike, view: int = 0) -> NDArray[Any]:
-        """Returns the metrics of the classes that embedded rows seem to be of, as the last step does."""
-        if not self.steps:
-            return super().metric_of_rows(embeddings, view)
-        return self.steps[-1].metric_of_rows(embeddings, view)
-
     def assign(self, X: ArrayLike, category: Any = None, view: int = 0) -> int:
-        """Finds the metric for a category by the last step, from rows as the first step takes them; errors as there."""
+        """Find the metric for a category by the last step; ``X`` has rows as the first step takes them."""
         if not self.steps:
             return super().assign(X, category, view)
         return self.steps[-1].assign(self._before_last(X, view), category, view)
 
-    def place_of_class(self, name: str, view: int = 0) -> NDArray[Any]:
-        """Returns where a class lies among embeddings of a view, (D,), as the last step tells.
-
-        Raises:
-            ValueError: for a class that it does not know, or where it knows no places of classes.
-        """
-        place = getattr(self.steps[-1], "place_of_class", None) if self.steps else None
-        if place is None:
-            raise ValueError("its learner knows no places of classes: train one that does, such as attributes")
-        found: NDArray[Any] = place(name, view)
-        return found
-
-    def described_classes(self, view: int = 0) -> tuple[str, ...]:
-        """Returns the classes that the last step knows of a view by orderings alone; none where it tells no classes."""
-        described = getattr(self.steps[-1], "described_classes", None) if self.steps else None
-        return () if described is None else described(view)
-
     def class_probabilities(self, X: ArrayLike, view: int = 0) -> dict[str, NDArray[np.float64]]:
-        """Returns the shares, (n,) by class, of the densities of rows of a view by which the last step tells classes.
+        """Return the probability of each class for rows of a view, (n,) by class, as the last step estimates it.
 
         Raises:
-            AttributeError: where it tells none, see ``described_classes``.
+            ValueError: if the last step estimates none.
         """
-        found: dict[str, NDArray[np.float64]] = self.steps[-1].class_probabilities(self._before_last(X, view), view)
-        return found
+        if not self.steps:
+            return super().class_probabilities(X, view)
+        return self.steps[-1].class_probabilities(self._before_last(X, view), view)
 
     def codes_and_vectors(self, X: ArrayLike, view: int, queries: bool = False) -> tuple[Rows, Rows]:
-        """Returns the codes of rows of one view, (n, B) columns of 0 and 1, and the vectors they stand for, (n, D).
+        """Return the codes of rows of one view, (n, B) columns of 0 and 1, and the vectors behind the codes, (n, D).
 
-        ``queries``: the rows are to be compared with items.
+        Args:
+            X: (n, d_view) rows, as the first step takes them.
+            view: the view that they are of.
+            queries: the rows are queries, which some learners embed differently from items.
 
         Raises:
-            ValueError: as ``transform``, or if the last step is no hasher.
+            ValueError: as ``transform``, or if the last step makes no codes of vectors.
         """
         hasher, rows = self.steps[-1], self._before_last(X, view, queries)
         codes = hasher.transform_queries(rows, view) if queries else hasher.transform(rows, view=view)
@@ -141,6 +108,7 @@ class Chain(MultiViewLearner):
 
     def _fit(self, views: list[Rows], given: Supervision) -> None:
         first = list(views)
+        self.known_rows_ = ()  # those of an earlier fit have other embeddings
         self._run("fit", self.steps, views, given)
         if any(step.left_out_ for step in self.steps):
             self.know_rows([rows[present] for rows, present in zip(first, given.mask.T, strict=True)])
@@ -151,35 +119,23 @@ class Chain(MultiViewLearner):
         self.steps = steps
 
     def know_rows(self, views: Sequence[NDArray[Any]]) -> None:
-        """Remembers the (n_v, d_v) rows of further views, as the first step takes them, in their order in training."""
+        """Remember the (n_v, d_v) training rows of further views, as the first step takes them, in their order."""
         self.known_rows_ = [*self.known_rows_, *map(fingerprints, views)]
-        self._known = {}
 
     def _run(self, method: str, steps: Sequence[MultiViewLearner], views: list[Rows], given: Supervision) -> None:
         for number, step in enumerate(steps):
             try:
-                views = getattr(step, method)(views, self._given_to(number, given)).transform(views)
+                views = getattr(step, method)(views, given_to(steps, number, given)).transform(views)
             except (ValueError, ArithmeticError) as error:
                 raise ValueError(f"{_described(step)} cannot be fitted: {error}") from error
             for rows, present, left_out in zip(views, given.mask.T, step.left_out_, strict=False):
                 rows[present] = left_out
 
-    def _given_to(self, number: int, given: Supervision) -> Supervision:
-        """Returns what one step learns from; comparisons are for the last that takes them."""
-        step = self.steps[number].capabilities
-        later = any(one.capabilities.takes_comparisons for one in self.steps[number + 1 :])
-        return replace(
-            given,
-            neighbors=given.neighbors if step.takes_neighbors else None,
-            comparisons=given.comparisons if step.orders_items or (step.takes_comparisons and not later) else None,
-            taxonomy=given.taxonomy if step.takes_taxonomy else None,
-            notion_classes=given.notion_classes if step.notions else None,
-            shared_space=Chain(self.steps[:number]).capabilities.cross_view,
-        )
-
     def _needs_classes(self, given: Supervision) -> bool:
-        needed = [step._needs_classes(self._given_to(number, given)) for number, step in enumerate(self.steps)]
-        super()._needs_classes(given)  # refuses what no step takes; what one takes in part, it refuses by its own name
+        needed = [step._needs_classes(given_to(self.steps, n, given)) for n, step in enumerate(self.steps)]
+        # The chain refuses supervision that no step takes. A step that takes some of its kind has refused the rest,
+        # with a message that names the step.
+        super()._needs_classes(given)
         return any(needed)
 
     def _project(self, rows: Rows, view: int) -> Rows:
@@ -189,30 +145,23 @@ class Chain(MultiViewLearner):
         return self._after(self.steps, rows, view, queries=True)
 
     def _before_last(self, X: ArrayLike, view: int, queries: bool = False) -> Rows:
-        """Returns rows of one view as the last step takes them."""
+        """Return rows of one view as the last step takes them."""
         rows: Rows = self._checked_rows(X, view).astype(float, copy=False)
         return self._after(self.steps[:-1], rows, view, queries)
 
     def _after(self, steps: Sequence[MultiViewLearner], rows: Rows, view: int, queries: bool = False) -> Rows:
-        """Returns rows of one view after some of the steps, from the first on."""
-        known, positions = self._known_among(rows, view)
+        """Return rows of one view after some of the steps, from the first on."""
+        if self._views.known is not self.known_rows_:  # loading a state and adding a view replace them
+            self._views = KnownViews(self.known_rows_)
+        known, positions = self._views.among(rows, view)
         for step in steps:
             rows = step.embedded(rows, view, queries)
             if len(known) and step.left_out_:
                 rows[known] = step.left_out_[view][positions[known]]
         return rows
 
-    def _known_among(self, rows: Rows, view: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Returns which rows are known ones of a view, and the positions of all among these, -1 where they are not."""
-        if view >= len(self.known_rows_):
-            return _NONE, _NONE
-        if view not in self._known:
-            self._known[view] = KnownRows(self.known_rows_[view])
-        positions = self._known[view].positions(rows)
-        return np.flatnonzero(positions >= 0), positions
-
     def to_state(self) -> dict[str, Any]:
-        """Returns the states of the steps, by position, and the widths of the views."""
+        """Return the states of the steps, by position, and the widths of the views."""
         fitted = {"view_widths_": self.view_widths_, "n_features_in_": self.n_features_in_}
         if self.known_rows_:
             fitted["known_rows_"] = list(self.known_rows_)
@@ -220,8 +169,26 @@ class Chain(MultiViewLearner):
         return {"learner": self.name, "params": {"view_slices": self.view_slices}, "fitted": fitted, "steps": steps}
 
 
+def given_to(steps: Sequence[MultiViewLearner], number: int, given: Supervision) -> Supervision:
+    """Return the supervision that one step of a chain learns from: what it takes of the chain's.
+
+    Comparisons are for the last step that takes them: those before it prepare its rows without them, because two steps
+    that fit the same comparisons would count them twice.
+    """
+    step = steps[number].capabilities
+    later = any(one.capabilities.takes_comparisons for one in steps[number + 1 :])
+    return replace(
+        given,
+        neighbors=given.neighbors if step.takes_neighbors else None,
+        comparisons=given.comparisons if step.orders_items or (step.takes_comparisons and not later) else None,
+        taxonomy=given.taxonomy if step.takes_taxonomy else None,
+        notion_classes=given.notion_classes if step.notions else None,
+        shared_space=Chain(steps[:number]).capabilities.cross_view,
+    )
+
+
 def _described(step: MultiViewLearner) -> str:
-    """Returns a step's name, with the settings that may be why it cannot be fitted."""
+    """Return a step's name, with the settings that may be why it cannot be fitted."""
     usual = type(step)().settings()
     own = {name: value for name, value in step.settings().items() if name not in ("random_state", "views")}
     given = ", ".join(f"{name}={value!r}" for name, value in own.items() if repr(value) != repr(usual[name]))

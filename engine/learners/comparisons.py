@@ -57,11 +57,11 @@ class Comparisons:
         return self.items[:, [0, 2]] if self.items.shape[1] == 3 else self.items[:, -2:]
 
     def take(self, chosen: NDArray[np.bool_] | NDArray[np.intp]) -> "Comparisons":
-        """Returns the chosen comparisons, by mask or position."""
+        """Return the chosen comparisons, by mask or position."""
         return replace(self, **{name: values[chosen] for name, values in vars(self).items() if values is not None})
 
     def among(self, rows: NDArray[np.bool_] | NDArray[np.intp], count: int) -> "Comparisons":
-        """Returns those whose rows are all among the chosen of ``count`` rows, with positions counted among these.
+        """Return those whose rows are all among the chosen of ``count`` rows, with positions counted among these.
 
         Raises:
             ValueError: if one names a row that does not exist.
@@ -75,7 +75,7 @@ class Comparisons:
         return moved.take(np.flatnonzero((moved.items >= 0).all(axis=1)))
 
     def agreement(self, embedded: NDArray[Any]) -> float:
-        """Returns how well Euclidean distances agree with them, from 0 to 1, regardless of margins.
+        """Return how well Euclidean distances agree with them, from 0 to 1, regardless of margins.
 
         Of triplets and quadruplets the weighted share in the right order; of pairs the area under the ROC curve, NaN
         where all are similar or none is. Equal distances count half.
@@ -173,13 +173,13 @@ class Taxonomy:
         return np.asarray(shared & ~np.eye(len(shared), dtype=bool))
 
     def positions(self, names: Sequence[str]) -> NDArray[np.int64]:
-        """Returns the positions of classes among the leaves, (n,); -1 for what is none."""
+        """Return the positions of classes among the leaves, (n,); -1 for what is none."""
         places = {leaf: place for place, leaf in enumerate(self.leaves)}
         return np.array([places.get(name, -1) for name in names], np.int64)
 
 
 def cycle(parents: Mapping[str, str]) -> list[str]:
-    """Returns nodes of a tree each below the next, and the last below the first, which comes again; none where none is.
+    """Return nodes of a tree each below the next, and the last below the first, which comes again; none where none is.
 
     ``parents`` is the parent of each node, "" of those on the first level. Each node is looked at once.
     """
@@ -216,18 +216,18 @@ class MixedComparisons:
         return np.concatenate(found) if found else None
 
     def take(self, chosen: NDArray[np.bool_] | NDArray[np.intp]) -> "MixedComparisons":
-        """Returns the chosen comparisons, by mask or position; sets of which none is chosen are empty."""
+        """Return the chosen comparisons, by mask or position; sets of which none is chosen are empty."""
         ends = np.cumsum([0, *map(len, self.sets)])
         places = np.arange(len(self))[chosen]
         members = [places[(places >= first) & (places < last)] - first for first, last in pairwise(ends)]
         return MixedComparisons(tuple(one.take(which) for one, which in zip(self.sets, members, strict=True)))
 
     def among(self, rows: NDArray[np.bool_] | NDArray[np.intp], count: int) -> "MixedComparisons":
-        """Returns those whose rows are all among the chosen; arguments and errors as for :class:`Comparisons`."""
+        """Return those whose rows are all among the chosen; arguments and errors as for :class:`Comparisons`."""
         return MixedComparisons(tuple(one.among(rows, count) for one in self.sets))
 
     def agreement(self, embedded: NDArray[Any]) -> float:
-        """Returns the mean agreement of the sets, each of which counts once; NaN where no set has one.
+        """Return the mean agreement of the sets, each of which counts once; NaN where no set has one.
 
         Args:
             embedded: (m, D) rows.

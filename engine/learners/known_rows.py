@@ -1,5 +1,6 @@
-"""Known rows: finds out which rows equal, in single precision, a row that was seen in training."""
+"""Known rows: rows that equal a training row in single precision, the precision in which catalogs store rows."""
 
+from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -9,37 +10,53 @@ from crossview.engine.learners.base import Rows
 from crossview.engine.learners.blocks import slices
 
 Fingerprints = NDArray[np.uint64]
+_NONE = np.empty(0, np.intp)
 
 
 def fingerprints(rows: NDArray[np.float32] | Rows) -> Fingerprints:
-    """Returns a number for each of (n, d) rows that equal rows share, and others but by a chance of 2^-64, (n,)."""
+    """Return a number for each of (n, d) rows, (n,): equal rows share it, different rows with a probability of 2^-64.
+
+    A state stores the numbers instead of the rows, which would be as large as the collection.
+    """
     found = np.empty(len(rows), np.uint64)
     factors = _factors(rows.shape[1])
     for part in slices(len(rows), rows.shape[1]):
-        numbers = rows[part].astype(np.float32) + np.float32(0)  # -0 becomes 0
+        numbers = rows[part].astype(np.float32) + np.float32(0)  # -0 becomes 0, which it equals
         found[part] = numbers.view(np.uint32).astype(np.uint64) @ factors
     return found
 
 
 @lru_cache(maxsize=64)
 def _factors(count: int) -> Fingerprints:
-    """Returns odd numbers that look random, (count,): Steele, Lea and Flood's SplitMix64 (2014), from its seed 0."""
+    """Return odd numbers that look random, (count,): Steele, Lea and Flood's SplitMix64 (2014), from its seed 0."""
     state = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return (state ^ (state >> np.uint64(31))) | np.uint64(1)
 
 
-class KnownRows:
-    """Finds rows of one view among those of the training.
+class KnownViews:
+    """Finds rows among the training rows of their view.
+
+    It makes the table of a view when it is first asked for, so that loading a state costs nothing.
 
     Args:
-        known: (n,) fingerprints of the training rows; of equal rows the first counts.
+        known: the (n_v,) fingerprints of the training rows of each view. Of equal rows, the first counts.
     """
 
-    def __init__(self, known: Fingerprints) -> None:
-        self._positions = {one: position for position, one in reversed(list(enumerate(known.tolist())))}
+    def __init__(self, known: Sequence[Fingerprints]) -> None:
+        self.known = known
+        self._tables: dict[int, dict[int, int]] = {}
 
-    def positions(self, rows: Rows) -> NDArray[np.intp]:
-        """Returns the position of each of (m, d) rows among the training rows, (m,); -1 where it is none of them."""
-        return np.array([self._positions.get(one, -1) for one in fingerprints(rows).tolist()], dtype=np.intp)
+    def among(self, rows: Rows, view: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Return which of (m, d) rows are known, and for each its position in training, (m,), -1 where it is new.
+
+        Both are empty for a view without training rows.
+        """
+        if view >= len(self.known):
+            return _NONE, _NONE
+        if view not in self._tables:
+            self._tables[view] = {one: place for place, one in reversed(list(enumerate(self.known[view].tolist())))}
+        table = self._tables[view]
+        positions = np.array([table.get(one, -1) for one in fingerprints(rows).tolist()], dtype=np.intp)
+        return np.flatnonzero(positions >= 0), positions

@@ -70,29 +70,29 @@ LEARNERS: dict[str, type[MultiViewLearner]] = {
 
 
 def learner_class(name: str) -> type[MultiViewLearner]:
-    """Returns a learner's class.
+    """Return a learner's class.
 
     Raises:
         ValueError: for an unknown name, listing the known ones.
     """
-    present = aliases.learner_name(name)
+    present = aliases.learner_name(name)  # stored states and settings of users may have names of earlier versions
     if present not in LEARNERS:
         raise ValueError(f"there is no learner {name!r}; there are: {', '.join(sorted(LEARNERS))}")
     return LEARNERS[present]
 
 
 def learners_of_comparisons() -> str:
-    """Returns the names of the learners that can learn from comparisons of items."""
+    """Return the names of the learners that can learn from comparisons of items."""
     return ", ".join(name for name, learner in LEARNERS.items() if learner.capabilities.takes_comparisons)
 
 
 def learners_of_taxonomies() -> str:
-    """Returns the names of the learners that can learn from a tree of classes."""
+    """Return the names of the learners that can learn from a tree of classes."""
     return ", ".join(name for name, learner in LEARNERS.items() if learner.capabilities.takes_taxonomy)
 
 
 def from_state(state: Mapping[str, Any]) -> MultiViewLearner:
-    """Returns the fitted learner or chain that ``to_state`` described, of whichever class."""
+    """Return the fitted learner or chain whose ``to_state`` returned a state."""
     if state["learner"] != Chain.name:
         return learner_class(state["learner"]).from_state(state)
     steps = state["steps"]
@@ -101,7 +101,7 @@ def from_state(state: Mapping[str, Any]) -> MultiViewLearner:
 
 
 def main_stage(stages: Sequence[Stage]) -> int:
-    """Returns the position of the stage that a pipeline is made for: the last whose learner is not auxiliary.
+    """Return the position of the stage that a pipeline is made for: the last whose learner is not auxiliary.
 
     Raises:
         ValueError: for an unknown learner, listing the known ones.
@@ -110,18 +110,18 @@ def main_stage(stages: Sequence[Stage]) -> int:
 
 
 def parse_chain(spec: str, settings: Mapping[str, Any] | None = None) -> Chain:
-    """Returns the chain that a spec describes; views after an at sign are numbers; see ``build_chain``."""
+    """Return the chain that a spec describes; views after an at sign are numbers; see ``build_chain``."""
     return build_chain(parse_stages(spec), settings)
 
 
 def build_chain(stages: Sequence[Stage], settings: Mapping[str, Any] | None = None) -> Chain:
-    """Returns the unfitted chain of some stages.
+    """Return the unfitted chain of some stages.
 
     Args:
         stages: learners, first to last, with views counted from 0 ("0", "2").
-        settings: further parameters of the main stage; one named "kernel__bandwidth" is the parameter "bandwidth" of
-            every "kernel" among the stages. Where neither states its number of dimensions, the main stage has no fewer
-            than an "itq" at the end has bits.
+        settings: further parameters of the main stage. "kernel__bandwidth" is the parameter "bandwidth" of every
+            "kernel" among the stages. If neither a stage nor a setting gives the dimensions of the main stage, they are
+            at least the columns that the last stage needs, as "itq" needs one for each bit.
 
     Raises:
         ValueError: for unknown names or parameters, listing the known ones, or values out of range.
@@ -139,14 +139,17 @@ def build_chain(stages: Sequence[Stage], settings: Mapping[str, Any] | None = No
 
 
 def _widen(learner: MultiViewLearner, last: MultiViewLearner) -> None:
-    """Gives a learner as many dimensions as an ITQ behind it has bits, where it would make fewer of its own."""
+    """Raise the dimensions of a learner to the columns that the last stage needs, if it would make fewer.
+
+    A user who asks for an "itq" of 64 bits means that, and not that the learner's default of 32 dimensions is too few.
+    """
     own = learner.get_params().get("n_components")
-    if isinstance(last, ITQ) and last.n_bits is not None and isinstance(own, int) and own < last.n_bits:
-        learner.set_params(n_components=last.n_bits)
+    if isinstance(own, int) and own < last.least_columns:
+        learner.set_params(n_components=last.least_columns)
 
 
 def _by_learner(settings: Mapping[str, Any], names: Sequence[str]) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-    """Returns the settings without a learner's name before them, and those with one, by that name."""
+    """Return the settings without the name of a learner, and those with one, by the name."""
     own: dict[str, Any] = {}
     others: dict[str, dict[str, Any]] = {}
     for key, value in settings.items():
@@ -173,12 +176,13 @@ def _learner(stage: Stage, settings: Mapping[str, Any], main: bool) -> MultiView
     if unknown := sorted(set(params) - set(known)):
         raise ValueError(f"{stage.name!r} has no parameter {', '.join(unknown)}; it has: {', '.join(known)}")
     made = learner().set_params(**params)
+    # Checked here, so that a training refuses a wrong value before it reads any row, under the name that the user gave.
     check_settings(made, {} if main else {setting: f"{stage.name}__{setting}" for setting in settings})
     return made
 
 
 def _value(text: str) -> int | float | str:
-    """Returns a number where a text is one."""
+    """Return a text as a number, if it is one."""
     for kind in (int, float):
         with suppress(ValueError):
             return kind(text)

@@ -58,7 +58,7 @@ class CrossValidation(Generic[T]):
         self._staged: dict[tuple[int, str], tuple[list[Rows], ...]] = {}
 
     def values(self, make: Callable[[], Chain]) -> list[list[T]]:
-        """Returns what is measured in each fold of a chain that ``make`` returns unfitted, called once for each.
+        """Return what is measured in each fold of a chain that ``make`` returns unfitted, called once for each.
 
         Raises:
             ValueError: if the chain cannot be made, or cannot be fitted in some fold.
@@ -66,11 +66,12 @@ class CrossValidation(Generic[T]):
         return list(self.each(make))
 
     def each(self, make: Callable[[], Chain]) -> Iterator[list[T]]:
-        """Yields what ``values`` returns, a fold at a time."""
+        """Yield what ``values`` returns, a fold at a time."""
         for number in range(len(self.folds)):
             yield self._values(number, make().steps)
 
     def _values(self, number: int, steps: Sequence[MultiViewLearner]) -> list[T]:
+        # Auxiliary steps without labels give the same rows for every setting of the learner behind them: cache these.
         leading = next((i for i, step in enumerate(steps) if not step.capabilities.auxiliary or step.needs_labels), 0)
         training, queries, database = self._after(steps[:leading], number)
         chain = Chain(steps[leading:])
@@ -79,12 +80,13 @@ class CrossValidation(Generic[T]):
         return list(self.measure(number, chain, probes, *_transformed(chain, database)))
 
     def _after(self, stages: Sequence[MultiViewLearner], number: int) -> tuple[list[Rows], ...]:
-        """Returns training rows, queries and database of a fold after stages that are fitted on the first."""
+        """Return training rows, queries and database of a fold after stages that are fitted on the first."""
         key = number, repr([(stage.name, stage.get_params()) for stage in stages])
         if key not in self._staged:
             fold = self.folds[number]
             chain = Chain(stages).fit(list(fold.training), Supervision(mask=fold.mask))
             found = _transformed(chain, fold.training, fold.queries, fold.database)
+            # The oldest go first: a search varies the settings of one stage after another and rarely comes back.
             while self._staged and sum(map(_bytes, (found, *self._staged.values()))) > CACHED_BYTES:
                 del self._staged[next(iter(self._staged))]
             self._staged[key] = found
@@ -92,7 +94,7 @@ class CrossValidation(Generic[T]):
 
 
 def _transformed(chain: Chain, *groups: Sequence[Rows]) -> tuple[list[Rows], ...]:
-    """Returns groups of rows by view after a chain; a group that is given twice is transformed once."""
+    """Return groups of rows by view after a chain; a group that is given twice is transformed once."""
     found: dict[int, list[Rows]] = {}
     for group in groups:
         if id(group) not in found:
@@ -135,6 +137,7 @@ class ClassValidation:
         unseen: bool = False,
     ) -> None:
         self.crossings = crossings
+        # Stratified folds need a member of every class in each fold; scikit-learn warns without.
         smallest = np.unique(labels, return_counts=True)[1].min()
         splitter = (StratifiedKFold if smallest >= folds else KFold)(folds, shuffle=True, random_state=seed)
         splits = list(splitter.split(views[0], labels))
@@ -150,7 +153,7 @@ class ClassValidation:
         self._scores: dict[tuple[str, str], dict[Crossing, float]] = {}
 
     def score(self, spec: str, settings: Mapping[str, Any], crossings: Sequence[Crossing] = ()) -> float:
-        """Returns the mean measure of one chain over the folds and over some of the crossings, by default all.
+        """Return the mean measure of one chain over the folds and over some of the crossings, by default all.
 
         Args:
             spec: the chain, as ``parse_chain`` reads it.
@@ -197,20 +200,20 @@ class Candidate:
     """Of which the score is the mean of the groups' means; none where it was measured as one number."""
 
     def near(self, best: "Candidate") -> bool:
-        """Returns whether the score is at most one standard error of the paired differences below a better one's."""
+        """Return whether the score is at most one standard error of the paired differences below a better one's."""
         if self.score is None or best.score is None or not self.scores:
             return False
         errors = [standard_error(best.scores[group] - values) for group, values in self.scores.items()]
         return best.score - self.score <= float(np.sqrt(np.square(errors).sum())) / len(errors)
 
     def harms(self, other: "Candidate") -> bool:
-        """Returns whether any group is worse than another candidate's by more than one standard error."""
+        """Return whether any group is worse than another candidate's by more than one standard error."""
         differences = [other.scores[group] - values for group, values in self.scores.items()]
         return any(float(np.nanmean(one)) > standard_error(one) for one in differences)
 
 
 def standard_error(differences: NDArray[np.float64]) -> float:
-    """Returns that of the mean of paired differences; 0 of a single one."""
+    """Return that of the mean of paired differences; 0 of a single one."""
     known = differences[~np.isnan(differences)]
     return float(known.std(ddof=1) / np.sqrt(len(known))) if len(known) > 1 else 0.0
 
@@ -222,7 +225,7 @@ def search(
     exhaustive: bool = True,
     progress: Callable[[int, int, Candidate | None], None] | None = None,
 ) -> tuple[dict[str, Any], float, list[Candidate]]:
-    """Returns the point of a grid, a value by name, whose score is largest, that score, and all that was tried.
+    """Return the point of a grid, a value by name, whose score is largest, that score, and all that was tried.
 
     Of equal scores the first wins. Where scores are given in groups, the first within one standard error of the best
     does, and nothing that is worse in one of the groups by more than a standard error than the first value is chosen.
@@ -256,6 +259,7 @@ def search(
     else:
         best = (0,) * len(sizes)
         for axis, size in enumerate(sizes):
+            # The value so far comes first, because only a clear gain may replace it.
             others = [i for i in range(size) if i != best[axis]]
             best = _best([(*best[:axis], i, *best[axis + 1 :]) for i in (best[axis], *others)], candidate)
     candidates = list(tried.values())
@@ -265,7 +269,7 @@ def search(
 
 
 def _best(points: Sequence[tuple[int, ...]], candidate: Callable[[tuple[int, ...]], Candidate]) -> tuple[int, ...]:
-    """Returns the point that is chosen of several, the first of which stays unless another is better."""
+    """Return the point that is chosen of several, the first of which stays unless another is better."""
     found = [candidate(point) for point in points]
     first = found[0]
     allowed = {
@@ -282,7 +286,7 @@ def _best(points: Sequence[tuple[int, ...]], candidate: Callable[[tuple[int, ...
 def _candidate(settings: dict[str, Any], score: Callable[[dict[str, Any]], float | Scores]) -> Candidate:
     try:
         found = score(settings)
-    except ValueError as error:
+    except ValueError as error:  # some settings do not suit the data, as more dimensions than rows
         return Candidate(settings, None, str(error))
     if isinstance(found, Mapping):
         return Candidate(settings, float(np.mean([np.nanmean(values) for values in found.values()])), "", found)
@@ -311,7 +315,7 @@ def select(
     fixed: Mapping[str, Any] | None = None,
     exhaustive: bool = True,
 ) -> Selection:
-    """Returns the best chain and settings of a grid.
+    """Return the best chain and settings of a grid.
 
     Args:
         grid: values to try by parameter name, "spec" among them, the likeliest first.
@@ -339,6 +343,6 @@ def select(
 
 
 def distances(queries: Rows, items: Rows) -> Rows:
-    """Returns the (q, n) squared Euclidean distances, never below 0."""
+    """Return the (q, n) squared Euclidean distances, never below 0."""
     squared: Rows = (queries**2).sum(axis=1)[:, None] + (items**2).sum(axis=1)[None, :] - 2 * queries @ items.T
     return np.maximum(squared, 0.0)

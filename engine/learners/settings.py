@@ -26,11 +26,11 @@ class Between:
     above: bool = False
 
     def takes(self, value: Any) -> bool:
-        """Returns whether a number is within the bounds."""
+        """Return whether a number is within the bounds."""
         return bool(self.least <= value <= self.most) and not (self.above and value == self.least)
 
     def words(self, kind: str) -> str:
-        """Returns the bounds in words, given what kind of number it is."""
+        """Return the bounds in words, given what kind of number it is."""
         least, most = _in_words(self.least), _in_words(self.most)
         return f"{kind} above {least}, up to {most}" if self.above else f"{kind} from {least} to {most}"
 
@@ -40,11 +40,11 @@ class ViewNumber:
     """A view, counted from 0; users give its name."""
 
     def takes(self, value: Any) -> bool:
-        """Returns whether a whole number may be a view's."""
+        """Return whether a whole number may be a view's."""
         return bool(value >= 0)
 
     def words(self, kind: str) -> str:
-        """Returns what users give."""
+        """Return what users give."""
         return "a view"
 
 
@@ -56,7 +56,7 @@ class Arrays:
     meaning: str
 
     def takes(self, value: Any) -> bool:
-        """Returns whether there is at least one, and all are such arrays."""
+        """Return whether there is at least one, and all are such arrays."""
         arrays = list(value.values()) if isinstance(value, Mapping) else list(value)
         return bool(arrays) and all(map(self._takes_one, arrays))
 
@@ -68,7 +68,7 @@ class Arrays:
         return array.ndim == self.dimensions and bool(np.isfinite(array).all())
 
     def words(self, kind: str) -> str:
-        """Returns the meaning."""
+        """Return the meaning."""
         return self.meaning
 
 
@@ -90,7 +90,7 @@ OneView = Annotated[int, ViewNumber()]
 
 
 def check_settings(learner: Any, names: Mapping[str, str] | None = None) -> None:
-    """Checks the values of an estimator's settings.
+    """Check the values of an estimator's settings.
 
     Args:
         learner: the estimator.
@@ -99,6 +99,7 @@ def check_settings(learner: Any, names: Mapping[str, str] | None = None) -> None
     Raises:
         ValueError: for the first that its constructor's annotations do not allow, naming it and what it must be.
     """
+    # Annotations are the only statement of the bounds: documents, command line and checks read the same.
     values = learner.settings()
     for name, kind in setting_types(type(learner)).items():
         if not takes(kind, values[name]):
@@ -108,7 +109,7 @@ def check_settings(learner: Any, names: Mapping[str, str] | None = None) -> None
 
 
 def setting_types(learner: Any) -> dict[str, Any]:
-    """Returns the annotations of the settings of a learner's class by name, in their order."""
+    """Return the annotations of the settings of a learner's class by name, in their order."""
     hints = get_type_hints(learner.__init__, include_extras=True)
     found: dict[str, Any] = {}
     for name, kind in hints.items():
@@ -120,7 +121,7 @@ def setting_types(learner: Any) -> dict[str, Any]:
 
 
 def takes(kind: Any, value: Any, bounds: bool = True) -> bool:
-    """Returns whether a value is of a kind, such as ``int | None``; without ``bounds``, of its type at least."""
+    """Return whether a value is of a kind, such as ``int | None``; without ``bounds``, of its type at least."""
     origin, parts = get_origin(kind), get_args(kind)
     if origin in (Union, types.UnionType):
         return any(takes(part, value, bounds) for part in parts)
@@ -137,7 +138,7 @@ def takes(kind: Any, value: Any, bounds: bool = True) -> bool:
 
 
 def words(kind: Any, bounds: bool = True) -> str:
-    """Returns a kind of values in words, such as "a whole number from 1 to 10 or null"."""
+    """Return a kind of values in words, such as "a whole number from 1 to 10 or null"."""
     origin, parts = get_origin(kind), get_args(kind)
     if origin in (Union, types.UnionType):
         alternatives = [words(part, bounds) for part in parts if part in _WORDS or get_origin(part) is not None]
@@ -179,7 +180,7 @@ def _shown(value: Any) -> str:
 
 
 def group(learner: Any, name: str) -> Any:
-    """Returns the value of a learner's group.
+    """Return the value of a learner's group.
 
     Raises:
         ValueError: if it is no value of the group.
@@ -191,7 +192,7 @@ def group(learner: Any, name: str) -> Any:
 
 
 def flattened(learner: Any, params: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns a learner's parameters by name, each group replaced by its fields."""
+    """Return a learner's parameters by name, each group replaced by its fields."""
     found: dict[str, Any] = {}
     for name, value in params.items():
         if name in learner.groups:
@@ -202,7 +203,7 @@ def flattened(learner: Any, params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def grouped(learner: Any, params: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns new parameters of a learner, those that are fields of a group in one new value of the group."""
+    """Return new parameters of a learner, those that are fields of a group in one new value of the group."""
     found = dict(params)
     for name in learner.groups:
         changed = {one.name: found.pop(one.name) for one in fields(learner.groups[name]) if one.name in found}

@@ -21,12 +21,12 @@ class Stage:
 
 
 def parse_stages(spec: str) -> tuple[Stage, ...]:
-    """Returns the stages of a spec, comma separated, first to last; whether there are such learners is not checked."""
+    """Return the stages of a spec, comma separated, first to last; whether there are such learners is not checked."""
     return tuple(_parse(part.strip()) for part in spec.split(","))
 
 
 def format_stages(stages: Sequence[Stage]) -> str:
-    """Returns the spec that ``parse_stages`` reads as these stages."""
+    """Return the spec that ``parse_stages`` reads as these stages."""
     return ",".join(map(str, stages))
 
 

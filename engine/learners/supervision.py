@@ -48,12 +48,12 @@ class Supervision:
 
     @classmethod
     def of(cls, y: Any) -> "Supervision":
-        """Returns the supervision that y is, or that class labels are."""
+        """Return the supervision that y is, or that class labels are."""
         return y if isinstance(y, Supervision) else cls(classes=y)
 
 
 def refuse_notions(learner: str, given: Supervision) -> None:
-    """Refuses what is given in several notions, for a learner of one.
+    """Refuse what is given in several notions, for a learner of one.
 
     Raises:
         ValueError: for comparisons or class labels by notion; ``learner`` is its name.
@@ -66,7 +66,7 @@ def refuse_notions(learner: str, given: Supervision) -> None:
 
 
 def refuse_taxonomy(learner: str, given: Supervision) -> None:
-    """Refuses a tree of classes, for a learner of other things; ``learner`` is its name.
+    """Refuse a tree of classes, for a learner of other things; ``learner`` is its name.
 
     Raises:
         ValueError: for a tree.
@@ -76,7 +76,7 @@ def refuse_taxonomy(learner: str, given: Supervision) -> None:
 
 
 def checked_mask(mask: Any, count: int, views: int) -> NDArray[np.bool_]:
-    """Returns which of ``count`` items have which of the views, (n, V).
+    """Return which of ``count`` items have which of the views, (n, V).
 
     Raises:
         ValueError: for another shape, or a view of fewer than two items.
@@ -93,7 +93,7 @@ def checked_mask(mask: Any, count: int, views: int) -> NDArray[np.bool_]:
 
 
 def checked_classes(classes: Any, multilabel: bool) -> Any:
-    """Returns class labels as (n,) array, or where ``multilabel`` an indicator matrix of labels as (n, L) CSR array.
+    """Return class labels as (n,) array, or where ``multilabel`` an indicator matrix of labels as (n, L) CSR array.
 
     Raises:
         ValueError: for another shape.
@@ -105,7 +105,7 @@ def checked_classes(classes: Any, multilabel: bool) -> Any:
 
 
 def neighbor_matrix(neighbors: Any, count: int) -> Any:
-    """Returns the listed neighbours of ``count`` items as a sparse (n, n) matrix, nonzero where a pair belongs.
+    """Return the listed neighbours of ``count`` items as a sparse (n, n) matrix, nonzero where a pair belongs.
 
     Args:
         neighbors: such a matrix; or, for each item, the numbers of its similar items.
@@ -128,11 +128,12 @@ def neighbor_matrix(neighbors: Any, count: int) -> Any:
 
 
 def shared_classes(labels: NDArray[Any], least: int = 2) -> NDArray[Any]:
-    """Returns the K classes of two or more rows, sorted: rows alone in theirs, as unlabelled ones are, show none.
+    """Return the K classes of two or more rows, sorted: rows alone in theirs, as unlabelled ones are, show none.
 
     Raises:
         ValueError: if there are fewer than ``least``, which is 2 at most.
     """
+    # Unlabelled rows have a class each, so a class of one row tells nothing about others.
     names, counts = np.unique(labels, return_counts=True)
     classes: NDArray[Any] = names[counts > 1]
     if len(classes) < least:
@@ -140,10 +141,25 @@ def shared_classes(labels: NDArray[Any], least: int = 2) -> NDArray[Any]:
     return classes
 
 
+def comparable_classes(labels: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the class of each row, (n,), counted from 0, and the number of rows of each class.
+
+    Raises:
+        ValueError: if no class has two rows or there is only one class.
+    """
+    _, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    if len(counts) < 2 or counts.max() < 2:
+        raise ValueError(
+            f"the labels have {len(counts)} classes of at most {counts.max()} rows: comparisons need at least 2 "
+            "classes, one of them with 2 rows"
+        )
+    return codes, counts
+
+
 def rows_of_classes(
     rows: NDArray[np.float64], labels: NDArray[Any], classes: NDArray[Any]
 ) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
-    """Returns the rows that are of some classes, and their classes, (n,), as positions in them.
+    """Return the rows that are of some classes, and their classes, (n,), as positions in them.
 
     Raises:
         ValueError: if these rows are of fewer than two of the classes.

@@ -9,7 +9,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from sklearn.isotonic import IsotonicRegression
 
-from crossview.engine.learners.metrics.threshold import calibrate
+from crossview.engine.learners.solvers.threshold import calibrate
 
 _FOLDS = 5
 Values = NDArray[np.float64]

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from crossview.engine.comparisons import ItemComparisons
 from crossview.engine.errors import InvalidInputError
 from crossview.engine.learners.comparisons import KINDS
-from crossview.engine.learners.joint.fitting import How
+from crossview.engine.learners.joint.fitting import JointSettings
 from crossview.engine.learners.joint.objects import JointObjects
 
 DIM = 10
@@ -25,5 +25,5 @@ def places(given: ItemComparisons, dim: int = DIM, seed: int = 0) -> NDArray[np.
         raise InvalidInputError(
             f"{len(given.keys)} compared items have 1 to {len(given.keys) - 1} dimensions, not {dim}"
         )
-    learned = JointObjects(How(n_components=dim, random_state=seed)).fit(given.comparisons, len(given.keys))
+    learned = JointObjects(JointSettings(n_components=dim, random_state=seed)).fit(given.comparisons, len(given.keys))
     return learned.common_.astype(np.float32)

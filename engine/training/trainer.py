@@ -11,7 +11,6 @@ from crossview.engine.catalog.checks import check_seed
 from crossview.engine.catalog.joined import joined_view
 from crossview.engine.errors import InvalidInputError, NotReadyError, few
 from crossview.engine.learners.chain import Chain
-from crossview.engine.learners.hashing.hasher import Hasher
 from crossview.engine.learners.settings import MOST_DIMENSIONS
 from crossview.engine.recipe import Recipe
 from crossview.engine.runtime.progress import Progress
@@ -114,7 +113,7 @@ def _notes(pipeline: Chain, training: Examples) -> tuple[str, ...]:
 
 def _unordered(pipeline: Chain, training: Examples) -> tuple[str, ...]:
     """Return a sentence on classes of training items that orderings of other classes leave out."""
-    ordered = {str(name) for step in pipeline.steps for name in getattr(step, "orderings", None) or ()}
+    ordered = {name for step in pipeline.steps for name in step.ordered_classes}
     names, counts = np.unique(training.classes(), return_counts=True)
     classes = names[counts > 1].tolist()
     lacking = [" and ".join(labels_of(name)) for name in classes if name not in ordered]
@@ -126,7 +125,7 @@ def _unordered(pipeline: Chain, training: Examples) -> tuple[str, ...]:
 def _check_rerank(recipe: Recipe, pipeline: Chain) -> None:
     if recipe.rerank < 0:
         raise InvalidInputError(f"re-ranking finds at least one code for each hit wanted, not {recipe.rerank}")
-    if recipe.rerank and not isinstance(pipeline.steps[-1], Hasher):
+    if recipe.rerank and not pipeline.capabilities.codes_of_vectors:
         what = "codes with no float vectors behind them" if pipeline.capabilities.binary else "float vectors"
         raise InvalidInputError(
             f"there are no codes to re-rank: {recipe.spec} gives {what}; end it in a hasher, as in multi-npp,itq:32"

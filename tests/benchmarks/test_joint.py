@@ -9,7 +9,7 @@ from benchmarks.joint import methods as joint_methods
 from benchmarks.joint import speed as joint_speed
 from benchmarks.joint import synthetic as joint_synthetic
 from benchmarks.joint.data import of, synthetic, triplets
-from crossview.engine.learners.joint.fitting import How
+from crossview.engine.learners.joint.fitting import JointSettings
 
 
 def test_triplets_are_of_three_objects_in_the_order_of_their_view():
@@ -29,7 +29,7 @@ def test_triplets_are_of_three_objects_in_the_order_of_their_view():
 def test_hidden_writes_errors_and_likelihoods(tmp_path, monkeypatch):
     """Of hidden notions beside labelled ones, and of one notion fewer and more."""
     monkeypatch.setattr(joint_hidden, "GRID", (1e-2,))
-    monkeypatch.setattr(joint_hidden, "SOLVING", How(n_components=2, loss="logistic", max_iter=8, tol=1e-2))
+    monkeypatch.setattr(joint_hidden, "SOLVING", JointSettings(n_components=2, loss="logistic", max_iter=8, tol=1e-2))
     out = tmp_path / "out.json"
     options = ["--trials", "1", "--workers", "1", "--notions", "2", "--triplets", "60", "--starts", "1"]
     assert joint_hidden.BENCHMARK.main([*options, "--json", str(out), "--report", str(tmp_path)]) == 0
@@ -55,7 +55,7 @@ def test_synthetic_writes_figures_of_every_method(tmp_path, monkeypatch):
     monkeypatch.setattr(joint_synthetic, "GRIDS", dict.fromkeys(joint_synthetic.GRIDS, (0.01,)))
     monkeypatch.setattr(joint_synthetic, "TEST", 200)
     monkeypatch.setattr(joint_synthetic, "WIDE", 12)
-    monkeypatch.setattr(joint_methods, "SOLVING", How(max_iter=10, tol=1e-2))
+    monkeypatch.setattr(joint_methods, "SOLVING", JointSettings(max_iter=10, tol=1e-2))
     monkeypatch.setattr(joint_methods, "ENOUGH", 20)
     monkeypatch.setattr(joint_synthetic, "WIDE_BUDGETS", (120,))
     monkeypatch.setattr(joint_synthetic, "ONE_VIEW", 120)

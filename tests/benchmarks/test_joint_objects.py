@@ -10,7 +10,7 @@ from benchmarks.joint import consistency as joint_consistency
 from benchmarks.joint import methods as joint_methods
 from benchmarks.joint.people import Person, drawn, seconds, wrong
 from benchmarks.joint.tables import consistency
-from crossview.engine.learners.joint.fitting import How
+from crossview.engine.learners.joint.fitting import JointSettings
 
 
 def test_residuals_ignore_place_and_size_but_not_turns():
@@ -78,7 +78,7 @@ def test_a_new_notion_writes_its_figures(tmp_path, monkeypatch):
     for grid in ("MAP", "ALONE"):
         monkeypatch.setattr(newview, grid, getattr(newview, grid)[1:2])
     for module in (newview, joint_methods):
-        monkeypatch.setattr(module, "SOLVING", How(max_iter=20, tol=1e-2))
+        monkeypatch.setattr(module, "SOLVING", JointSettings(max_iter=20, tol=1e-2))
     out = tmp_path / "out.json"
     arguments = ["--trials", "1", "--workers", "1", "--sets", "poses", "--many", "400", "--few", "30,100"]
     assert newview.BENCHMARK.main([*arguments, "--json", str(out), "--report", str(tmp_path)]) == 0
@@ -100,7 +100,7 @@ def test_notions_are_the_more_consistent_the_more_they_share():
 def test_consistency_writes_the_gains_beside_the_papers(tmp_path, monkeypatch):
     """Of each set in the order of its consistency."""
     monkeypatch.setattr(joint_consistency, "GRIDS", dict.fromkeys(objects.GRIDS, (0.01,)))
-    monkeypatch.setattr(joint_methods, "SOLVING", How(max_iter=10, tol=1e-2))
+    monkeypatch.setattr(joint_methods, "SOLVING", JointSettings(max_iter=10, tol=1e-2))
     out = tmp_path / "out.json"
     arguments = ["--trials", "1", "--workers", "1", "--budgets", "500,1000", "--width", "3", "--shares", "90"]
     assert joint_consistency.BENCHMARK.main([*arguments, "--json", str(out), "--report", str(tmp_path)]) == 0

@@ -10,7 +10,7 @@ _RIDGE = 1e-3  # of a covariance's mean variance: attributes that order the seen
 
 
 def place_between(amounts: ArrayLike, seen: Values, means: Values) -> Values:
-    """Returns the mean scores, (m,), that a described class is expected to have.
+    """Return the mean scores, (m,), that a described class is expected to have.
 
     Parikh and Grauman (ICCV 2011), section 3.2: on an attribute of which the class has as much as some seen classes,
     the mean of these; between two, the middle of theirs; beyond all, as far from the last as seen ones are from each
@@ -25,7 +25,7 @@ def place_between(amounts: ArrayLike, seen: Values, means: Values) -> Values:
 
 
 def spread_between(amounts: ArrayLike, seen: Values, means: Values) -> Values:
-    """Returns the variance, (m,), of where :func:`place_between` says that a class is.
+    """Return the variance, (m,), of where :func:`place_between` says that a class is.
 
     That of an even spread over a mean step between levels where the class has as much as a seen one, and over the gap
     and such a step where it lies between two; beyond all, the step squared, that of an exponential one.
@@ -37,7 +37,7 @@ def spread_between(amounts: ArrayLike, seen: Values, means: Values) -> Values:
 
 
 def log_densities(scores: Values, mean: Values, covariance: Values) -> Values:
-    """Returns the (n,) logarithms of a normal density at (n, m) scores, up to a constant; singular ones are widened."""
+    """Return the (n,) logarithms of a normal density at (n, m) scores, up to a constant; singular ones are widened."""
     width = len(mean)
     wide = covariance + _RIDGE * np.trace(covariance) / width * np.eye(width)
     gaps = scores - mean

@@ -34,7 +34,7 @@ class Shares(NamedTuple):
 
     @classmethod
     def of(cls, predicted: Codes, codes: Codes, described: Sequence[int], seen: Sequence[int]) -> "Shares":
-        """Returns those of (n,) predicted classes, of each class of which there are rows."""
+        """Return those of (n,) predicted classes, of each class of which there are rows."""
 
         def mean(chosen: Sequence[int]) -> float:
             return float(np.mean([np.mean(predicted[codes == code] == code) for code in chosen if code in codes]))
@@ -43,7 +43,7 @@ class Shares(NamedTuple):
 
     @classmethod
     def mean(cls, found: Sequence["Shares"]) -> "Shares":
-        """Returns the means of several."""
+        """Return the means of several."""
         return cls(*np.mean(found, axis=0).tolist())
 
 
@@ -61,11 +61,11 @@ class Teller(Protocol):
     """What tells classes."""
 
     def class_densities(self, rows: Values) -> Mapping[str, Values]:
-        """Returns the logarithms of the densities, (n,) by class."""
+        """Return the logarithms of the densities, (n,) by class."""
 
 
 def held_out_in_turn(codes: Codes, levels: Values, seed: int, groups: Any = None, size: int = 1) -> Iterator[HeldOut]:
-    """Yields every so many classes, of many some drawn ones, that leave others which an attribute orders.
+    """Yield every so many classes, of many some drawn ones, that leave others which an attribute orders.
 
     Args:
         codes: (n,) classes of rows, as numbers.
@@ -93,7 +93,7 @@ def held_out_in_turn(codes: Codes, levels: Values, seed: int, groups: Any = None
 
 
 def shares_at_odds(densities: Mapping[str, Values], codes: Codes, described: Sequence[int]) -> list[Shares]:
-    """Returns what is found at all ``ODDS``, by densities of classes whose names are numbers."""
+    """Return what is found at all ``ODDS``, by densities of classes whose names are numbers."""
     names = np.array(list(densities), dtype=np.int64)
     is_described, found = np.isin(names, described)[:, None], np.array(list(densities.values()))
     seen = [one for one in names.tolist() if one not in described]
@@ -108,7 +108,7 @@ def chosen_log_odds(
     seed: int,
     groups: Any = None,
 ) -> float:
-    """Returns the odds whose harmonic mean of shares is best in the mean over classes that are held out in turn.
+    """Return the odds whose harmonic mean of shares is best in the mean over classes that are held out in turn.
 
     Args:
         learned: returns what was learned from orderings, rows and their classes, of which some have no rows.

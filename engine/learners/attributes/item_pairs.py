@@ -27,7 +27,7 @@ class Local(Protocol):
         """(n,) its gradient with respect to the scores."""
 
     def laplacian(self, values: Values) -> Values:
-        """Returns the (n,) product with half of its Hessian."""
+        """Return the (n,) product with half of its Hessian."""
 
 
 class Loss(Protocol):
@@ -38,7 +38,7 @@ class Loss(Protocol):
         """The number of pairs, each as often as it counts."""
 
     def around(self, scores: Values) -> Local:
-        """Returns the loss around (n,) scores."""
+        """Return the loss around (n,) scores."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -62,7 +62,7 @@ class LocalSum:
     head: int
 
     def laplacian(self, values: Values) -> Values:
-        """Returns the (n,) product with half of the Hessian."""
+        """Return the (n,) product with half of the Hessian."""
         found = _spread(self.pairs, self.costs * (values[self.pairs[:, 1]] - values[self.pairs[:, 0]]), len(values))
         if self.others is not None:
             found[: self.head] += self.others.laplacian(values[: self.head])
@@ -89,7 +89,7 @@ class ItemPairs:
 
     @classmethod
     def none(cls) -> "ItemPairs":
-        """Returns no pairs."""
+        """Return no pairs."""
         return cls(np.empty((0, 2), np.int64), np.empty(0, bool), np.empty(0))
 
     def __len__(self) -> int:
@@ -101,7 +101,7 @@ class ItemPairs:
         return float(self.weights.sum()) + (0.0 if self.others is None else self.others.count)
 
     def around(self, scores: Values) -> LocalSum:
-        """Returns the loss around (n,) scores."""
+        """Return the loss around (n,) scores."""
         lacking = np.where(self.equal, 0.0, 1.0) - (scores[self.pairs[:, 1]] - scores[self.pairs[:, 0]])
         costs = np.where(self.equal | (lacking > 0), self.weights, 0.0)
         others = None if self.others is None else self.others.around(scores[: self.head])
@@ -112,7 +112,7 @@ class ItemPairs:
         return LocalSum(value=value, slope=slope, pairs=self.pairs, costs=costs, others=others, head=self.head)
 
     def crossings(self) -> list[Crossing]:
-        """Returns them as constraints on scores, of equal ones two."""
+        """Return them as constraints on scores, of equal ones two."""
         lower, equal = self.pairs[~self.equal], self.pairs[self.equal]
         sides = [(lower[:, ::-1], self.weights[~self.equal], 1.0)]
         sides += [(one, self.weights[self.equal], 0.0) for one in (equal, equal[:, ::-1])]
@@ -124,13 +124,13 @@ class ItemPairs:
 
 
 def counted(given: AnyComparisons) -> AnyComparisons:
-    """Returns the comparisons whose weight is not 0."""
+    """Return the comparisons whose weight is not 0."""
     weights = np.concatenate([np.ones(len(one)) if one.weights is None else one.weights for one in given.sets])
     return given.take(weights != 0)
 
 
 def pairs_by_attribute(given: AnyComparisons, names: Sequence[str], weight: float) -> list[ItemPairs]:
-    """Returns the pairs of each attribute.
+    """Return the pairs of each attribute.
 
     Args:
         given: pairs, each in the notion of an attribute: similar ones have as much of it, of others the second has
@@ -158,7 +158,7 @@ def pairs_by_attribute(given: AnyComparisons, names: Sequence[str], weight: floa
 
 
 def loss_of(amounts: Values | None, of_items: ItemPairs) -> Loss:
-    """Returns the loss of an attribute.
+    """Return the loss of an attribute.
 
     Args:
         amounts: (n,) how much of it the first rows have by their classes; None where classes have no order.

@@ -29,7 +29,7 @@ class LocalLoss:
     groups: Places
 
     def laplacian(self, values: Values) -> Values:
-        """Returns the (n,) product with the Laplacian of the graph of the pairs that cost something."""
+        """Return the (n,) product with the Laplacian of the graph of the pairs that cost something."""
         return _laplacian(values, self.order, self.spans, self.groups)
 
 
@@ -52,7 +52,7 @@ class Ordering:
         self.count = len(amounts) * (len(amounts) - 1) / 2
 
     def around(self, scores: Values) -> LocalLoss:
-        """Returns the loss around (n,) scores."""
+        """Return the loss around (n,) scores."""
         order, spans = _spans(scores, self._groups)
         (below, above) = spans[:, 1] - spans[:, 0]
         product = _laplacian(scores, order, spans, self._groups)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.learners.metrics.newton import Newton
+from crossview.engine.learners.solvers.newton import Newton
 
 Values = NDArray[np.float64]
 Places = NDArray[np.intp]
@@ -65,7 +65,7 @@ class LocalCrossing:
 
     @classmethod
     def of(cls, given: Crossing, scores: Values) -> "LocalCrossing":
-        """Returns the loss around (n,) scores."""
+        """Return the loss around (n,) scores."""
         reach, far = given.start + _differences(given.near, scores), _differences(given.far, scores)
         order = np.argsort(far)
         far, weights = far[order], given.weights[order]
@@ -88,7 +88,7 @@ class LocalCrossing:
         )
 
     def bent(self, given: Crossing, near: Values, far: Values) -> tuple[Values, Values]:
-        """Returns the products, (p,) and (q,), of half the Hessian with changes of the near and the far differences."""
+        """Return the products, (p,) and (q,), of half the Hessian with changes of the near and the far differences."""
         changes, weights = far[self.order], given.weights[self.order]
         (_, of_quadratic), (_, sums) = (_linear_and_quadratic(one, self.spans) for one in (weights, weights * changes))
         counts, nears = (_over_spans(one, self.spans, len(far)) for one in (np.ones(len(near)), near))
@@ -112,7 +112,7 @@ class LocalCrossings:
     parts: Sequence[tuple[Crossing, LocalCrossing]]
 
     def laplacian(self, values: Values) -> Values:
-        """Returns the (n,) product with half of the Hessian."""
+        """Return the (n,) product with half of the Hessian."""
         found = np.zeros(len(values))
         for given, local in self.parts:
             near, far = local.bent(given, _differences(given.near, values), _differences(given.far, values))
@@ -122,7 +122,7 @@ class LocalCrossings:
 
 @dataclass(frozen=True, eq=False)
 class Crossings:
-    """Sum of the Huber losses (:class:`~engine.learners.metrics.newton.VectorProblem`) of all constraints.
+    """Sum of the Huber losses (:class:`~engine.learners.solvers.newton.VectorProblem`) of all constraints.
 
     Attributes:
         parts: at least one.
@@ -136,7 +136,7 @@ class Crossings:
         return sum(one.count for one in self.parts)
 
     def around(self, scores: Values) -> LocalCrossings:
-        """Returns the loss around (n,) scores."""
+        """Return the loss around (n,) scores."""
         found = [(one, LocalCrossing.of(one, scores)) for one in self.parts]
         slope = sum(
             (_spread(one, local.near_slopes, local.far_slopes, len(scores)) for one, local in found), np.zeros(1)

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from crossview.engine.learners.attributes.quadruplets import Crossing
 from crossview.engine.learners.base import Rows
-from crossview.engine.learners.metrics.contrasts import SignedContrasts
-from crossview.engine.learners.metrics.newton import VectorProblem, minimize
+from crossview.engine.learners.losses.contrasts import SignedContrasts
 from crossview.engine.learners.settings import Count
+from crossview.engine.learners.solvers.newton import VectorProblem, minimize
 
 Places = NDArray[np.int64]
 ClassPair = tuple[int, int]
@@ -57,13 +57,13 @@ class Constraints(NamedTuple):
 
 
 def class_pairs(levels: NDArray[np.float64]) -> list[ClassPair]:
-    """Returns all pairs of classes with such amounts of an attribute, those that are equal in the order of numbers."""
+    """Return all pairs of classes with such amounts of an attribute, those that are equal in the order of numbers."""
     order = sorted(range(len(levels)), key=lambda one: (levels[one], one))
     return [(first, second) for place, first in enumerate(order) for second in order[place + 1 :]]
 
 
 def usable(levels: NDArray[np.float64], pair: ClassPair, relations: Relations) -> bool:
-    """Returns whether a pair of classes gives constraints: quadruplets need classes below and above it."""
+    """Return whether a pair of classes gives constraints: quadruplets need classes below and above it."""
     equal = levels[pair[0]] == levels[pair[1]]
     kind = relations.equal if equal else relations.ordered
     return kind in ("pairs", "both") or (
@@ -79,7 +79,7 @@ def constraints(
     most: int,
     generator: np.random.Generator,
 ) -> Constraints:
-    """Returns one constraint for each two rows of the classes of each pair; of equal classes two, for either sign.
+    """Return one constraint for each two rows of the classes of each pair; of equal classes two, for either sign.
 
     Args:
         levels: (K,) how much of the attribute each class has; only the order matters.
@@ -106,7 +106,7 @@ def crossings(
     most: int,
     generator: np.random.Generator,
 ) -> list[Crossing]:
-    """Returns what ``constraints`` would give in the mean over what it draws: quadruplets with all rows around.
+    """Return what ``constraints`` would give in the mean over what it draws: quadruplets with all rows around.
 
     Args, raises: as for ``constraints``; where two classes have more pairs of rows than ``most``, so many are drawn.
     """
@@ -117,7 +117,7 @@ def crossings(
 
 
 def direction(rows: Rows, given: Constraints, weight: float) -> NDArray[np.float64]:
-    """Returns the w, (d,), that minimises |w|^2 / 2 plus ``weight`` times the mean Huber loss of the constraints.
+    """Return the w, (d,), that minimises |w|^2 / 2 plus ``weight`` times the mean Huber loss of the constraints.
 
     Equation (14) without a threshold and with w of either sign, by Newton's method (appendix A).
 
@@ -188,7 +188,7 @@ def _crossings_of_pair(
 
 
 def _pairs_of_rows(codes: Places, pair: ClassPair, most: int, generator: np.random.Generator) -> Places:
-    """Rows of the class with more beside rows of that with less, (n, 2)."""
+    """Return rows of the class with more beside rows of the class with less, (n, 2)."""
     less, more = _rows_of(codes, pair, most, generator)
     return np.column_stack([more, less])
 
@@ -204,7 +204,7 @@ def _around(levels: NDArray[np.float64], pair: ClassPair, steps: int) -> tuple[P
 
 
 def _rows_of(codes: Places, pair: ClassPair, most: int, generator: np.random.Generator) -> tuple[Places, Places]:
-    """Every row of the first class beside every row of the second, or so many of these drawn."""
+    """Return every row of the first class beside every row of the second, or a number of these pairs, drawn."""
     first, second = (np.flatnonzero(codes == code) for code in pair)
     count = len(first) * len(second)
     chosen = np.arange(count) if count <= most else generator.choice(count, most, replace=False)
@@ -212,7 +212,7 @@ def _rows_of(codes: Places, pair: ClassPair, most: int, generator: np.random.Gen
 
 
 def _drawn(codes: Places, classes: Places, count: int, generator: np.random.Generator) -> Places:
-    """Rows of some classes, each class as likely as the others."""
+    """Return drawn rows of some classes; each class is as likely as the others."""
     members = [np.flatnonzero(codes == code) for code in generator.permutation(classes)]
     members = [one for one in members if len(one)]
     which = generator.integers(len(members), size=count)

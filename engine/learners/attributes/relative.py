@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.linalg import LinearOperator, cg
 
 from crossview.engine.learners.attributes import relations as of_classes
-from crossview.engine.learners.attributes.classes import ClassesByScores
+from crossview.engine.learners.attributes.class_scores import ClassesByScores
 from crossview.engine.learners.attributes.held_out import chosen_log_odds
 from crossview.engine.learners.attributes.item_pairs import (
     ItemPairs,
@@ -22,7 +22,7 @@ from crossview.engine.learners.attributes.item_pairs import (
 from crossview.engine.learners.attributes.ordering import Ordering
 from crossview.engine.learners.attributes.quadruplets import Crossing, Crossings
 from crossview.engine.learners.attributes.relations import Relations
-from crossview.engine.learners.base import LinearLearner, Rows, SeparateLearner
+from crossview.engine.learners.base import LinearLearner, MultiViewLearner, Rows, SeparateLearner
 from crossview.engine.learners.capabilities import Capabilities
 from crossview.engine.learners.comparisons import AnyComparisons
 from crossview.engine.learners.settings import Arrays, Between, Positive, Seed, Tolerance, group
@@ -39,7 +39,7 @@ _ENOUGH = 1e-4  # of the fall that the slope promises
 
 
 @dataclass(eq=False, repr=False)
-class RelativeAttributes(LinearLearner, SeparateLearner, ClassesByScores):
+class RelativeAttributes(ClassesByScores, LinearLearner, SeparateLearner, MultiViewLearner):
     """Embeds a row as its scores of attributes, each learned from an order of the classes; two views' are comparable.
 
     Parikh and Grauman, "Relative Attributes" (ICCV 2011): for every attribute the w that minimises |w|^2 / 2 plus C
@@ -106,6 +106,11 @@ class RelativeAttributes(LinearLearner, SeparateLearner, ClassesByScores):
     random_state: Seed = 0
     view_slices: Sequence[int] | None = None
 
+    @property
+    def ordered_classes(self) -> frozenset[str]:
+        """The classes of ``orderings``."""
+        return frozenset(map(str, self.orderings or ()))
+
     def _fit(self, views: list[Rows], given: Supervision) -> None:
         self.classes_ = self._ordered_classes(given)
         self.names_ = self._found_names(given.comparisons)
@@ -131,7 +136,7 @@ class RelativeAttributes(LinearLearner, SeparateLearner, ClassesByScores):
         return fitted | {"log_odds_": self._found_odds(rows[known], codes, groups)}
 
     def _fit_pairs(self, rows: Rows, codes: NDArray[np.intp], pairs: Sequence[ItemPairs], view: int) -> dict[str, Any]:
-        """Returns the fitted attributes of a view; the first of its rows are of classes, and ``pairs`` are of all."""
+        """Return the fitted attributes of a view; the first of its rows are of classes, and ``pairs`` are of all."""
         if not len(rows):
             raise ValueError("none of the items that were ordered has the view")
         mean = rows.mean(axis=0)
@@ -179,7 +184,7 @@ class RelativeAttributes(LinearLearner, SeparateLearner, ClassesByScores):
     def _crossings(
         self, values: NDArray[np.float64], codes: NDArray[np.intp], relations: Relations, place: tuple[int, int]
     ) -> list[Crossing]:
-        """What the order of the classes, (K,), asks of their rows' scores."""
+        """Return the relations that the order of the classes, (K,), requires of the scores of their rows."""
         view, attribute = place
         present, own = np.unique(codes, return_inverse=True)
         levels, generator = values[present], np.random.default_rng([self.random_state, view, attribute])
@@ -251,7 +256,7 @@ class RelativeAttributes(LinearLearner, SeparateLearner, ClassesByScores):
 
 
 def direction(rows: Rows, amounts: NDArray[np.float64], weight: float, tol: float) -> NDArray[np.float64]:
-    """Returns the direction of one attribute, (d,), by Newton's method with conjugate gradients.
+    """Return the direction of one attribute, (d,), by Newton's method with conjugate gradients.
 
     Args:
         rows: (n, d).

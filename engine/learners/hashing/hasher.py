@@ -19,10 +19,10 @@ class Hasher(MultiViewLearner):
     parameter.
     """
 
-    capabilities = Capabilities(binary=True, main_parameter="n_bits")
+    capabilities = Capabilities(binary=True, codes_of_vectors=True, main_parameter="n_bits")
 
     def scores(self, rows: ArrayLike, view: int = 0) -> Rows:
-        """Returns the (n, B) numbers whose signs are the bits of rows of one view, (n, d_view).
+        """Return the (n, B) numbers whose signs are the bits of rows of one view, (n, d_view).
 
         Raises:
             sklearn.exceptions.NotFittedError, ValueError: as ``transform``.
@@ -31,8 +31,12 @@ class Hasher(MultiViewLearner):
         return self._scores(self._checked_rows(rows, view).astype(float, copy=False), view)
 
     def unhashed(self, rows: ArrayLike, view: int = 0, queries: bool = False) -> Rows:
-        """Returns what codes stand for, (n, D), to order items whose codes are near by; errors as in ``scores``."""
-        return self.scores(rows, view)
+        """Return the vectors behind the codes, (n, D), which order items with near codes; errors as in ``scores``."""
+        check_is_fitted(self)
+        return self._vectors(self._checked_rows(rows, view).astype(float, copy=False), view)
+
+    def _vectors(self, rows: Rows, view: int) -> Rows:
+        return self._scores(rows, view)  # a bit keeps only the sign of its score
 
     @abstractmethod
     def _scores(self, rows: Rows, view: int) -> Rows: ...

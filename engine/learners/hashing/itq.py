@@ -1,10 +1,17 @@
 """Iterative quantisation."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from crossview.engine.learners.base import Rows
-from crossview.engine.learners.hashing.projection import ProjectionHasher
+from crossview.engine.learners.hashing.hasher import Hasher
+from crossview.engine.learners.hashing.projection import fitted_projection
+from crossview.engine.learners.hashing.stage_hasher import StageHasher
+from crossview.engine.learners.settings import Bits, Seed
 from crossview.engine.learners.subspace.pca import principal_components
 from crossview.engine.runtime.cancellation import checkpoint
 
@@ -12,12 +19,21 @@ _ITERATIONS = 50  # as the paper takes
 _ROWS = 32_768  # of more, so many are drawn
 
 
-class ITQ(ProjectionHasher):
+@dataclass(eq=False, repr=False)
+class ITQ(StageHasher, Hasher):
     """Rotates the leading principal components so that rows are near the corners of a cube, and takes the corners.
 
     Gong and Lazebnik, "Iterative quantization: a Procrustean approach to learning binary codes" (CVPR 2011), section
     2.2, on rows of unit length about their mean, since bits depend on directions only. FAISS's ITQ (1.15) is not used:
     its update multiplies by V where the Procrustes solution has V^T, so it never settles, and it retrieved worse.
+
+    Args:
+        n_bits: bits of a code (B); None: as many as rows have columns.
+        random_state: seed of what is drawn; None draws anew each time.
+        view_slices: widths of the views in a 2-D ``X``; None: one view.
+
+    Attributes:
+        projections_: list of (B, d) arrays, by view or of one for all, as the offsets.
 
     Raises:
         ValueError: from ``fit``, for more bits than columns or rows; ``n_bits`` of None is the smaller of the two.
@@ -25,27 +41,46 @@ class ITQ(ProjectionHasher):
 
     name = "itq"
 
-    def _projection(self, rows: Rows, n_bits: int, random: np.random.RandomState) -> NDArray[np.float64]:
-        count, columns = rows.shape
-        if self.n_bits is None:
-            n_bits = min(n_bits, count)
-        if n_bits > columns:
-            raise ValueError(
-                f"n_bits={n_bits} is more than the {columns} columns that itq rotates: give the learner before it as "
-                "many dimensions, ask for fewer bits, or use lsh, which draws any number"
-            )
-        if n_bits > count:
-            raise ValueError(f"n_bits={n_bits} takes as many rows to learn from, got {count}")
-        if count > _ROWS:
-            rows = rows[random.permutation(count)[:_ROWS]]
-        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-        rows = rows / np.where(lengths > 0, lengths, 1.0)
-        components, _ = principal_components(rows, n_bits)
-        return np.asarray(rotation(rows @ components.T, random).T @ components)
+    projections_: list[NDArray[np.float64]] = field(init=False)
+
+    n_bits: Bits | None = None
+    random_state: Seed | None = None
+    view_slices: Sequence[int] | None = None
+
+    @property
+    def least_columns(self) -> int:
+        """The fewest columns that rows may have: one for each bit."""
+        return self.n_bits or 1
+
+    def _fit_view(self, rows: Rows, labels: NDArray[Any] | None, view: int) -> dict[str, Any]:
+        return fitted_projection(rows, self.n_bits, self.random_state, rotated_components)
+
+    def _scores(self, rows: Rows, view: int) -> Rows:
+        return np.asarray(super()._scores(rows, view) @ self.projections_[self._hash_of(view)].T)
+
+
+def rotated_components(rows: Rows, n_bits: int | None, random: np.random.RandomState) -> NDArray[np.float64]:
+    """Return the rotated components of rows about their mean, (B, d); ``n_bits`` of None: min(n, d)."""
+    count, columns = rows.shape
+    if n_bits is None:
+        n_bits = min(columns, count)
+    if n_bits > columns:
+        raise ValueError(
+            f"n_bits={n_bits} is more than the {columns} columns that itq rotates: give the learner before it as "
+            "many dimensions, ask for fewer bits, or use lsh, which draws any number"
+        )
+    if n_bits > count:
+        raise ValueError(f"n_bits={n_bits} takes as many rows to learn from, got {count}")
+    if count > _ROWS:
+        rows = rows[random.permutation(count)[:_ROWS]]
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    rows = rows / np.where(lengths > 0, lengths, 1.0)
+    components, _ = principal_components(rows, n_bits)
+    return np.asarray(rotation(rows @ components.T, random).T @ components)
 
 
 def rotation(rows: Rows, random: np.random.RandomState) -> NDArray[np.float64]:
-    """Returns the (B, B) rotation R for which rows R are near their signs, sought from a random one."""
+    """Return the (B, B) rotation R for which rows R are near their signs, sought from a random one."""
     turned = np.linalg.qr(random.standard_normal((rows.shape[1], rows.shape[1])))[0]
     for _ in range(_ITERATIONS):
         checkpoint()
@@ -54,6 +89,6 @@ def rotation(rows: Rows, random: np.random.RandomState) -> NDArray[np.float64]:
 
 
 def turned_to(rows: Rows, others: Rows) -> NDArray[np.float64]:
-    """Returns the (B, B) rotation R for which (n, B) rows R are nearest to others: the Procrustes solution."""
+    """Return the (B, B) rotation R for which (n, B) rows R are nearest to others: the Procrustes solution."""
     left, _, right = np.linalg.svd(rows.T @ others)
     return np.asarray(left @ right)

@@ -76,7 +76,7 @@ class NPPHash(Hasher):
     """
 
     name = "npp-hash"
-    capabilities = replace(MultiNPP.capabilities, binary=True, main_parameter="n_bits")
+    capabilities = replace(MultiNPP.capabilities, binary=True, codes_of_vectors=True, main_parameter="n_bits")
 
     classes_: NDArray[Any] = field(init=False)
     predictors_: list[Predictor] = field(init=False)
@@ -96,7 +96,7 @@ class NPPHash(Hasher):
     view_slices: Sequence[int] | None = None
 
     def codes_of_classes(self, classes: ArrayLike) -> Rows:
-        """Returns the codes of items whose classes are known, (n, B) of 0 and 1, for (n,) classes: no row is needed.
+        """Return the codes of items whose classes are known, (n, B) of 0 and 1, for (n,) classes: no row is needed.
 
         Raises:
             sklearn.exceptions.NotFittedError: before ``fit``.
@@ -109,7 +109,7 @@ class NPPHash(Hasher):
         return np.asarray(self._codes.item_scores(members.astype(float)) > 0, dtype=float)
 
     def unhashed(self, rows: ArrayLike, view: int = 0, queries: bool = False) -> Rows:
-        """Returns (n, K + 2) vectors whose distances rank items as products of predictions do; errors as in ``scores``.
+        """Return (n, K + 2) vectors whose distances rank items as products of predictions do; errors as in ``scores``.
 
         The predictions, divided by ``reach_``, and brought to unit length by a column for queries or one for items.
         """
@@ -139,7 +139,7 @@ class NPPHash(Hasher):
         self._learn(np.vstack(drawn), np.unique(targets.round(_DIGITS), axis=0), random)
 
     def _learn(self, predictions: Rows, known: Rows, random: np.random.RandomState) -> None:
-        """Learns codes from (m, K) predictions of rows and from (g, K) known groups."""
+        """Learn codes from (m, K) predictions of rows and from (g, K) known groups."""
         shares = np.repeat([(1 - _KNOWN) / len(predictions), _KNOWN / len(known)], [len(predictions), len(known)])
         examples = Examples(predictions, np.vstack([predictions, known]), shares)
         self.contrast_ = self.contrast * _contrast(known)
@@ -187,7 +187,7 @@ class NPPHash(Hasher):
 
 
 def _contrast(known: Rows) -> float:
-    """Returns the root mean square of the cosines of (g, K) groups about their mean; 1 / sqrt(K - 1) of K classes."""
+    """Return the root mean square of the cosines of (g, K) groups about their mean; 1 / sqrt(K - 1) of K classes."""
     centred = known - known.mean(axis=0)
     lengths = np.linalg.norm(centred, axis=1, keepdims=True)
     directions = np.divide(centred, lengths, out=np.zeros_like(centred), where=lengths > 0)
@@ -196,7 +196,7 @@ def _contrast(known: Rows) -> float:
 
 
 def _members(classes: Any, names: NDArray[Any]) -> Rows:
-    """Returns the sets of classes that items have, (n, K), of those with any."""
+    """Return the sets of classes that items have, (n, K), of those with any."""
     if np.ndim(classes) == 2:
         found = np.asarray(classes[:, names].toarray() != 0, dtype=float)
     else:

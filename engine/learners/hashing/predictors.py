@@ -22,7 +22,7 @@ _PENALTIES = np.logspace(-6, 1, 15)
 def by_classes(
     views: Sequence[Rows], given: Supervision, alpha: float | None, random_state: int
 ) -> tuple[list[Predictor], list[Rows]]:
-    """Returns for each view what predicts the classes' probabilities, and those of its rows, each left out of it.
+    """Return for each view what predicts the classes' probabilities, and those of its rows, each left out of it.
 
     Args:
         views: (n, d_v) arrays.
@@ -43,7 +43,7 @@ def by_classes(
 
 
 def by_targets(rows: Rows, targets: Rows) -> tuple[Predictor, Rows]:
-    """Returns a ridge regression of (n, K) targets on (n, d) rows, and its predictions that leave each row out."""
+    """Return a ridge regression of (n, K) targets on (n, d) rows, and its predictions that leave each row out."""
     path = RidgePath.of_rows(rows, targets)
     unit = float(path.values.sum()) or 1.0
     penalty = path.best_penalty(_PENALTIES * unit)
@@ -53,7 +53,7 @@ def by_targets(rows: Rows, targets: Rows) -> tuple[Predictor, Rows]:
 
 
 def predicted(predictor: Predictor, rows: Rows) -> Rows:
-    """Returns the predictions for (n, d) rows, (n, K)."""
+    """Return the predictions for (n, d) rows, (n, K)."""
     if "weights" in predictor:
         return np.asarray(rows @ predictor["weights"].T + predictor["offsets"])
     return np.asarray(ClassPosteriors.from_state(predictor).embedded(rows, 0))

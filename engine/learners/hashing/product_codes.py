@@ -31,7 +31,7 @@ class CodeFunction:
     weights: Matrix
 
     def scores(self, rows: Rows, codes: Rows | None = None) -> Rows:
-        """Returns the (n, B) numbers W x - A h of (n, D) rows, which have the signs of their codes.
+        """Return the (n, B) numbers W x - A h of (n, D) rows, which have the signs of their codes.
 
         The bit that lowers the error most is flipped first.
 
@@ -79,11 +79,11 @@ class ProductCodes:
     contrast: float
 
     def query_scores(self, rows: Rows) -> Rows:
-        """Returns (n, B) numbers whose signs are the codes of (n, D) queries."""
+        """Return (n, B) numbers whose signs are the codes of (n, D) queries."""
         return self.queries.scores(directed(rows, self.covariance, self.contrast))
 
     def item_scores(self, rows: Rows) -> Rows:
-        """Returns (n, B) numbers whose signs are the codes of (n, D) items."""
+        """Return (n, B) numbers whose signs are the codes of (n, D) items."""
         return self.items.scores(rows - self.mean)
 
 
@@ -104,7 +104,7 @@ def learn_codes(
     random: np.random.RandomState,
     told: Callable[[int], None] = lambda turn: None,
 ) -> tuple[ProductCodes, list[float]]:
-    """Returns what makes codes, and the mean squared errors at the start and after each turn, in units of contrast^2.
+    """Return what makes codes, and the mean squared errors at the start and after each turn, in units of contrast^2.
 
     Codes of the examples are found by turns, those of items for given ones of queries and the other way round, bit by
     bit (as in Shen et al., "Supervised discrete hashing", CVPR 2015), so that the error never rises. They start as
@@ -140,19 +140,19 @@ def learn_codes(
 
 
 def directed(rows: Rows, covariance: Matrix, contrast: float) -> Rows:
-    """Returns u(q) of (n, D) queries; zeros for those that tell no items apart."""
+    """Return u(q) of (n, D) queries; zeros for those that tell no items apart."""
     spread = np.sqrt(np.maximum(((rows @ covariance) * rows).sum(axis=1, keepdims=True), 0.0))
     found: Rows = np.divide(contrast * rows, spread, out=np.zeros_like(rows), where=spread > _TINY)
     return found
 
 
 def signs(rows: Rows) -> Rows:
-    """Returns 1.0 where rows are positive, else -1.0."""
+    """Return 1.0 where rows are positive, else -1.0."""
     return np.where(rows > 0, 1.0, -1.0)
 
 
 def _seen(codes: Rows, rows: Rows, shares: NDArray[np.float64]) -> CodeFunction:
-    """Returns what makes the codes of the one side, given (n, B) codes of the other and the (n, D) rows of these."""
+    """Return what makes the codes of the one side, given (n, B) codes of the other and the (n, D) rows of these."""
     weighted = codes * shares[:, None]
     products = weighted.T @ codes / codes.shape[1]
     np.fill_diagonal(products, 0.0)
@@ -160,7 +160,7 @@ def _seen(codes: Rows, rows: Rows, shares: NDArray[np.float64]) -> CodeFunction:
 
 
 def _error(one: _Side, other: _Side) -> float:
-    """Returns the mean of (h . g / B - u . p)^2 over the pairs, in units of that of (u . p)^2, without a pair's matrix.
+    """Return the mean of (h . g / B - u . p)^2 over the pairs, in units of that of (u . p)^2, without a pair's matrix.
 
     Each side has its (n, B) codes, (n, D) rows, and (n,) how much each counts.
     """
@@ -176,7 +176,7 @@ def _error(one: _Side, other: _Side) -> float:
 
 
 def _start(rows: Rows, n_bits: int, random: np.random.RandomState) -> tuple[Matrix, NDArray[np.float64]]:
-    """Returns (B, D) directions and the (D,) middle of (n, D) rows: about it, the rows are near their signs there."""
+    """Return (B, D) directions and the (D,) middle of (n, D) rows: about it, the rows are near their signs there."""
     middle = rows.mean(axis=0)
     lengths = np.linalg.norm(rows - middle, axis=1, keepdims=True)
     unit = (rows - middle) / np.where(lengths > 0, lengths, 1.0)

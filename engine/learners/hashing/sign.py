@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from crossview.engine.learners.hashing.stage import StageHasher
+from crossview.engine.learners.hashing.hasher import Hasher
+from crossview.engine.learners.hashing.stage_hasher import StageHasher
 
 
-class Sign(StageHasher):
+class Sign(StageHasher, Hasher):
     """Takes as many bits as rows have columns: whether each value is above its column's mean.
 
     Args:

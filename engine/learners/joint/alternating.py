@@ -3,13 +3,11 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from crossview.engine.learners.base import Rows
 from crossview.engine.learners.joint.compared import Compared
 from crossview.engine.learners.joint.problem import Inputs
 from crossview.engine.runtime.cancellation import checkpoint
-
-Rows = NDArray[np.float64]
 
 INNER = 20
 """Steps on the map, and then on every metric, before they alternate (m_max of the paper)."""
@@ -32,7 +30,7 @@ class Alternation:
     step: float = 0.1
 
     def run(self, common: Rows, metrics: Rows, max_iter: int, tol: float) -> tuple[Rows, Rows, float, int, bool]:
-        """Returns the best L, (H, D), and M_t, (T, D, D), their objective, alternations, and did they converge?
+        """Return the best L, (H, D), and M_t, (T, D, D), their objective, alternations, and did they converge?
 
         It stops when ten alternations have lowered the best objective by less than a share ``tol`` of it.
         """
@@ -52,23 +50,23 @@ class Alternation:
         return best[1], best[2], best[0], max_iter, False
 
     def objective(self, common: Rows, metrics: Rows) -> float:
-        """Returns the value of equation (2)."""
+        """Return the value of equation (2)."""
         loss, _ = self.compared.pulls(self._embedded(common, metrics))
         traces = float(np.trace(metrics, axis1=1, axis2=2).sum())
         return loss + self.alpha * (float(np.square(common).sum()) + traces)
 
     def slope_of_map(self, common: Rows, metrics: Rows) -> Rows:
-        """Returns a subgradient with respect to L, (H, D)."""
+        """Return a subgradient with respect to L, (H, D)."""
         scattered = self._scattered(common, metrics)
         return self.inputs.back(2 * np.einsum("tnd,tde->ne", scattered, metrics)) + 2 * self.alpha * common
 
     def slope_of_metrics(self, common: Rows, metrics: Rows) -> Rows:
-        """Returns a subgradient with respect to the M_t, (T, D, D)."""
+        """Return a subgradient with respect to the M_t, (T, D, D)."""
         of_loss = self.inputs.project(common).T @ self._scattered(common, metrics)
         return np.asarray((of_loss + of_loss.swapaxes(1, 2)) / 2 + self.alpha * np.eye(common.shape[1]))
 
     def _scattered(self, common: Rows, metrics: Rows) -> Rows:
-        """Returns the Laplacian of each notion's slopes times X L, (T, n, D)."""
+        """Return the Laplacian of each notion's slopes times X L, (T, n, D)."""
         _, pulls = self.compared.pulls(self._embedded(common, metrics))
         mapped = self.inputs.project(common)
         return self.compared.laplacian(pulls, np.broadcast_to(mapped, (len(metrics), *mapped.shape)))
@@ -84,12 +82,12 @@ class Alternation:
 
 
 def positive(metrics: Rows) -> Rows:
-    """Returns the positive semidefinite (T, D, D) matrices nearest to symmetric ones."""
+    """Return the positive semidefinite (T, D, D) matrices nearest to symmetric ones."""
     values, vectors = np.linalg.eigh(metrics)
     return np.asarray((vectors * np.maximum(values, 0.0)[:, None, :]) @ vectors.swapaxes(1, 2))
 
 
 def roots(metrics: Rows) -> Rows:
-    """Returns (T, D, D) factors R with R R^T the positive semidefinite metrics."""
+    """Return (T, D, D) factors R with R R^T the positive semidefinite metrics."""
     values, vectors = np.linalg.eigh(metrics)
     return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :])

@@ -9,16 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
+from crossview.engine.learners.base import Rows
 from crossview.engine.learners.blocks import slices
 from crossview.engine.learners.joint.compared import Notions
-from crossview.engine.learners.joint.fitting import How, Learned, learn, shares_of
+from crossview.engine.learners.joint.fitting import JointSettings, Learned, learn, shares_of
 from crossview.engine.learners.joint.problem import Features, Inputs
 from crossview.engine.learners.joint.shared_map import learn_over_map
-from crossview.engine.learners.metrics.constraints import Constraints
-from crossview.engine.learners.metrics.impostors import Targets
+from crossview.engine.learners.losses.constraints import Constraints
+from crossview.engine.learners.losses.impostors import Targets
 from crossview.engine.runtime.cancellation import checkpoint
 
-Rows = NDArray[np.float64]
 Triplets = NDArray[np.int64]
 
 _ROUNDS = 12
@@ -61,7 +61,7 @@ class Classes:
 
     @classmethod
     def of(cls, rows: Rows, labels: Mapping[str, NDArray[Any]], neighbors: int, pull: float, margin: float) -> Self:
-        """Returns the classes of (n, H) rows; the target neighbours are the nearest among these.
+        """Return the classes of (n, H) rows; the target neighbours are the nearest among these.
 
         Args:
             rows: (n, H).
@@ -89,8 +89,8 @@ class Classes:
         """(T,) numbers of target neighbours."""
         return np.array([len(one.pairs) for one in self.notions], float)
 
-    def learn(self, inputs: Inputs, how: How) -> Learned:
-        """Returns what is learned of them, in rounds between which impostors are sought.
+    def learn(self, inputs: Inputs, how: JointSettings) -> Learned:
+        """Return what is learned of them, in rounds between which impostors are sought.
 
         Over a common map of rows the impostors are sought within the descent, which is many times faster.
         """
@@ -114,7 +114,7 @@ class Classes:
         return learned
 
     def _constrained(self, pushes: Sequence[Triplets]) -> Notions:
-        """Returns pulls and pushes as constraints: a pull costs its distance, which is that beyond a bound of zero."""
+        """Return pulls and pushes as constraints: a pull costs its distance, which is that beyond a bound of zero."""
         near, far, margins, weights, codes = [], [], [], [], []
         for code, (one, triplets) in enumerate(zip(self.notions, pushes, strict=True)):
             pulled, pushed = one.members[one.pairs], one.members[triplets]
@@ -128,18 +128,18 @@ class Classes:
 
 
 def _nearest_others(rows: Rows, one: _OfNotion) -> Triplets:
-    """Returns a triplet of each row, a target neighbour and each of the nearest rows of other classes."""
+    """Return a triplet of each row, a target neighbour and each of the nearest rows of other classes."""
     return _listed(one, ((part, gaps) for part, gaps in _others(rows, one)), np.full(len(one.pairs), np.inf), _NEAREST)
 
 
 def _impostors(rows: Rows, one: _OfNotion, margin: float) -> Triplets:
-    """Returns the triplets of a row, a target neighbour and those of other classes within the margin beyond it."""
+    """Return the triplets of a row, a target neighbour and those of other classes within the margin beyond it."""
     near = np.square(rows[one.pairs[:, 0]] - rows[one.pairs[:, 1]]).sum(axis=1)
     return _listed(one, _others(rows, one), near + margin, _AT_ONCE)
 
 
 def _others(rows: Rows, one: _OfNotion) -> Iterator[tuple[slice, Rows]]:
-    """Yields squared distances of some of the pairs' first rows to all rows, infinite to those of the same class."""
+    """Yield squared distances of some of the pairs' first rows to all rows, infinite to those of the same class."""
     for part in slices(len(one.pairs), len(rows)):
         checkpoint()
         anchors = one.pairs[part, 0]
@@ -149,7 +149,7 @@ def _others(rows: Rows, one: _OfNotion) -> Iterator[tuple[slice, Rows]]:
 
 
 def _listed(one: _OfNotion, blocks: Iterator[tuple[slice, Rows]], reach: Rows, most: int) -> Triplets:
-    """Returns the triplets of pairs and the rows within their reach, the ``most`` nearest of each."""
+    """Return the triplets of pairs and the rows within their reach, the ``most`` nearest of each."""
     found = [np.zeros((0, 3), np.int64)]
     for part, gaps in blocks:
         count = min(most, gaps.shape[1])

@@ -7,11 +7,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from crossview.engine.learners.base import Rows
 from crossview.engine.learners.blocks import slices
 from crossview.engine.learners.joint.losses import Loss, Losses
-from crossview.engine.learners.metrics.constraints import Constraints
+from crossview.engine.learners.losses.constraints import Constraints
 
-Rows = NDArray[np.float64]
 Values = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
@@ -44,17 +44,17 @@ class Notions:
         return np.bincount(self.codes, self.constraints.weights, self.count).astype(float)
 
     def take(self, which: NDArray[np.intp]) -> "Notions":
-        """Returns the constraints at some positions, in the same notions."""
+        """Return the constraints at some positions, in the same notions."""
         return Notions(self.constraints.take(which), self.codes[which], self.count, self.totals)
 
     def of(self, notion: int) -> "Notions":
-        """Returns the constraints of one notion, as the only one there is."""
+        """Return the constraints of one notion, as the only one there is."""
         which = np.flatnonzero(self.codes == notion)
         totals = None if self.totals is None else self.totals[[notion]]
         return Notions(self.constraints.take(which), np.zeros(len(which), np.int64), 1, totals)
 
     def pooled(self) -> "Notions":
-        """Returns all constraints as made in one notion."""
+        """Return all constraints as made in one notion."""
         totals = None if self.totals is None else self.totals.sum(keepdims=True)
         return Notions(self.constraints, np.zeros_like(self.codes), 1, totals)
 
@@ -83,23 +83,23 @@ class Compared:
         self._near, self._far = map(self._pairs.places, sides)
 
     def __call__(self, embedded: Rows, smoothing: float = 0.0) -> tuple[float, Rows]:
-        """Returns the loss over (T, n, r) embeddings, and its gradient, of the same shape."""
+        """Return the loss over (T, n, r) embeddings, and its gradient, of the same shape."""
         value, pulls = self.pulls(embedded, smoothing)
         return value, 2 * self.laplacian(pulls, embedded)
 
     def pulls(self, embedded: Rows, smoothing: float = 0.0) -> tuple[float, Values]:
-        """Returns the loss over (T, n, r) embeddings, and its derivative with respect to each squared distance."""
+        """Return the loss over (T, n, r) embeddings, and its derivative with respect to each squared distance."""
         found = self.losses(embedded, smoothing)
         slopes = np.concatenate([self._weights * found.near, self._weights * found.far])
         places = np.concatenate([self._near, self._far])
         return float(self._weights @ found.values), np.bincount(places, slopes, self._pairs.count).astype(float)
 
     def laplacian(self, pulls: Values, rows: Rows) -> Rows:
-        """Returns the Laplacian of the graph whose edges are the pulls, times (T, n, r) rows."""
+        """Return the Laplacian of the graph whose edges are the pulls, times (T, n, r) rows."""
         return self._pairs.laplacian(pulls, rows)
 
     def losses(self, embedded: Rows, smoothing: float = 0.0) -> Losses:
-        """Returns what each constraint costs, before its weight."""
+        """Return what each constraint costs, before its weight."""
         distances = self._pairs.distances(embedded)
         return self._loss(distances[self._near], distances[self._far], self._margins, smoothing)
 
@@ -114,7 +114,7 @@ class _Table:
         return keys
 
     def distances(self, embedded: Rows) -> Values:
-        """Returns the squared distances of all pairs."""
+        """Return the squared distances of all pairs."""
         products = embedded @ embedded.swapaxes(1, 2)
         squares = np.einsum("tnr,tnr->tn", embedded, embedded)
         products *= -2.0
@@ -123,7 +123,7 @@ class _Table:
         return np.maximum(products, 0.0, out=products).ravel()
 
     def laplacian(self, pulls: Values, rows: Rows) -> Rows:
-        """Returns the Laplacian of the pulls times rows."""
+        """Return the Laplacian of the pulls times rows."""
         edges = pulls.reshape(self.shape)
         edges = edges + edges.swapaxes(1, 2)
         return np.asarray(edges.sum(axis=2)[..., None] * rows - edges @ rows)
@@ -148,7 +148,7 @@ class _Listed:
         return np.searchsorted(self._keys, keys)
 
     def distances(self, embedded: Rows) -> Values:
-        """Returns the squared distances of the pairs."""
+        """Return the squared distances of the pairs."""
         rows: NDArray[Any] = embedded.reshape(-1, embedded.shape[2]).astype(self._dtype, copy=False)
         found = np.empty(self.count)
         for part in slices(self.count, rows.shape[1], _CACHE):
@@ -158,7 +158,7 @@ class _Listed:
         return found
 
     def laplacian(self, pulls: Values, rows: Rows) -> Rows:
-        """Returns the Laplacian of the pulls times rows."""
+        """Return the Laplacian of the pulls times rows."""
         flat: NDArray[Any] = rows.reshape(-1, rows.shape[2]).astype(self._dtype, copy=False)
         count = len(flat)
         degrees = np.bincount(self._first, pulls, count) + np.bincount(self._second, pulls, count)
@@ -169,6 +169,6 @@ class _Listed:
 
 
 def _keys(codes: Indices, pairs: Indices, rows: int) -> Indices:
-    """Returns a number for each pair in its notion, whichever row is named first."""
+    """Return a number for each pair in its notion, whichever row is named first."""
     least, most = pairs.min(axis=1), pairs.max(axis=1)
     return np.asarray((codes * rows + least) * rows + most)

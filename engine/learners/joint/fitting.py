@@ -4,8 +4,8 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from crossview.engine.learners.base import Rows
 from crossview.engine.learners.joint import start
 from crossview.engine.learners.joint.alternating import Alternation, roots
 from crossview.engine.learners.joint.compared import Compared, Notions
@@ -14,7 +14,6 @@ from crossview.engine.learners.joint.problem import FactorProblem, Inputs, Joint
 from crossview.engine.learners.joint.solver import SHARPENING, Descent, Solution, descend
 from crossview.engine.learners.settings import Count, Steps, Tolerance
 
-Rows = NDArray[np.float64]
 Sharing = Literal["joint", "independent", "pooled"]
 Solver = Literal["quasi-newton", "alternating"]
 Start = Literal["slopes", "random"]
@@ -45,7 +44,7 @@ class Solving:
 
 
 @dataclass(frozen=True, kw_only=True)
-class How(Solving):
+class JointSettings(Solving):
     """How to learn; see :class:`~engine.learners.joint.joint.JointMetrics` for the fields."""
 
     n_components: int = 32
@@ -66,11 +65,11 @@ class How(Solving):
         return Descent(self.max_iter, self.tol, stages)
 
     def last(self, stages: int) -> Descent:
-        """Returns the descent over the last stages only."""
+        """Return the descent over the last stages only."""
         return replace(self.descent, stages=self.descent.stages[-stages:])
 
-    def wider(self, columns: int) -> "How | None":
-        """Returns how to learn more columns than are asked for at first, to keep the leading; None: not at all."""
+    def wider(self, columns: int) -> "JointSettings | None":
+        """Return how to learn more columns than are asked for at first, to keep the leading; None: not at all."""
         width = min(self.n_components + self.spare, columns)
         if width <= self.n_components or self.solver != "quasi-newton":
             return None
@@ -98,8 +97,8 @@ class Learned:
     converged: bool
 
 
-def learn(inputs: Inputs, notions: Notions, how: How, before: Learned | None = None) -> Learned:
-    """Returns what is learned of constraints whose weights are those of the violations, in any unit.
+def learn(inputs: Inputs, notions: Notions, how: JointSettings, before: Learned | None = None) -> Learned:
+    """Return what is learned of constraints whose weights are those of the violations, in any unit.
 
     Args:
         inputs: the rows.
@@ -126,7 +125,7 @@ def learn(inputs: Inputs, notions: Notions, how: How, before: Learned | None = N
 
 
 def weighted(notions: Notions, balance: float = 0.0) -> Notions:
-    """Returns constraints whose weights are those in the objective: each notion has a share, see ``shares_of``."""
+    """Return constraints whose weights are those in the objective: each notion has a share, see ``shares_of``."""
     sums = notions.sums
     factors = np.divide(shares_of(sums, balance), sums, out=np.zeros_like(sums), where=sums > 0)
     scaled = notions.constraints.weights * factors[notions.codes]
@@ -134,13 +133,13 @@ def weighted(notions: Notions, balance: float = 0.0) -> Notions:
 
 
 def shares_of(sums: Rows, balance: float) -> Rows:
-    """Returns the share of each notion in the objective, (T,): as its sum of weights to the power 1 - balance."""
+    """Return the share of each notion in the objective, (T,): as its sum of weights to the power 1 - balance."""
     powers = np.where(sums > 0, np.maximum(sums, 1e-300) ** (1 - balance), 0.0)
     return np.asarray(powers / powers.sum())
 
 
 def main_directions(factor: Rows) -> Rows:
-    """Returns a (H, w) factor of the same metric with orthogonal columns, the longest first, without the small ones.
+    """Return a (H, w) factor of the same metric with orthogonal columns, the longest first, without the small ones.
 
     Where all are zero, one stays.
     """
@@ -149,7 +148,7 @@ def main_directions(factor: Rows) -> Rows:
     return np.asarray(left[:, :width] * values[:width])
 
 
-def _joint(inputs: Inputs, notions: Notions, loss: Loss, how: How, before: Learned | None) -> Learned:
+def _joint(inputs: Inputs, notions: Notions, loss: Loss, how: JointSettings, before: Learned | None) -> Learned:
     how = replace(how, n_components=min(how.n_components, inputs.width))
     losses = Losses(notions, inputs.count, loss, how.n_components)
     descent, steps = how.descent, 0
@@ -173,8 +172,8 @@ def _joint(inputs: Inputs, notions: Notions, loss: Loss, how: How, before: Learn
     return learned_at(*problem.unpacked(found.theta), found.objective, steps + found.steps, found.converged)
 
 
-def _leading(wide: Learned, how: How) -> tuple[Rows, Rows]:
-    """Returns the leading columns of a map, and as many of the factors of each metric."""
+def _leading(wide: Learned, how: JointSettings) -> tuple[Rows, Rows]:
+    """Return the leading columns of a map, and as many of the factors of each metric."""
     width = how.n_components
     left, values, _ = np.linalg.svd(wide.local[:, :width], full_matrices=False)
     local = (left * values[:, None, :])[:, :, :width]
@@ -182,13 +181,13 @@ def _leading(wide: Learned, how: How) -> tuple[Rows, Rows]:
 
 
 def learned_at(common: Rows, local: Rows, objective: float, steps: int = 0, converged: bool = True) -> Learned:
-    """Returns what L, (H, D), and R, (T, D, D), stand for, L and R as in the least penalty."""
+    """Return what L, (H, D), and R, (T, D, D), stand for, L and R as in the least penalty."""
     common, local = balanced(common, local)
     factors = [main_directions(common @ factor) for factor in local]
     return Learned(common, local, factors, objective, steps, converged)
 
 
-def _alone(inputs: Inputs, notion: Notions, loss: Loss, how: How, before: Rows | None) -> Solution:
+def _alone(inputs: Inputs, notion: Notions, loss: Loss, how: JointSettings, before: Rows | None) -> Solution:
     how = replace(how, n_components=min(how.n_components, inputs.width))
     width, descent = how.n_components, how.descent
     losses = Losses(notion, inputs.count, loss, width)

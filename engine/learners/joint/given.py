@@ -9,10 +9,9 @@ from numpy.typing import NDArray
 
 from crossview.engine.learners.comparisons import AnyComparisons
 from crossview.engine.learners.joint.compared import Notions
-from crossview.engine.learners.joint.fitting import How, Learned, learn
+from crossview.engine.learners.joint.fitting import JointSettings, Learned, learn
 from crossview.engine.learners.joint.problem import Inputs
-from crossview.engine.learners.metrics.options import Bounds
-from crossview.engine.learners.metrics.tuples import constraints_of
+from crossview.engine.learners.losses.constraints import Bounds, constraints_of
 from crossview.engine.learners.supervision import Supervision
 
 ONE = [""]
@@ -20,20 +19,20 @@ ONE = [""]
 
 
 def notions_of(given: Supervision) -> list[str]:
-    """Returns the names of the notions that something is given in, sorted; ``ONE`` where no notions are named."""
+    """Return the names of the notions that something is given in, sorted; ``ONE`` where no notions are named."""
     if given.comparisons is not None:
         return names_of(given.comparisons)
     return sorted(map(str, given.notion_classes)) if given.notion_classes else ONE
 
 
 def names_of(comparisons: AnyComparisons) -> list[str]:
-    """Returns the names of the notions of comparisons, sorted; ``ONE`` where they have none."""
+    """Return the names of the notions of comparisons, sorted; ``ONE`` where they have none."""
     notions = comparisons.notions
     return ONE if notions is None else sorted(set(np.asarray(notions).astype(str).tolist()))
 
 
 def labels_of(given: Supervision) -> dict[str, NDArray[Any]]:
-    """Returns class labels, (n,), by notion."""
+    """Return class labels, (n,), by notion."""
     if given.notion_classes:
         return {str(name): np.asarray(labels) for name, labels in given.notion_classes.items()}
     return {ONE[0]: np.asarray(given.classes)}
@@ -47,7 +46,7 @@ class Listed:
 
     @classmethod
     def of(cls, comparisons: AnyComparisons, names: Sequence[str], bounds: Bounds, whose: str = "items") -> Self:
-        """Returns those in the notions of some names.
+        """Return those in the notions of some names.
 
         Raises:
             ValueError: if a notion has none; ``whose`` comparisons these are stands in the message.
@@ -68,6 +67,6 @@ class Listed:
         """(T,) sums of the weights."""
         return self.notions.sums
 
-    def learn(self, inputs: Inputs, how: How) -> Learned:
-        """Returns what is learned of them."""
+    def learn(self, inputs: Inputs, how: JointSettings) -> Learned:
+        """Return what is learned of them."""
         return learn(inputs, self.notions, how)

@@ -6,17 +6,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
+from crossview.engine.learners.base import Rows
 from crossview.engine.learners.joint import start
 from crossview.engine.learners.joint.compared import Compared, Notions
-from crossview.engine.learners.joint.fitting import How, Learned, learned_at
+from crossview.engine.learners.joint.fitting import JointSettings, Learned, learned_at
 from crossview.engine.learners.joint.losses import Losses as Costs
 from crossview.engine.learners.joint.losses import logistic
 from crossview.engine.learners.joint.problem import Inputs, JointProblem, Losses, balanced
 from crossview.engine.learners.joint.solver import Descent, descend
-from crossview.engine.learners.metrics.constraints import Constraints
+from crossview.engine.learners.losses.constraints import Constraints
 from crossview.engine.runtime.cancellation import checkpoint
-
-Rows = NDArray[np.float64]
 
 _ROUGH_STEPS, _ROUNDS = 60, 4
 
@@ -36,24 +35,24 @@ class Hidden:
     likelihood: float
 
     def log_probabilities(self, inputs: Inputs, constraints: Constraints) -> Rows:
-        """Returns (T, c), the logarithms of share and probability of constraints, on rows of the same columns."""
+        """Return (T, c), the logarithms of share and probability of constraints, on rows of the same columns."""
         embedded = inputs.project(self.learned.common) @ self.learned.local
         costs = Compared(_tiled(constraints, len(self.shares)), inputs.count, logistic).losses(embedded).values
         return np.log(self.shares)[:, None] - costs.reshape(len(self.shares), -1)
 
     def memberships(self, inputs: Inputs, constraints: Constraints) -> Rows:
-        """Returns (T, c) probabilities that a constraint was made in a notion."""
+        """Return (T, c) probabilities that a constraint was made in a notion."""
         found = self.log_probabilities(inputs, constraints)
         return np.asarray(np.exp(found - np.logaddexp.reduce(found, axis=0)))
 
     def held_out(self, inputs: Inputs, constraints: Constraints) -> float:
-        """Returns the mean logarithm of the probability of other constraints, which may tell how many notions are."""
+        """Return the mean logarithm of the probability of other constraints, which may tell how many notions are."""
         found = np.logaddexp.reduce(self.log_probabilities(inputs, constraints), axis=0)
         return float(np.average(found, weights=constraints.weights))
 
 
-def learn_hidden(inputs: Inputs, constraints: Constraints, count: int, how: How, starts: int = 6) -> Hidden:
-    """Returns ``count`` notions and their metrics by expectation maximisation, from the best of several random starts.
+def learn_hidden(inputs: Inputs, constraints: Constraints, count: int, how: JointSettings, starts: int = 6) -> Hidden:
+    """Return ``count`` notions and their metrics by expectation maximisation, from the best of several random starts.
 
     A comparison has the probability sum of s_t p_t, with s_t the share of notion t and p_t = 1 / (1 + exp(near - far)).
     Its mean negative logarithm, plus the penalties of :class:`~engine.learners.joint.joint.JointMetrics`, is minimised.
@@ -76,7 +75,7 @@ def learn_hidden(inputs: Inputs, constraints: Constraints, count: int, how: How,
 
 
 def matched(errors: Rows) -> NDArray[np.intp]:
-    """Returns which hidden notion stands for each known one, given (T known, T hidden) errors, the least in all."""
+    """Return which hidden notion stands for each known one, given (T known, T hidden) errors, the least in all."""
     return np.asarray(linear_sum_assignment(errors)[1])
 
 
@@ -88,11 +87,11 @@ class _Mixture(Compared):
         self.shares = np.full(count, 1 / count)
 
     def memberships(self, embedded: Rows) -> Rows:
-        """Returns (T, c) memberships."""
+        """Return (T, c) memberships."""
         return self._expected(self.losses(embedded))[0]
 
     def pulls(self, embedded: Rows, smoothing: float = 0.0) -> tuple[float, Rows]:
-        """Returns the loss, and its derivatives with respect to squared distances, by memberships."""
+        """Return the loss, and its derivatives with respect to squared distances, by memberships."""
         found = self.losses(embedded)
         belonging, values = self._expected(found)
         weights = self._weights.reshape(belonging.shape)
@@ -102,7 +101,7 @@ class _Mixture(Compared):
         return float(weights[0] @ values), np.bincount(places, slopes, self._pairs.count).astype(float)
 
     def _expected(self, found: Costs) -> tuple[Rows, Rows]:
-        """Returns (T, c) memberships, and the (c,) negative logarithms of the probabilities."""
+        """Return (T, c) memberships, and the (c,) negative logarithms of the probabilities."""
         costs = found.values.reshape(len(self.shares), -1)
         logarithms = np.log(self.shares)[:, None] - costs
         total = np.logaddexp.reduce(logarithms, axis=0)
@@ -113,8 +112,8 @@ Tried = tuple[float, Rows, Rows, Rows]
 """An objective, L, R and the shares that it was reached at."""
 
 
-def _run(inputs: Inputs, constraints: Constraints, count: int, how: How, seed: int) -> Tried:
-    """Returns where a few steps from a random start lead."""
+def _run(inputs: Inputs, constraints: Constraints, count: int, how: JointSettings, seed: int) -> Tried:
+    """Return where a few steps from a random start lead."""
     checkpoint()
     generator, width = np.random.default_rng(seed), how.n_components
     mixture = _Mixture(constraints, inputs.count, count)
@@ -128,7 +127,7 @@ def _run(inputs: Inputs, constraints: Constraints, count: int, how: How, seed: i
     return _descended(inputs, mixture, how, (0.0, common, local, mixture.shares), Descent(_ROUGH_STEPS, 1e-4, (0.0,)))
 
 
-def _descended(inputs: Inputs, mixture: _Mixture, how: How, at: Tried, descent: Descent) -> Tried:
+def _descended(inputs: Inputs, mixture: _Mixture, how: JointSettings, at: Tried, descent: Descent) -> Tried:
     _, common, local, mixture.shares = at
     problem = JointProblem(inputs, mixture, how.alpha, (inputs.width, how.n_components, len(local)))
     found = descend(problem, problem.packed(common, local), descent)
@@ -139,7 +138,7 @@ def _descended(inputs: Inputs, mixture: _Mixture, how: How, at: Tried, descent: 
     return found.objective, *balanced(common, local), shares / shares.sum()
 
 
-def _finished(inputs: Inputs, constraints: Constraints, how: How, at: Tried) -> Hidden:
+def _finished(inputs: Inputs, constraints: Constraints, how: JointSettings, at: Tried) -> Hidden:
     mixture = _Mixture(constraints, inputs.count, len(at[3]))
     for _ in range(_ROUNDS):
         at = _descended(inputs, mixture, how, at, Descent(how.max_iter // _ROUNDS, how.tol, (0.0,)))
@@ -149,6 +148,6 @@ def _finished(inputs: Inputs, constraints: Constraints, how: How, at: Tried) -> 
 
 
 def _tiled(constraints: Constraints, count: int) -> Notions:
-    """Returns constraints as if each had been made in every notion, notion by notion."""
+    """Return constraints as if each had been made in every notion, notion by notion."""
     every = constraints.take(np.tile(np.arange(len(constraints)), count))
     return Notions(every, np.repeat(np.arange(count), len(constraints)), count)

@@ -8,21 +8,21 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from crossview.engine.learners.base import LinearLearner, MultiView, Rows, SeparateLearner
+from crossview.engine.learners.base import LinearLearner, MultiView, MultiViewLearner, Rows, SeparateLearner
 from crossview.engine.learners.capabilities import Capabilities
 from crossview.engine.learners.joint.classes import Classes
-from crossview.engine.learners.joint.fitting import How, Sharing, Solving
+from crossview.engine.learners.joint.fitting import JointSettings, Sharing, Solving
 from crossview.engine.learners.joint.given import Listed, labels_of, notions_of
 from crossview.engine.learners.joint.losses import LossName
 from crossview.engine.learners.joint.problem import Features
-from crossview.engine.learners.metrics.options import Bounds
+from crossview.engine.learners.losses.constraints import Bounds
 from crossview.engine.learners.settings import Count, Dimensions, Seed, Share, Weight, group
 from crossview.engine.learners.subspace.span import Span
 from crossview.engine.learners.supervision import Supervision
 
 
 @dataclass(eq=False, repr=False)
-class JointMetrics(LinearLearner, SeparateLearner):
+class JointMetrics(LinearLearner, SeparateLearner, MultiViewLearner):
     """Learns a metric for each notion of similarity in which comparisons were made, over one map that all share.
 
     Zhang, Maji and Tomioka, "Jointly Learning Multiple Measures of Similarities from Triplet Comparisons" (2015),
@@ -92,7 +92,7 @@ class JointMetrics(LinearLearner, SeparateLearner):
         return max(self.steps_)
 
     def add_notions(self, X: MultiView, y: Supervision) -> Self:
-        """Learns metrics of notions that were not fitted, over the map that is; all that was fitted stays as it is.
+        """Learn metrics of notions that were not fitted, over the map that is; all that was fitted stays as it is.
 
         The penalty weighs as much beside a new notion's mean loss as it did beside that of all that was fitted: a share
         of that loss, as in ``fit``, would leave the metric of few comparisons near zero.
@@ -160,7 +160,7 @@ class JointMetrics(LinearLearner, SeparateLearner):
         }
 
     def _added(self, rows: Rows, given: Supervision, view: int, names: Sequence[str]) -> dict[str, Any]:
-        """Returns the attributes of a view that change with new notions."""
+        """Return the attributes of a view that change with new notions."""
         common, rows = self.common_[view], rows[given.mask[:, view]]
         mapped = Features((rows - self.means_[view]) @ common)
         how = replace(self._how(), sharing="independent")
@@ -179,7 +179,7 @@ class JointMetrics(LinearLearner, SeparateLearner):
         }
 
     def _source(self, rows: Rows, given: Supervision, view: int, names: Sequence[str]) -> Listed | Classes:
-        """Returns what a view's rows, (m, H) of the items that have it, are to be learned from in some notions."""
+        """Return what a view's rows, (m, H) of the items that have it, are to be learned from in some notions."""
         present, bounds = given.mask[:, view], cast(Bounds, group(self, "bounds"))
         if self.loss != "hinge":
             bounds = bounds.of_validation()
@@ -188,6 +188,6 @@ class JointMetrics(LinearLearner, SeparateLearner):
             return Classes.of(rows, labels, self.n_neighbors, self.pull, bounds.margin)
         return Listed.of(given.comparisons.among(present, len(present)), names, bounds, f"items that have view {view}")
 
-    def _how(self) -> How:
+    def _how(self) -> JointSettings:
         settings = self.settings()
-        return How(**{one.name: settings[one.name] for one in fields(How) if one.name in settings})
+        return JointSettings(**{one.name: settings[one.name] for one in fields(JointSettings) if one.name in settings})

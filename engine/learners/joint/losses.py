@@ -24,21 +24,21 @@ Loss = Callable[[Values, Values, Values, float], Losses]
 
 
 def hinge(near: Values, far: Values, margins: Values, smoothing: float) -> Losses:
-    """Returns [margin + near - far]_+; with smoothing h, v^2 / 2h for a violation v up to h, and v - h / 2 beyond."""
+    """Return [margin + near - far]_+; with smoothing h, v^2 / 2h for a violation v up to h, and v - h / 2 beyond."""
     missing = np.maximum(near - far + margins, 0.0)
     slopes = np.minimum(missing / smoothing, 1.0) if smoothing else (missing > 0).astype(float)
     return Losses(slopes * (missing - slopes * smoothing / 2), slopes, -slopes)
 
 
 def logistic(near: Values, far: Values, margins: Values, smoothing: float) -> Losses:
-    """Returns log(1 + exp(margin + near - far)), as in Cox, Ng and others (2000)."""
+    """Return log(1 + exp(margin + near - far)), as in Cox, Ng and others (2000)."""
     missing = near - far + margins
     slopes = expit(missing)
     return Losses(np.logaddexp(0.0, missing), slopes, -slopes)
 
 
 def student(freedom: float) -> Loss:
-    """Returns minus the logarithm of t-STE's probability, with so many degrees of freedom a.
+    """Return minus the logarithm of t-STE's probability, with so many degrees of freedom a.
 
     It is k(near) / (k(near) + k(far)) with k(d) = (1 + d / a)^(-(a + 1) / 2): van der Maaten and Weinberger,
     "Stochastic triplet embedding" (MLSP 2012), equation (4). A margin is added to the near distance where it is
@@ -56,6 +56,6 @@ def student(freedom: float) -> Loss:
 
 
 def loss_of(name: LossName, width: int) -> Loss:
-    """Returns a loss by name, for embeddings of so many columns: t-STE has one degree of freedom fewer, 1 at least."""
+    """Return a loss by name, for embeddings of so many columns: t-STE has one degree of freedom fewer, 1 at least."""
     losses: Mapping[str, Loss] = {"hinge": hinge, "logistic": logistic, "tste": student(max(width - 1.0, 1.0))}
     return losses[name]

@@ -6,24 +6,24 @@ from typing import Any, ClassVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.learners.base import LinearLearner, Rows, SeparateLearner
+from crossview.engine.learners.base import LinearLearner, MultiViewLearner, Rows, SeparateLearner
 from crossview.engine.learners.capabilities import Capabilities
 from crossview.engine.learners.joint.shared_metric import SharedMetric
-from crossview.engine.learners.metrics.descent import Descent, descend
-from crossview.engine.learners.metrics.features import Differences
-from crossview.engine.learners.metrics.growing_subsets import scaled
-from crossview.engine.learners.metrics.impostors import Impostors, Targets
-from crossview.engine.learners.metrics.parameters import LowRank
-from crossview.engine.learners.metrics.regularizer import Regularizer
-from crossview.engine.learners.metrics.spectrum import Spectrum
+from crossview.engine.learners.losses.differences import Differences
+from crossview.engine.learners.losses.impostors import Impostors, Targets
+from crossview.engine.learners.losses.parameters import LowRank
+from crossview.engine.learners.losses.regularizer import Regularizer
+from crossview.engine.learners.losses.spectrum import Spectrum
 from crossview.engine.learners.settings import Count, Positive, Weight, group
+from crossview.engine.learners.solvers.descent import Descent, descend
+from crossview.engine.learners.solvers.growing_subsets import scaled
 from crossview.engine.learners.supervision import Supervision
 
 _ROUNDING = 1e-12  # an eigenvalue below this share of the largest is none
 _START = 0.3  # of the shared metric's factor: at a factor of zero the tasks' own metrics would stay zero
 
 
-class MultiTaskLMNN(LinearLearner, SeparateLearner):
+class MultiTaskLMNN(LinearLearner, SeparateLearner, MultiViewLearner):
     """Learns a metric K_t = M_0 + M_t for each notion in which classes are given, of which M_0 is common to all.
 
     Parameswaran and Weinberger, "Large Margin Multi-Task Metric Learning" (NIPS 2010): in each notion the loss of

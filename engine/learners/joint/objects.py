@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossview.engine.learners.comparisons import Comparisons
-from crossview.engine.learners.joint.fitting import How, Learned
+from crossview.engine.learners.joint.fitting import JointSettings, Learned
 from crossview.engine.learners.joint.given import Listed, names_of
 from crossview.engine.learners.joint.problem import Features, Objects
-from crossview.engine.learners.metrics.options import Bounds
+from crossview.engine.learners.losses.constraints import Bounds
 from crossview.engine.runtime.threads import one_blas_thread
 
 
@@ -32,7 +32,7 @@ class JointObjects:
         learned_: what was learned, with objective, steps and whether the solver stopped by itself.
     """
 
-    how: How = field(default_factory=How)
+    how: JointSettings = field(default_factory=JointSettings)
     bounds: Bounds = field(default_factory=Bounds)
     names_: list[str] = field(init=False)
     common_: NDArray[np.float64] = field(init=False)
@@ -40,7 +40,7 @@ class JointObjects:
     learned_: Learned = field(init=False)
 
     def fit(self, comparisons: Comparisons, count: int) -> Self:
-        """Places ``count`` objects by comparisons of their positions, in the notions that these name.
+        """Place ``count`` objects by comparisons of their positions, in the notions that these name.
 
         Raises:
             ValueError: for an object that there is not, or no comparisons.
@@ -58,7 +58,7 @@ class JointObjects:
         return self
 
     def add_notion(self, name: str, comparisons: Comparisons) -> Self:
-        """Places the objects in one more notion, over the common embedding, which stays.
+        """Place the objects in one more notion, over the common embedding, which stays.
 
         The penalty weighs as much beside the mean loss of these comparisons as it did beside that of all the others.
 

@@ -7,11 +7,11 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from crossview.engine.learners.base import Rows
 from crossview.engine.learners.joint.compared import Compared, Notions
 from crossview.engine.learners.joint.losses import Loss
 from crossview.engine.runtime.threads import over
 
-Rows = NDArray[np.float64]
 Theta = NDArray[np.float64]
 
 _LARGE = 1 << 20  # comparisons times columns above which notions are evaluated one by one, in several threads
@@ -29,10 +29,10 @@ class Inputs(Protocol):
         """H."""
 
     def project(self, factor: Rows) -> Rows:
-        """Returns X F, (n, D), for a (H, D) factor F."""
+        """Return X F, (n, D), for a (H, D) factor F."""
 
     def back(self, gradient: Rows) -> Rows:
-        """Returns X^T G, (H, D), for a (n, D) gradient G."""
+        """Return X^T G, (H, D), for a (n, D) gradient G."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,11 +52,11 @@ class Features:
         return int(self.rows.shape[1])
 
     def project(self, factor: Rows) -> Rows:
-        """Returns X F."""
+        """Return X F."""
         return np.asarray(self.rows @ factor)
 
     def back(self, gradient: Rows) -> Rows:
-        """Returns X^T G."""
+        """Return X^T G."""
         return np.asarray(self.rows.T @ gradient)
 
 
@@ -80,11 +80,11 @@ class Objects:
         return self.count
 
     def project(self, factor: Rows) -> Rows:
-        """Returns the factor, scaled."""
+        """Return the factor, scaled."""
         return factor * self.scale
 
     def back(self, gradient: Rows) -> Rows:
-        """Returns the gradient, scaled."""
+        """Return the gradient, scaled."""
         return gradient * self.scale
 
 
@@ -101,7 +101,7 @@ class Losses:
         self._parts = [Compared(part, rows, loss) for part in parts]
 
     def __call__(self, embedded: Rows, smoothing: float) -> tuple[float, Rows]:
-        """Returns the loss, and its gradient with respect to the embeddings."""
+        """Return the loss, and its gradient with respect to the embeddings."""
         if len(self._parts) == 1:
             return self._parts[0](embedded, smoothing)
         found = over(range(len(self._parts)), lambda part: self._parts[part](embedded[part : part + 1], smoothing))
@@ -112,7 +112,7 @@ class Problem(Protocol):
     """What a solver lowers."""
 
     def value(self, theta: Theta, smoothing: float) -> tuple[float, Theta]:
-        """Returns the objective at some parameters, and its gradient; smoothing: see ``losses.hinge``."""
+        """Return the objective at some parameters, and its gradient; smoothing: see ``losses.hinge``."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +134,7 @@ class JointProblem:
     shape: tuple[int, int, int]
 
     def value(self, theta: Theta, smoothing: float = 0.0) -> tuple[float, Theta]:
-        """Returns the objective at L and R, beside each other, and its gradient."""
+        """Return the objective at L and R, beside each other, and its gradient."""
         common, local = self.unpacked(theta)
         mapped = self.inputs.project(common)
         loss, gradient = self.losses(mapped @ local, smoothing)
@@ -144,13 +144,13 @@ class JointProblem:
         return loss + self.alpha * float(theta @ theta), slopes + 2 * self.alpha * theta
 
     def unpacked(self, theta: Theta) -> tuple[Rows, Rows]:
-        """Returns L, (H, D), and R, (T, D, D)."""
+        """Return L, (H, D), and R, (T, D, D)."""
         columns, width, count = self.shape
         common, local = np.split(theta, [columns * width])
         return common.reshape(columns, width), local.reshape(count, width, width)
 
     def packed(self, common: Rows, local: Rows) -> Theta:
-        """Returns the parameters that L and R are."""
+        """Return the parameters that L and R are."""
         return np.concatenate([common.ravel(), local.ravel()])
 
 
@@ -169,7 +169,7 @@ class FactorProblem:
     alpha: float
 
     def value(self, theta: Theta, smoothing: float = 0.0) -> tuple[float, Theta]:
-        """Returns the objective at A, (H r,), and its gradient."""
+        """Return the objective at A, (H r,), and its gradient."""
         factor = theta.reshape(self.inputs.width, -1)
         loss, gradient = self.losses(self.inputs.project(factor)[None], smoothing)
         slopes = self.inputs.back(gradient[0]).ravel()
@@ -177,7 +177,7 @@ class FactorProblem:
 
 
 def penalty(factors: Sequence[Rows]) -> float:
-    """Returns the least |L|_F^2 + sum of tr M_t with L M_t L^T = F_t F_t^T for (H, r_t) factors: 2 tr (sum F F^T)^1/2.
+    """Return the least |L|_F^2 + sum of tr M_t with L M_t L^T = F_t F_t^T for (H, r_t) factors: 2 tr (sum F F^T)^1/2.
 
     Proposition 1 with beta = gamma = 1; it is twice the nuclear norm of all factors beside each other.
     """
@@ -185,7 +185,7 @@ def penalty(factors: Sequence[Rows]) -> float:
 
 
 def balanced(common: Rows, local: Rows) -> tuple[Rows, Rows]:
-    """Returns the L and R of the least penalty that have the same K_t: equations (3) and (4) with beta = gamma.
+    """Return the L and R of the least penalty that have the same K_t: equations (3) and (4) with beta = gamma.
 
     Args:
         common: (H, D) L.

@@ -5,16 +5,16 @@ from collections.abc import Sequence
 import numpy as np
 
 from crossview.engine.learners.base import Rows
-from crossview.engine.learners.joint.fitting import How, Learned, main_directions
+from crossview.engine.learners.joint.fitting import JointSettings, Learned, main_directions
 from crossview.engine.learners.joint.problem import Features, balanced
 from crossview.engine.learners.joint.shared_metric import TaskEvaluation
-from crossview.engine.learners.metrics.descent import Descent, descend
-from crossview.engine.learners.metrics.features import Differences
-from crossview.engine.learners.metrics.growing_subsets import scaled
-from crossview.engine.learners.metrics.impostors import Impostors, Targets
-from crossview.engine.learners.metrics.objective import Evaluation, Loss
-from crossview.engine.learners.metrics.parameters import LowRank, Metric, Parameters
-from crossview.engine.learners.metrics.regularizer import Regularizer
+from crossview.engine.learners.losses.differences import Differences
+from crossview.engine.learners.losses.impostors import Impostors, Targets
+from crossview.engine.learners.losses.objective import Evaluation, Loss
+from crossview.engine.learners.losses.parameters import LowRank, Metric, Parameters
+from crossview.engine.learners.losses.regularizer import Regularizer
+from crossview.engine.learners.solvers.descent import Descent, descend
+from crossview.engine.learners.solvers.growing_subsets import scaled
 from crossview.engine.learners.subspace.pca import principal_components
 
 _SMOOTHING = 0.1  # the violation up to which the hinge is smooth at first
@@ -22,9 +22,14 @@ _ROUGH = 1e-4  # a share by which the objective falls in ten steps, under which 
 
 
 def learn_over_map(
-    inputs: Features, notions: Sequence[tuple[Rows, Targets]], shares: Rows, margin: float, pull: float, how: How
+    inputs: Features,
+    notions: Sequence[tuple[Rows, Targets]],
+    shares: Rows,
+    margin: float,
+    pull: float,
+    how: JointSettings,
 ) -> "Learned":
-    """Returns metrics of T notions over one map, from large margin nearest neighbours in each.
+    """Return metrics of T notions over one map, from large margin nearest neighbours in each.
 
     The descent starts from the leading principal components of all rows, by which every M_t is the same multiple of the
     identity, and few steps (``max_iter``) leave the metrics near to that one.
@@ -80,18 +85,18 @@ class SharedMap:
             task.smoothing = value
 
     def packed(self, common: Rows, local: Rows) -> Rows:
-        """Returns the parameters that L, (H, D), and the R_t, (T, D, D), are."""
+        """Return the parameters that L, (H, D), and the R_t, (T, D, D), are."""
         padded = np.zeros((len(local), self._width, len(common)))
         padded[:, :, : self._width] = local
         return np.vstack([common.T, *padded])
 
     def unpacked(self, theta: Rows) -> tuple[Rows, Rows]:
-        """Returns L and the R_t."""
+        """Return L and the R_t."""
         blocks = theta.reshape(-1, self._width, theta.shape[1])
         return blocks[0].T, blocks[1:, :, : self._width]
 
     def metrics(self, metric: Metric) -> list[Metric]:
-        """Returns each K_t by its factor; the same for the same metric, as what they embed is cached by them."""
+        """Return each K_t by its factor; the same for the same metric, as what they embed is cached by them."""
         if self._latest is None or self._latest[0] is not metric:
             common, local = self.unpacked(metric.theta)
             factors = [np.ascontiguousarray(one.T @ common.T) for one in local]
@@ -99,17 +104,17 @@ class SharedMap:
         return self._latest[1]
 
     def evaluate(self, metric: Metric) -> TaskEvaluation:
-        """Returns the objective over the active constraints of all losses."""
+        """Return the objective over the active constraints of all losses."""
         found = tuple(task.evaluate(one) for task, one in zip(self._tasks, self.metrics(metric), strict=True))
         value = float(self._shares @ [one.value for one in found]) + self._penalty(metric)
         return TaskEvaluation(value, np.empty(0, np.int64), np.empty(0), found)
 
     def recheck(self, metric: Metric) -> int:
-        """Looks at all constraints of all losses; returns how many violated ones were missing."""
+        """Look at all constraints of all losses; returns how many violated ones were missing."""
         return sum(task.recheck(one) for task, one in zip(self._tasks, self.metrics(metric), strict=True))
 
     def gradient(self, metric: Metric, evaluation: Evaluation) -> Rows:
-        """Returns a subgradient with respect to the parameters."""
+        """Return a subgradient with respect to the parameters."""
         assert isinstance(evaluation, TaskEvaluation)  # noqa: S101
         common, local = self.unpacked(metric.theta)
         slopes = [
@@ -123,7 +128,7 @@ class SharedMap:
         return self.packed(np.asarray(of_common), of_local) + 2 * self._alpha * metric.theta
 
     def exact(self, metric: Metric) -> float:
-        """Returns the objective over all constraints, with the hinge itself."""
+        """Return the objective over all constraints, with the hinge itself."""
         losses = [task.exact(one) for task, one in zip(self._tasks, self.metrics(metric), strict=True)]
         return float(self._shares @ losses) + self._penalty(metric)
 

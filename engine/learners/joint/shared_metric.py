@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from crossview.engine.learners.base import Rows
-from crossview.engine.learners.metrics.objective import Evaluation, Loss
-from crossview.engine.learners.metrics.parameters import LowRank, Metric, Parameters
-from crossview.engine.learners.metrics.regularizer import Regularizer
+from crossview.engine.learners.losses.objective import Evaluation, Loss
+from crossview.engine.learners.losses.parameters import LowRank, Metric, Parameters
+from crossview.engine.learners.losses.regularizer import Regularizer
 
 Factors = Sequence[Rows]
 
@@ -54,7 +54,7 @@ class SharedMetric:
             task.smoothing = value
 
     def metrics(self, metric: Metric) -> list[Metric]:
-        """Returns each task's K_t, the same objects for the same metric, as what they embed is cached by them."""
+        """Return each task's K_t, the same objects for the same metric, as what they embed is cached by them."""
         if self._latest is None or self._latest[0] is not metric:
             shared, *own = self._factors(metric)
             stacked = [np.vstack([shared, factor]) for factor in own]
@@ -62,17 +62,17 @@ class SharedMetric:
         return self._latest[1]
 
     def evaluate(self, metric: Metric) -> TaskEvaluation:
-        """Returns the objective over the active constraints of all tasks."""
+        """Return the objective over the active constraints of all tasks."""
         found = tuple(task.evaluate(one) for task, one in zip(self._tasks, self.metrics(metric), strict=True))
         value = sum(one.value for one in found) + self._penalty(metric)
         return TaskEvaluation(value, np.empty(0, np.int64), np.empty(0), found)
 
     def recheck(self, metric: Metric) -> int:
-        """Looks at all constraints of all tasks; returns how many violated ones were missing."""
+        """Look at all constraints of all tasks; returns how many violated ones were missing."""
         return sum(task.recheck(one) for task, one in zip(self._tasks, self.metrics(metric), strict=True))
 
     def gradient(self, metric: Metric, evaluation: Evaluation) -> Rows:
-        """Returns a subgradient with respect to the parameters."""
+        """Return a subgradient with respect to the parameters."""
         assert isinstance(evaluation, TaskEvaluation)  # noqa: S101
         slopes = [
             task.gradient(one, found)
@@ -88,7 +88,7 @@ class SharedMetric:
         return np.vstack([total, *parts])
 
     def exact(self, metric: Metric) -> float:
-        """Returns the objective over all constraints, with the hinge itself."""
+        """Return the objective over all constraints, with the hinge itself."""
         losses = (task.exact(one) for task, one in zip(self._tasks, self.metrics(metric), strict=True))
         return sum(losses) + self._penalty(metric)
 

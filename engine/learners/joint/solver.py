@@ -42,7 +42,7 @@ class Solution:
 
 
 def descend(problem: Problem, theta: Theta, how: Descent) -> Solution:
-    """Returns a local minimum near a start, by L-BFGS (Liu and Nocedal, Mathematical Programming 1989)."""
+    """Return a local minimum near a start, by L-BFGS (Liu and Nocedal, Mathematical Programming 1989)."""
     steps, converged = 0, False
     for number, smoothing in enumerate(how.stages):
         last = number == len(how.stages) - 1

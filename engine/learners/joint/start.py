@@ -5,14 +5,12 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.linalg import eigh
 
+from crossview.engine.learners.base import Rows
 from crossview.engine.learners.joint.compared import Notions
 from crossview.engine.learners.joint.losses import Loss
 from crossview.engine.learners.joint.problem import Features, Inputs, OverEmbeddings, balanced
-
-Rows = NDArray[np.float64]
 
 _SCALES = 2.0 ** np.arange(-8, 14)
 _STIR = 1e-2  # noise, as a share of the largest entry
@@ -20,7 +18,7 @@ _WHOLE = 600  # columns up to which all eigenvectors are found
 
 
 def asked_for(inputs: Inputs, notions: Notions, loss: Loss, width: int) -> list[Rows]:
-    """Returns for each notion a (H, width) factor of the metrics that lower the loss the fastest, from zero.
+    """Return for each notion a (H, width) factor of the metrics that lower the loss the fastest, from zero.
 
     The derivative of the loss at the metric of zero is X^T S X, with S the Laplacian of the slopes: factors are of the
     leading eigenvectors of its negative, each times the root of its eigenvalue, if that is positive.
@@ -31,7 +29,7 @@ def asked_for(inputs: Inputs, notions: Notions, loss: Loss, width: int) -> list[
 def joint_start(
     inputs: Inputs, factors: list[Rows], losses: OverEmbeddings, width: int, seed: int
 ) -> tuple[Rows, Rows]:
-    """Returns the (H, D) map and (T, D, D) factors nearest to those of notions, at the scale of the least loss."""
+    """Return the (H, D) map and (T, D, D) factors nearest to those of notions, at the scale of the least loss."""
     factors = [_of_unit_length(inputs, factor) for factor in factors]
     left, _, _ = np.linalg.svd(np.hstack(factors), full_matrices=False)
     basis = left[:, :width]
@@ -42,7 +40,7 @@ def joint_start(
 
 
 def factor_start(inputs: Inputs, factor: Rows, losses: OverEmbeddings, seed: int) -> Rows:
-    """Returns a (H, D) factor of one notion at the scale of the least loss."""
+    """Return a (H, D) factor of one notion at the scale of the least loss."""
     factor = stirred(_of_unit_length(inputs, factor), seed)
     mapped = inputs.project(factor)
     scale = _best_scale(lambda times: losses(np.sqrt(times) * mapped[None], 0.0)[0])
@@ -50,7 +48,7 @@ def factor_start(inputs: Inputs, factor: Rows, losses: OverEmbeddings, seed: int
 
 
 def random_start(inputs: Inputs, losses: OverEmbeddings, width: int, count: int, seed: int) -> tuple[Rows, Rows]:
-    """Returns a random map L and M_t of the identity, as Algorithm 1 starts, at the scale of the least loss."""
+    """Return a random map L and M_t of the identity, as Algorithm 1 starts, at the scale of the least loss."""
     common = np.random.default_rng(seed).normal(size=(inputs.width, width)) / np.sqrt(inputs.width)
     local = np.broadcast_to(np.eye(width), (count, width, width)).copy()
     mapped = inputs.project(common)
@@ -73,7 +71,7 @@ def _asked_for(inputs: Inputs, notion: Notions, loss: Loss, width: int) -> Rows:
 
 
 def _factor(matrix: Any, width: int) -> Rows:
-    """Returns (H, width) leading eigenvectors times the roots of their eigenvalues, zero where these are negative."""
+    """Return (H, width) leading eigenvectors times the roots of their eigenvalues, zero where these are negative."""
     size = matrix.shape[0]
     if size <= _WHOLE or 3 * width > size:
         dense: Any = matrix if isinstance(matrix, np.ndarray) else matrix.toarray()
@@ -86,13 +84,13 @@ def _factor(matrix: Any, width: int) -> Rows:
 
 
 def _of_unit_length(inputs: Inputs, factor: Rows) -> Rows:
-    """Returns a factor of which embeddings have the mean squared length 1."""
+    """Return a factor of which embeddings have the mean squared length 1."""
     length = float(np.sqrt(np.mean(np.square(inputs.project(factor)).sum(axis=1))))
     return factor / (length or 1.0)
 
 
 def stirred(factor: Rows, seed: int) -> Rows:
-    """Returns a factor with a little noise: a direction in which it is exactly zero would stay so."""
+    """Return a factor with a little noise: a direction in which it is exactly zero would stay so."""
     noise = np.random.default_rng(seed).normal(size=factor.shape)
     return factor + _STIR * max(float(np.abs(factor).max()), 1e-12) * noise
 

@@ -1,32 +1,32 @@
 """Metrics of a given rank: Fantope regularisation."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crossview.engine.learners.base import Rows
-from crossview.engine.learners.metrics.admm import Multipliers, alternate
-from crossview.engine.learners.metrics.constraints import Constraints
-from crossview.engine.learners.metrics.descent import Descent, Solution, Validation, descend
-from crossview.engine.learners.metrics.features import Differences
-from crossview.engine.learners.metrics.growing_subsets import descend_over_growing_subsets
-from crossview.engine.learners.metrics.learner import MetricLearner
-from crossview.engine.learners.metrics.objective import Loss, Objective, satisfied
-from crossview.engine.learners.metrics.options import Bounds, Sampling, Stopping
-from crossview.engine.learners.metrics.parameters import Diagonal, Full, LowRank, Parameters
-from crossview.engine.learners.metrics.regularizer import Regularizer
+from crossview.engine.learners.losses.constraints import Bounds, Constraints
+from crossview.engine.learners.losses.differences import Differences
+from crossview.engine.learners.losses.objective import Objective, satisfied
+from crossview.engine.learners.losses.parameters import Form
+from crossview.engine.learners.metrics.learner import MetricLearner, fitted_metric
+from crossview.engine.learners.metrics.options import Sampling, Stopping
+from crossview.engine.learners.metrics.regularized import (
+    DescentStart,
+    MetricSettings,
+    Start,
+    descent_start,
+    factor_and_attributes,
+)
+from crossview.engine.learners.metrics.training_constraints import ConstraintSettings
 from crossview.engine.learners.settings import Dimensions, Positive, Seed, Weight, group
-from crossview.engine.learners.subspace.pca import principal_components
-from crossview.engine.learners.subspace.span import Span
-
-Form = Literal["full", "diagonal", "factor", "low-rank"]
-Start = Literal["pca", "identity"]
-FORMS: Mapping[Form, type[Parameters]] = {"full": Full, "diagonal": Diagonal, "factor": LowRank, "low-rank": LowRank}
-_ROUNDING = 1e-12  # an eigenvalue below this share of the largest is none
-_VARYING = 1e-7  # of the largest deviation: along directions below it rows are all alike
+from crossview.engine.learners.solvers.admm import Multipliers, alternate
+from crossview.engine.learners.solvers.descent import Descent, Solution, Validation, descend
+from crossview.engine.learners.solvers.growing_subsets import descend_over_growing_subsets
+from crossview.engine.learners.solvers.threshold import between
 
 
 @dataclass(eq=False, repr=False)
@@ -84,7 +84,6 @@ class Fantope(MetricLearner):
     objective_: list[float] = field(init=False)
     history_: list[NDArray[np.float64]] = field(init=False)
     converged_: list[bool] = field(init=False)
-    steps_: list[int] = field(init=False)
 
     n_components: Dimensions = 32
     mu: Weight = 0.01
@@ -101,112 +100,51 @@ class Fantope(MetricLearner):
     random_state: Seed = 0
     view_slices: Sequence[int] | None = None
 
-    @property
-    def needs_labels(self) -> bool:
-        """Whether ``fit`` needs class labels: nearest neighbours in a view are similar without any."""
-        return self._sampling.similar != "knn"
-
-    @property
-    def n_iter_(self) -> int:
-        """The steps taken, of the view that took most."""
-        return max(self.steps_)
-
-    def _learn(
-        self, rows: Rows, constraints: Constraints, validation: Constraints | None
-    ) -> tuple[Rows, dict[str, Any]]:
-        if self.solver == "admm" and (self.form != "full" or self._stopping.patience is not None):
-            raise ValueError('solver="admm" is for form="full", and without patience')
-        span = self._span(rows)
-        features = Differences(span.rows)
-        rank = min(self.n_components, features.width)
-        outside = span.width - features.width if self.form == "full" else 0  # factors have no slope there
-        regularizer = Regularizer(
-            fantope=self.mu, rank=rank, trace=self.gamma, frobenius=self.frobenius, outside=outside
+    def _constraint_settings(self) -> ConstraintSettings:
+        return ConstraintSettings(
+            sampling=cast(Sampling, group(self, "sampling")),
+            bounds=cast(Bounds, group(self, "bounds")),
+            stopping=cast(Stopping, group(self, "stopping")),
+            seed=self.random_state,
         )
-        start = self._start(span, rank)
-        solution = self._solve(features, constraints, start, regularizer, self._validation(features, validation))
-        spectrum = solution.metric.spectrum.positive()
-        most = rank if self.mu > 0 or self.form == "low-rank" else features.width
-        factor = spectrum.largest(min(most, spectrum.rank(_ROUNDING))).factor()
-        if not len(factor):
-            factor = np.zeros((1, features.width))
-        return span.lifted(factor), {
-            "rank_": len(factor),
-            "full_rank_": spectrum.rank(),
-            "objective_": solution.objective,
-            "history_": np.array(solution.history),
-            "steps_": solution.steps,
-            "converged_": solution.converged,
-        }
 
-    def _validation(self, features: Differences, constraints: Constraints | None) -> Validation | None:
-        patience = self._stopping.patience
-        if patience is None:
-            return None
-        if constraints is None:
-            raise ValueError("patience needs validation constraints to stop by")
-        features.check(int(max(constraints.near.max(), constraints.far.max())))
-        return Validation(lambda metric: satisfied(metric, features, constraints), patience)
+    def _fit_rows(self, rows: Rows, constraints: Constraints, validation: Constraints | None) -> dict[str, Any]:
+        patience = cast(Stopping, group(self, "stopping")).patience
+        if self.solver == "admm" and (self.form != "full" or patience is not None):
+            raise ValueError('solver="admm" is for form="full", and without patience')
+        settings = MetricSettings(
+            rank=self.n_components,
+            mu=self.mu,
+            gamma=self.gamma,
+            frobenius=self.frobenius,
+            form=self.form,
+            start=self.start,
+            semidefinite=self.solver != "admm",
+        )
 
-    def _solve(
-        self,
-        features: Differences,
-        constraints: Constraints,
-        factor: Rows,
-        regularizer: Regularizer,
-        validation: Validation | None,
-    ) -> Solution:
+        def learn(scaled_rows: Rows) -> tuple[Rows, dict[str, Any]]:
+            metric = descent_start(scaled_rows, settings)
+            stop = None if patience is None else _validation(metric.features, validation, patience)
+            return factor_and_attributes(metric, self._solution(metric, constraints, stop))
+
+        return fitted_metric(rows, learn, between(constraints))
+
+    def _solution(self, metric: DescentStart, constraints: Constraints, validation: Validation | None) -> Solution:
         how = cast(Descent, group(self, "descent"))
-        parameters = FORMS[self.form]()
-        theta = parameters.start(factor)
-        convex = self._objective(features, constraints, replace(regularizer, fantope=0.0), parameters)
         if self.solver == "admm":
             # The first M is sought under the first W; the identity as a start would have no smallest directions.
+            convex = Objective(metric.features, constraints, metric.convex, metric.parameters)
+            start = descend(convex, metric.theta, how).metric.matrix
             method = Multipliers(self.rho, how.max_iter, how.tol)
-            return alternate(features, constraints, regularizer, descend(convex, theta, how).metric.matrix, method)
-        objective = self._objective(features, constraints, regularizer, parameters)
-        return descend_over_growing_subsets(objective, self._begin(convex, theta, how), how, validation)
-
-    def _objective(
-        self, features: Differences, constraints: Any, regularizer: Regularizer, parameters: Parameters
-    ) -> Loss:
-        """What a metric is fitted to."""
-        return Objective(features, constraints, regularizer, parameters)
-
-    def _begin(self, convex: Loss, theta: Rows, how: Descent) -> Rows:
-        """Where a descent begins, given the objective without R."""
-        return theta
-
-    def _span(self, rows: Rows) -> Span:
-        """Returns rows by their principal components where the metric never leaves these.
-
-        A metric that starts within them stays: beyond them no constraint pulls, and what is added only lowers it. One
-        that starts at the identity does not, nor do ADMM's, which may be negative there, and a diagonal is one of
-        columns.
-        """
-        if self.start != "pca" or self.form == "diagonal" or self.solver == "admm" or len(rows) >= rows.shape[1]:
-            return Span(rows)
-        span = Span.of(rows)
-        components = _directions(span.rows, None)
-        return Span(span.rows @ components.T, span.lifted(components))
-
-    def _start(self, span: Span, rank: int) -> Rows:
-        width = span.rows.shape[1]
-        if self.start == "pca" and span.basis is None:
-            # The covariance loses digits of the smallest directions, which no start needs, and is 7 times faster.
-            solver = "covariance_eigh" if len(span.rows) >= width else "full"
-            return _directions(span.rows, width if self.form == "factor" else rank, solver)
-        identity = np.eye(width)  # by components, their leading ones
-        if self.start == "pca":
-            return identity if self.form == "factor" else identity[:rank]
-        return identity[:rank] if self.form == "low-rank" else identity
+            return alternate(metric.features, constraints, metric.regularizer, start, method)
+        objective = Objective(metric.features, constraints, metric.regularizer, metric.parameters)
+        return descend_over_growing_subsets(objective, metric.theta, how, validation)
 
 
-def _directions(rows: Rows, count: int | None, solver: str = "full") -> Rows:
-    """Returns the leading principal directions, (r, d), without those along which rows do not vary.
-
-    Nothing is learned about these: an arbitrary one would only be noise in the embeddings of other rows.
-    """
-    components, mean = principal_components(rows, count, solver=solver)
-    lengths = np.linalg.norm((rows - mean) @ components.T, axis=0)
-    return np.asarray(components[lengths >= _VARYING * lengths.max()])
+def _validation(features: Differences, constraints: Constraints | None, patience: int) -> Validation:
+    """Return what stops a descent: the share of constraints that are satisfied."""
+    if constraints is None:
+        raise ValueError("patience needs validation constraints to stop by")
+    # The loss checks the constraints that it learns from; nothing else checks these.
+    features.check(int(max(constraints.near.max(), constraints.far.max())))
+    return Validation(lambda metric: satisfied(metric, features, constraints), patience)

@@ -8,14 +8,14 @@ from numpy.typing import NDArray
 
 from crossview.engine.learners.base import Rows
 from crossview.engine.learners.comparisons import Taxonomy
-from crossview.engine.learners.metrics.constraints import quadruplets
-from crossview.engine.learners.metrics.features import Differences
-from crossview.engine.learners.metrics.impostors import Impostors, Targets
-from crossview.engine.learners.metrics.objective import Loss, Objective
+from crossview.engine.learners.losses.constraints import quadruplets
+from crossview.engine.learners.losses.differences import Differences
+from crossview.engine.learners.losses.impostors import Impostors, Targets
+from crossview.engine.learners.losses.objective import Loss, Objective
+from crossview.engine.learners.losses.parameters import Parameters
+from crossview.engine.learners.losses.regularizer import Regularizer
 from crossview.engine.learners.metrics.options import Hierarchy
-from crossview.engine.learners.metrics.parameters import Parameters
-from crossview.engine.learners.metrics.regularizer import Regularizer
-from crossview.engine.learners.metrics.relatives import Relatives
+from crossview.engine.learners.samplers.relatives import Relatives
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Kinship:
         how: Hierarchy,
         generator: np.random.Generator,
     ) -> "Kinship":
-        """Returns what a tree asks of rows, (n, d), of classes that are leaves, (n,); ValueError as ``Relatives``."""
+        """Return what a tree asks of rows, (n, d), of classes that are leaves, (n,); ValueError as ``Relatives``."""
         relatives = Relatives(rows, labels, taxonomy, how.near)
         kinds = (
             (how.siblings, relatives.same_and_siblings(how.n_quadruplets, generator)),
@@ -55,7 +55,7 @@ class Kinship:
         return cls(targets, cousins, how.beyond, found)
 
     def losses(self, features: Differences, parameters: Parameters, margin: float) -> list[tuple[float, Loss]]:
-        """Returns the losses that are added to that of the classes, with their weights."""
+        """Return the losses that are added to that of the classes, with their weights."""
         found: list[tuple[float, Loss]] = [
             (weight, Objective(features, quadruplets(items, margin), Regularizer(), parameters))
             for weight, items in self.quadruplets

@@ -1,6 +1,7 @@
 """Learners of one Mahalanobis metric per view, from classes or from comparisons."""
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import astuple
 from typing import Any, Self
 
@@ -9,31 +10,53 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.validation import check_is_fitted
 
-from crossview.engine.learners.base import Rows
+from crossview.engine.learners.base import LinearLearner, MultiViewLearner, Rows, SeparateLearner
+from crossview.engine.learners.capabilities import Capabilities
 from crossview.engine.learners.comparisons import Comparisons
-from crossview.engine.learners.metrics import tuples as shapes
-from crossview.engine.learners.metrics.comparison_learner import ComparisonLearner
-from crossview.engine.learners.metrics.constraints import Constraints
-from crossview.engine.learners.metrics.threshold import between, calibrate
+from crossview.engine.learners.losses.constraints import Constraints, constrained
+from crossview.engine.learners.metrics.training_constraints import ConstraintSettings, training_constraints
+from crossview.engine.learners.metrics.tuples import Preprocessor, unpack
+from crossview.engine.learners.solvers.threshold import calibrate
+from crossview.engine.learners.supervision import Supervision
 
 
-class MetricLearner(ComparisonLearner):
+class MetricLearner(LinearLearner, SeparateLearner, MultiViewLearner):
     """Embeds a row as L (x - m), so that Euclidean distance there is D(x, y)^2 = (x - y)^T M (x - y), M = L^T L.
 
-    A subclass defines ``_learn``. Distances of two views are not comparable. Rows are centred and divided by their root
-    mean square length before anything is learned, so that parameters mean the same whatever the units; matrices and
-    embeddings are of the rows as they were given, and so are distances, to which ``margin``, ``upper`` and ``lower``
-    refer (squared).
+    A subclass states the settings of its constraints (``_constraint_settings``) and learns from them (``_fit_rows``).
+    Distances of two views are not comparable. Rows are centred and divided by their root mean square length before
+    anything is learned, so that parameters mean the same whatever the units; matrices and embeddings are of the rows as
+    they were given, and so are distances, to which ``margin``, ``upper`` and ``lower`` refer (squared).
 
     Attributes:
         threshold_: list, the distance, not squared, up to which a pair of each view is similar: that whose square is
             halfway between the bounds where the metric is learned from pairs, else None until it is calibrated or set.
+        steps_: list of the numbers of steps taken.
     """
 
+    capabilities = Capabilities(
+        needs_labels=True,
+        takes_comparisons=True,
+        takes_taxonomy=True,
+        adds_views=True,
+        main_parameter="n_components",
+    )
+
     threshold_: list[float | None]
+    steps_: list[int]
+
+    @property
+    def needs_labels(self) -> bool:
+        """Whether ``fit`` needs class labels: nearest neighbours in a view are similar without any."""
+        return self._constraint_settings().sampling.similar != "knn"
+
+    @property
+    def n_iter_(self) -> int:
+        """The steps taken, of the view that took most."""
+        return max(self.steps_)
 
     def fit_constraints(self, X: ArrayLike, constraints: Constraints, validation: Constraints | None = None) -> Self:
-        """Fits the metric of one view to explicit constraints.
+        """Fit the metric of one view to explicit constraints.
 
         Args:
             X: (n, d) rows.
@@ -52,9 +75,9 @@ class MetricLearner(ComparisonLearner):
         return self
 
     def fit_tuples(
-        self, tuples: ArrayLike, y: ArrayLike | None = None, preprocessor: shapes.Preprocessor | None = None
+        self, tuples: ArrayLike, y: ArrayLike | None = None, preprocessor: Preprocessor | None = None
     ) -> Self:
-        """Fits the metric of one view to pairs, triplets or quadruplets in metric-learn's shapes.
+        """Fit the metric of one view to pairs, triplets or quadruplets in metric-learn's shapes.
 
         Args:
             tuples: (n, t, d) rows, t = 2, 3 or 4; or (n, t) names, for a preprocessor. Of triplets (a, b, c) b is
@@ -65,33 +88,33 @@ class MetricLearner(ComparisonLearner):
         Raises:
             ValueError: for other shapes, and as ``fit_constraints``.
         """
-        rows, items = shapes.unpack(tuples, preprocessor)
-        return self.fit_constraints(rows, shapes.constrained(items, y, *astuple(self._bounds)))
+        rows, items = unpack(tuples, preprocessor)
+        return self.fit_constraints(rows, constrained(items, y, *astuple(self._constraint_settings().bounds)))
 
     def get_mahalanobis_matrix(self, view: int = 0) -> NDArray[np.float64]:
-        """Returns M of a view, (d, d), positive semidefinite."""
+        """Return M of a view, (d, d), positive semidefinite."""
         check_is_fitted(self)
         weights = self.weights_[view]
         return np.asarray(weights.T @ weights)
 
     def pair_distance(
-        self, pairs: ArrayLike, preprocessor: shapes.Preprocessor | None = None, view: int = 0
+        self, pairs: ArrayLike, preprocessor: Preprocessor | None = None, view: int = 0
     ) -> NDArray[np.float64]:
-        """Returns the (n,) distances, not squared, of (n, 2, d) pairs of rows, or (n, 2) names for a preprocessor.
+        """Return the (n,) distances, not squared, of (n, 2, d) pairs of rows, or (n, 2) names for a preprocessor.
 
         Raises:
             ValueError: for other shapes, NaN or an unknown view.
         """
-        rows, items = shapes.unpack(pairs, preprocessor)
+        rows, items = unpack(pairs, preprocessor)
         if items.shape[1] != 2:
             raise ValueError(f"pairs are of 2 rows, not {items.shape[1]}")
         embedded = self.transform(rows, view=view)
         return np.asarray(np.linalg.norm(embedded[items[:, 0]] - embedded[items[:, 1]], axis=1))
 
     def predict_pairs(
-        self, pairs: ArrayLike, preprocessor: shapes.Preprocessor | None = None, view: int = 0
+        self, pairs: ArrayLike, preprocessor: Preprocessor | None = None, view: int = 0
     ) -> NDArray[np.int64]:
-        """Returns (n,) what pairs as in ``pair_distance`` are: 1 for similar, at or below the threshold, else -1.
+        """Return (n,) what pairs as in ``pair_distance`` are: 1 for similar, at or below the threshold, else -1.
 
         Raises:
             ValueError: as ``pair_distance``, or where there is no threshold.
@@ -109,13 +132,13 @@ class MetricLearner(ComparisonLearner):
         pairs: ArrayLike,
         y: ArrayLike,
         strategy: str = "accuracy",
-        preprocessor: shapes.Preprocessor | None = None,
+        preprocessor: Preprocessor | None = None,
         view: int = 0,
         *,
         beta: float = 1.0,
         min_rate: float = 0.0,
     ) -> Self:
-        """Sets the threshold of a view that verifies known pairs best.
+        """Set the threshold of a view that verifies known pairs best.
 
         Give pairs that the metric was not learned from: it separates its own further than others.
 
@@ -123,20 +146,20 @@ class MetricLearner(ComparisonLearner):
             pairs: as in ``pair_distance``.
             y: (n,) 1 where similar, -1 where not.
             strategy: "accuracy", "balanced_accuracy", "f_beta", "max_tpr" or "max_tnr", see
-                :func:`~engine.learners.metrics.threshold.calibrate`.
+                :func:`~engine.learners.solvers.threshold.calibrate`.
             preprocessor: as in ``fit_tuples``.
             view: which view the pairs are of.
             beta: of "f_beta".
             min_rate: of "max_tpr" and "max_tnr".
 
         Raises:
-            ValueError: as ``pair_distance``, and as :func:`~engine.learners.metrics.threshold.calibrate`.
+            ValueError: as ``pair_distance``, and as :func:`~engine.learners.solvers.threshold.calibrate`.
         """
         distances = self.pair_distance(pairs, preprocessor, view)
         return self.set_threshold(calibrate(distances, y, strategy, beta, min_rate), view)
 
     def set_threshold(self, threshold: float, view: int = 0) -> Self:
-        """Sets the distance, not squared, up to which pairs of a view are similar.
+        """Set the distance, not squared, up to which pairs of a view are similar.
 
         Raises:
             ValueError: if it is not finite, or the view is unknown.
@@ -150,9 +173,9 @@ class MetricLearner(ComparisonLearner):
         return self
 
     def score(
-        self, X: ArrayLike, y: ArrayLike | None = None, preprocessor: shapes.Preprocessor | None = None, view: int = 0
+        self, X: ArrayLike, y: ArrayLike | None = None, preprocessor: Preprocessor | None = None, view: int = 0
     ) -> float:
-        """Returns how well distances agree with what is known, larger is better.
+        """Return how well distances agree with what is known, larger is better.
 
         Of quadruplets and triplets the share in the right order; of pairs, whose y is 1 where similar and -1 where not,
         the area under the ROC curve; of (n, d) rows with classes y the leave-one-out accuracy of the nearest neighbour.
@@ -168,7 +191,7 @@ class MetricLearner(ComparisonLearner):
         """
         if preprocessor is None and np.ndim(X) == 2:
             return self._nearest_score(X, y)
-        rows, items = shapes.unpack(X, preprocessor)
+        rows, items = unpack(X, preprocessor)
         if items.shape[1] == 2:
             if y is None:
                 raise ValueError("pairs need y: 1 where they are similar, -1 where they are not")
@@ -182,17 +205,33 @@ class MetricLearner(ComparisonLearner):
         near = NearestNeighbors(n_neighbors=1).fit(embedded).kneighbors(return_distance=False)[:, 0]
         return float(np.mean(labels[near] == labels))
 
-    def _fit_rows(self, rows: Rows, constraints: Any, validation: Constraints | None) -> dict[str, Any]:
-        mean = rows.mean(axis=0)
-        # Contiguous, so that a view's metric does not depend on whether it came as a part of a wider array.
-        centred = np.ascontiguousarray(rows - mean)
-        scale = float(np.sqrt(np.mean(np.square(centred).sum(axis=1)))) or 1.0
-        factor, fitted = self._learn(centred / scale, constraints, validation)
-        threshold = between(constraints) if isinstance(constraints, Constraints) else None
-        return {"weights_": factor / scale, "means_": mean, "threshold_": threshold, **fitted}
+    def _fit_present(self, views: list[Rows], given: Supervision, view: int) -> dict[str, Any]:
+        return self._fit_rows(*training_constraints(views, given, view, self._constraint_settings()))
 
     @abstractmethod
-    def _learn(
-        self, rows: Rows, constraints: Constraints, validation: Constraints | None
-    ) -> tuple[Rows, dict[str, Any]]:
-        """Returns the (r, d) factor L of the metric, r >= 1, and further fitted attributes of the view."""
+    def _constraint_settings(self) -> ConstraintSettings:
+        """Return how constraints are made of what is given."""
+
+    @abstractmethod
+    def _fit_rows(self, rows: Rows, constraints: Constraints, validation: Constraints | None) -> dict[str, Any]:
+        """Return the fitted attributes of a view, learned from constraints; ``validation`` stops the fit early."""
+
+
+def fitted_metric(
+    rows: Rows, learn: Callable[[Rows], tuple[Rows, dict[str, Any]]], threshold: float | None = None
+) -> dict[str, Any]:
+    """Return the fitted attributes of a view.
+
+    Args:
+        rows: (n, d) rows in their own unit.
+        learn: function that takes the rows about their mean, with a root mean square length of 1, and returns the
+            (r, d) factor L of their metric, r >= 1, and further attributes.
+        threshold: the distance up to which a pair is similar; a threshold among the further attributes replaces it.
+    """
+    mean = rows.mean(axis=0)
+    # Contiguous, because sums over the columns of a wider array round differently: the metric of a view must not depend
+    # on the form in which a program gives the rows.
+    centred = np.ascontiguousarray(rows - mean)
+    scale = float(np.sqrt(np.mean(np.square(centred).sum(axis=1)))) or 1.0
+    factor, fitted = learn(centred / scale)
+    return {"weights_": factor / scale, "means_": mean, "threshold_": threshold, **fitted}

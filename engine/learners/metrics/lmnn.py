@@ -1,30 +1,44 @@
 """Large margin nearest neighbours."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.learners.base import Rows
-from crossview.engine.learners.comparisons import Taxonomy
-from crossview.engine.learners.metrics.constraints import Constraints
-from crossview.engine.learners.metrics.descent import Descent, descend
-from crossview.engine.learners.metrics.fantope import Fantope, Form, Start
-from crossview.engine.learners.metrics.features import Differences
-from crossview.engine.learners.metrics.growing_subsets import scaled
+from crossview.engine.learners.base import Rows, present_rows
+from crossview.engine.learners.losses.constraints import Bounds, Constraints
+from crossview.engine.learners.losses.impostors import Impostors, Targets
+from crossview.engine.learners.losses.objective import Loss, Objective
+from crossview.engine.learners.losses.parameters import Form
+from crossview.engine.learners.losses.regularizer import Regularizer
+from crossview.engine.learners.losses.weighted_sum import WeightedSum
 from crossview.engine.learners.metrics.hierarchy import Kinship
-from crossview.engine.learners.metrics.impostors import Impostors, Targets
-from crossview.engine.learners.metrics.objective import Loss, Objective
-from crossview.engine.learners.metrics.options import Bounds, Hierarchy, Sampling, Stopping
-from crossview.engine.learners.metrics.parameters import Parameters
-from crossview.engine.learners.metrics.regularizer import Regularizer
-from crossview.engine.learners.metrics.weighted_sum import WeightedSum
+from crossview.engine.learners.metrics.learner import MetricLearner, fitted_metric
+from crossview.engine.learners.metrics.options import Hierarchy
+from crossview.engine.learners.metrics.regularized import (
+    DescentStart,
+    MetricSettings,
+    Start,
+    descent_start,
+    factor_and_attributes,
+)
+from crossview.engine.learners.metrics.training_constraints import ConstraintSettings, from_comparisons, rows_of_leaves
 from crossview.engine.learners.settings import Count, Dimensions, Positive, Seed, Weight, group
+from crossview.engine.learners.solvers.descent import Descent, descend
+from crossview.engine.learners.solvers.growing_subsets import descend_over_growing_subsets, scaled
+from crossview.engine.learners.solvers.threshold import between
+from crossview.engine.learners.supervision import Supervision
+from crossview.engine.runtime.cancellation import checkpoint
+
+LearnedFrom = Constraints | Targets | Kinship
+"""What a view's metric is learned from."""
 
 
-class LMNN(Fantope):
+@dataclass(eq=False, repr=False)
+class LMNN(MetricLearner):
     """Learns one metric per view in which the nearest rows are of the same class, with any regulariser of Fantope's.
 
     Weinberger and Saul, "Distance Metric Learning for Large Margin Nearest Neighbor Classification" (JMLR 2009): each
@@ -78,69 +92,82 @@ class LMNN(Fantope):
         "descent": Descent(max_iter=300, smoothing=0.1),
         "hierarchy": Hierarchy(),
     }
-    solver = "alternate"
-    _sampling, _stopping = Sampling(), Stopping()
 
-    def __init__(
-        self,
-        n_components: Dimensions = 32,
-        n_neighbors: Count = 3,
-        pull: Weight = 1.0,
-        mu: Weight = 0.0,
-        gamma: Weight = 0.0,
-        frobenius: Weight = 0.0,
-        margin: Positive = 1.0,
-        form: Form = "factor",
-        start: Start = "pca",
-        descent: Descent | None = None,
-        hierarchy: Hierarchy | None = None,
-        random_state: Seed = 0,
-        view_slices: Sequence[int] | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.n_neighbors = n_neighbors
-        self.pull = pull
-        self.mu = mu
-        self.gamma = gamma
-        self.frobenius = frobenius
-        self.margin = margin
-        self.form = form
-        self.start = start
-        self.descent = descent
-        self.hierarchy = hierarchy
-        self.random_state = random_state
-        self.view_slices = view_slices
+    rank_: list[int] = field(init=False)
+    full_rank_: list[int] = field(init=False)
+    objective_: list[float] = field(init=False)
+    history_: list[NDArray[np.float64]] = field(init=False)
+    converged_: list[bool] = field(init=False)
 
-    @property
-    def _bounds(self) -> Bounds:
-        return Bounds(self.margin)
+    n_components: Dimensions = 32
+    n_neighbors: Count = 3
+    pull: Weight = 1.0
+    mu: Weight = 0.0
+    gamma: Weight = 0.0
+    frobenius: Weight = 0.0
+    margin: Positive = 1.0
+    form: Form = "factor"
+    start: Start = "pca"
+    descent: Descent | None = None
+    hierarchy: Hierarchy | None = None
+    random_state: Seed = 0
+    view_slices: Sequence[int] | None = None
 
-    def _fit_view(self, rows: Rows, labels: NDArray[Any] | None, view: int) -> dict[str, Any]:
-        return self._fit_rows(rows, Targets.nearest(rows, np.asarray(labels), self.n_neighbors), None)
+    def _constraint_settings(self) -> ConstraintSettings:
+        return ConstraintSettings(bounds=Bounds(self.margin), seed=self.random_state)
 
-    def _fit_relatives(self, rows: Rows, labels: NDArray[Any], taxonomy: Taxonomy, view: int) -> dict[str, Any]:
+    def _fit_present(self, views: list[Rows], given: Supervision, view: int) -> dict[str, Any]:
+        how = self._constraint_settings()
+        if given.comparisons is not None:
+            return self._fit_rows(*from_comparisons(views, given, given.comparisons, view, how))
+        if given.taxonomy is None:
+            checkpoint()
+            rows, labels = present_rows(views, given, view)
+            return self._fitted(rows, Targets.nearest(rows, np.asarray(labels), self.n_neighbors))
+        rows, labels = rows_of_leaves(views, given, given.taxonomy, view)
         targets = Targets.nearest(rows, labels, self.n_neighbors)
-        generator = np.random.default_rng([self.random_state, view])
-        how = cast(Hierarchy, group(self, "hierarchy"))
-        return self._fit_rows(rows, Kinship.drawn(rows, labels, taxonomy, targets, how, generator), None)
+        hierarchy = cast(Hierarchy, group(self, "hierarchy"))
+        kinship = Kinship.drawn(rows, labels, given.taxonomy, targets, hierarchy, how.generator(view))
+        return self._fitted(rows, kinship)
 
-    def _objective(
-        self,
-        features: Differences,
-        constraints: Constraints | Targets | Kinship,
-        regularizer: Regularizer,
-        parameters: Parameters,
-    ) -> Loss:
-        if isinstance(constraints, Kinship):
-            of_classes = self._objective(features, constraints.targets, regularizer, parameters)
-            return WeightedSum(of_classes, constraints.losses(features, parameters, self.margin))
-        if isinstance(constraints, Targets):
-            return Impostors(features, constraints, self.margin, regularizer, parameters, self.pull)
-        near = np.unique(constraints.near, axis=0)
-        pull = features.scatter(near, np.full(len(near), self.pull / len(near)))
-        return Objective(features, constraints, replace(regularizer, linear=pull), parameters)
+    def _fit_rows(self, rows: Rows, constraints: Constraints, validation: Constraints | None) -> dict[str, Any]:
+        return self._fitted(rows, constraints, between(constraints))
 
-    def _begin(self, convex: Loss, theta: Rows, how: Descent) -> Rows:
-        start = scaled(convex, theta)  # under a metric far too small every row is an impostor of every other
-        # R holds down the directions that are smallest when it sets in, so those must have been learned by then.
-        return descend(convex, start, how).metric.theta if self.mu > 0 else start
+    def _fitted(self, rows: Rows, known: LearnedFrom, threshold: float | None = None) -> dict[str, Any]:
+        how = cast(Descent, group(self, "descent"))
+        settings = MetricSettings(
+            rank=self.n_components,
+            mu=self.mu,
+            gamma=self.gamma,
+            frobenius=self.frobenius,
+            form=self.form,
+            start=self.start,
+        )
+
+        def learn(scaled_rows: Rows) -> tuple[Rows, dict[str, Any]]:
+            metric = descent_start(scaled_rows, settings)
+            loss = partial(large_margin_loss, metric, known, self.margin, self.pull)
+            convex = loss(metric.convex)
+            # Under a metric far too small every row is an impostor of every other.
+            theta = scaled(convex, metric.theta)
+            if self.mu > 0:
+                # R holds down the directions that are smallest when it sets in: those must have been learned by then.
+                theta = descend(convex, theta, how).metric.theta
+            return factor_and_attributes(metric, descend_over_growing_subsets(loss(metric.regularizer), theta, how))
+
+        return fitted_metric(rows, learn, threshold)
+
+
+def large_margin_loss(
+    metric: DescentStart, known: LearnedFrom, margin: float, pull: float, regularizer: Regularizer
+) -> Loss:
+    """Return the loss of target neighbours and impostors, alone or with a tree of classes, or of given triplets."""
+    features, parameters = metric.features, metric.parameters
+    if isinstance(known, Kinship):
+        of_classes = large_margin_loss(metric, known.targets, margin, pull, regularizer)
+        return WeightedSum(of_classes, known.losses(features, parameters, margin))
+    if isinstance(known, Targets):
+        return Impostors(features, known, margin, regularizer, parameters, pull)
+    near = np.unique(known.near, axis=0)
+    pulled = features.scatter(near, np.full(len(near), pull / len(near)))
+    return Objective(features, known, replace(regularizer, linear=pulled), parameters)

@@ -47,26 +47,6 @@ class Hierarchy:
 
 
 @dataclass(frozen=True)
-class Bounds:
-    """The bounds that constraints set on squared distances.
-
-    Attributes:
-        margin: of triplets and quadruplets, in squared distance.
-        upper: largest squared distance of similar pairs.
-        lower: smallest squared distance of dissimilar pairs.
-    """
-
-    margin: Weight = 1.0
-    upper: Weight = 0.5
-    lower: Weight = 1.5
-
-    def of_validation(self) -> "Bounds":
-        """Returns by what validation constraints count as satisfied: an order without a margin, one threshold."""
-        middle = (self.upper + self.lower) / 2
-        return Bounds(0.0, middle, middle)
-
-
-@dataclass(frozen=True)
 class Stopping:
     """When to stop before the objective stops falling.
 

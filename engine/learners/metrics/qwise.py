@@ -2,23 +2,25 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Literal
+from functools import partial
+from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crossview.engine.learners.base import Rows
-from crossview.engine.learners.metrics.comparison_learner import ComparisonLearner
-from crossview.engine.learners.metrics.constraints import Constraints
-from crossview.engine.learners.metrics.cutting_plane import cut
-from crossview.engine.learners.metrics.diagonal import diagonal_problem, minimize_over_growing_subsets
-from crossview.engine.learners.metrics.features import Differences
-from crossview.engine.learners.metrics.learner import MetricLearner
-from crossview.engine.learners.metrics.newton import Newton, Step
-from crossview.engine.learners.metrics.options import Bounds, Sampling, Stopping
-from crossview.engine.learners.metrics.parameters import Diagonal, Full, Metric
-from crossview.engine.learners.metrics.ranking import HingeRisk, RankingRisk, Risk
-from crossview.engine.learners.settings import Positive, Seed, Steps, Tolerance
+from crossview.engine.learners.losses.constraints import Bounds, Constraints
+from crossview.engine.learners.losses.differences import Differences
+from crossview.engine.learners.losses.parameters import Diagonal, Full, Metric
+from crossview.engine.learners.losses.ranking import HingeRisk, RankingRisk, Risk
+from crossview.engine.learners.metrics.learner import MetricLearner, fitted_metric
+from crossview.engine.learners.metrics.options import Sampling
+from crossview.engine.learners.metrics.training_constraints import ConstraintSettings
+from crossview.engine.learners.settings import Positive, Seed, Steps, Tolerance, group
+from crossview.engine.learners.solvers.cutting_plane import cut
+from crossview.engine.learners.solvers.diagonal import diagonal_problem, minimize_over_growing_subsets
+from crossview.engine.learners.solvers.newton import Newton, Step
+from crossview.engine.learners.solvers.threshold import between
 from crossview.engine.learners.subspace.span import Span
 
 Loss = Literal["hinge", "huber", "structural"]
@@ -68,13 +70,11 @@ class QuadrupletWise(MetricLearner):
     """
 
     name = "qwise"
-    capabilities = replace(ComparisonLearner.capabilities, main_parameter="C")
+    capabilities = replace(MetricLearner.capabilities, main_parameter="C")
     groups: ClassVar[Mapping[str, Any]] = {"sampling": Sampling(constraints="quadruplets"), "bounds": Bounds()}
-    _stopping = Stopping()
 
     objective_: list[float] = field(init=False)
     gap_: list[float] = field(init=False)
-    steps_: list[int] = field(init=False)
     converged_: list[bool] = field(init=False)
     history_: list[NDArray[np.float64]] = field(init=False)
 
@@ -90,19 +90,17 @@ class QuadrupletWise(MetricLearner):
     random_state: Seed = 0
     view_slices: Sequence[int] | None = None
 
-    @property
-    def needs_labels(self) -> bool:
-        """Whether ``fit`` needs class labels: nearest neighbours in a view are similar without any."""
-        return self._sampling.similar != "knn"
+    def _constraint_settings(self) -> ConstraintSettings:
+        return ConstraintSettings(
+            sampling=cast(Sampling, group(self, "sampling")),
+            bounds=cast(Bounds, group(self, "bounds")),
+            seed=self.random_state,
+        )
 
-    @property
-    def n_iter_(self) -> int:
-        """The steps taken, of the view that took most."""
-        return max(self.steps_)
+    def _fit_rows(self, rows: Rows, constraints: Constraints, validation: Constraints | None) -> dict[str, Any]:
+        return fitted_metric(rows, partial(self._learn, constraints), between(constraints))
 
-    def _learn(
-        self, rows: Rows, constraints: Constraints, validation: Constraints | None
-    ) -> tuple[Rows, dict[str, Any]]:
+    def _learn(self, constraints: Constraints, rows: Rows) -> tuple[Rows, dict[str, Any]]:
         loss = self.loss or ("huber" if self.form == "diagonal" else "hinge")
         if loss == "huber" and self.form == "full":
             raise ValueError('loss="huber" is for form="diagonal"; take the hinge or the structural loss for a full M')
@@ -124,7 +122,7 @@ class QuadrupletWise(MetricLearner):
         return span.lifted(factor), fitted
 
     def _by_newton(self, rows: Rows, constraints: Constraints) -> tuple[Metric, dict[str, Any]]:
-        bounds = self._bounds
+        bounds = self._constraint_settings().bounds
         problem = diagonal_problem(rows, constraints, self.C, (bounds.lower - bounds.upper) / 2)
         how = Newton(step=self.step, h=self.h, max_iter=self.max_iter, tol=self.tol)
         found = minimize_over_growing_subsets(problem, how)

@@ -1,7 +1,6 @@
 """metric-learn's shapes: tuples of rows, or of what stands for rows."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,16 +8,13 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array
 
 from crossview.engine.learners.base import Rows
-from crossview.engine.learners.comparisons import AnyComparisons, Comparisons, MixedComparisons
-from crossview.engine.learners.metrics import constraints
-from crossview.engine.learners.metrics.constraints import Constraints
 
 Preprocessor = ArrayLike | Callable[[NDArray[Any]], ArrayLike]
 """(m, d) rows that tuples name by position, or a function from (n,) names to (n, d) rows."""
 
 
 def unpack(tuples: ArrayLike, preprocessor: Preprocessor | None = None) -> tuple[Rows, NDArray[np.int64]]:
-    """Returns rows, and tuples of positions in them.
+    """Return rows, and tuples of positions in them.
 
     Args:
         tuples: (n, t, d) tuples of rows; or (n, t) of names, for a preprocessor.
@@ -50,54 +46,3 @@ def unpack(tuples: ArrayLike, preprocessor: Preprocessor | None = None) -> tuple
     if not np.issubdtype(named.dtype, np.integer) or named.min() < 0 or named.max() >= len(rows):
         raise ValueError(f"tuples name rows by position, which must be whole numbers from 0 to {len(rows) - 1}")
     return rows, named.astype(np.int64)
-
-
-def constrained(
-    items: NDArray[np.int64],
-    similar: ArrayLike | None,
-    margin: ArrayLike,
-    upper: float,
-    lower: float,
-    weight: ArrayLike = 1.0,
-) -> Constraints:
-    """Returns the constraints of tuples of positions: pairs, triplets or quadruplets, by how many there are in each.
-
-    Args:
-        items: (n, t) positions.
-        similar: (n,) for pairs, 1 where they are similar and -1 where not; unused for others.
-        margin: of triplets and quadruplets, one for all or (n,).
-        upper: largest squared distance of similar pairs.
-        lower: smallest squared distance of dissimilar pairs.
-        weight: what a violation costs, one for all or (n,).
-
-    Raises:
-        ValueError: for another t, or pairs without ``similar``.
-    """
-    size = items.shape[1]
-    if size == 2:
-        if similar is None:
-            raise ValueError("pairs need y: 1 where they are similar, -1 where they are not")
-        return constraints.pairs(items, similar, upper, lower, weight)
-    if size == 3:
-        return constraints.triplets(items, margin, weight)
-    if size == 4:
-        return constraints.quadruplets(items, margin, weight)
-    raise ValueError(f"tuples are pairs, triplets or quadruplets, not of {size} rows")
-
-
-def constraints_of(comparisons: AnyComparisons, margin: float, upper: float, lower: float) -> Constraints:
-    """Returns the constraints that comparisons are reduced to, of all kinds; else as ``constrained``."""
-    given = [one for one in comparisons.sets if len(one)]
-    return constraints.joined([_of_one_kind(one, margin, upper, lower) for one in given])
-
-
-def ordered_only(comparisons: AnyComparisons) -> AnyComparisons:
-    """Returns comparisons without margins of their own."""
-    sets = tuple(replace(one, margins=None) for one in comparisons.sets)
-    return sets[0] if len(sets) == 1 else MixedComparisons(sets)
-
-
-def _of_one_kind(comparisons: Comparisons, margin: float, upper: float, lower: float) -> Constraints:
-    margins = margin if comparisons.margins is None else comparisons.margins
-    weights = 1.0 if comparisons.weights is None else comparisons.weights
-    return constrained(comparisons.items, comparisons.similar, margins, upper, lower, weights)

@@ -21,7 +21,7 @@ Chosen = NDArray[np.intp]
 
 
 def boost(samples: Iterator[Sample], metrics: int, n_bits: int, r: float) -> tuple[Chosen, Likelihoods]:
-    """Learns K metrics together, to find out which metric each class uses.
+    """Learn K metrics together, to find out which metric each class uses.
 
     Args:
         samples: what each round makes pairs of; one and the same, or drawn anew.
@@ -46,7 +46,7 @@ def boost(samples: Iterator[Sample], metrics: int, n_bits: int, r: float) -> tup
 
 
 def boost_assigned(samples: Iterator[Sample], assignment: Codes, metrics: int, n_bits: int) -> Chosen:
-    """Learns each of K metrics for the classes that are its; one without any for all of them; (K, T) candidates."""
+    """Learn each of K metrics for the classes that are its; one without any for all of them; (K, T) candidates."""
     shares = (assignment == np.arange(metrics)[:, None]).astype(np.float64)
     shares[shares.sum(axis=1) == 0] = 1.0
     chosen = np.zeros((metrics, 0), dtype=np.intp)
@@ -57,7 +57,7 @@ def boost_assigned(samples: Iterator[Sample], assignment: Codes, metrics: int, n
 
 
 def likelihoods_under(sample: Sample, chosen: Chosen) -> Likelihoods:
-    """Returns the (K, C) log likelihoods of the classes under the metrics of (K, t) chosen candidates."""
+    """Return the (K, C) log likelihoods of the classes under the metrics of (K, t) chosen candidates."""
     found = []
     for bits in chosen:
         checkpoint()
@@ -66,7 +66,7 @@ def likelihoods_under(sample: Sample, chosen: Chosen) -> Likelihoods:
 
 
 def best_candidate(sample: Sample, chosen: Chosen, shares: NDArray[np.float64]) -> int:
-    """Returns the weak classifier that errs least: the candidate along which the objective rises most.
+    """Return the weak classifier that errs least: the candidate along which the objective rises most.
 
     As printed, line 4 of the algorithm has h = 1 where a pair is positive; h is a distance, so it should be 0.
 
@@ -82,7 +82,7 @@ def best_candidate(sample: Sample, chosen: Chosen, shares: NDArray[np.float64]) 
 
 
 def steepest(candidates: Bits, slopes: NDArray[np.float32], columns: Codes) -> int:
-    """Returns which of the candidates has the largest of the ``rises``.
+    """Return which of the candidates has the largest of the ``rises``.
 
     Only those are multiplied out whose bound reaches the best known. A rise is the sum of slopes_ij (b_i + b_j -
     2 b_i b_j), so a row k with b_k = 1 adds at most the sum of slopes_kj and of |slopes_ik|. Columns that are 1 in few
@@ -98,7 +98,7 @@ def steepest(candidates: Bits, slopes: NDArray[np.float32], columns: Codes) -> i
 
 
 def rises(candidates: Bits, slopes: NDArray[np.float32], columns: Codes) -> NDArray[np.float32]:
-    """Returns, for each of (n, M) candidates b, the sum of slopes_ij |b_i - b_j| over pairs, by one product.
+    """Return, for each of (n, M) candidates b, the sum of slopes_ij |b_i - b_j| over pairs, by one product.
 
     Args:
         candidates: 0 or 1.

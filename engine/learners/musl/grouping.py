@@ -23,19 +23,19 @@ Assignment = (
 
 
 def by_means(rows: Rows, codes: Codes, metrics: int, generator: np.random.RandomState) -> Codes:
-    """Returns the (C,) metrics of classes by k-means on the means of their rows, the paper's heuristic."""
+    """Return the (C,) metrics of classes by k-means on the means of their rows, the paper's heuristic."""
     means = np.array([rows[codes == code].mean(axis=0) for code in range(codes.max() + 1)])
     found = KMeans(min(metrics, len(means)), n_init=10, random_state=generator).fit(means).labels_
     return np.asarray(found, dtype=np.intp)
 
 
 def at_random(count: int, metrics: int, generator: np.random.RandomState) -> Codes:
-    """Returns the (C,) metrics of classes shuffled into K groups of equally many, one more or less."""
+    """Return the (C,) metrics of classes shuffled into K groups of equally many, one more or less."""
     return np.asarray(generator.permutation(np.arange(count) % metrics))
 
 
 def given(assignment: Mapping[Any, int] | Sequence[int], classes: NDArray[Any]) -> Codes:
-    """Returns the (C,) metrics that ``assignment`` gives the classes: by their text, or in sorted order.
+    """Return the (C,) metrics that ``assignment`` gives the classes: by their text, or in sorted order.
 
     Raises:
         ValueError: where a class has none, or one that is no whole number from 0 on.

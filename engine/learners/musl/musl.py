@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from crossview.engine.learners.base import Rows, SeparateLearner
+from crossview.engine.learners.base import MultiViewLearner, Rows, SeparateLearner
 from crossview.engine.learners.capabilities import Capabilities
 from crossview.engine.learners.musl.boosting import Chosen, boost, boost_assigned, likelihoods_under
 from crossview.engine.learners.musl.grouping import KMEANS, LEARNED, RANDOM, Assignment, at_random, by_means, given
@@ -29,7 +29,7 @@ Odds = Annotated[float, Between(0, 100, above=True)]
 
 
 @dataclass(eq=False, repr=False)
-class MuSL(SeparateLearner):
+class MuSL(SeparateLearner, MultiViewLearner):
     """Learns K metrics of T bits each, and which each class uses; a row's embedding is its bits under all metrics.
 
     Babenko, Branson and Belongie, "Similarity Metrics for Categorization: From Monolithic to Category Specific" (ICCV
@@ -99,7 +99,7 @@ class MuSL(SeparateLearner):
     view_slices: Sequence[int] | None = None
 
     def metric_of_class(self, labels: ArrayLike, view: int = 0) -> Codes:
-        """Returns the metrics of (n,) classes in a view; -1 where a class has none there."""
+        """Return the metrics of (n,) classes in a view; -1 where a class has none there."""
         check_is_fitted(self)
         known = {
             str(name): metric for name, metric in zip(self.categories_[view], self.assignments_[view], strict=True)
@@ -107,7 +107,7 @@ class MuSL(SeparateLearner):
         return np.array([known.get(str(name), -1) for name in np.asarray(labels)], dtype=np.intp)
 
     def metric_of_rows(self, embeddings: ArrayLike, view: int = 0) -> Codes:
-        """Returns the metrics of the classes that rows seem to be of, by their (n, K T) bits in a view.
+        """Return the metrics of the classes that rows seem to be of, by their (n, K T) bits in a view.
 
         The five nearest of the references vote, each compared under the metric of its class, as the paper classifies
         queries; -1 for all where a state of an earlier version has not their classes.
@@ -120,7 +120,7 @@ class MuSL(SeparateLearner):
         return np.asarray(metrics[voted_classes(bits, known, codes, metrics[codes], self.n_bits)])
 
     def assign(self, X: ArrayLike, category: Any = None, view: int = 0) -> int:
-        """Finds the metric for a category that was not learned, from a few examples and without training (2.3.1).
+        """Find the metric for a category that was not learned, from a few examples and without training (2.3.1).
 
         It is the one under which the category's pairs are likeliest: the examples with each other, and with rows that
         the metrics were learned from.
@@ -187,7 +187,7 @@ class MuSL(SeparateLearner):
         }
 
     def _learned(self, training: Training) -> tuple[Chosen, Codes]:
-        """Returns the metrics that reach the highest objective (7), and which of them each class uses (10)."""
+        """Return the metrics that reach the highest objective (7), and which of them each class uses (10)."""
         if self.retrain:  # medians find better groups than many thresholds, in a fraction of the time
             training = replace(training, stumps=Stumps.candidates(training.rows, 1))
         samples = replace(training, alpha=self.joint_alpha).samples()
@@ -196,7 +196,7 @@ class MuSL(SeparateLearner):
         return chosen, likelihoods.argmax(axis=0)
 
     def _known(self) -> Codes | None:
-        """Returns the metrics of ``classes_`` where the parameters give them; None where they depend on rows."""
+        """Return the metrics of ``classes_`` where the parameters give them; None where they depend on rows."""
         count = len(self.classes_)
         if not isinstance(self.assignment, str):
             return given(self.assignment, self.classes_)
@@ -205,7 +205,7 @@ class MuSL(SeparateLearner):
         return np.zeros(count, dtype=np.intp) if self.n_metrics == 1 else None
 
     def _grouped(self, training: Training, present: Codes) -> Codes | None:
-        """Returns the metrics of the classes that a view has; None where they are to be learned."""
+        """Return the metrics of the classes that a view has; None where they are to be learned."""
         known = self._known()
         if known is not None:
             return known[present]

@@ -58,7 +58,7 @@ class Pairs:
         return np.asarray(0.5 / (n * np.maximum(others, 1)))
 
     def likelihoods(self, bits: Bits) -> NDArray[np.float64]:
-        """Returns L_c of equation (6), (C,) weighted log likelihoods of the classes' pairs, from (n, t) bits."""
+        """Return L_c of equation (6), (C,) weighted log likelihoods of the classes' pairs, from (n, t) bits."""
         width = bits.shape[1] + 1
         size = 2 * self.count * width
         found = sum(np.bincount(cells.ravel(), minlength=size) for _, cells in self._cells(bits))
@@ -69,7 +69,7 @@ class Pairs:
         return np.asarray(np.einsum("cyh,cy,yh->c", counts, self.weights, log_odds))
 
     def slopes(self, bits: Bits, shares: NDArray[np.float64]) -> tuple[NDArray[np.float32], Codes]:
-        """Returns the derivatives of the objective by the pairs' distances, without the factor alpha.
+        """Return the derivatives of the objective by the pairs' distances, without the factor alpha.
 
         Their sizes are the weights of the algorithm's line 3: negative for positive pairs, which should come nearer.
 
@@ -91,7 +91,7 @@ class Pairs:
         return found, columns
 
     def _cells(self, bits: Bits, columns: Codes | None = None) -> Iterator[tuple[slice, NDArray[np.int32]]]:
-        """Yields rows i, and for their pairs with the rows j of some columns (None: all) the kind and the distance.
+        """Yield rows i, and for their pairs with the rows j of some columns (None: all) the kind and the distance.
 
         Both are one number, the kind times t + 1 plus the distance, so that a table of both is looked up at once.
         Blocks of pairs stay in the processor's cache.
@@ -110,7 +110,7 @@ class Pairs:
 
 
 def hamming(first: Bits, second: Bits) -> Distances:
-    """Returns the (n, m) Hamming distances of (n, t) and (m, t) bits."""
+    """Return the (n, m) Hamming distances of (n, t) and (m, t) bits."""
     found = first @ (-2 * second.T)
     found += first.sum(axis=1)[:, None]
     found += second.sum(axis=1)

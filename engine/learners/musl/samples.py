@@ -47,14 +47,14 @@ class Training:
     generator: np.random.RandomState
 
     def samples(self) -> Iterator[Sample]:
-        """Yields a sample for every round: one and the same where all rows are used, else each drawn anew."""
+        """Yield a sample for every round: one and the same where all rows are used, else each drawn anew."""
         if len(self.rows) <= self.max_rows:
             yield from repeat(self._sample(np.arange(len(self.rows))))
         while True:
             yield self._sample(self.draw())
 
     def draw(self) -> NDArray[np.intp]:
-        """Returns about ``max_rows`` rows' positions, sorted: of each class its share, at least two."""
+        """Return about ``max_rows`` rows' positions, sorted: of each class its share, at least two."""
         if len(self.rows) <= self.max_rows:
             return np.arange(len(self.rows))
         order = self.generator.permutation(len(self.rows))

@@ -25,7 +25,7 @@ class Stumps:
 
     @classmethod
     def candidates(cls, rows: Rows, count: int) -> Self:
-        """Returns up to ``count`` stumps for every column of (n, d) rows, at its quantiles.
+        """Return up to ``count`` stumps for every column of (n, d) rows, at its quantiles.
 
         Thresholds lie midway between neighbouring values, so that rounding does not flip a bit; the lowest of a column
         is above its smallest value, so that words that few rows have differ from words that none has. A constant
@@ -51,9 +51,9 @@ class Stumps:
         return cls(table[:, 0].astype(np.intp), table[:, 1])
 
     def bits(self, rows: Rows) -> Bits:
-        """Returns the (n, m) bits of rows."""
+        """Return the (n, m) bits of rows."""
         return (rows[:, self.columns] >= self.thresholds).astype(np.float32)
 
     def take(self, which: NDArray[np.intp]) -> Self:
-        """Returns the stumps at the given positions."""
+        """Return the stumps at the given positions."""
         return type(self)(self.columns[which], self.thresholds[which])

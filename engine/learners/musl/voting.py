@@ -13,7 +13,7 @@ _PAIRS_AT_ONCE = 1 << 21
 
 
 def voted_classes(bits: Bits, known: Bits, codes: Codes, metrics: Codes, n_bits: int) -> Codes:
-    """Returns the (n,) classes that most of the five nearest known rows of each row have.
+    """Return the (n,) classes that most of the five nearest known rows of each row have.
 
     Args:
         bits: (n, K T) under all metrics.
@@ -29,7 +29,7 @@ def voted_classes(bits: Bits, known: Bits, codes: Codes, metrics: Codes, n_bits:
 
 
 def distances(bits: Bits, known: Bits, metrics: Codes, n_bits: int) -> NDArray[np.float64]:
-    """Returns the (n, m) Hamming distances to known rows, each under its own metric; arguments as above."""
+    """Return the (n, m) Hamming distances to known rows, each under its own metric; arguments as above."""
     found = np.zeros((len(bits), len(known)))
     for metric in np.unique(metrics):
         columns, own = slice(metric * n_bits, (metric + 1) * n_bits), metrics == metric
@@ -38,7 +38,7 @@ def distances(bits: Bits, known: Bits, metrics: Codes, n_bits: int) -> NDArray[n
 
 
 def votes(distances: Rows, codes: Codes, k: int) -> Rows:
-    """Returns the (n, C) votes of the k nearest of m known rows for their classes, from (n, m) distances.
+    """Return the (n, C) votes of the k nearest of m known rows for their classes, from (n, m) distances.
 
     Rows as far as the k-th share what is left of the k votes, for Hamming distances have many ties; of classes with
     as many votes, the one whose voters are nearer on average is ahead.

@@ -43,7 +43,7 @@ class Optimization:
     scaled: bool = True
 
     def batch(self, largest: int) -> int | None:
-        """Returns the rows of a batch, given the number of rows of the largest view; None: all rows and pairs."""
+        """Return the rows of a batch, given the number of rows of the largest view; None: all rows and pairs."""
         if self.batch_size is None or isinstance(self.batch_size, int):
             return self.batch_size
         return _BATCH if largest > FULL_PAIRS else None
@@ -71,14 +71,14 @@ class Alternation:
             self._probe = self.problem.sample(_PROBE, self.generator)
 
     def rescale(self) -> None:
-        """Scales all projections by the factor, of several, at which the loss is least: starts know no scale."""
+        """Scale all projections by the factor, of several, at which the loss is least: starts know no scale."""
         unit = self.problem.scisd.reach / max(self._probe.distance(), np.finfo(np.float64).tiny)
         factors = (unit * _FACTORS).tolist()
         best = factors[int(np.argmin(self._probe.losses(factors)))]
         self.problem.weights[:] = [best * W for W in self.problem.weights]
 
     def run(self, how: Optimization) -> NDArray[np.float64]:
-        """Returns the objective, or with batches an estimate from the same rows each time, before and after each turn.
+        """Return the objective, or with batches an estimate from the same rows each time, before and after each turn.
 
         Args:
             how: when to stop; with batches only after all alternations.

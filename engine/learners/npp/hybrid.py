@@ -32,5 +32,5 @@ class Hybrid(MultiNPP):
     spread: Positive | None = 0.5
 
     def most_dimensions(self, ranks: Sequence[int], classes: int) -> int:
-        """Returns the rank of the widest view: no view has more principal components to stay at."""
+        """Return the rank of the widest view: no view has more principal components to stay at."""
         return max(ranks)

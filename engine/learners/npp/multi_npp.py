@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from crossview.engine.learners.base import LinearLearner, Mask, Rows
+from crossview.engine.learners.base import LinearLearner, Mask, MultiViewLearner, Rows
 from crossview.engine.learners.capabilities import Capabilities
 from crossview.engine.learners.npp.alternation import Alternation, Optimization
 from crossview.engine.learners.npp.nearest import nearest_items
@@ -35,7 +35,7 @@ class FixedProjection(NamedTuple):
 
 
 @dataclass(eq=False, repr=False)
-class MultiNPP(LinearLearner):
+class MultiNPP(LinearLearner, MultiViewLearner):
     """Projects views into one space where similar items are near and dissimilar ones a unit apart, in whichever view.
 
     Quadrianto and Lampert, "Learning Multi-View Neighborhood Preserving Projections", ICML 2011. Minimises, summed over
@@ -108,14 +108,14 @@ class MultiNPP(LinearLearner):
     view_slices: Sequence[int] | None = None
 
     def most_dimensions(self, ranks: Sequence[int], classes: int) -> int:
-        """Returns the ranks of all views together: each may have directions of its own."""
+        """Return the ranks of all views together: each may have directions of its own."""
         return sum(ranks)
 
     def _fit(self, views: list[Rows], given: Supervision) -> None:
         self._learn(views, given.mask, self._similarity(views, given), {})
 
     def _add_view(self, views: list[Rows], given: Supervision) -> None:
-        """Algorithm 2 with the fitted projections in place of the PCA."""
+        """Run Algorithm 2 with the fitted projections instead of the PCA."""
         fixed = {
             view: FixedProjection(W, mean)
             for view, (W, mean) in enumerate(zip(self.weights_, self.means_, strict=True))
@@ -195,7 +195,7 @@ class MultiNPP(LinearLearner):
         ]
 
     def _in_span(self, view: View, number: int, frozen: Sequence[int], begun: Mapping[int, Matrix]) -> View:
-        """Returns a view by its coordinates in the span of its rows and of where its projection begins.
+        """Return a view by its coordinates in the span of its rows and of where its projection begins.
 
         The penalty "l2" is the same for them, and no gradient leaves the span. A projection that stays needs none.
         """

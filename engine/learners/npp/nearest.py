@@ -10,7 +10,7 @@ from crossview.engine.learners.npp.relations import Listed, Relation
 
 
 def nearest_items(rows: Rows, present: Mask, k: int) -> Listed:
-    """Returns, for each item, itself and its k nearest; an item without a row has only itself.
+    """Return, for each item, itself and its k nearest; an item without a row has only itself.
 
     Args:
         rows: (n, d) rows, Euclidean.
@@ -25,7 +25,7 @@ def nearest_items(rows: Rows, present: Mask, k: int) -> Listed:
 
 
 def nearest(relation: Relation, rows: Rows, present: Mask, k: int) -> Listed:
-    """Returns, for each item i, the pairs (i, j) of a relation with the k nearest j.
+    """Return, for each item i, the pairs (i, j) of a relation with the k nearest j.
 
     Args:
         relation: pairs of items (i, j).

@@ -53,7 +53,7 @@ def pair_relations(
     generator: np.random.RandomState | None = None,
     weighting: Literal["mean", "sum"] = "mean",
 ) -> dict[Between, PairRelations]:
-    """Returns which rows attract and which repel each other, for every ordered pair of views.
+    """Return which rows attract and which repel each other, for every ordered pair of views.
 
     Args:
         similar: pairs of similar items; the first of a pair is seen in the earlier view.
@@ -83,7 +83,7 @@ def pair_relations(
 
 
 def _leaves_others(similar: Similarity) -> bool:
-    """Returns whether some pair is not similar; mostly a few random ones show it, and then none are counted."""
+    """Return whether some pair is not similar; mostly a few random ones show it, and then none are counted."""
     rows, columns = similar.shape
     first, second = (np.random.RandomState(0).randint(size, size=1000) for size in (rows, columns))
     return not similar.holds(first, second).all() or similar.size < rows * columns
@@ -92,7 +92,7 @@ def _leaves_others(similar: Similarity) -> bool:
 def attracting(
     similar: Similarity, views: Sequence[Rows], present: Mask, frozen: Sequence[int], k: int
 ) -> dict[Between, Similarity]:
-    """Returns, for two views, the similar pairs of which one item is among the k nearest of the other.
+    """Return, for two views, the similar pairs of which one item is among the k nearest of the other.
 
     Where one of the two views is frozen its items choose, else those of both. Nearness is measured in the frozen views,
     or in all if none is; an item that lacks one of them is among the nearest of no other.
@@ -119,6 +119,6 @@ def attracting(
 
 
 def _scaled(rows: Rows, present: Mask) -> Rows:
-    """Returns the rows centred, and of the same weight as any other view's; 0 where an item lacks the view."""
+    """Return the rows centred, and of the same weight as any other view's; 0 where an item lacks the view."""
     centered = np.where(present[:, None], rows - rows[present].mean(axis=0), 0.0)
     return centered / (float(np.linalg.norm(centered)) or 1.0)

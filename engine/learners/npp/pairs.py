@@ -39,13 +39,13 @@ class Pull(NamedTuple):
     """c, the sum of all weighted ||z||^2."""
 
     def value(self, embeddings: Rows) -> float:
-        """Returns half the weighted sum of squared distances of (n, D) embeddings to their partners."""
+        """Return half the weighted sum of squared distances of (n, D) embeddings to their partners."""
         squares = (embeddings * embeddings).sum(axis=1)
         return 0.5 * (float(self.weights @ squares) - 2 * float(np.vdot(embeddings, self.targets)) + self.constant)
 
 
 def pull(attracted: Sequence[Similarity], embeddings: Sequence[Rows], totals: Sequence[float] | None = None) -> Pull:
-    """Returns what attracts the rows of a view.
+    """Return what attracts the rows of a view.
 
     Args:
         attracted: for each of the other views, the pairs of rows, (n, m).
@@ -88,12 +88,12 @@ class Repelled:
         self._cached: dict[int, Weights] = {}
 
     def over(self, function: Callable[[slice, Weights], Found]) -> list[Found]:
-        """Returns what a function makes of rows and their pairs' weights, (rows, m), block by block, in threads."""
+        """Return what a function makes of rows and their pairs' weights, (rows, m), block by block, in threads."""
         size = max(_PAIRS_AT_ONCE, _ROWS_AT_ONCE * self.columns)
         return over(list(slices(self.rows, self.columns, size)), lambda rows: function(rows, self._weights(rows)))
 
     def pull(self, other: Rows) -> Pull:
-        """Returns what would attract the rows if repelled pairs did, given the (m, D) embeddings of the others."""
+        """Return what would attract the rows if repelled pairs did, given the (m, D) embeddings of the others."""
         columns = np.column_stack([other, np.square(other).sum(axis=1), np.ones(len(other))]).astype(self.dtype)
         sums = np.vstack(self.over(lambda _, weights: weights @ columns)).astype(np.float64)
         return Pull(sums[:, -1], sums[:, :-2], float(sums[:, -2].sum()))
@@ -110,7 +110,7 @@ class Repelled:
 
 
 def sampled(similar: Similarity, generator: np.random.RandomState) -> Relation:
-    """Returns as many dissimilar pairs as there are similar ones, drawn without replacement (or all there are)."""
+    """Return as many dissimilar pairs as there are similar ones, drawn without replacement (or all there are)."""
     rows, columns = similar.shape
     wanted = similar.size
     if wanted >= rows * columns - wanted:

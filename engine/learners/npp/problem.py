@@ -47,11 +47,11 @@ class PairRelations(NamedTuple):
     """What the dissimilar ones do."""
 
     def transposed(self) -> "PairRelations":
-        """Returns the pairs seen from the other view."""
+        """Return the pairs seen from the other view."""
         return self._replace(attracted=self.attracted.transposed(), repelled=self.repelled.transposed())
 
     def cut(self, first: Numbers, second: Numbers) -> "PairRelations":
-        """Returns the pairs among the given rows, which weigh as much in sum."""
+        """Return the pairs among the given rows, which weigh as much in sum."""
         return self._replace(attracted=self.attracted.cut(first, second), repelled=self.repelled.cut(first, second))
 
 
@@ -72,19 +72,19 @@ class Problem:
     _repelled: dict[tuple[int, ...], Repelled] = field(default_factory=dict)
 
     def embeddings(self, view: int) -> Rows:
-        """Returns the (n_v, D) embeddings of a view."""
+        """Return the (n_v, D) embeddings of a view."""
         return np.asarray(self.views[view].rows @ self.weights[view].T)
 
     def objective(self) -> float:
-        """Returns the objective's value, with regularisation and all pairs, also those of two views that stay."""
+        """Return the objective's value, with regularisation and all pairs, also those of two views that stay."""
         return self.loss() + sum(penalty.value(W) for penalty, W in zip(self.penalties, self.weights, strict=True))
 
     def loss(self) -> float:
-        """Returns the value of the objective less its regularisation."""
+        """Return the value of the objective less its regularisation."""
         return float(self.losses([1.0])[0])
 
     def losses(self, factors: Sequence[float]) -> NDArray[np.float64]:
-        """Returns the loss with all embeddings times each of some factors."""
+        """Return the loss with all embeddings times each of some factors."""
         embedded = [self.embeddings(view) for view in range(len(self.views))]
         total = np.zeros(len(factors))
         for view in range(len(self.views) - 1):
@@ -97,7 +97,7 @@ class Problem:
         return total
 
     def distance(self) -> float:
-        """Returns the mean over pairs of views of the root mean square distance of their repelled pairs."""
+        """Return the mean over pairs of views of the root mean square distance of their repelled pairs."""
         embedded = [self.embeddings(view) for view in range(len(self.views))]
         pairs = [(v, w) for v, w in self.relations if v < w]
         pulls = [self._pairs(v, [w]).pull(embedded[w]) for v, w in pairs]
@@ -108,7 +108,7 @@ class Problem:
         return float(np.mean(np.sqrt(np.maximum(squared, 0.0))))
 
     def bound(self, view: int) -> Subproblem:
-        """Returns the convex bound of the objective in one view's projection, over all pairs."""
+        """Return the convex bound of the objective in one view's projection, over all pairs."""
         others = [other for other in range(len(self.views)) if other != view]
         embedded = [self.embeddings(other) for other in others]
         attracting = _pull([self.relations[view, other] for other in others], embedded)
@@ -116,7 +116,7 @@ class Problem:
         return self._bound(view, self.views[view].rows, attracting, embedded, repelled)
 
     def sampled_bound(self, view: int, rows: int, columns: int, generator: np.random.RandomState) -> Subproblem:
-        """Returns the bound over ``rows`` drawn rows of the view, with all that attract and a sample that repels them.
+        """Return the bound over ``rows`` drawn rows of the view, with all that attract and a sample that repels them.
 
         Args:
             columns: rows of each other view whose repelled pairs take part.
@@ -136,7 +136,7 @@ class Problem:
         return self._bound(view, self.views[view].rows[chosen], _pull(near, embedded), partners, repelled)
 
     def sample(self, rows: int, generator: np.random.RandomState) -> "Problem":
-        """Returns the problem on at most so many rows of each view; it shares the projections and sees them change."""
+        """Return the problem on at most so many rows of each view; it shares the projections and sees them change."""
         chosen = [draw_rows(len(view.rows), rows, generator) for view in self.views]
         views = [View(v.span.take(r), v.items[r], v.scale) for v, r in zip(self.views, chosen, strict=True)]
         relations = {(v, w): one.cut(chosen[v], chosen[w]) for (v, w), one in self.relations.items()}
@@ -157,12 +157,12 @@ class Problem:
 
 
 def _pull(relations: Sequence[PairRelations], embeddings: Sequence[Rows]) -> Pull:
-    """Returns what attracts the rows of a view to those of others, of which there are embeddings."""
+    """Return what attracts the rows of a view to those of others, of which there are embeddings."""
     return pull([one.attracted for one in relations], embeddings, [one.attraction for one in relations])
 
 
 def draw_rows(count: int, wanted: int, generator: np.random.RandomState) -> Numbers:
-    """Returns the numbers of ``wanted`` of ``count`` rows, drawn without replacement, in order; all if fewer."""
+    """Return the numbers of ``wanted`` of ``count`` rows, drawn without replacement, in order; all if fewer."""
     if wanted >= count:
         return np.arange(count)
     return np.sort(generator.choice(count, wanted, replace=False))

@@ -26,11 +26,11 @@ class _Compared:
         return self.first.shape[0], self.second.shape[0]
 
     def transposed(self) -> Self:
-        """Returns the relation seen from the other view."""
+        """Return the relation seen from the other view."""
         return type(self)(self.second, self.first)
 
     def cut(self, first: Numbers, second: Numbers) -> Self:
-        """Returns the relation among the given rows."""
+        """Return the relation among the given rows."""
         return type(self)(self.first[first], self.second[second])
 
 
@@ -53,15 +53,15 @@ class SameClass(_Compared):
         return int(self._counts[0] @ self._counts[1])
 
     def block(self, rows: slice) -> Mask:
-        """Returns which pairs of these rows belong, (rows, m)."""
+        """Return which pairs of these rows belong, (rows, m)."""
         return np.asarray(self.first[rows, None] == self.second[None, :])
 
     def holds(self, first: Numbers, second: Numbers) -> Mask:
-        """Returns which of the given pairs belong, elementwise."""
+        """Return which of the given pairs belong, elementwise."""
         return np.asarray(self.first[first] == self.second[second])
 
     def sums(self, rows: Rows) -> Rows:
-        """Returns the sum of each row's class in the second view."""
+        """Return the sum of each row's class in the second view."""
         members = sp.csr_array(
             (np.ones(len(rows)), (self.second, np.arange(len(rows)))), (len(self._counts[1]), len(rows))
         )
@@ -90,23 +90,23 @@ class Listed:
         return int(self.matrix.nnz)
 
     def block(self, rows: slice) -> Mask:
-        """Returns which pairs of these rows belong, (rows, m)."""
+        """Return which pairs of these rows belong, (rows, m)."""
         return np.asarray(self.matrix[rows].toarray(), dtype=bool)
 
     def transposed(self) -> Self:
-        """Returns the relation seen from the other view."""
+        """Return the relation seen from the other view."""
         return type(self)(self.matrix.T)
 
     def cut(self, first: Numbers, second: Numbers) -> Self:
-        """Returns the relation among the given rows."""
+        """Return the relation among the given rows."""
         return type(self)(self.matrix[first][:, second])
 
     def holds(self, first: Numbers, second: Numbers) -> Mask:
-        """Returns which of the given pairs belong, elementwise."""
+        """Return which of the given pairs belong, elementwise."""
         return np.asarray(self.matrix[first, second], dtype=bool).ravel()
 
     def sums(self, rows: Rows) -> Rows:
-        """Returns the sum of each row's similar rows of the second view."""
+        """Return the sum of each row's similar rows of the second view."""
         return np.asarray(self.matrix.astype(np.float64) @ rows)
 
 
@@ -127,15 +127,15 @@ class SharedLabels(_Compared):
         return sum(int((self.first[rows] @ self.second.T).nnz) for rows in slices(*self.shape))
 
     def block(self, rows: slice) -> Mask:
-        """Returns which pairs of these rows belong, (rows, m)."""
+        """Return which pairs of these rows belong, (rows, m)."""
         return np.asarray((self.first[rows] @ self.second.T).toarray() > 0)
 
     def holds(self, first: Numbers, second: Numbers) -> Mask:
-        """Returns which of the given pairs belong, elementwise."""
+        """Return which of the given pairs belong, elementwise."""
         return np.asarray(self.first[first].multiply(self.second[second]).sum(axis=1)).ravel() > 0
 
     def sums(self, rows: Rows) -> Rows:
-        """Returns the sum of each row's similar rows of the second view, each as often as labels are shared."""
+        """Return the sum of each row's similar rows of the second view, each as often as labels are shared."""
         return np.asarray(self.first @ (self.second.T @ rows))
 
 
@@ -156,15 +156,15 @@ class Others:
         return self.shape[0] * self.shape[1] - self.relation.size
 
     def block(self, rows: slice) -> Mask:
-        """Returns which pairs of these rows belong, (rows, m)."""
+        """Return which pairs of these rows belong, (rows, m)."""
         return ~self.relation.block(rows)
 
     def transposed(self) -> Self:
-        """Returns the relation seen from the other view."""
+        """Return the relation seen from the other view."""
         return type(self)(self.relation.transposed())
 
     def cut(self, first: Numbers, second: Numbers) -> Self:
-        """Returns the relation among the given rows."""
+        """Return the relation among the given rows."""
         return type(self)(self.relation.cut(first, second))
 
 
@@ -175,7 +175,7 @@ Relation = Similarity | Others
 
 
 def shared_labels(indicator: Any) -> SharedLabels:
-    """Returns the pairs of items that share a label; an item with none is paired with itself.
+    """Return the pairs of items that share a label; an item with none is paired with itself.
 
     Args:
         indicator: (n, L) matrix, dense or sparse, nonzero where an item has a label.
@@ -188,7 +188,7 @@ def shared_labels(indicator: Any) -> SharedLabels:
 
 
 def similarity_of(labels: Any, neighbors: Any, count: int) -> Similarity:
-    """Returns the similar pairs, by ``neighbors`` where given, else by a matrix of labels or by classes, (n,)."""
+    """Return the similar pairs, by ``neighbors`` where given, else by a matrix of labels or by classes, (n,)."""
     if neighbors is not None:
         return listed(neighbors, count)
     if np.ndim(labels) == 2:
@@ -197,7 +197,7 @@ def similarity_of(labels: Any, neighbors: Any, count: int) -> Similarity:
 
 
 def listed(neighbors: Any, count: int) -> Listed:
-    """Returns the pairs of items and their listed neighbours.
+    """Return the pairs of items and their listed neighbours.
 
     Args:
         neighbors: sparse (n, n) matrix, nonzero where a pair belongs; or, for each item, the numbers of its similar

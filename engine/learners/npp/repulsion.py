@@ -29,7 +29,7 @@ class Repulsion:
         self._columns = np.vstack([other.T, ones, squares]).astype(repelled.dtype)
 
     def losses(self, embeddings: Rows, factors: Sequence[float]) -> NDArray[np.float64]:
-        """Returns the value for (n, D) embeddings, all of them and of the others times each of some factors."""
+        """Return the value for (n, D) embeddings, all of them and of the others times each of some factors."""
         lifted = self._lifted(embeddings)
 
         def of_block(rows: slice, weights: Rows) -> list[float]:
@@ -40,7 +40,7 @@ class Repulsion:
         return np.asarray(0.5 * np.sum(self._repelled.over(of_block), axis=0))
 
     def convex(self, embeddings: Rows) -> tuple[float, Rows]:
-        """Returns the value of the convex part for (n, D) embeddings, and its gradient, (n, D)."""
+        """Return the value of the convex part for (n, D) embeddings, and its gradient, (n, D)."""
         lifted, others = self._lifted(embeddings), self._columns[:-1].T
         pushed = np.empty((len(embeddings), others.shape[1]), self._repelled.dtype)
 
@@ -53,6 +53,6 @@ class Repulsion:
         return value, 0.5 * (pushed[:, -1:] * embeddings - pushed[:, :-1])
 
     def _lifted(self, embeddings: Rows) -> NDArray[Any]:
-        """Returns what makes squared distances by one product with the columns of the others."""
+        """Return what makes squared distances by one product with the columns of the others."""
         squares = np.square(embeddings).sum(axis=1)
         return np.column_stack([-2 * embeddings, squares, np.ones(len(embeddings))]).astype(self._repelled.dtype)

@@ -42,7 +42,7 @@ class Scisd:
         return self.a * self.lam
 
     def loss(self, distance: Values, weights: Values, factor: float = 1.0) -> float:
-        """Returns the weighted sum of equation (7) over distances >= 0, each times a factor.
+        """Return the weighted sum of equation (7) over distances >= 0, each times a factor.
 
         It is (max(a lam - d, 0)^2 - a max(lam - d, 0)^2) / (2 (a - 1)).
         """
@@ -55,7 +55,7 @@ class Scisd:
         return factor**2 * total / (2 * (self.a - 1))
 
     def concave(self, weight: float, squared: float) -> float:
-        """Returns the weighted sum of equation (10), L1_cv: the part that is bounded by its tangent.
+        """Return the weighted sum of equation (10), L1_cv: the part that is bounded by its tangent.
 
         Args:
             weight: the sum of the weights.
@@ -64,7 +64,7 @@ class Scisd:
         return 0.5 * (self.a * self.lam**2 * weight - squared)
 
     def convex(self, squared: Values, weights: Values) -> tuple[float, Values]:
-        """Returns the weighted sum of minus equation (11), -L2_cv, and the weights of the springs that it amounts to.
+        """Return the weighted sum of minus equation (11), -L2_cv, and the weights of the springs that it amounts to.
 
         It is 0 up to lam, then a parabola, then distance^2 / 2 less a constant: s (d^2 - lam min(d, a lam)) / 2, where
         s is its slope over the distance, from 0 to 1. Springs weigh s times as much as the pairs.

@@ -24,7 +24,7 @@ _ROWS = 5000
 
 
 def random_projections(widths: Sequence[int], size: int, generator: np.random.RandomState) -> list[Matrix]:
-    """Returns one Gaussian (D, d_v) projection per view, D being the size."""
+    """Return one Gaussian (D, d_v) projection per view, D being the size."""
     return [generator.standard_normal((size, width)) / np.sqrt(width) for width in widths]
 
 
@@ -36,7 +36,7 @@ def start(
     weight: float,
     generator: np.random.RandomState,
 ) -> list[Matrix]:
-    """Returns one projection per view, (D, d_v), in the coordinates of the problem.
+    """Return one projection per view, (D, d_v), in the coordinates of the problem.
 
     Args:
         name: "neighbors": the directions in which similar rows correlate most (CCA over all similar pairs, after
@@ -75,7 +75,7 @@ def start_from_fixed(
     generator: np.random.RandomState,
     drawn: Mapping[int, Matrix],
 ) -> list[Matrix]:
-    """Returns the projections of the views whose projections stay, and for every other view one fitted to them.
+    """Return the projections of the views whose projections stay, and for every other view one fitted to them.
 
     Args:
         fixed: by view its (D, d_v) projection; None for its first ``size`` principal components.
@@ -110,7 +110,7 @@ def start_from_fixed(
 
 
 def _components(span: Span, size: int) -> Matrix:
-    """Returns the principal components with the signs that they have in all columns: other views have theirs."""
+    """Return the principal components with the signs that they have in all columns: other views have theirs."""
     found, _ = principal_components(span.rows, size)
     columns = span.lifted(found)
     largest = np.take_along_axis(columns, np.abs(columns).argmax(axis=1, keepdims=True), axis=1)
@@ -118,7 +118,7 @@ def _components(span: Span, size: int) -> Matrix:
 
 
 def _fitted_to(span: Span, partners: Sequence[tuple[Rows, Similarity]], weight: float) -> Matrix:
-    """Returns the (D, d) projection of a view by ridge regression on the mean embedding of the rows' partners.
+    """Return the (D, d) projection of a view by ridge regression on the mean embedding of the rows' partners.
 
     ``partners`` has, for each view whose projection stays, its (m, D) embeddings and which of them attract the rows,
     (n, m).
@@ -135,7 +135,7 @@ def _fitted_to(span: Span, partners: Sequence[tuple[Rows, Similarity]], weight: 
 
 
 def _ridge(span: Span, targets: Rows, weight: float) -> Matrix:
-    """Returns the (D, d) projection of ridge regression, in coordinates."""
+    """Return the (D, d) projection of ridge regression, in coordinates."""
     rows = span.rows
     covariance = rows.T @ rows / len(rows)
     penalty = max(weight * float(np.trace(covariance)) / span.width, np.finfo(np.float64).tiny)
@@ -144,7 +144,7 @@ def _ridge(span: Span, targets: Rows, weight: float) -> Matrix:
 
 
 def groups(similar: Similarity, size: int, generator: np.random.RandomState) -> Rows:
-    """Returns (n, at most D) centred rows of unit length where items of equal neighbours have equal ones: spectral.
+    """Return (n, at most D) centred rows of unit length where items of equal neighbours have equal ones: spectral.
 
     The leading eigenvectors of the similarity by subspace iteration, then rows of unit length (Ng, Jordan and Weiss, On
     spectral clustering, 2001). For up to D classes these are one-hot classes, up to a rotation.
@@ -183,7 +183,7 @@ def _correlated(name: Start, problem: Problem, size: int) -> list[Matrix]:
 def _dissimilar_distance(
     embeddings: Rows, items: Numbers, similar: Similarity, generator: np.random.RandomState
 ) -> float:
-    """Returns the root mean square distance of dissimilar rows of one view, of at most 5,000 rows drawn by chance."""
+    """Return the root mean square distance of dissimilar rows of one view, of at most 5,000 rows drawn by chance."""
     if len(items) > _ROWS:
         chosen = generator.permutation(len(items))[:_ROWS]
         embeddings, items = embeddings[chosen], items[chosen]

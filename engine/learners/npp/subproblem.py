@@ -33,7 +33,7 @@ class Regularizer:
     weight: float
 
     def value(self, W: Matrix) -> float:
-        """Returns the cost of a projection."""
+        """Return the cost of a projection."""
         return self.weight * float(np.abs(W).sum() if self.penalty == "l1" else (W * W).sum())
 
 
@@ -70,7 +70,7 @@ class Subproblem:
         self._springs = self.attracting.weights + 0.5 * pulling.weights
 
     def bound(self, W: Matrix) -> tuple[float, Matrix]:
-        """Returns the smooth part of the bound (all but an l1 penalty) and its gradient with respect to W, (D, d)."""
+        """Return the smooth part of the bound (all but an l1 penalty) and its gradient with respect to W, (D, d)."""
         checkpoint()
         embeddings = self.rows @ W.T
         value, gradient = self._pushing.convex(embeddings)
@@ -83,7 +83,7 @@ class Subproblem:
         return value, slope
 
     def solve(self, max_iter: int, tol: float, progress: Progress) -> Matrix:
-        """Returns a W at which the bound, hence the objective, is no higher than at ``start``.
+        """Return a W at which the bound, hence the objective, is no higher than at ``start``.
 
         Args:
             max_iter: steps at most.
@@ -94,7 +94,7 @@ class Subproblem:
         return solver(max_iter, tol, progress)
 
     def _solve_smooth(self, max_iter: int, tol: float, progress: Progress) -> Matrix:
-        """L-BFGS on V = W L, where L L^T is the curvature if all springs were full: nearly round, so few steps do."""
+        """Run L-BFGS on V = W L, where L L^T is the curvature with full springs: nearly round, so few steps suffice."""
         curvature = self.rows.T @ (self._springs[:, None] * self.rows)
         width = len(curvature) if self.width is None else self.width
         ridge = self.regularizer.weight + 1e-9 * np.trace(curvature) / width + np.finfo(np.float64).tiny
@@ -111,7 +111,7 @@ class Subproblem:
         return unscale(_minimize(scaled_bound, (self.start @ lower).ravel(), max_iter, tol, progress))
 
     def _solve_split(self, max_iter: int, tol: float, progress: Progress) -> Matrix:
-        """L-BFGS on W = P - N with P, N >= 0, where the l1 penalty is linear."""
+        """Run L-BFGS on W = P - N with P, N >= 0, where the l1 penalty is linear."""
         shape, weight = self.start.shape, self.regularizer.weight
 
         def split_bound(PN: Matrix) -> tuple[float, Matrix]:
@@ -132,7 +132,7 @@ def _minimize(
     progress: Progress,
     nonnegative: bool = False,
 ) -> Matrix:
-    """L-BFGS from ``start``, until a step lowers the function by less than a share ``tol``."""
+    """Run L-BFGS from ``start``, until a step lowers the function by less than a share ``tol``."""
     options: Any = {"maxiter": max_iter, "ftol": tol, "gtol": 0.0}
     bounds: Any = scipy.optimize.Bounds(0.0, np.inf) if nonnegative else None
     steps = count(1)
@@ -141,7 +141,7 @@ def _minimize(
 
 
 def squared_distances(first: Rows, second: Rows) -> Matrix:
-    """Returns the (n, m) squared Euclidean distances between (n, D) and (m, D) rows."""
+    """Return the (n, m) squared Euclidean distances between (n, D) and (m, D) rows."""
     squared: Matrix = first @ second.T
     squared *= -2.0
     squared += (first * first).sum(axis=1)[:, None]

@@ -59,7 +59,7 @@ class InnerProduct(Step):
         return self._lifted(rows, view, 0 if self.query_column_ else view)
 
     def _lifted(self, rows: Rows, view: int, column: int) -> Rows:
-        """Returns rows of a view with the added columns, of which one makes the length 1."""
+        """Return rows of a view with the added columns, of which one makes the length 1."""
         rows = rows / self.radii_[view]
         lengths = np.linalg.norm(rows, axis=1, keepdims=True)
         rows = rows / np.maximum(lengths, 1.0)

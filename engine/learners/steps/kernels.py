@@ -113,7 +113,7 @@ class KernelMap(Step):
 
 
 def inverse_root(matrix: Rows) -> Rows:
-    """Returns V diag(l)^(-1/2) of a positive semi-definite matrix, at least one column, without vanishing l."""
+    """Return V diag(l)^(-1/2) of a positive semi-definite matrix, at least one column, without vanishing l."""
     values, vectors = np.linalg.eigh(matrix)
     leading = values > max(_SMALLEST * values[-1], np.finfo(np.float64).tiny)
     leading[-1] = True

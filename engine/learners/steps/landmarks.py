@@ -15,7 +15,7 @@ _ROWS = 20_000  # of more, so many are clustered
 
 
 def cluster_means(rows: Rows, chosen: NDArray[np.intp], random: np.random.RandomState) -> Rows:
-    """Returns the means of the clusters that form around the chosen rows, (m, d): a few rounds of Lloyd's k-means.
+    """Return the means of the clusters that form around the chosen rows, (m, d): a few rounds of Lloyd's k-means.
 
     Zhang, Tsang and Kwok, "Improved Nystroem low-rank approximation and error analysis" (ICML 2008): the error of
     Nystroem's approximation is bounded by that of encoding each row by its nearest landmark, which k-means lowers. A

@@ -8,15 +8,18 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.learners.base import Rows
+from crossview.engine.learners.base import MultiViewLearner, Rows, SeparateLearner
 from crossview.engine.learners.settings import Between, Count, OneView
-from crossview.engine.learners.steps.step import Step
+from crossview.engine.learners.steps.step import Step, is_for, refuse_unknown
+from crossview.engine.learners.supervision import Supervision
 
 Column = Annotated[int, Between(0, 1_000_000)]
 
 
-class Normalization(Step):
+class Normalization(SeparateLearner, MultiViewLearner):
     """The base class of normalisations, which keep the width of rows.
+
+    It is not a :class:`~engine.learners.steps.step.Step`, which would make normalisations four classes deep.
 
     Args:
         views: the views it is for, counted from 0; rows of the others pass unchanged. None: all views.
@@ -28,28 +31,37 @@ class Normalization(Step):
         ValueError: from ``fit``, where a view that it is for lacks the columns.
     """
 
+    capabilities = Step.capabilities
+
     def __init__(
         self,
         views: Sequence[OneView] | None = None,
         columns: Sequence[Column] | None = None,
         view_slices: Sequence[int] | None = None,
     ) -> None:
-        super().__init__(views, view_slices)
+        self.views = views
         self.columns = columns
+        self.view_slices = view_slices
+
+    def _fit(self, views: list[Rows], given: Supervision) -> None:
+        refuse_unknown(self.views, len(views))
+        super()._fit(views, given)
 
     def _fit_view(self, rows: Rows, labels: NDArray[Any] | None, view: int) -> dict[str, Any]:
         if self.columns is None:
             return self._fit_columns(rows)
         first, end = self._range()
-        if self._is_for(view) and end > rows.shape[1]:
+        if is_for(self.views, view) and end > rows.shape[1]:
             raise ValueError(f"columns={[first, end]}, but view {view} has {rows.shape[1]} columns")
         return self._fit_columns(rows[:, first:end])
 
-    def _map(self, rows: Rows, view: int) -> Rows:
+    def _project(self, rows: Rows, view: int) -> Rows:
+        if not is_for(self.views, view):
+            return rows
         if self.columns is None:
             return self._normalized(rows, view)
         first, end = self._range()
-        mapped = rows.copy()
+        mapped = rows.copy()  # the rows belong to the caller
         mapped[:, first:end] = self._normalized(rows[:, first:end], view)
         return mapped
 
@@ -60,12 +72,12 @@ class Normalization(Step):
         return columns[0], columns[1]
 
     def _fit_columns(self, rows: Rows) -> dict[str, Any]:
-        """Returns the fitted attributes of the columns of one view, as ``_fit_view`` does."""
+        """Return the fitted attributes of the columns of one view, by name."""
         return {}
 
     @abstractmethod
     def _normalized(self, rows: Rows, view: int) -> Rows:
-        """Returns the columns of rows of one view, normalised."""
+        """Return the columns of rows of one view, normalised."""
 
 
 class L1(Normalization):
@@ -164,7 +176,7 @@ class Scale(Step):
 
 
 def signed_root(rows: Rows) -> Rows:
-    """Returns the square roots of numbers, with their signs."""
+    """Return the square roots of numbers, with their signs."""
     return np.copysign(np.sqrt(np.abs(rows)), rows)
 
 
@@ -179,7 +191,8 @@ def _nonzero_deviation(rows: Rows) -> NDArray[np.float64]:
 
 
 def _deviation(rows: Rows) -> NDArray[np.float64]:
-    """Returns the standard deviations of columns, (d,): 0 where a column differs by no more than rounding makes."""
+    """Return the standard deviations of columns, (d,): 0 where a column differs by no more than rounding makes."""
+    # The deviation of a constant column is rounding; a division by it would turn rounding into values of about 1.
     smallest = 10 * np.finfo(np.float64).eps * np.abs(rows).max(axis=0)
     deviations: NDArray[np.float64] = rows.std(axis=0)
     deviations[deviations <= smallest] = 0.0

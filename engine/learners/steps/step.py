@@ -1,4 +1,4 @@
-"""The base class of steps."""
+"""The base class of steps, and the checks of the views that a step is for."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -6,13 +6,13 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from crossview.engine.learners.base import Rows, SeparateLearner
+from crossview.engine.learners.base import MultiViewLearner, Rows, SeparateLearner
 from crossview.engine.learners.capabilities import Capabilities
 from crossview.engine.learners.settings import OneView
 from crossview.engine.learners.supervision import Supervision
 
 
-class Step(SeparateLearner):
+class Step(SeparateLearner, MultiViewLearner):
     """Maps the rows of each view by itself, before or after the learner that a pipeline is made for.
 
     Args:
@@ -27,19 +27,28 @@ class Step(SeparateLearner):
         self.view_slices = view_slices
 
     def _fit(self, views: list[Rows], given: Supervision) -> None:
-        unknown = sorted(set(self.views or ()) - set(range(len(views))))
-        if unknown:
-            raise ValueError(f"views={list(self.views or ())} but there are {len(views)} views, counted from 0")
+        refuse_unknown(self.views, len(views))
         super()._fit(views, given)
 
     def _fit_view(self, rows: Rows, labels: NDArray[Any] | None, view: int) -> dict[str, Any]:
         return {}
 
     def _is_for(self, view: int) -> bool:
-        return self.views is None or view in self.views
+        return is_for(self.views, view)
 
     def _project(self, rows: Rows, view: int) -> Rows:
         return self._map(rows, view) if self._is_for(view) else rows
 
     @abstractmethod
     def _map(self, rows: Rows, view: int) -> Rows: ...
+
+
+def is_for(views: Sequence[int] | None, view: int) -> bool:
+    """Return whether a step for some views, None: all, is for a view."""
+    return views is None or view in views
+
+
+def refuse_unknown(views: Sequence[int] | None, count: int) -> None:
+    """Raise ValueError if a step is for a view that is not among ``count`` views, counted from 0."""
+    if set(views or ()) - set(range(count)):
+        raise ValueError(f"views={list(views or ())} but there are {count} views, counted from 0")

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.learners.base import LinearLearner, Rows, complete
+from crossview.engine.learners.base import LinearLearner, MultiViewLearner, Rows, complete
 from crossview.engine.learners.capabilities import Capabilities
 from crossview.engine.learners.settings import Between, Dimensions, Share
 from crossview.engine.learners.subspace.correlate import correlated
@@ -19,7 +19,7 @@ Shrinkage = Literal["auto"] | Share | Sequence[Share]
 
 
 @dataclass(eq=False, repr=False)
-class CanonicalCorrelation(LinearLearner):
+class CanonicalCorrelation(LinearLearner, MultiViewLearner):
     """Projects the views on the directions in which they are most correlated (Hotelling 1936).
 
     Solved on whitened views, each view's covariance S shrunk to (1 - s) S + s tr(S)/d I, which keeps directions of
@@ -50,7 +50,7 @@ class CanonicalCorrelation(LinearLearner):
     view_slices: Sequence[int] | None = None
 
     def most_dimensions(self, ranks: Sequence[int], classes: int) -> int:
-        """Returns the rank of the narrowest view."""
+        """Return the rank of the narrowest view."""
         return min(ranks)
 
     def _fit(self, views: list[Rows], given: Supervision) -> None:
@@ -71,7 +71,7 @@ class CanonicalCorrelation(LinearLearner):
 
 
 def shrinkages(views: Sequence[Span], shrinkage: Shrinkage) -> list[float]:
-    """Returns one shrinkage per view of centred rows from the parameter; "auto" is Ledoit and Wolf's estimate."""
+    """Return one shrinkage per view of centred rows from the parameter; "auto" is Ledoit and Wolf's estimate."""
     if isinstance(shrinkage, str):
         return [ledoit_wolf(span) for span in views]
     values = np.asarray(shrinkage, dtype=np.float64)
@@ -81,7 +81,7 @@ def shrinkages(views: Sequence[Span], shrinkage: Shrinkage) -> list[float]:
 
 
 def ledoit_wolf(span: Span) -> float:
-    """Returns the shrinkage of Ledoit and Wolf (2004, lemma 3.2 and following) for centred rows.
+    """Return the shrinkage of Ledoit and Wolf (2004, lemma 3.2 and following) for centred rows.
 
     scikit-learn's takes the width of the rows that it is given for that of the data; coordinates have fewer columns.
     """
@@ -95,7 +95,7 @@ def ledoit_wolf(span: Span) -> float:
 
 
 def whitener(span: Span, shrinkage: float) -> NDArray[np.float64]:
-    """Returns (r, k) T with T^T ((1 - s) S + s tr(S)/d I) T = I for coordinates of (n, d) centred rows of covariance S.
+    """Return (r, k) T with T^T ((1 - s) S + s tr(S)/d I) T = I for coordinates of (n, d) centred rows of covariance S.
 
     Directions without variance are dropped (k < r).
     """

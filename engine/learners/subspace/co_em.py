@@ -111,7 +111,7 @@ class CoEM(ClassPosteriors):
         evidence: Evidence,
         random: np.random.RandomState,
     ) -> Turn:
-        """Returns the last turn over some items, of which rows and evidence are given."""
+        """Return the last turn over some items, of which rows and evidence are given."""
         mask = given.mask[items]
         for view, count in enumerate(mask.sum(axis=0)):
             if count < _LEAST_ROWS:
@@ -128,7 +128,7 @@ class CoEM(ClassPosteriors):
         return self._best(turns, seeding, random)
 
     def _items(self, evidence: Evidence, mask: NDArray[np.bool_], random: np.random.RandomState) -> NDArray[np.intp]:
-        """Returns the items that are learned from, ascending: those of which something is told go before others.
+        """Return the items that are learned from, ascending: those of which something is told go before others.
 
         Of one with a single view, and neither label nor pair, nothing is known but what that view itself says.
         """
@@ -144,7 +144,7 @@ class CoEM(ClassPosteriors):
     def _all_left_out(
         self, views: list[Rows], mask: NDArray[np.bool_], items: NDArray[np.intp], view: int
     ) -> NDArray[np.float32]:
-        """Returns the embeddings of all rows of a view: those that were not learned from are like new ones."""
+        """Return the embeddings of all rows of a view: those that were not learned from are like new ones."""
         learned = np.isin(np.arange(len(mask)), items)
         found = np.empty((len(mask), self.left_out_[view].shape[1]), np.float32)
         found[learned & mask[:, view]] = self.left_out_[view]
@@ -154,7 +154,7 @@ class CoEM(ClassPosteriors):
         return found[mask[:, view]]
 
     def _add_view(self, views: list[Rows], given: Supervision) -> None:
-        """Fits the view to the classes that the other views, the labels and the pairs show."""
+        """Fit the view to the classes that the other views, the labels and the pairs show."""
         evidence = Evidence.of(given, len(given.mask), self.label_noise_)
         positions = {name: position for position, name in enumerate(self.classes_.tolist())}
         codes = [positions.get(evidence.classes[code], -1) if code >= 0 else -1 for code in evidence.codes]
@@ -181,14 +181,14 @@ class CoEM(ClassPosteriors):
             raise ValueError("one view tells no number of classes: give labels of two classes, pairs, or new_classes")
 
     def _undecided(self, rows: Rows, groups: Groups | None, random: np.random.RandomState) -> KernelRegression:
-        """Returns the regression of a view's rows, decomposed, on no targets as yet."""
+        """Return the regression of a view's rows, decomposed, on no targets as yet."""
         checkpoint()
         learned = TargetedRows(rows, np.zeros((len(rows), 1)), groups)
         landmarks = drawn(len(rows), self.n_landmarks, random)
         return KernelRegression.of(RowKernel(self.row_kernel, self.scaling), learned, landmarks, 1.0)
 
     def _best(self, turns: Turns, seeding: Seeding, random: np.random.RandomState) -> Turn:
-        """Returns where the turns end with the number of new classes that foretells best."""
+        """Return where the turns end with the number of new classes that foretells best."""
         known, free = len(seeding.evidence.classes), int((seeding.evidence.codes < 0).sum())
         most = min(MOST_GROUPS, seeding.coordinates.shape[1], len(seeding.coordinates) // _ITEMS_OF_A_CLASS) - known
         most = min(most, free // _ITEMS_OF_A_CLASS)
@@ -214,7 +214,7 @@ class CoEM(ClassPosteriors):
 
 
 def _highest(choices: Sequence[int], score: Callable[[int], float]) -> int:
-    """Returns the number with the highest score: of some that ascend, until they get worse, then of those between."""
+    """Return the number with the highest score: of some that ascend, until they get worse, then of those between."""
     best, behind = choices[0], 0
     for choice in choices[1:]:
         better = score(choice) > score(best)

@@ -10,7 +10,7 @@ Matrix = NDArray[np.float64]
 
 
 def correlated(cross: Mapping[tuple[int, int], Matrix], size: int) -> tuple[list[Matrix], NDArray[np.float64]]:
-    """Returns the directions in which whitened views correlate most, one (d_v, K) array per view, and how much, (K,).
+    """Return the directions in which whitened views correlate most, one (d_v, K) array per view, and how much, (K,).
 
     Two views are solved by singular values (Hotelling 1936), more by the leading eigenvectors of the block matrix of
     their cross-covariances (MAXVAR; Kettenring, Canonical analysis of several sets of variables, 1971), of which two

@@ -41,7 +41,7 @@ class Evidence:
 
     @classmethod
     def of(cls, given: Supervision, count: int, label_noise: float) -> "Evidence":
-        """Returns what supervision says of ``count`` items: those of known classes are in ``labelled``, or else share
+        """Return what supervision says of ``count`` items: those of known classes are in ``labelled``, or else share
         theirs."""
         classes, codes = np.empty(0), np.full(count, -1)
         if given.classes is not None:
@@ -58,17 +58,17 @@ class Evidence:
         return np.flatnonzero(self.codes >= 0)
 
     def take(self, items: NDArray[np.intp]) -> "Evidence":
-        """Returns what is known of some of the items, by position."""
+        """Return what is known of some of the items, by position."""
         similar = None if self.similar is None else sp.csr_array(self.similar[items][:, items])
         return replace(self, codes=self.codes[items], similar=similar)
 
     def told(self) -> NDArray[np.bool_]:
-        """Returns of which items a class is known or a pair, (n,)."""
+        """Return of which items a class is known or a pair, (n,)."""
         paired = np.zeros(len(self.codes), bool) if self.similar is None else self.similar.sum(axis=1) > 0
         return np.asarray(paired | (self.codes >= 0))
 
     def probabilities(self, ratios: Rows, before: Rows) -> Rows:
-        """Returns the (n, K) probabilities of the items' classes, by a step of mean field.
+        """Return the (n, K) probabilities of the items' classes, by a step of mean field.
 
         Args:
             ratios: (n, K), the sums over an item's views of the logarithms of its class posteriors over the priors.
@@ -83,13 +83,13 @@ class Evidence:
         return np.asarray(softmax(scores, axis=1))
 
     def _log_labels(self, count: int) -> Rows:
-        """Returns the logarithms of what the labels of the known items make of ``count`` classes."""
+        """Return the logarithms of what the labels of the known items make of ``count`` classes."""
         odds = np.full((len(self.known), count), self.label_noise / count)
         odds[np.arange(len(odds)), self.codes[self.known]] += 1 - self.label_noise
         return np.asarray(np.log(odds + 1e-12))
 
     def learned(self, probabilities: Rows, label_noise: float | None) -> "Evidence":
-        """Returns the evidence with the shares of wrong labels and pairs that (n, K) probabilities amount to.
+        """Return the evidence with the shares of wrong labels and pairs that (n, K) probabilities amount to.
 
         ``label_noise``: a share that stays; None: it is estimated.
         """
@@ -105,7 +105,7 @@ class Evidence:
         return replace(self, label_noise=label_noise, pair_noise=pair_noise)
 
     def holding_out(self, share: float, random: np.random.RandomState) -> "Evidence":
-        """Returns the evidence without a share of the pairs, drawn by chance, which are to be foretold."""
+        """Return the evidence without a share of the pairs, drawn by chance, which are to be foretold."""
         if self.similar is None:
             return self
         pairs = sp.triu(self.similar).tocoo()
@@ -120,7 +120,7 @@ class Evidence:
         posteriors: Sequence[Rows],
         present: NDArray[np.bool_],
     ) -> "Foretold":
-        """Returns how well the views foretell each other, the labels and held-out pairs: log probabilities.
+        """Return how well the views foretell each other, the labels and held-out pairs: log probabilities.
 
         Args:
             probabilities: (n, K) of the items' classes.
@@ -158,20 +158,20 @@ class Foretold:
         return float(sum(one.mean() for one in self.kinds if len(one)))
 
     def is_as_good_as(self, other: "Foretold") -> bool:
-        """Returns whether the score is at most one standard error of the paired difference behind another's."""
+        """Return whether the score is at most one standard error of the paired difference behind another's."""
         behind = [theirs - ours for ours, theirs in zip(self.kinds, other.kinds, strict=True) if len(ours)]
         variance = sum(one.var() / len(one) for one in behind)
         return float(sum(one.mean() for one in behind)) <= float(np.sqrt(variance))
 
 
 def priors(probabilities: Rows) -> NDArray[np.float64]:
-    """Returns the (K,) shares of the classes that (n, K) probabilities amount to, none of them 0."""
+    """Return the (K,) shares of the classes that (n, K) probabilities amount to, none of them 0."""
     shares = probabilities.mean(axis=0) + _TINY
     return np.asarray(shares / shares.sum())
 
 
 def _agreement(first: Rows, second: Rows, both: NDArray[np.bool_]) -> Rows:
-    """Returns, of the items that have two views, the logarithm of how much likelier than by chance both views are of
+    """Return, of the items that have two views, the logarithm of how much likelier than by chance both views are of
     one class."""
     one, two = first[both], second[both]
     if not len(one):
@@ -181,7 +181,7 @@ def _agreement(first: Rows, second: Rows, both: NDArray[np.bool_]) -> Rows:
 
 
 def _symmetric(neighbors: Any, count: int) -> Any:
-    """Returns the pairs in both directions, without those of an item with itself; None where none are left."""
+    """Return the pairs in both directions, without those of an item with itself; None where none are left."""
     if neighbors is None:
         return None
     given = sp.csr_array(neighbor_matrix(neighbors, count) != 0).astype(np.float64)

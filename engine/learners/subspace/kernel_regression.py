@@ -30,12 +30,12 @@ class TargetedRows:
     """(n,), of the rows that are left out together; None: each alone."""
 
     def take(self, chosen: NDArray[np.intp]) -> "TargetedRows":
-        """Returns some of them, by position."""
+        """Return some of them, by position."""
         groups = None if self.groups is None else self.groups[chosen]
         return TargetedRows(self.rows[chosen], self.targets[chosen], groups)
 
     def standard_error(self, values: NDArray[np.float64]) -> float:
-        """Returns that of the mean of (n,) values, of which those of a group may go together."""
+        """Return that of the mean of (n,) values, of which those of a group may go together."""
         off = values - values.mean()
         if self.groups is not None:
             off = np.bincount(np.unique(self.groups, return_inverse=True)[1], off)
@@ -65,7 +65,7 @@ class KernelRegression:
     def of(
         cls, kernel: RowKernel, learned: TargetedRows, landmarks: NDArray[np.intp], alpha: float | None
     ) -> "KernelRegression":
-        """Returns the regression with a kernel on landmarks, by position, and a penalty; None: the best of 15."""
+        """Return the regression with a kernel on landmarks, by position, and a penalty; None: the best of 15."""
         fitted = FittedKernel.of(kernel, learned.rows, landmarks)
         features, root = fitted.features(learned.rows), None
         every = len(landmarks) == len(learned.rows)
@@ -80,7 +80,7 @@ class KernelRegression:
         return cls(fitted, root, features, path, 0.0, 0.0, learned.targets, learned.groups)._solved(alpha, PENALTIES)
 
     def with_targets(self, targets: Rows, alpha: float | None, near: bool = False) -> "KernelRegression":
-        """Returns the regression of the same rows on other (n, K) targets, without decomposing them again.
+        """Return the regression of the same rows on other (n, K) targets, without decomposing them again.
 
         ``near``: the best penalty is sought beside the one of this regression.
         """
@@ -96,7 +96,7 @@ class KernelRegression:
         return replace(self, penalty=penalty, alpha=alpha, left_out=self.path.left_out(penalty, self.groups))
 
     def weights(self) -> tuple[Rows, NDArray[np.float64]]:
-        """Returns (K, m) weights of the kernel's features and (K,) offsets."""
+        """Return (K, m) weights of the kernel's features and (K,) offsets."""
         coefficients, mean = self.path.coefficients(self.penalty), self.features.mean(axis=0)
         whole = self.kernel.how.kernel == "gaussian" and self.root is None
         weights = coefficients if whole else (self.features - mean).T @ coefficients
@@ -105,13 +105,13 @@ class KernelRegression:
 
 
 def drawn(count: int, most: int, random: np.random.RandomState) -> NDArray[np.intp]:
-    """Returns the positions of all of ``count`` rows, or of so many drawn by chance, ascending."""
+    """Return the positions of all of ``count`` rows, or of so many drawn by chance, ascending."""
     if count <= most:
         return np.arange(count)
     return np.sort(random.permutation(count)[:most])
 
 
 def _inverse_root(kernel: Rows) -> Rows:
-    """Returns a triangular R with R R^T = K^-1, of an (m, m) kernel with a little more on its diagonal."""
+    """Return a triangular R with R R^T = K^-1, of an (m, m) kernel with a little more on its diagonal."""
     factor = np.linalg.cholesky(kernel + _JITTER * np.eye(len(kernel)))
     return np.asarray(solve_triangular(factor, np.eye(len(kernel)), lower=True).T)

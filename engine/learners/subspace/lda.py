@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.learners.base import LinearLearner, Rows, SeparateLearner
+from crossview.engine.learners.base import LinearLearner, MultiViewLearner, Rows, SeparateLearner
 from crossview.engine.learners.capabilities import Capabilities
 from crossview.engine.learners.settings import Dimensions
 from crossview.engine.learners.steps.normalization import Standardize
@@ -19,7 +19,7 @@ _ROUNDING = 1e-10  # columns are standardised, so deviations below this are none
 
 
 @dataclass(eq=False, repr=False)
-class LinearDiscriminants(LinearLearner, SeparateLearner):
+class LinearDiscriminants(LinearLearner, SeparateLearner, MultiViewLearner):
     """Projects each view on the directions that separate its classes best; embeddings of two views are not comparable.
 
     Discriminant analysis of Fisher (1936) and Rao (1948): with rows whitened by the pooled covariance within classes,
@@ -52,7 +52,7 @@ class LinearDiscriminants(LinearLearner, SeparateLearner):
     view_slices: Sequence[int] | None = None
 
     def most_dimensions(self, ranks: Sequence[int], classes: int) -> int:
-        """Returns the rank of the widest view, and no more than the classes less one."""
+        """Return the rank of the widest view, and no more than the classes less one."""
         return min(max(ranks), max(classes - 1, 1))
 
     def _fit(self, views: list[Rows], given: Supervision) -> None:
@@ -81,7 +81,7 @@ class LinearDiscriminants(LinearLearner, SeparateLearner):
 
 
 def _discriminants(within: Span, means: Rows, shares: NDArray[np.float64], shrinkage: float, count: int) -> Rows:
-    """Returns the (D, r) directions, D <= count, given deviations from the class means (n, r) and these (K, r)."""
+    """Return the (D, r) directions, D <= count, given deviations from the class means (n, r) and these (K, r)."""
     if np.abs(within.rows).max() < _ROUNDING:
         raise ValueError(
             "the rows of each class are equal, so there is no scatter within classes: use another view, or pca"

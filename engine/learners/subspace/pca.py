@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn import decomposition
 
-from crossview.engine.learners.base import LinearLearner, Rows, SeparateLearner
+from crossview.engine.learners.base import LinearLearner, MultiViewLearner, Rows, SeparateLearner
 from crossview.engine.learners.capabilities import Capabilities
 from crossview.engine.learners.settings import Between, Dimensions
 
 
 @dataclass(eq=False, repr=False)
-class PCA(LinearLearner, SeparateLearner):
+class PCA(LinearLearner, SeparateLearner, MultiViewLearner):
     """Projects each view on its own leading principal components; embeddings of two views are not comparable.
 
     Args:
@@ -42,7 +42,7 @@ class PCA(LinearLearner, SeparateLearner):
 def principal_components(
     rows: Rows, n_components: float | None, whiten: bool = False, solver: str = "full"
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Returns the (D, d) projection and (d,) mean of PCA; ``n_components`` as in :class:`PCA`.
+    """Return the (D, d) projection and (d,) mean of PCA; ``n_components`` as in :class:`PCA`.
 
     ``solver`` is scikit-learn's ``svd_solver``.
     """

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.learners.base import LinearLearner, Rows, complete
+from crossview.engine.learners.base import LinearLearner, MultiViewLearner, Rows, complete
 from crossview.engine.learners.capabilities import Capabilities
 from crossview.engine.learners.settings import Dimensions
 from crossview.engine.learners.steps.normalization import Standardize
@@ -13,7 +13,7 @@ from crossview.engine.learners.subspace.span import Span
 from crossview.engine.learners.supervision import Supervision
 
 
-class PartialLeastSquares(LinearLearner):
+class PartialLeastSquares(LinearLearner, MultiViewLearner):
     """Projects two views on the directions of unit length along which they covary most (PLS-SVD).
 
     The directions are the singular vectors of the cross-covariance of the views with standardised columns (Wegelin, A
@@ -42,7 +42,7 @@ class PartialLeastSquares(LinearLearner):
         self.view_slices = view_slices
 
     def most_dimensions(self, ranks: Sequence[int], classes: int) -> int:
-        """Returns the rank of the narrowest view."""
+        """Return the rank of the narrowest view."""
         return min(ranks)
 
     def _fit(self, views: list[Rows], given: Supervision) -> None:

@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from crossview.engine.learners.base import Rows, SeparateLearner
+from crossview.engine.learners.base import MultiViewLearner, Rows, SeparateLearner
 from crossview.engine.learners.capabilities import Capabilities
 from crossview.engine.learners.settings import Between, Positive, Seed
-from crossview.engine.learners.subspace.calibration import best_factor, log_losses, posteriors
 from crossview.engine.learners.subspace.kernel_regression import Groups, KernelRegression, TargetedRows, drawn
 from crossview.engine.learners.subspace.row_kernel import FittedKernel, Kernel, RowKernel, Scaling, candidates
+from crossview.engine.learners.subspace.temperature import best_factor, log_losses, posteriors
 from crossview.engine.learners.supervision import Supervision, shared_classes
 from crossview.engine.runtime.cancellation import checkpoint
 
@@ -22,7 +22,7 @@ _TRIAL_ROWS = 800
 
 
 @dataclass(eq=False, repr=False)
-class ClassPosteriors(SeparateLearner):
+class ClassPosteriors(SeparateLearner, MultiViewLearner):
     """Embeds a row as the probabilities that it is of each class, by a kernel ridge regression for each view.
 
     The inner product of two such embeddings is the probability that the rows are of the same class, and to rank by it
@@ -131,13 +131,13 @@ class ClassPosteriors(SeparateLearner):
         return fitted_view(model, factor, loss, left_out)
 
     def _targets(self, labels: Any) -> Rows:
-        """Returns (n, K), 1 where a row is of a class."""
+        """Return (n, K), 1 where a row is of a class."""
         if not self.exclusive_:
             return np.asarray(labels[:, self.classes_].toarray() != 0, dtype=np.float64)
         return np.asarray(np.asarray(labels)[:, None] == self.classes_[None, :], dtype=np.float64)
 
     def _best_kernel(self, learned: TargetedRows, random: np.random.RandomState) -> RowKernel:
-        """Returns the simplest kernel whose log loss is within one standard error of the least."""
+        """Return the simplest kernel whose log loss is within one standard error of the least."""
         tried = candidates(self.row_kernel, self.scaling)
         if len(tried) == 1:
             return tried[0]
@@ -166,7 +166,7 @@ class ClassPosteriors(SeparateLearner):
 
 
 def fitted_view(model: KernelRegression, factor: float, loss: float, left_out: Rows) -> dict[str, Any]:
-    """Returns the fitted attributes of one view by name, of its regression and what makes probabilities of it."""
+    """Return the fitted attributes of one view by name, of its regression and what makes probabilities of it."""
     weights, offsets = model.weights()
     return {
         "kernels_": model.kernel.how.kernel,

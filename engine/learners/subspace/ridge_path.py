@@ -31,7 +31,7 @@ class RidgePath:
 
     @classmethod
     def of_gram(cls, gram: Rows, targets: Rows) -> Self:
-        """Returns the path for the (n, n) inner products of the rows."""
+        """Return the path for the (n, n) inner products of the rows."""
         means = gram.mean(axis=0)
         values, vectors = np.linalg.eigh(gram - means[None, :] - means[:, None] + means.mean())
         kept = values > max(_ROUNDING * values[-1], np.finfo(np.float64).tiny)
@@ -39,7 +39,7 @@ class RidgePath:
 
     @classmethod
     def of_rows(cls, rows: Rows, targets: Rows) -> Self:
-        """Returns the path for (n, d) rows."""
+        """Return the path for (n, d) rows."""
         centered = rows - rows.mean(axis=0)
         if rows.shape[1] >= len(rows):
             return cls.of_gram(centered @ centered.T, targets)
@@ -54,13 +54,13 @@ class RidgePath:
         return np.square(self.vectors)
 
     def with_targets(self, targets: Rows) -> Self:
-        """Returns the path of the same rows for other (n, K) targets."""
+        """Return the path of the same rows for other (n, K) targets."""
         found = replace(self, targets=targets - targets.mean(axis=0), means=targets.mean(axis=0))
         found.__dict__["squares"] = self.squares  # these belong to the rows
         return found
 
     def left_out(self, penalty: float, groups: NDArray[np.intp] | None = None) -> Rows:
-        """Returns, for each row, the prediction of the regression on all rows of other groups, (n, K).
+        """Return, for each row, the prediction of the regression on all rows of other groups, (n, K).
 
         Args:
             groups: (n,) numbers; None: each row is a group of its own.
@@ -78,18 +78,18 @@ class RidgePath:
         return np.asarray(left_out)
 
     def best_penalty(self, penalties: NDArray[np.float64], groups: NDArray[np.intp] | None = None) -> float:
-        """Returns the penalty with the least mean squared error of left-out predictions; of equal ones the largest."""
+        """Return the penalty with the least mean squared error of left-out predictions; of equal ones the largest."""
         wanted = self.targets + self.means
         errors = [((wanted - self.left_out(penalty, groups)) ** 2).mean() for penalty in penalties[::-1]]
         return float(penalties[::-1][int(np.argmin(errors))])
 
     def coefficients(self, penalty: float) -> Rows:
-        """Returns the (n, K) weights of the rows: of centred rows X the linear weights are X^T times these."""
+        """Return the (n, K) weights of the rows: of centred rows X the linear weights are X^T times these."""
         return np.asarray(self.vectors @ ((self.vectors.T @ self.targets) / (self.values + penalty)[:, None]))
 
 
 def _several(groups: NDArray[np.intp] | None) -> list[NDArray[np.intp]]:
-    """Returns the positions of the members of each group that has several."""
+    """Return the positions of the members of each group that has several."""
     if groups is None:
         return []
     order = np.argsort(groups, kind="stable")

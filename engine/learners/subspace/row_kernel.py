@@ -52,7 +52,7 @@ class FittedKernel:
 
     @classmethod
     def of(cls, how: RowKernel, rows: Rows, chosen: NDArray[np.intp]) -> "FittedKernel":
-        """Returns a kernel fitted to (n, d) rows, some of which, by position, are the landmarks."""
+        """Return a kernel fitted to (n, d) rows, some of which, by position, are the landmarks."""
         center, deviation = np.zeros(rows.shape[1]), np.ones(rows.shape[1])
         if how.scaling in ("standardize", "both"):
             scaler = Standardize().fit([rows])
@@ -65,7 +65,7 @@ class FittedKernel:
         return cls(how, plain.center, plain.deviation, landmarks, np.array(found) + (np.array(found) == 0))
 
     def scaled(self, rows: Rows) -> list[Rows]:
-        """Returns (n, d) rows with scaled columns: two versions of them for "both", else one."""
+        """Return (n, d) rows with scaled columns: two versions of them for "both", else one."""
         found = [rows] if self.how.scaling == "none" else []
         if self.how.scaling in ("sqrt", "both"):
             found.append(signed_root(rows))
@@ -74,7 +74,7 @@ class FittedKernel:
         return found
 
     def features(self, rows: Rows) -> Rows:
-        """Returns the kernel's values of (n, d) rows with the landmarks, (n, m); for "linear" the scaled rows."""
+        """Return the kernel's values of (n, d) rows with the landmarks, (n, m); for "linear" the scaled rows."""
         scaled = self.scaled(rows)
         if self.how.kernel == "linear":
             return np.hstack(scaled)
@@ -84,7 +84,7 @@ class FittedKernel:
 
 
 def candidates(kernel: Kernel | None, scaling: Scaling | None) -> list[RowKernel]:
-    """Returns the kernels to choose from, the simplest first; None leaves a choice open.
+    """Return the kernels to choose from, the simplest first; None leaves a choice open.
 
     Linear ones come first; rows as they are before scaled ones, and these before two scalings together.
     """
@@ -94,7 +94,7 @@ def candidates(kernel: Kernel | None, scaling: Scaling | None) -> list[RowKernel
 
 
 def _gaussians(squared: Rows, mean: float) -> Rows:
-    """Returns the mean over the octaves; each Gaussian is the square of the one that is twice as wide."""
+    """Return the mean over the octaves; each Gaussian is the square of the one that is twice as wide."""
     value = np.exp(squared / (-_WIDEST * mean))
     total = value.copy()
     for _ in range(_OCTAVES - 1):

@@ -45,7 +45,7 @@ class Seeding:
         most: int,
         random: np.random.RandomState,
     ) -> "Seeding":
-        """Returns the coordinates of all items, by the eigenvectors of at most ``most`` of them.
+        """Return the coordinates of all items, by the eigenvectors of at most ``most`` of them.
 
         Args:
             views: (n, d_v) rows of each view, whose rows count where ``mask``, (n, V), says so.
@@ -71,7 +71,7 @@ class Seeding:
         return cls(similarity @ (vectors[:, kept] / values[kept]), evidence)
 
     def probabilities(self, groups: int, random: np.random.RandomState) -> Rows:
-        """Returns (n, K) probabilities of ``groups`` groups, those of the known classes first."""
+        """Return (n, K) probabilities of ``groups`` groups, those of the known classes first."""
         rows = self.coordinates[:, : max(groups, 2)]
         rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
         found = [
@@ -83,7 +83,7 @@ class Seeding:
         return probabilities
 
     def _grouped(self, rows: Rows, groups: int, random: np.random.RandomState) -> tuple[float, NDArray[np.intp]]:
-        """Returns the cost and the items' groups of one run of constrained k-means."""
+        """Return the cost and the items' groups of one run of constrained k-means."""
         checkpoint()
         known, codes = self.evidence.known, self.evidence.codes
         centers = [rows[codes == code].mean(axis=0) for code in range(len(self.evidence.classes))]
@@ -105,7 +105,7 @@ class Seeding:
 
 
 def _shares(rows: Rows, centers: Sequence[Rows]) -> NDArray[np.float64] | None:
-    """Returns the chances of rows to be the next centre, by how far they are from all others; None: all are equal."""
+    """Return the chances of rows to be the next centre, by how far they are from all others; None: all are equal."""
     if not centers:
         return None
     gaps = euclidean_distances(rows, np.array(centers), squared=True).min(axis=1)

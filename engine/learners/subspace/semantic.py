@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeCV
 
-from crossview.engine.learners.base import LinearLearner, Rows, SeparateLearner
+from crossview.engine.learners.base import LinearLearner, MultiViewLearner, Rows, SeparateLearner
 from crossview.engine.learners.capabilities import Capabilities
 from crossview.engine.learners.settings import Positive
 from crossview.engine.learners.steps.normalization import Standardize
@@ -23,7 +23,7 @@ _ROUNDING = 1e-12  # predictions are of order one, so whatever is shorter than t
 
 
 @dataclass(eq=False, repr=False)
-class SemanticMatching(LinearLearner, SeparateLearner):
+class SemanticMatching(LinearLearner, SeparateLearner, MultiViewLearner):
     """Regresses each view by itself on the classes and embeds a row as its K predictions, one per class.
 
     Semantic matching of Rasiwasia et al. (A new approach to cross-modal multimedia retrieval, ACM MM 2010). Rows
@@ -83,7 +83,7 @@ class SemanticMatching(LinearLearner, SeparateLearner):
         return {"weights_": weights, "means_": mean, "offsets_": offsets, "centers_": center, "alphas_": alpha}
 
     def _alpha(self, view: int) -> float | None:
-        """Returns the penalty of a view; None where none is given."""
+        """Return the penalty of a view; None where none is given."""
         if isinstance(self.alpha, Sequence | np.ndarray):
             return self.alpha[view] if view < len(self.alpha) else None
         return self.alpha
@@ -102,7 +102,7 @@ class SemanticMatching(LinearLearner, SeparateLearner):
 
 
 def _deviations(rows: Rows, standardize: bool) -> Rows:
-    """Returns what columns are divided by: (d,) standard deviations, 1 for constant ones; or all the same."""
+    """Return what columns are divided by: (d,) standard deviations, 1 for constant ones; or all the same."""
     if standardize:
         return Standardize().fit([rows]).deviations_[0]
     deviation = float(np.sqrt(rows.var(axis=0).mean()))
@@ -113,7 +113,7 @@ def _deviations(rows: Rows, standardize: bool) -> Rows:
 def _ridge(
     rows: Rows, codes: NDArray[np.intp], classes: int, alpha: float | None
 ) -> tuple[Rows, NDArray[np.float64], float]:
-    """Returns (K, d) weights, (K,) offsets and the penalty used, of ridge regression on one-hot classes."""
+    """Return (K, d) weights, (K,) offsets and the penalty used, of ridge regression on one-hot classes."""
     targets = np.eye(classes)[codes]
     if alpha is None:
         model = RidgeCV(alphas=_ALPHAS * len(rows)).fit(rows, targets)
@@ -125,7 +125,7 @@ def _ridge(
 def _logistic(
     rows: Rows, codes: NDArray[np.intp], classes: int, alpha: float | None
 ) -> tuple[Rows, NDArray[np.float64], float]:
-    """Returns the same as :func:`_ridge`, of logistic regression, which never predicts a class without rows."""
+    """Return the same as :func:`_ridge`, of logistic regression, which never predicts a class without rows."""
     alpha = _LOGISTIC_ALPHA if alpha is None else alpha
     model = LogisticRegression(C=1 / (alpha * len(rows)), max_iter=_ITERATIONS).fit(rows, codes)
     found, constants = model.coef_, model.intercept_

@@ -29,7 +29,7 @@ class Span:
 
     @classmethod
     def of(cls, rows: Rows, also: Basis | None = None) -> Self:
-        """Returns the coordinates of (n, d) rows, in a basis that spans (m, d) further vectors, too."""
+        """Return the coordinates of (n, d) rows, in a basis that spans (m, d) further vectors, too."""
         vectors = rows if also is None else np.vstack([rows, also])
         if len(vectors) >= rows.shape[1]:
             return cls(rows)
@@ -42,13 +42,13 @@ class Span:
         return int((self.rows if self.basis is None else self.basis).shape[1])
 
     def take(self, which: NDArray[np.intp]) -> Self:
-        """Returns the rows at some positions, in the same basis."""
+        """Return the rows at some positions, in the same basis."""
         return replace(self, rows=self.rows[which])
 
     def coordinates(self, vectors: Basis) -> Basis:
-        """Returns the (m, r) coordinates of (m, d) vectors, of what of them lies in the span."""
+        """Return the (m, r) coordinates of (m, d) vectors, of what of them lies in the span."""
         return vectors if self.basis is None else vectors @ self.basis.T
 
     def lifted(self, weights: Basis) -> Basis:
-        """Returns the (D, d) projection of rows that is the (D, r) projection of their coordinates."""
+        """Return the (D, d) projection of rows that is the (D, r) projection of their coordinates."""
         return weights if self.basis is None else weights @ self.basis

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossview.engine.learners.base import Rows
-from crossview.engine.learners.subspace.calibration import best_factor, log_losses, posteriors
 from crossview.engine.learners.subspace.evidence import Evidence, Foretold, priors
 from crossview.engine.learners.subspace.kernel_regression import KernelRegression
 from crossview.engine.learners.subspace.posteriors import fitted_view
+from crossview.engine.learners.subspace.temperature import best_factor, log_losses, posteriors
 from crossview.engine.runtime.cancellation import checkpoint
 
 _SETTLED = 1e-3
@@ -60,7 +60,7 @@ class Turn:
         return self.evidence.foretold(self.probabilities, every, self.mask)
 
     def fitted(self, view: int) -> dict[str, Any]:
-        """Returns the fitted attributes of a view, as class posteriors have them."""
+        """Return the fitted attributes of a view, as class posteriors have them."""
         regression, factor = self.regressions[view], self.factors[view]
         targets = self.probabilities[self.mask[:, view]]
         loss = float(log_losses(regression.left_out, targets, factor, True).mean())
@@ -79,7 +79,7 @@ class Turns:
     max_iter: int
 
     def run(self, probabilities: Rows) -> Turn:
-        """Returns the last turn, of those that begin with (n, K) probabilities."""
+        """Return the last turn, of those that begin with (n, K) probabilities."""
         turn = self.learned(probabilities)
         for _ in range(self.max_iter - 1):
             after = turn.evidence.probabilities(turn.ratios, turn.probabilities)
@@ -90,7 +90,7 @@ class Turns:
         return turn
 
     def learned(self, probabilities: Rows, before: Turn | None = None) -> Turn:
-        """Returns the turn that learns (n, K) probabilities, after another or as the first."""
+        """Return the turn that learns (n, K) probabilities, after another or as the first."""
         checkpoint()
         evidence = self.evidence if before is None else before.evidence.learned(probabilities, self.label_noise)
         regressions, factors, found = [], [], []
@@ -104,6 +104,6 @@ class Turns:
 
 
 def log_ratios(found: Rows) -> Rows:
-    """Returns the logarithms of (n, K) posteriors over their means."""
+    """Return the logarithms of (n, K) posteriors over their means."""
     shares = found.mean(axis=0) + _TINY
     return np.asarray(np.log(found + _TINY) - np.log(shares / shares.sum()))

@@ -1,12 +1,20 @@
 """What learners can do, and what chains of them can do together."""
 
+import numpy as np
 import pytest
+from brief import brief
 
 from crossview.engine.learners.capabilities import Capabilities, composed, main_position
 from crossview.engine.learners.registry import LEARNERS, learners_of_comparisons, parse_chain
 
 STEP = Capabilities(adds_views=True, keeps_cross_view=True, auxiliary=True)
 LEARNER = Capabilities(cross_view=True, needs_labels=True, least_views=2, takes_neighbors=True, adds_views=True)
+
+
+def two_views(count=24):
+    """Rows of two views around three classes, and the classes."""
+    generator, labels = np.random.default_rng(0), np.arange(count) % 3
+    return [generator.normal(size=(count, width)) + labels[:, None] for width in (6, 7)], labels
 
 
 def test_a_chain_crosses_views_as_its_last_learner_does_unless_a_step_treats_views_apart():
@@ -52,11 +60,25 @@ def test_a_wrong_number_of_views_is_named(limits, names, message):
 def test_a_chain_of_one_can_do_what_its_learner_can(name):
     """Composing adds and loses nothing; only the main parameter is a learner's own."""
     learner, chain = LEARNERS[name](), parse_chain(name)
-    for field in ("cross_view", "takes_neighbors", "takes_comparisons", "adds_views", "least_views", "binary"):
+    same = "takes_neighbors", "takes_comparisons", "adds_views", "least_views", "binary", "codes_of_vectors"
+    for field in ("cross_view", *same):
         wanted = getattr(learner.capabilities, field)
         if field != "cross_view" or not learner.capabilities.keeps_cross_view:
             assert getattr(chain.capabilities, field) == wanted
     assert chain.needs_labels == learner.needs_labels
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_vectors_are_behind_codes_exactly_where_a_learner_states_it(name):
+    """A search re-ranks by them, and asks the capability, never the learner's class."""
+    views, labels = two_views()
+    learner = brief(name).fit(views, labels)
+    if learner.capabilities.codes_of_vectors:
+        assert learner.capabilities.binary
+        assert len(learner.unhashed(views[0], 0)) == len(views[0])
+    else:
+        with pytest.raises(ValueError, match=f"{name} makes no codes of vectors"):
+            learner.unhashed(views[0], 0)
 
 
 def test_learners_of_comparisons_are_named():

@@ -7,6 +7,7 @@ import pytest
 
 from crossview.engine.catalog.state import pack, unpack
 from crossview.engine.learners import selection
+from crossview.engine.learners.chain import Chain
 from crossview.engine.learners.registry import from_state, parse_chain
 from crossview.engine.learners.selection import ClassValidation, distances, search, select
 from crossview.engine.learners.steps.kernels import KernelMap
@@ -46,6 +47,23 @@ def test_chain_knows_what_its_learners_need():
     )
     assert parse_chain("pca,pls").capabilities.most_views == 2
     assert parse_chain("pca").capabilities.most_views is None
+
+
+def test_what_a_chain_states_of_its_embeddings_is_the_last_steps():
+    """Also after a fit, after steps are replaced, and without steps, where rows stay."""
+    views, labels = two_views()
+    chain = parse_chain("pca:3,attributes").fit(views, labels)
+    last = chain.steps[-1]
+    assert tuple(chain.names_) == tuple(last.names_)
+    np.testing.assert_array_equal(chain.place_of_class("1"), last.place_of_class("1"))
+    assert chain.described_classes() == last.described_classes() == ()
+    chain.set_params(steps=chain.steps[:-1])
+    with pytest.raises(ValueError, match="knows no places of classes"):
+        chain.place_of_class("1")
+    empty = Chain()
+    assert (empty.n_metrics_, list(empty.metric_names_), list(empty.names_)) == (1, [], [])
+    assert empty.metric_of_class(["a", "b"]).tolist() == [0, 0]
+    assert Chain.capabilities == empty.capabilities
 
 
 def test_settings_reach_the_learner():

@@ -9,7 +9,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from crossview.engine.catalog.state import pack, unpack
 from crossview.engine.learners.base import MultiViewLearner
 from crossview.engine.learners.comparisons import Comparisons
-from crossview.engine.learners.registry import LEARNERS, from_state, learner_class
+from crossview.engine.learners.hashing.sign import Sign
+from crossview.engine.learners.registry import LEARNERS, from_state, learner_class, parse_chain
 from crossview.engine.learners.supervision import Supervision
 
 
@@ -46,6 +47,20 @@ def test_registered_under_its_name(name):
     assert isinstance(learner.capabilities.cross_view, bool)
     assert isinstance(learner().needs_labels, bool)
     assert learner.capabilities.main_parameter is None or learner.capabilities.main_parameter in learner().get_params()
+
+
+class Narrow(Sign):
+    """A hasher that needs rows of 40 columns."""
+
+    least_columns = property(lambda self: 40)
+
+
+def test_a_chain_gives_the_last_stage_as_many_columns_as_it_needs(monkeypatch):
+    """Whichever learner it is; what the user sets stays."""
+    monkeypatch.setitem(LEARNERS, "narrow", Narrow)
+    wide, own, plain = (parse_chain(spec).steps[0] for spec in ("fantope,narrow", "fantope:3,narrow", "fantope,sign"))
+    assert [step.n_components for step in (wide, own, plain)] == [40, 3, 32]
+    assert parse_chain("fantope,itq:48").steps[0].n_components == 48
 
 
 @pytest.mark.parametrize("name", LEARNERS)

@@ -5,11 +5,11 @@ from dataclasses import fields
 import pytest
 from sklearn.base import clone
 
-from crossview.engine.learners.metrics.descent import Descent
 from crossview.engine.learners.metrics.fantope import Fantope
 from crossview.engine.learners.npp.alternation import Optimization
 from crossview.engine.learners.npp.hybrid import Hybrid
 from crossview.engine.learners.registry import LEARNERS, from_state, parse_chain
+from crossview.engine.learners.solvers.descent import Descent
 
 
 def test_a_setting_of_a_group_goes_by_its_own_name():

@@ -54,7 +54,7 @@ def two_views(n=40, widths=(90, 60), classes=4, seed=0):
 def all_columns(monkeypatch):
     """Lets learners take rows as they are."""
     monkeypatch.setattr(Span, "of", classmethod(lambda cls, rows, also=None: cls(rows)))
-    monkeypatch.setattr("crossview.engine.learners.metrics.fantope.Fantope._span", lambda self, rows: Span(rows))
+    monkeypatch.setattr("crossview.engine.learners.metrics.regularized.spanned", lambda rows, settings: Span(rows))
 
 
 def assert_same(found, expected, views):

@@ -6,8 +6,8 @@ import pytest
 from crossview.engine.learners.attributes.quadruplets import Crossing, Crossings
 from crossview.engine.learners.attributes.relations import Relations, class_pairs, constraints, crossings
 from crossview.engine.learners.attributes.relative import RelativeAttributes
-from crossview.engine.learners.metrics.contrasts import SignedContrasts
-from crossview.engine.learners.metrics.newton import Newton, VectorProblem, minimize
+from crossview.engine.learners.losses.contrasts import SignedContrasts
+from crossview.engine.learners.solvers.newton import Newton, VectorProblem, minimize
 
 H = 0.05
 

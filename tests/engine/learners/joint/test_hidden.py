@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from crossview.engine.learners.joint.fitting import How
+from crossview.engine.learners.joint.fitting import JointSettings
 from crossview.engine.learners.joint.hidden import learn_hidden, matched
 from crossview.engine.learners.joint.problem import Features
-from crossview.engine.learners.metrics.constraints import triplets
+from crossview.engine.learners.losses.constraints import triplets
 
 AXES = np.eye(4)[:2]
 
@@ -25,7 +25,7 @@ def compared(rows, count, seed):
 def learned():
     rows = np.random.default_rng(0).normal(size=(80, 4))
     inputs, by_axis = Features(rows), compared(rows, 700, 1)
-    how = How(n_components=2, alpha=1e-3, tol=1e-5, max_iter=200)
+    how = JointSettings(n_components=2, alpha=1e-3, tol=1e-5, max_iter=200)
     return rows, inputs, learn_hidden(inputs, triplets(np.concatenate(by_axis)), 2, how, starts=3)
 
 
@@ -59,5 +59,5 @@ def test_held_out_likelihood_prefers_the_right_number_of_notions(learned):
     rows, inputs, hidden = learned
     known = triplets(np.concatenate(compared(rows, 700, 1)))
     other = triplets(np.concatenate(compared(rows, 500, 4)))
-    one = learn_hidden(inputs, known, 1, How(n_components=2, alpha=1e-3, tol=1e-5, max_iter=200), starts=1)
+    one = learn_hidden(inputs, known, 1, JointSettings(n_components=2, alpha=1e-3, tol=1e-5, max_iter=200), starts=1)
     assert hidden.held_out(inputs, other) > one.held_out(inputs, other) + 0.05

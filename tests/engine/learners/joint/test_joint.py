@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from crossview.engine.learners.comparisons import Comparisons
-from crossview.engine.learners.joint.fitting import How, shares_of
+from crossview.engine.learners.joint.fitting import JointSettings, shares_of
 from crossview.engine.learners.joint.joint import JointMetrics
 from crossview.engine.learners.joint.objects import JointObjects
 from crossview.engine.learners.supervision import Supervision
@@ -179,7 +179,7 @@ def test_objects_are_placed_without_features():
     """As rows of the identity would be, without any of it; a notion may be added, an unknown object is refused."""
     rows = rows_of(40)
     comparisons = triplets(rows, (1500, 1500))
-    how = How(n_components=3)
+    how = JointSettings(n_components=3)
     placed = JointObjects(how).fit(comparisons, 40)
     assert placed.names_ == ["head", "wing"]
     for name in NOTIONS:

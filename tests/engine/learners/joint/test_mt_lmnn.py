@@ -4,16 +4,16 @@ import numpy as np
 import pytest
 from scipy.optimize import check_grad
 
-from crossview.engine.learners.joint.fitting import How
+from crossview.engine.learners.joint.fitting import JointSettings
 from crossview.engine.learners.joint.joint import JointMetrics
 from crossview.engine.learners.joint.mt_lmnn import MultiTaskLMNN
 from crossview.engine.learners.joint.problem import Features
 from crossview.engine.learners.joint.shared_map import SharedMap, learn_over_map
 from crossview.engine.learners.joint.shared_metric import SharedMetric
-from crossview.engine.learners.metrics.features import Differences
-from crossview.engine.learners.metrics.impostors import Impostors, Targets
-from crossview.engine.learners.metrics.parameters import LowRank
-from crossview.engine.learners.metrics.regularizer import Regularizer
+from crossview.engine.learners.losses.differences import Differences
+from crossview.engine.learners.losses.impostors import Impostors, Targets
+from crossview.engine.learners.losses.parameters import LowRank
+from crossview.engine.learners.losses.regularizer import Regularizer
 from crossview.engine.learners.supervision import Supervision
 
 
@@ -121,7 +121,9 @@ def test_a_descent_over_a_map_lowers_the_objective():
     centred = rows - rows.mean(axis=0)
     notions = [(centred, Targets.nearest(centred, labels, 3)) for labels in classes.values()]
     found = [
-        learn_over_map(Features(centred), notions, np.full(2, 0.5), 1.0, 1.0, How(n_components=4, max_iter=steps))
+        learn_over_map(
+            Features(centred), notions, np.full(2, 0.5), 1.0, 1.0, JointSettings(n_components=4, max_iter=steps)
+        )
         for steps in (0, 5, 60)
     ]
     assert found[0].objective > found[1].objective > found[2].objective

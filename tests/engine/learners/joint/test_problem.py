@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 
 from crossview.engine.learners.joint.alternating import Alternation, roots
 from crossview.engine.learners.joint.compared import Compared, Notions
-from crossview.engine.learners.joint.fitting import How, learn, weighted
+from crossview.engine.learners.joint.fitting import JointSettings, learn, weighted
 from crossview.engine.learners.joint.losses import loss_of
 from crossview.engine.learners.joint.problem import (
     FactorProblem,
@@ -19,7 +19,7 @@ from crossview.engine.learners.joint.problem import (
     balanced,
     penalty,
 )
-from crossview.engine.learners.metrics.constraints import triplets
+from crossview.engine.learners.losses.constraints import triplets
 
 LOSSES = ("hinge", "logistic", "tste")
 
@@ -137,7 +137,7 @@ def test_both_solvers_come_to_the_same_objective(loss):
     items = np.where((order > 0)[:, None], items[:, [0, 2, 1]], items)
     notions = Notions(triplets(items), codes, 2)
     exact, alternating = (
-        learn(Features(places), notions, How(n_components=3, alpha=0.02, solver=solver, tol=tol, loss=loss))
+        learn(Features(places), notions, JointSettings(n_components=3, alpha=0.02, solver=solver, tol=tol, loss=loss))
         for solver, tol in (("quasi-newton", 1e-7), ("alternating", 1e-5))
     )
     assert exact.converged
@@ -148,7 +148,7 @@ def test_the_descent_finds_the_best_scale_of_one_column():
     """Where the whole problem is one number: the squared scale of a single column."""
     rows = np.array([[0.0], [1.0], [3.0], [4.5]])
     notions = weighted(Notions(triplets([[0, 1, 2], [3, 2, 1], [0, 2, 1]]), np.zeros(3, np.int64), 1))
-    how = How(n_components=1, alpha=0.05, sharing="independent", loss="logistic", tol=1e-10)
+    how = JointSettings(n_components=1, alpha=0.05, sharing="independent", loss="logistic", tol=1e-10)
     found = learn(Features(rows), notions, how)
     losses = Losses(notions, 4, loss_of("logistic", 1), 1)
     scales = np.linspace(0, 3, 3001)

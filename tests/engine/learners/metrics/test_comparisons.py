@@ -8,8 +8,8 @@ from numpy.testing import assert_array_equal
 
 from crossview.engine.learners.chain import Chain
 from crossview.engine.learners.comparisons import Comparisons
+from crossview.engine.learners.losses.constraints import constraints_of
 from crossview.engine.learners.metrics.fantope import Fantope
-from crossview.engine.learners.metrics.tuples import constraints_of
 from crossview.engine.learners.registry import LEARNERS, parse_chain
 from crossview.engine.learners.supervision import Supervision
 

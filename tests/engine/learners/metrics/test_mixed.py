@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from crossview.engine.learners.comparisons import Comparisons, MixedComparisons
+from crossview.engine.learners.losses.constraints import constraints_of
 from crossview.engine.learners.metrics.options import Stopping
-from crossview.engine.learners.metrics.tuples import constraints_of
 from crossview.engine.learners.supervision import Supervision
 from crossview.learners import Fantope, JointMetrics, QuadrupletWise
 

@@ -6,12 +6,12 @@ import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 from sklearn.linear_model import Ridge
 
-from crossview.engine.learners.known_rows import KnownRows, fingerprints
+from crossview.engine.learners.known_rows import KnownViews, fingerprints
 from crossview.engine.learners.registry import from_state, parse_chain
-from crossview.engine.learners.subspace.calibration import best_factor, log_losses, posteriors
 from crossview.engine.learners.subspace.posteriors import ClassPosteriors
 from crossview.engine.learners.subspace.ridge_path import RidgePath
 from crossview.engine.learners.subspace.row_kernel import FittedKernel, RowKernel, candidates
+from crossview.engine.learners.subspace.temperature import best_factor, log_losses, posteriors
 from crossview.engine.learners.supervision import Supervision
 
 
@@ -166,6 +166,18 @@ def test_training_rows_are_embedded_as_if_left_out_and_others_as_ever(random, dt
             np.testing.assert_allclose(fitted.transform(new, view=view), expected, atol=1e-5)
 
 
+def test_a_chain_that_is_fitted_again_knows_only_its_last_training_rows(random):
+    """Rows of an earlier fit are new rows, and those of the last one are placed as if the earlier had not been."""
+    views, labels = blobs(random)
+    once = parse_chain("posteriors,dot", {"random_state": 0}).fit(views, labels)
+    others = [rows + 1.0 for rows in views]
+    again = parse_chain("posteriors,dot", {"random_state": 0}).fit(others, labels[::-1]).fit(views, labels)
+    assert [len(one) for one in again.known_rows_] == [60, 60]
+    for view, rows in enumerate(views):
+        np.testing.assert_array_equal(again.transform(rows, view=view), once.transform(rows, view=view))
+        np.testing.assert_array_equal(again.transform(others[view], view=view), once.transform(others[view], view=view))
+
+
 def test_a_row_of_another_view_is_not_known(random):
     """Rows are compared with the training rows of their own view."""
     views, labels = blobs(random)
@@ -219,8 +231,10 @@ def test_fingerprints_tell_rows_apart(random):
 def test_of_equal_training_rows_the_first_counts(random):
     """A row that stands twice has one place."""
     rows = random.normal(size=(4, 3))
-    known = KnownRows(fingerprints(rows[[0, 1, 0, 2]]))
-    assert known.positions(rows).tolist() == [0, 1, 3, -1]
+    known = KnownViews([fingerprints(rows[[0, 1, 0, 2]])])
+    which, positions = known.among(rows, 0)
+    assert (which.tolist(), positions.tolist()) == ([0, 1, 2], [0, 1, 3, -1])
+    assert [len(one) for one in known.among(rows, 1)] == [0, 0]
 
 
 def test_landmarks_are_placed_like_other_rows(random):

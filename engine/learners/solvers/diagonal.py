@@ -1,0 +1,71 @@
+"""Diagonal metrics, and the distance up to which pairs count as similar, by Newton's method."""
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crossview.engine.learners.base import Rows
+from crossview.engine.learners.losses.constraints import Constraints
+from crossview.engine.learners.losses.contrasts import SquaredContrasts
+from crossview.engine.learners.solvers.newton import Newton, VectorProblem, VectorSolution, minimize
+
+_FIRST = 1 << 14  # constraints in the first subset
+_GROWTH = 4
+_LOOSE = 1e-3  # of the objective over a subset, which is nearer to that over all than a subset's solution is
+_ROUGH, _SHARPER = 64, 8  # how much wider than its own the loss is at first, and how much narrower it gets each time
+
+
+def diagonal_problem(rows: Rows, constraints: Constraints, weight: float, pair_margin: float) -> VectorProblem:
+    """Return equation (28) for the diagonal w of a metric, with the mean in place of the sums.
+
+    Pairs ask to be a margin below or above a threshold b that is learned with w, whatever bounds they came with.
+
+    Args:
+        rows: (m, d) float64.
+        constraints: n constraints on squared distances; pairs are those that bound a distance.
+        weight: C, shared among the constraints in proportion to their weights.
+        pair_margin: by how much pairs are to be below or above b, in squared distance.
+    """
+    sides = pair_sides(constraints)
+    margins = np.where(sides != 0, pair_margin, constraints.margins)
+    costs = weight * constraints.weights / constraints.weights.sum()
+    contrasts = SquaredContrasts(rows, constraints.near, constraints.far)
+    return VectorProblem(contrasts, margins, costs, sides if sides.any() else None)
+
+
+def pair_sides(constraints: Constraints) -> NDArray[np.float64]:
+    """Return the side of each constraint, (n,): 1 for an upper bound of a distance, -1 for a lower one, else 0."""
+    nothing_far, nothing_near = (pairs[:, 0] == pairs[:, 1] for pairs in (constraints.far, constraints.near))
+    return np.asarray(nothing_far.astype(np.float64) - nothing_near.astype(np.float64))
+
+
+def minimize_over_growing_subsets(problem: VectorProblem, how: Newton) -> VectorSolution:
+    """Return the solution of ``minimize`` after ever larger subsets of the constraints and ever narrower losses.
+
+    Far from the minimum, a subset gives as good a direction as all constraints, and a wide loss has one curvature, so
+    that Newton's steps are long. The printed step uses neither: it starts at ones, as in the paper.
+    """
+    if how.step == "printed":
+        return minimize(problem, how, np.ones(problem.size))
+    subsets = growing(problem)
+    start, steps, history = np.zeros(problem.size), 0, list[float]()
+    factor = float(_ROUGH)
+    while factor > 1:
+        found = minimize(subsets[0], replace(how, h=how.h * factor, tol=max(how.tol, _LOOSE)), start)
+        start, steps, history = found.omega, steps + found.steps, history + found.history
+        factor /= _SHARPER
+    for subset in subsets:
+        tol = how.tol if subset is problem else max(how.tol, _LOOSE)
+        found = minimize(subset, replace(how, tol=tol), start)
+        start, steps, history = found.omega, steps + found.steps, history + found.history
+    return replace(found, steps=steps, history=history)
+
+
+def growing(problem: VectorProblem) -> list[VectorProblem]:
+    """Return the problem over random subsets of its constraints, each four times as large as the last, and itself."""
+    order = np.random.default_rng(0).permutation(np.flatnonzero(problem.costs))
+    sizes = [_FIRST]
+    while _GROWTH * sizes[-1] <= len(order) // 2:
+        sizes.append(_GROWTH * sizes[-1])
+    return [problem.take(np.sort(order[:size])) for size in sizes if size <= len(order) // 2] + [problem]

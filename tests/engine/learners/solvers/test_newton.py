@@ -1,0 +1,155 @@
+"""Newton's method for vectors that keep constraints: what it sums, where it ends, and how sure it is of that."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize as solve
+
+from crossview.engine.learners.losses import contrasts as contrasts_module
+from crossview.engine.learners.losses.constraints import joined, pairs, quadruplets
+from crossview.engine.learners.losses.contrasts import SignedContrasts, SquaredContrasts
+from crossview.engine.learners.solvers import diagonal as diagonal_module
+from crossview.engine.learners.solvers.diagonal import diagonal_problem, minimize_over_growing_subsets
+from crossview.engine.learners.solvers.newton import Newton, VectorProblem, minimize
+
+WIDTH, H, EXACT = 6, 0.05, Newton(tol=1e-10)
+
+
+def rows_and_constraints(seed=0, count=200):
+    """Correlated columns, and quadruplets of margins 0 and 1 and pairs that two of the columns tell apart."""
+    generator = np.random.default_rng(seed)
+    rows = generator.normal(size=(60, WIDTH)) @ (np.eye(WIDTH) + 0.4)
+    items = np.array([generator.choice(60, 4, replace=False) for _ in range(count)])
+    near, far = (np.square(rows[a] - rows[b])[:, :2].sum(axis=1) for a, b in (items.T[:2], items.T[2:]))
+    items = np.where((near > far)[:, None], items[:, [2, 3, 0, 1]], items)
+    margins = (np.arange(count) % 2).astype(float)
+    return rows, joined(
+        [
+            quadruplets(items, margins, generator.uniform(0.5, 2.0, count)),
+            pairs(items[:50, :2], near[:50] < np.median(near), weight=2.0),
+        ]
+    )
+
+
+def listed(rows, constraints, squared):
+    """The (n, d) contrasts, one by one."""
+
+    def psi(pairs):
+        gaps = rows[pairs[:, 0]] - rows[pairs[:, 1]]
+        return np.square(gaps) if squared else gaps
+
+    return psi(constraints.far) - psi(constraints.near)
+
+
+def by_a_library(z, problem):
+    """The minimum by scipy's L-BFGS-B, of the loss as equations (29) and (30) print it."""
+
+    def objective(omega):
+        t = z @ omega
+        one = problem.margins > 0
+        y = t + (1 - problem.margins)  # a margin m asks of t what 1 asks of t + 1 - m
+        huber_1 = np.where(y > 1 + H, 0, np.where(np.abs(1 - y) <= H, (1 + H - y) ** 2 / (4 * H), 1 - y))
+        huber_0 = np.where(t > 0, 0, np.where(np.abs(-H - t) <= H, t**2 / (4 * H), -H - t))
+        slope_1 = np.where(y > 1 + H, 0, np.where(np.abs(1 - y) <= H, -(1 + H - y) / (2 * H), -1))
+        slope_0 = np.where(t > 0, 0, np.where(np.abs(-H - t) <= H, t / (2 * H), -1))
+        loss, slope = np.where(one, huber_1, huber_0), np.where(one, slope_1, slope_0)
+        return omega @ omega / 2 + problem.costs @ loss, omega + z.T @ (problem.costs * slope)
+
+    bounds = [(0 if problem.nonnegative else None, None)] * problem.size
+    options = {"maxiter": 100_000, "maxfun": 100_000, "ftol": 1e-16, "gtol": 1e-9}
+    return solve(objective, np.zeros(problem.size), jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+
+
+@pytest.mark.parametrize("kind", [SignedContrasts, SquaredContrasts])
+@pytest.mark.parametrize("block", [1 << 20, 32])
+def test_sums_over_contrasts_are_those_of_the_listed_ones(kind, block, monkeypatch):
+    """Products, total and products of contrasts are those of the matrix that is never made."""
+    monkeypatch.setattr(contrasts_module, "_BLOCK", block)
+    rows, constraints = rows_and_constraints()
+    z = listed(rows, constraints, kind is SquaredContrasts)
+    contrasts = kind(rows, constraints.near, constraints.far)
+    generator = np.random.default_rng(1)
+    w, coefficients = generator.uniform(0, 1, WIDTH) * (np.arange(WIDTH) > 1), generator.normal(size=len(z))
+    np.testing.assert_allclose(contrasts.along(w), z @ w, atol=1e-10)
+    np.testing.assert_allclose(contrasts.along(0 * w), 0)
+    np.testing.assert_allclose(contrasts.total(coefficients), coefficients @ z, atol=1e-9)
+    np.testing.assert_allclose(contrasts.products(coefficients), z.T @ (coefficients[:, None] * z), atol=1e-8)
+    some = np.array([3, 1, 8])
+    np.testing.assert_allclose(contrasts.take(some).along(w), z[some] @ w, atol=1e-10)
+
+
+@pytest.mark.parametrize("weight", [1.0, 100.0, 10_000.0])
+def test_a_diagonal_and_its_threshold_equal_a_librarys(weight):
+    """Over coordinates that interact Newton's method ends at the minimum of equation (28), from either start."""
+    rows, constraints = rows_and_constraints()
+    problem = diagonal_problem(rows, constraints, weight, 1.0)
+    expected = by_a_library(np.column_stack([listed(rows, constraints, True), problem.sides]), problem)
+    for found in (minimize(problem, EXACT), minimize(problem, EXACT, np.full(problem.size, 5.0))):
+        assert found.converged
+        assert found.w.min() >= 0
+        assert found.b > 0
+        np.testing.assert_allclose(np.append(found.w, found.b), expected.x, atol=1e-4 * max(1, expected.x.max()))
+        assert found.objective <= expected.fun * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("weight", [1.0, 1000.0])
+def test_a_direction_of_either_sign_equals_a_librarys(weight):
+    """Without bounds and without a threshold the vector form is solved as well."""
+    rows, constraints = rows_and_constraints()
+    constraints = constraints.take(np.arange(200))
+    contrasts = SignedContrasts(rows, constraints.near, constraints.far)
+    costs = weight * constraints.weights / constraints.weights.sum()
+    problem = VectorProblem(contrasts, constraints.margins, costs, nonnegative=False)
+    found, expected = minimize(problem, EXACT), by_a_library(listed(rows, constraints, False), problem)
+    assert found.converged
+    assert found.b is None
+    np.testing.assert_allclose(found.w, expected.x, atol=1e-4 * max(1, np.abs(expected.x).max()))
+    assert found.w.min() < 0
+
+
+def test_the_gap_bounds_what_more_steps_could_gain():
+    """However early a descent stops, the minimum is no further below than it says."""
+    rows, constraints = rows_and_constraints()
+    problem = diagonal_problem(rows, constraints, 100.0, 1.0)
+    least = minimize(problem, EXACT).objective
+    gaps = []
+    for steps in range(8):
+        found = minimize(problem, Newton(tol=1e-10, max_iter=steps))
+        assert found.steps <= steps
+        assert found.objective - found.gap <= least + 1e-9
+        gaps.append(found.gap)
+    assert gaps[-1] < gaps[0]
+    assert minimize(problem, Newton(tol=0.01)).objective <= 1.01 * least / (1 - 0.01)
+
+
+def test_the_printed_step_is_kept_and_need_not_end_at_the_minimum():
+    """Algorithm 2 projects a full Newton step, which is another point where coordinates interact."""
+    rows, constraints = rows_and_constraints()
+    problem = diagonal_problem(rows, constraints, 100.0, 1.0)
+    right, printed = minimize(problem, EXACT), minimize(problem, Newton(step="printed"), np.ones(problem.size))
+    assert printed.w.min() >= 0
+    assert printed.objective > 1.01 * right.objective
+    alone = diagonal_problem(rows, constraints, 1e-3, 1.0)  # so little of the loss that no coordinate meets another
+    assert minimize(alone, Newton(step="printed"), np.ones(alone.size)).converged
+
+
+def test_growing_subsets_end_where_all_constraints_do(monkeypatch):
+    """Subsets and wider losses are only a way there."""
+    monkeypatch.setattr(diagonal_module, "_FIRST", 20)
+    rows, constraints = rows_and_constraints(count=400)
+    problem = diagonal_problem(rows, constraints, 1000.0, 1.0)
+    assert [len(one.costs) for one in diagonal_module.growing(problem)] == [20, 80, 450]
+    assert all(np.isclose(one.costs.sum(), 1000.0) for one in diagonal_module.growing(problem))
+    direct, grown = minimize(problem, EXACT), minimize_over_growing_subsets(problem, EXACT)
+    np.testing.assert_allclose(grown.w, direct.w, atol=1e-4 * direct.w.max())
+    assert grown.steps > direct.steps or grown.history[-1] <= direct.history[-1] * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"), [({"margins": np.array([np.nan])}, "finite"), ({"costs": np.array([-1.0])}, "negative")]
+)
+def test_what_makes_no_sense_is_refused(change, words):
+    """Margins and costs are finite, and costs are not negative."""
+    given = {"margins": np.ones(1), "costs": np.ones(1)} | change
+    contrasts = SignedContrasts(np.eye(4), np.array([[0, 1]]), np.array([[2, 3]]))
+    with pytest.raises(ValueError, match=words):
+        minimize(VectorProblem(contrasts, **given))
