@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from house import Checkout, cycles
 
-from engine.learners.registry import LEARNERS as LEARNERS_BY_NAME
+from crossview.engine.learners.registry import LEARNERS as LEARNERS_BY_NAME
 
 ROOT = Path(__file__).resolve().parent.parent
 ROOMS_AT_THE_TOP = ("engine", "features", "index", "server")
@@ -161,7 +161,7 @@ def test_every_room_has_a_budget_of_its_own_and_keeps_it():
 
 def test_other_rooms_import_only_public_places_of_the_learners():
     """The root, losses, solvers, samplers, modules that define a learner, and listed parts; never a private name."""
-    learners = {learner.__module__ for learner in LEARNERS_BY_NAME.values()}
+    learners = {learner.__module__.removeprefix("crossview.") for learner in LEARNERS_BY_NAME.values()}
     public = learners | {f"engine.learners.{part}" for part in PARTS_OF_LEARNERS}
     outside = {name: targets for name, targets in HOUSE.imports.items() if not name.startswith("engine.learners")}
     wrong = [
@@ -175,7 +175,7 @@ def test_other_rooms_import_only_public_places_of_the_learners():
         f"{module} imports {alias.name} of {node.module}"
         for module in outside
         for node in ast.walk(HOUSE.modules[module])
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("engine.learners")
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("crossview.engine.learners")
         for alias in node.names
         if alias.name.startswith("_")
     ]
