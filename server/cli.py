@@ -10,41 +10,97 @@ import typer
 
 from crossview.features.priority import give_way
 from crossview.server.commands import (
+    annotate,
+    ask,
     changes,
     collections,
-    compare,
     copies,
-    delete,
     demo,
     describe,
     embed,
     evaluation,
     index,
+    items,
     jobs,
-    label,
     learn,
     learners,
-    place,
-    same,
     search,
     serve,
+    spaces,
     suggest,
+    verify,
+    views,
 )
-from crossview.server.commands.command import Command
+from crossview.server.commands.command import NOUNS, SETTINGS, Command, Group
 from crossview.server.commands.common import debug, reported
 from crossview.server.commands.option_groups import expanded
 
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # gRPC's own messages; read when grpc is imported
 
-_LONG = ("index", "fit", "place", "train", "assign", "calibrate", "evaluate", "embed")
+PANELS: dict[str, dict[str, Callable[..., None]]] = {
+    "Start": {"demo": demo.demo, "learners": learners.learners},
+    "Collections": {
+        "create": collections.create,
+        "list": describe.list_,
+        "show": describe.show_,
+        "delete": collections.delete,
+        "backup": copies.backup,
+        "restore": copies.restore,
+        "compact": copies.compact,
+    },
+    "Items and views": {
+        "index": index.index,
+        "annotate": annotate.annotate,
+        "item show": items.show_,
+        "item delete": items.delete,
+        "view add": views.add,
+        "view list": views.list_,
+        "view fit": views.fit,
+        "view place": views.place,
+        "view delete": views.delete,
+    },
+    "Learn": {
+        "train": learn.train,
+        "tune": learn.tune,
+        "evaluate": evaluation.evaluate,
+        "ask": ask.ask,
+        "space list": spaces.list_,
+        "space activate": spaces.activate,
+        "space extend": spaces.extend,
+        "space assign": spaces.assign,
+        "space delete": spaces.delete,
+    },
+    "Search": {
+        "search": search.search,
+        "suggest": suggest.suggest,
+        "embed": embed.embed,
+        "calibrate": verify.calibrate,
+        "verify": verify.verify,
+        "changes": changes.changes,
+    },
+    "Serve": {
+        "serve": serve.serve,
+        "job list": jobs.list_,
+        "job show": jobs.show_,
+        "job cancel": jobs.cancel,
+        "job wait": jobs.wait,
+    },
+}
+"""The commands by the panel of the help that lists them; a noun and a verb are a command in the group of the noun."""
+COMMANDS = {name: command for panel in PANELS.values() for name, command in panel.items()}
+_LONG = {
+    *("index", "view fit", "view place", "train", "tune", "space extend", "space assign"),
+    *("calibrate", "evaluate", "embed"),
+}
 """Commands that compute for long, and give way to others that answer somebody."""
 
 app = typer.Typer(
     name="crossview",
-    help="Cross-view retrieval of pictures and texts: learn how views relate, then search within and across them.",
+    cls=Group,
+    help="Search pictures and texts within and across views that it learns to relate.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    add_completion=False,
+    context_settings=SETTINGS,
     rich_markup_mode=None,
 )
 
@@ -70,43 +126,27 @@ def options(
         sys.stdout.reconfigure(errors="backslashreplace")
 
 
-COMMANDS: dict[str, Callable[..., None]] = {
-    "create": collections.create,
-    "add-view": collections.add_view,
-    "index": index.index,
-    "fit": index.fit,
-    "label": label.label,
-    "set": label.set_,
-    "compare": compare.compare,
-    "place": place.place,
-    "train": learn.train,
-    "assign": learn.assign,
-    "activate": learn.activate,
-    "search": search.search,
-    "suggest": suggest.suggest,
-    "calibrate": same.calibrate,
-    "same": same.same,
-    "changes": changes.changes,
-    "embed": embed.embed,
-    "evaluate": evaluation.evaluate,
-    "list": describe.list_,
-    "show": describe.show_,
-    "delete": delete.delete,
-    "backup": copies.backup,
-    "restore": copies.restore,
-    "compact": copies.compact,
-    "serve": serve.serve,
-    "jobs": jobs.jobs,
-    "demo": demo.demo,
-    "learners": learners.learners,
-}
-for name, command in COMMANDS.items():
-    app.command(name, cls=Command)(reported(expanded(command)))
+def _add_commands() -> None:
+    groups: dict[str, typer.Typer] = {}
+    for panel, commands in PANELS.items():
+        for name, command in commands.items():
+            noun, _, verb = name.rpartition(" ")
+            if noun and noun not in groups:
+                groups[noun] = typer.Typer(cls=Group, context_settings=SETTINGS, rich_markup_mode=None)
+                app.add_typer(groups[noun], name=noun, help=NOUNS[noun], no_args_is_help=True, rich_help_panel=panel)
+            home = groups[noun] if noun else app
+            home.command(verb, cls=Command, context_settings=SETTINGS, rich_help_panel=panel if not noun else None)(
+                reported(expanded(command))
+            )
+
+
+_add_commands()
 
 
 def main() -> None:
     """Runs the command line."""
-    if next((word for word in sys.argv[1:] if not word.startswith("-")), "") in _LONG:
+    words = [word for word in sys.argv[1:] if not word.startswith("-")]
+    if _LONG & {" ".join(words[:1]), " ".join(words[:2])}:
         give_way()
     app()
 

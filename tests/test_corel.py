@@ -67,7 +67,7 @@ def home(tmp_path_factory: pytest.TempPathFactory, split: tuple[Path, list[Path]
     """A home with the collection ``corel``: 800 photographs, three views, the hybrid space of colour and words."""
     home = tmp_path_factory.mktemp("home")
     run("create", "corel", "--views", "color,sift,gist", home=home)
-    report = json.loads(run("index", "corel", str(split[0]), "--labels", "folder", "--json", home=home))
+    report = json.loads(run("index", "corel", str(split[0]), "--labels", "folder", "--json", home=home))["result"]
     assert (report["added"], report["failures"]) == (800, [])
     run("train", "corel", "--learner", "sqrt,hybrid", "--views", "color,sift", "--dim", "50", home=home)
     return home

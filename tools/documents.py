@@ -16,7 +16,7 @@ _RPC = re.compile(r"((?:^ *//.*\n)*)^ *rpc (\w+)\((stream )?(\w+)\) returns \((s
 
 def on_files(files: Any, config: Any) -> Any:
     """Add the generated pages to those that lie in ``docs``."""
-    pages = {"commands": commands(), "learners": learners(), "grpc": grpc()}
+    pages = {"commands": commands(), "json": json_results(), "learners": learners(), "grpc": grpc()}
     for name, lines in pages.items():
         files.append(File.generated(config, f"reference/{name}.md", content="\n".join(lines) + "\n"))
     return files
@@ -26,15 +26,50 @@ def commands() -> Iterator[str]:
     """Yield the page of all commands, from the command line's own help."""
     import typer
 
-    from crossview.server.cli import app
+    from crossview.server.cli import COMMANDS, app
+    from crossview.server.commands.command import SETTINGS, Text, panels
 
-    yield "# Commands\n\nEvery command has `--help`. `CROSSVIEW_HOME` or `--home` is the folder of the collections."
-    group: Any = typer.main.get_command(app)
-    for name, command in group.commands.items():
-        context = command.context_class(command, info_name=f"crossview {name}")
-        yield f"\n## {name}\n\n{command.help or ''}\n\n```text\n{' '.join(command.get_usage(context).split())}\n```\n"
-        described = [one.get_help_record(context) for one in command.params]
-        yield from _table(("option", "meaning"), [(f"`{one[0]}`", one[1]) for one in described if one])
+    yield (
+        "# Commands\n\nEvery command has `-h`. `CROSSVIEW_HOME` or `--home` is the folder of the collections, "
+        "`CROSSVIEW_SERVER` or `--server` the address of a server; `--home` goes before `CROSSVIEW_SERVER`, which goes "
+        "before `CROSSVIEW_HOME`. `crossview --install-completion` installs completion for your shell."
+    )
+    for name in COMMANDS:
+        command: Any = typer.main.get_command(app)
+        for word in name.split():
+            command = command.commands[word]
+        context, text = command.context_class(command, info_name=f"crossview {name}", **SETTINGS), Text.of(command.help)
+        prose = "\n\n".join(filter(None, (text.summary, text.body)))
+        lines = "\n".join((" ".join(command.get_usage(context).split()), "", *text.examples))
+        yield f"\n## {name}\n\n{prose}\n\n```text\n{lines}\n```\n"
+        for panel, rows in panels(command, context).items():
+            yield from _table((panel, ""), [(f"`{option}`", meaning) for option, meaning in rows])
+            yield ""
+
+
+def json_results() -> Iterator[str]:
+    """Yield the page of the JSON that commands print: the envelope, the result of each command, and its types."""
+    import dataclasses
+    import inspect
+    from typing import get_type_hints
+
+    from crossview.server.commands.results import RESULTS, named, types_below
+
+    yield (
+        "# JSON\n\nWith `--json`, every command prints one JSON object on one line, and errors on stderr:\n\n"
+        '```json\n{"command": "search", "collection": "pets", "result": ...}\n```\n\n'
+        "`collection` is null if the command names none. The table shows the type of `result`, which is a job with "
+        "`--detach`. `changes --watch` prints an object for each Change. Fields can be added in later versions.\n"
+    )
+    yield from _table(("command", "result"), [(f"`{name}`", named(result)) for name, result in RESULTS.items()])
+    for one in sorted(
+        {one for result in RESULTS.values() for one in types_below(result)}, key=lambda one: one.__name__
+    ):
+        yield f"\n## {one.__name__}\n\n{(inspect.getdoc(one) or '').splitlines()[0]}\n"
+        hints = get_type_hints(one)
+        yield from _table(
+            ("field", "value"), [(f"`{field.name}`", named(hints[field.name])) for field in dataclasses.fields(one)]
+        )
 
 
 def learners() -> Iterator[str]:
@@ -48,7 +83,7 @@ def learners() -> Iterator[str]:
         rows = [
             (f"`{s.name}`", s.meaning, s.values, f"`{s.default}`", ", ".join(map(str, s.tuned))) for s in one.settings
         ]
-        yield from _table(("setting", "meaning", "values", "default", "tried by `--tune`"), rows)
+        yield from _table(("setting", "meaning", "values", "default", "tried by `tune`"), rows)
 
 
 def grpc() -> Iterator[str]:

@@ -130,7 +130,7 @@ def check_fitted(tx: Described, view: ViewRecord) -> None:
     if view.revision > 0:
         return
     name = tx.name()
-    fit = f"crossview fit {name}" if "text" in inputs_of(view) else f"crossview fit {name} PATH"
+    fit = f"crossview view fit {name}" if "text" in inputs_of(view) else f"crossview view fit {name} PATH"
     raise NotReadyError(
         f"view {view.name!r} of collection {name!r} is not fitted: fit it and index items with: "
         f"{command_for_rows(tx, view)}; or fit it only, with: {fit}"

@@ -139,6 +139,6 @@ def _view(tx: Transaction, name: str) -> ViewRecord:
     if not views:
         raise NotReadyError(
             f"collection {tx.name()!r} has no view {EXTRACTOR} to compare regions by: add one with: "
-            f"crossview add-view {tx.name()} regions=gist:grid=10:size=320, and index its pictures again"
+            f"crossview view add {tx.name()} regions=gist:grid=10:size=320, and index its pictures again"
         )
     return max(views, key=grid_of)

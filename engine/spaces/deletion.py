@@ -24,7 +24,7 @@ def delete_space(tx: Transaction, space: str, generation: int | None = None) -> 
     if space == RAW:
         raise InvalidInputError(
             f"{RAW!r} is the views themselves and cannot be deleted; a view is deleted with: "
-            f"crossview delete {tx.name()} --view VIEW"
+            f"crossview view delete {tx.name()} VIEW"
         )
     if space not in tx.spaces.in_use():
         raise no_space(tx, space)
@@ -43,12 +43,12 @@ def _check_generation(tx: Transaction, space: str, generation: int) -> None:
     if tx.spaces.in_use()[space] != generation:
         return
     others = [one for one in known if one != generation]
-    remedy = f"delete the whole space with: crossview delete {tx.name()} --space {space}"
+    remedy = f"delete the whole space with: crossview space delete {tx.name()} {space}"
     if not others:
         raise NotReadyError(f"generation {generation} is the only one of space {space!r}: {remedy}")
     raise NotReadyError(
         f"generation {generation} of space {space!r} is in use: activate another one first with: "
-        f"crossview activate {tx.name()} {space} --generation {others[-1]}; or {remedy}"
+        f"crossview space activate {tx.name()} {space} --generation {others[-1]}; or {remedy}"
     )
 
 
@@ -71,7 +71,7 @@ def delete_view(tx: Transaction, name: str) -> None:
         spaces = ", ".join(f"{space} (generation {', '.join(map(str, numbers))})" for space, numbers in used.items())
         raise NotReadyError(
             f"view {name!r} is used by these spaces: {spaces}; delete them first, such as with: "
-            f"crossview delete {tx.name()} --space {next(iter(used))}"
+            f"crossview space delete {tx.name()} {next(iter(used))}"
         )
     tx.rows.remove_view(view)
     tx.spaces.delete_thresholds(RAW, name)  # a later view of the name is another one

@@ -330,7 +330,7 @@ def _pipeline(name: str, stored: Mapping[str, Any]) -> Chain:
     except ValueError as error:
         raise NotReadyError(
             f"space {name!r} was trained by an earlier version, whose learner is no more ({error}): "
-            f"train it again by train --space {name}, or delete it by delete --space {name}"
+            f"train it again by train --space {name}, or delete it by space delete"
         ) from error
     return found
 

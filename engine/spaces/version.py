@@ -131,7 +131,7 @@ class Version:
             for one in found:
                 self._thresholds[*place[:2], one.view, one.target] = one
         if place not in self._thresholds:
-            option = "" if view == target else f" --target {target}"
+            option = "" if view == target else f" --targets {target}"
             raise NotReadyError(
                 f"generation {space.generation} of space {space.name!r} knows no distance up to which a query of view "
                 f"{view!r} and an item in {target!r} are the same: calibrate it, by labels or --pairs FILE.csv, with: "

@@ -21,7 +21,7 @@ class SettingGuide:
     """Which ones it takes, in words."""
     default: Any
     tuned: tuple[Any, ...]
-    """What ``train --tune`` tries; () where it does not tune the setting."""
+    """What ``tune`` tries; () where it does not tune the setting."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,14 +46,14 @@ class LearnerGuide:
     comparisons: bool
     """Whether it takes ``train --constraints``."""
     adds_views: bool
-    """Whether ``train --extend`` can add a view."""
+    """Whether ``space extend`` can add a view."""
     least_views: int
     most_views: int | None
     """None: any number."""
     argument: str | None
     """The setting that a value after a colon sets, as in ``pca:10``."""
     kernels: tuple[str, ...]
-    """Kernels that ``train --tune`` tries before it; () where it tries none."""
+    """Kernels that ``tune`` tries before it; () where it tries none."""
     settings: tuple[SettingGuide, ...]
 
     def needs(self) -> str:

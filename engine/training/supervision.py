@@ -82,7 +82,7 @@ def with_answers(tx: Transaction, recipe: Recipe) -> Recipe:
     if not any(one.triplets for one in kept):
         raise NotReadyError(
             f"nobody has compared items of {tx.name()!r}: ask for comparisons with: "
-            f"crossview compare {tx.name()} --notion NOTION"
+            f"crossview ask {tx.name()} --notion NOTION"
         )
     return replace(recipe, constraints=ItemComparisons.of_answers(kept))
 

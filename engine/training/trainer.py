@@ -106,7 +106,7 @@ def _notes(pipeline: Chain, training: Examples) -> tuple[str, ...]:
         return ()
     note = (
         "no two training items have the same labels, so each is similar to nothing but itself: label them "
-        "(index --labels, or label --from), or name similar items by --pairs"
+        "(index --labels, or annotate --from), or name similar items by --pairs"
     )
     return (note,)
 

@@ -159,7 +159,7 @@ class _Calibrated(NamedTuple):
         used = {prints[start : start + FINGERPRINT] for start in range(0, len(prints), FINGERPRINT)}
         set_it = np.array([one in used for one in pairs.fingerprints(keys)], bool)
         view, target = place
-        option = "" if view == target else f" --target {target}"
+        option = "" if view == target else f" --targets {target}"
         command = f"crossview calibrate {tx.name()} --space {space.name} --view {view}{option}"
         return cls(pairs, known[0] if known else None, set_it, command)
 

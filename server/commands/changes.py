@@ -2,13 +2,14 @@
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import typer
 
-from crossview.server.commands.common import JsonOption, print_json, show, table
+from crossview.server.commands.common import JsonOption, print_json, remember_collection
 from crossview.server.commands.connection import PICTURES_HERE, PictureConnection
 from crossview.server.commands.saying import say
+from crossview.server.commands.tables import show, table
 from crossview.server.commands.versions import opened
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ _DOWN, _ACROSS = ("top", "middle", "bottom"), ("left", "centre", "right")
 @dataclass(frozen=True, kw_only=True)
 class LearnOptions:
     """The options of the learning."""
+
+    PANEL: ClassVar[str] = "Learning"
 
     period: Annotated[
         str,
@@ -39,7 +42,7 @@ class LearnOptions:
             help="Form of the metric: a weight for each region, a full matrix, or a metric learned from rankings."
         ),
     ] = "diagonal"
-    labels: Annotated[
+    important: Annotated[
         Path | None,
         typer.Option(metavar="FILE.csv", help="File of labelled pairs: earlier,later,important (yes, no or unclear)."),
     ] = None
@@ -53,16 +56,18 @@ class LearnOptions:
 class DoOptions:
     """The actions besides printing."""
 
-    report: Annotated[
+    PANEL: ClassVar[str] = "Actions"
+
+    out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Write a page with the map, the time line and the pairs.")
     ] = None
-    ask: Annotated[
+    questions: Annotated[
         int | None,
-        typer.Option(min=1, metavar="N", help="Ask for the N most informative labels first (needs --labels)."),
+        typer.Option(min=1, metavar="N", help="Ask for the N most informative labels first (needs --important)."),
     ] = None
     image: Annotated[
         Path | None,
-        typer.Option(metavar="FILE.png", help="With --ask: file to draw each pair in [default: a temporary file]."),
+        typer.Option(metavar="FILE.png", help="File to draw each pair in [default: a temporary file]."),
     ] = None
     watch: Annotated[
         bool, typer.Option("--watch", help="Continue, and print important changes as pictures arrive.")
@@ -84,12 +89,16 @@ def changes(
     connection: PictureConnection = PICTURES_HERE,
     as_json: JsonOption = False,
 ) -> None:
-    """Find the important changes between pictures of one page or view, and their places.
+    """Find the important changes between pictures of one page.
 
     The command learns from time alone: versions near each other in time differ less than versions far apart, except in
     regions that change at random or never. It takes the times from the names of the files (2026-03-09T15-30.png), from
     their EXIF data, or from the files. It stores the pictures of a folder in a collection, so that the next run reads
     only new pictures.
+
+    Examples:
+        crossview changes street/
+        crossview changes street/ --out why --period 4h
     """
     _check(learn, do)
     from crossview.engine.changes.label_file import read_labels
@@ -97,23 +106,24 @@ def changes(
     from crossview.server.commands.labelling import Labelling, picture_file
 
     with opened(source, name, learn.grid, connection, not as_json, do.watch) as versions:
+        remember_collection(versions.collection.name)
         request = ChangesRequest(
             view=versions.view,
             period=learn.period,
             form=learn.form,
-            labels=read_labels(learn.labels) if learn.labels else (),
+            labels=read_labels(learn.important) if learn.important else (),
             structure=learn.html,
             gone=versions.gone,
         )
         if do.watch:
             versions.watch(request, do.every, Printer(as_json))
             return
-        if do.ask and learn.labels:
+        if do.questions and learn.important:
             with picture_file(do.image) as picture:
-                Labelling(versions, request, learn.labels, picture, do.ask).run()
-            request = replace(request, labels=read_labels(learn.labels))
+                Labelling(versions, request, learn.important, picture, do.questions).run()
+            request = replace(request, labels=read_labels(learn.important))
         found = versions.collection.changes(request)
-        page = None if do.report is None else _report(do.report, versions, found)
+        page = None if do.out is None else _report(do.out, versions, found)
     if as_json:
         print_json(found)
     else:
@@ -121,12 +131,12 @@ def changes(
 
 
 def _check(learn: LearnOptions, do: DoOptions) -> None:
-    if do.ask and learn.labels is None:
-        raise typer.BadParameter("--ask needs --labels FILE.csv, where the answers are kept")
-    if do.image and not do.ask:
-        raise typer.BadParameter("--image is for the pairs of --ask N")
-    if do.watch and (do.ask or do.report):
-        raise typer.BadParameter("--watch prints changes only: run the command without it for --ask and --report")
+    if do.questions and learn.important is None:
+        raise typer.BadParameter("--questions needs --important FILE.csv, where the answers are kept")
+    if do.image and not do.questions:
+        raise typer.BadParameter("--image is for the pairs of --questions N")
+    if do.watch and (do.questions or do.out):
+        raise typer.BadParameter("--watch prints changes only: run the command without it for --questions and --out")
     from crossview.engine.changes.times import Period
 
     if learn.period:
@@ -161,7 +171,7 @@ def _show(found: "Changes", page: Path | None) -> None:
         show(rows)
     if len(important) > SHOWN:
         say(f"and {len(important) - SHOWN} more; --json lists them all")
-    say("the page is " + str(page) if page else "see why with --report DIR; label some pairs with --ask N")
+    say("the page is " + str(page) if page else "see why with --out DIR; label some pairs with --questions N")
 
 
 def where(change: "Change") -> str:

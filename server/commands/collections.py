@@ -1,10 +1,18 @@
-"""Commands that create collections and give them views."""
+"""Commands that create and delete collections."""
 
 from typing import Annotated
 
 import typer
 
-from crossview.server.commands.common import JsonOption, NameArgument, names, print_result
+from crossview.server.commands.common import (
+    Deleted,
+    JsonOption,
+    NameArgument,
+    YesOption,
+    confirm_deletion,
+    names,
+    print_result,
+)
 from crossview.server.commands.connection import HERE, ConnectionOptions
 
 
@@ -20,7 +28,12 @@ def create(
     connection: ConnectionOptions = HERE,
     as_json: JsonOption = False,
 ) -> None:
-    """Create an empty collection."""
+    """Create an empty collection.
+
+    Examples:
+        crossview create pets --views color,sift,gist
+        crossview create songs --views clip=vectors:dim=512 --description "songs of 2020"
+    """
     if not names(views):
         raise typer.BadParameter(f"--views {views!r} names no view; give at least one, such as color")
     with connection.backend() as backend:
@@ -32,15 +45,19 @@ def create(
     print_result(info, f"created {name} with views {', '.join(view.name for view in info.views)}", as_json)
 
 
-def add_view(
-    name: NameArgument,
-    spec: Annotated[
-        str, typer.Argument(metavar="SPEC", help="View to add, such as text, gist or sift2=sift:words=1000.")
-    ],
-    connection: ConnectionOptions = HERE,
-    as_json: JsonOption = False,
+def delete(
+    name: NameArgument, yes: YesOption = False, connection: ConnectionOptions = HERE, as_json: JsonOption = False
 ) -> None:
-    """Add a view to a collection; then index again to compute its rows."""
-    with connection.collection(name) as collection:
-        view = collection.add_view(spec)
-    print_result(view, f"added view {view.name}: {view.extractor}, {view.dim} numbers per row", as_json)
+    """Delete a collection with all its items; their files stay.
+
+    To delete parts of a collection, use item delete, view delete and space delete.
+
+    Examples:
+        crossview delete pets
+        crossview delete pets --yes --server localhost:50051
+    """
+    with connection.backend() as backend:
+        if not yes and name in backend.names():
+            confirm_deletion(f"{name} with all its items")
+        backend.delete(name)
+    print_result(Deleted(name), f"deleted {name}", as_json)

@@ -1,29 +1,178 @@
-"""The command class of all commands: it refuses a repeated option of one value, and hints can repeat its words."""
+"""The classes of all commands and groups of commands: their help, completion, and words that messages can repeat."""
 
+import inspect
 import shlex
 from collections import Counter
+from collections.abc import Iterable
 from contextvars import ContextVar
+from typing import Any, NamedTuple
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
+
+NOUNS = {
+    "item": "Show or delete items of a collection.",
+    "view": "Add, fit, list, place and delete the views of a collection.",
+    "space": "List, activate, extend, assign and delete learned spaces.",
+    "job": "List, show, cancel and wait for the jobs of a server.",
+}
+"""Groups of commands, each with its summary."""
+SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+_EXAMPLES = "\n\nExamples:\n"
+_GENERAL = "Options"
+"""The panel of options that name none."""
+_METAVARS = {int: "N", float: "X", str: "TEXT"}
+"""Words for values of these types."""
 
 _words: ContextVar[tuple[str, ...]] = ContextVar("words", default=())
 """The command that runs, and all that was given to it."""
+_command: ContextVar[str] = ContextVar("command", default="")
+"""The name of the command that runs."""
+
+
+class Text(NamedTuple):
+    """The parts of a help text: summary, further paragraphs, and worked command lines."""
+
+    summary: str
+    body: str
+    examples: tuple[str, ...]
+
+    @classmethod
+    def of(cls, text: str | None) -> "Text":
+        """Read a docstring, whose examples follow a line ``Examples:``."""
+        prose, _, examples = inspect.cleandoc(text or "").partition(_EXAMPLES)
+        summary, _, body = prose.partition("\n\n")
+        return cls(" ".join(summary.split()), body, tuple(line.strip() for line in examples.splitlines()))
 
 
 class Command(TyperCommand):
     """A command that refuses a repeated option of one value, of which the last would win silently."""
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for parameter in self.params:
+            if getattr(parameter, "metavar", None) is None:
+                parameter.metavar = _metavar(parameter)
+
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]  # typer's own click
         """Return the words that are left; raises BadParameter for an option that is given too often."""
-        _words.set(("crossview", self.name or "", *args))
+        if ctx.resilient_parsing:  # a shell completes an unfinished command line
+            return super().parse_args(ctx, args)
+        _command.set(_path(ctx))
+        _words.set(("crossview", *_path(ctx).split(), *args))
         _, _, given = self.make_parser(ctx).parse_args(args=list(args))
         for parameter, times in Counter(given).items():
             if times > 1 and not (getattr(parameter, "multiple", False) or getattr(parameter, "count", False)):
                 raise typer.BadParameter(f"{parameter.opts[0]} is given {times} times, but has one value: give it once")
         return super().parse_args(ctx, args)
 
+    def collect_usage_pieces(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]
+        """Return the arguments, optional ones in brackets, and the place of the options."""
+        return [*map(_argument, _arguments(self.params)), "[OPTIONS]"]
+
+    def get_short_help_str(self, limit: int = 0) -> str:
+        """Return the summary; a test holds that it fits its line."""
+        return Text.of(self.help).summary
+
+    def format_help(self, ctx: typer.Context, formatter: Any) -> None:  # type: ignore[override]
+        """Write the usage, summary, examples, and the options in panels without empty lines between them."""
+        self.format_usage(ctx, formatter)
+        text = Text.of(self.help)
+        formatter.write(f"\n{text.summary}\n")
+        for paragraph in filter(None, text.body.split("\n\n")):
+            formatter.write("\n")
+            formatter.write_text(" ".join(paragraph.split()))
+        formatter.write("\nExamples:\n" + "".join(f"  {line}\n" for line in text.examples) + "\n")
+        write_panels(formatter, panels(self, ctx))
+
+
+class Group(TyperGroup):
+    """A group of commands, whose help has a panel for each kind of command."""
+
+    def get_short_help_str(self, limit: int = 0) -> str:
+        """Return the summary; a test holds that it fits its line."""
+        return Text.of(self.help).summary
+
+    def format_help(self, ctx: typer.Context, formatter: Any) -> None:  # type: ignore[override]
+        """Write the usage, the summary, and the commands and options in panels."""
+        self.format_usage(ctx, formatter)
+        formatter.write(f"\n{Text.of(self.help).summary}\n\n")
+        found: dict[str, list[tuple[str, str]]] = {}
+        for name, command in self.commands.items():
+            panel = str(getattr(command, "rich_help_panel", None) or "Commands")
+            found.setdefault(panel, []).append((name, command.get_short_help_str()))
+        write_panels(formatter, found)
+        write_panels(formatter, panels(self, ctx))
+
+
+def panels(command: Any, ctx: typer.Context) -> dict[str, list[tuple[str, str]]]:
+    """Return the arguments and options of a command with their meaning, by panel; the panel of the help comes last."""
+    found: dict[str, list[tuple[str, str]]] = {"Arguments": []}
+    general: list[tuple[str, str]] = []
+    for parameter in command.get_params(ctx):
+        if parameter.hidden:
+            continue
+        if parameter.param_type_name == "argument":
+            found["Arguments"].append((_argument(parameter), _described(parameter, ctx)))
+            continue
+        panel = getattr(parameter, "rich_help_panel", None)
+        names, _ = parameter.get_help_record(ctx)
+        rows = found.setdefault(panel, []) if panel else general
+        rows.append((names, _described(parameter, ctx)))
+    return {name: rows for name, rows in {**found, _GENERAL: general}.items() if rows}
+
+
+def write_panels(formatter: Any, found: dict[str, list[tuple[str, str]]]) -> None:
+    """Write panels, whose second columns are aligned."""
+    width = max(len(name) for rows in found.values() for name, _ in rows)
+    for panel, rows in found.items():
+        formatter.write(f"{panel}:\n")
+        with formatter.indentation():
+            formatter.write_dl([(name.ljust(width), meaning) for name, meaning in rows], col_max=width)
+
 
 def again(*more: str) -> str:
     """Return the command that runs, with more words, as a person can paste it into a shell."""
     return shlex.join((*_words.get(), *more))
+
+
+def running() -> str:
+    """Return the name of the command that runs, such as ``view add``."""
+    return _command.get()
+
+
+def _path(ctx: typer.Context) -> str:
+    """Return the name of a command below the program, such as ``view add``."""
+    names: list[str] = []
+    here: Any = ctx
+    while here.parent is not None:
+        names.append(here.info_name or "")
+        here = here.parent
+    return " ".join(reversed(names))
+
+
+def _arguments(parameters: Iterable[Any]) -> list[Any]:
+    return [one for one in parameters if one.param_type_name == "argument"]
+
+
+def _argument(parameter: Any) -> str:
+    name = parameter.metavar or parameter.name.upper()
+    return (name if parameter.required else f"[{name}]") + ("..." if parameter.nargs != 1 else "")
+
+
+def _described(parameter: Any, ctx: typer.Context) -> str:
+    """Return the help of a parameter with its default, and ``[required]`` for a required option."""
+    _, text = parameter.get_help_record(ctx)
+    if parameter.param_type_name == "argument":
+        text = text.removesuffix("[required]")
+    return " ".join(text.split())
+
+
+def _metavar(parameter: Any) -> str | None:
+    """Return the word for a value of a parameter that names none: its choices, or a word for its type."""
+    if getattr(parameter, "is_flag", False):
+        return None
+    described = parameter.type_descriptor
+    if described.is_choice:
+        return "|".join(str(getattr(one, "value", one)) for one in described.choices or ())
+    return _METAVARS.get(described.annotation, "FILE" if described.is_path else str(parameter.name).upper())

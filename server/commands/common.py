@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn, ParamSpec, TypeVar, 
 
 import typer
 
+from crossview.server.commands.command import running
 from crossview.server.commands.hints import completed, remember_where
 from crossview.server.commands.saying import say, written_out, written_out_json
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from crossview.engine.info import Tuning
 
 INTERRUPTED = 130
@@ -35,15 +34,25 @@ NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Name of the c
 debug: ContextVar[bool] = ContextVar("debug", default=False)
 """Whether errors show their traceback."""
 
+_collection: ContextVar[str | None] = ContextVar("collection", default=None)
+"""The collection that the running command names."""
+error_status: ContextVar[int] = ContextVar("error_status", default=1)
+"""The exit status of an error; verify has 2, because 1 is one of its answers."""
+
 _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
 _Value = TypeVar("_Value")
 
 
+def remember_collection(name: str | None) -> None:
+    """Keep the name of the collection for the envelope of --json."""
+    _collection.set(name or None)
+
+
 def fail(message: str) -> NoReturn:
-    """Ends the command with one line on stderr and exit code 1."""
+    """Ends the command with one line on stderr and the exit status of an error."""
     say(f"error: {message}", err=True)
-    raise typer.Exit(1)
+    raise typer.Exit(error_status.get())
 
 
 def reported(command: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
@@ -52,6 +61,8 @@ def reported(command: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Re
     @functools.wraps(command)
     def run(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result:
         remember_where(kwargs)
+        error_status.set(1)
+        remember_collection(cast("str | None", kwargs.get("name")))
         try:
             from crossview.engine.errors import engine_installed
 
@@ -64,7 +75,7 @@ def reported(command: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Re
             raise typer.Exit(INTERRUPTED) from None
         except BrokenPipeError:  # the program that reads our output, such as head, has closed it
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            raise typer.Exit(1) from None
+            raise typer.Exit(error_status.get()) from None
         except Exception as error:
             if debug.get():
                 raise
@@ -159,6 +170,22 @@ def tuning(made: "Tuning") -> str:
     )
 
 
+YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
+
+
+@dataclasses.dataclass(frozen=True)
+class Deleted:
+    """The name of the deleted collection, view or space, and the generation, if only one was deleted."""
+
+    deleted: str
+    generation: int | None = None
+
+
+def confirm_deletion(what: str) -> None:
+    """Ask whether to delete something; fail without a terminal to ask in."""
+    confirm(f"Delete {what}?", f"deleting {what} needs --yes")
+
+
 def confirm(question: str, refusal: str) -> None:
     """Asks before something is lost; fails, with the refusal, without a terminal to ask in."""
     if not sys.stdin.isatty():
@@ -175,8 +202,9 @@ def print_result(value: Any, sentence: str, as_json: bool) -> None:
 
 
 def print_json(value: Any) -> None:
-    """Prints a value, dataclasses as objects."""
-    say(written_out_json(json.dumps(value, default=_plain, ensure_ascii=False)))
+    """Print the result of the running command in the envelope of every --json; dataclasses are objects."""
+    envelope = {"command": running(), "collection": _collection.get(), "result": value}
+    say(written_out_json(json.dumps(envelope, default=_plain, ensure_ascii=False)))
 
 
 def _plain(value: Any) -> Any:
@@ -191,39 +219,6 @@ def _plain(value: Any) -> Any:
     if hasattr(value, "tolist"):
         return value.tolist()
     raise TypeError(f"{type(value).__name__} is not a JSON value")
-
-
-def table(*columns: str, title: str | None = None) -> "Table":
-    """An empty table; columns that begin with > hold numbers."""
-    from rich import box
-
-    made = _table_class()(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
-    for column in columns:
-        made.add_column(column.lstrip(">"), justify="right" if column.startswith(">") else "left", overflow="fold")
-    return made
-
-
-@functools.cache
-def _table_class() -> "type[Table]":
-    from rich.table import Table
-
-    class WrittenOut(Table):
-        """A table in whose cells nothing is left that a terminal would obey."""
-
-        def add_row(self, *cells: Any, **options: Any) -> None:
-            """Add a row."""
-            super().add_row(*(written_out(one) if isinstance(one, str) else one for one in cells), **options)
-
-    return WrittenOut
-
-
-def show(*renderables: Any) -> None:
-    """Prints tables and text on stdout."""
-    from rich.console import Console
-
-    console = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else 160)
-    for renderable in renderables:
-        console.print(written_out(renderable) if isinstance(renderable, str) else renderable)
 
 
 def shortened(text: str) -> str:

@@ -1,11 +1,12 @@
 """The options by which commands reach collections."""
 
 import math
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated, ClassVar, cast
 
 import typer
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 HomeOption = Annotated[
     Path | None,
-    typer.Option("--home", metavar="DIR", help="Folder of the collections [default: $CROSSVIEW_HOME or ~/.crossview]."),
+    typer.Option("--home", metavar="DIR", help="Folder of collections [default: $CROSSVIEW_HOME or ~/.crossview]."),
 ]
 
 
@@ -25,9 +26,12 @@ HomeOption = Annotated[
 class ConnectionOptions:
     """A home on this machine, or a server and the seconds that each of its calls may take."""
 
+    PANEL: ClassVar[str] = "Connection"
+
     home: HomeOption = None
     server: Annotated[
-        str | None, typer.Option("--server", metavar="HOST:PORT", help="Use the collections of a running server.")
+        str | None,
+        typer.Option("--server", metavar="HOST:PORT", help="Use a running server [default: $CROSSVIEW_SERVER]."),
     ] = None
     timeout: Annotated[
         float | None,
@@ -35,6 +39,8 @@ class ConnectionOptions:
     ] = None
 
     def __post_init__(self) -> None:
+        if self.server is None and self.home is None:  # an explicit home is meant more than an environment
+            object.__setattr__(self, "server", os.environ.get("CROSSVIEW_SERVER") or None)
         if self.timeout is not None and not 0 < self.timeout < math.inf:
             raise typer.BadParameter(f"--timeout takes a positive number of seconds, not {self.timeout:g}")
 
@@ -88,8 +94,7 @@ class PictureConnection(ConnectionOptions):
         typer.Option(
             "--max-megapixels",
             metavar="N",
-            help="Maximum megapixels of a picture in memory; JPEGs and large TIFFs are read at a reduced size "
-            "[default: 100].",
+            help="Maximum megapixels of a picture in memory [default: 100].",
         ),
     ] = None
 

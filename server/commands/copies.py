@@ -1,13 +1,31 @@
 """Commands that copy collections, bring them back, and give their disk space back."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from crossview.server.commands.common import JsonOption, NameArgument, confirm, print_result
+from crossview.server.commands.common import JsonOption, NameArgument, YesOption, confirm, print_result
 from crossview.server.commands.connection import HomeOption
 from crossview.server.commands.progress import progress_bar
+
+
+@dataclass(frozen=True)
+class Copy:
+    """The file of a copy, and its size."""
+
+    file: Path
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Compacted:
+    """The size of a collection before and after."""
+
+    bytes_before: int
+    bytes_after: int
+
 
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Do not show progress.")]
 
@@ -19,32 +37,38 @@ def backup(
     quiet: QuietOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Copy a collection into a file, while others search and write it.
+    """Copy a collection into a file, while others write it.
 
     The copy is one verified file with items, rows, views and spaces, in their state at the start of the command. It
     does not contain the source files of the pictures. To restore it, use crossview restore.
+
+    Examples:
+        crossview backup pets pets.db
+        crossview backup pets pets.db --quiet --json
     """
     from crossview.engine.home import Home
 
     with progress_bar(not quiet and not as_json) as progress:
         written = Home(home).backup(name, file, progress)
     size = written.stat().st_size
-    print_result({"file": str(written), "bytes": size}, f"wrote {written}: {size / 1e6:,.1f} MB, checked", as_json)
+    print_result(Copy(written, size), f"wrote {written}: {size / 1e6:,.1f} MB, checked", as_json)
 
 
 def restore(
     name: NameArgument,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Copy written by crossview backup.")],
-    yes: Annotated[
-        bool, typer.Option("--yes", "-y", help="Replace an existing collection of this name without asking.")
-    ] = False,
+    yes: YesOption = False,
     home: HomeOption = None,
     quiet: QuietOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Create a collection from a copy, or return an existing collection to the copy.
+    """Create a collection from a copy, or return to the copy.
 
     Every program that has the collection open, including a server, answers from the copy at once.
+
+    Examples:
+        crossview restore pets pets.db
+        crossview restore pets pets.db --yes
     """
     from crossview.engine.home import Home
 
@@ -57,10 +81,14 @@ def restore(
 
 
 def compact(name: NameArgument, home: HomeOption = None, as_json: JsonOption = False) -> None:
-    """Free the disk space of deleted and replaced data; the content of the collection does not change.
+    """Free the disk space of deleted and replaced data.
 
-    Searches continue meanwhile, and writers wait. The command rewrites the catalog, which needs free disk space of
-    up to twice its size. Without this space, the catalog does not change.
+    The content of the collection does not change. Searches continue meanwhile, and writers wait. The command rewrites
+    the catalog, which needs free disk space of up to twice its size. Without this space, the catalog does not change.
+
+    Examples:
+        crossview compact pets
+        crossview compact pets --json
     """
     from crossview.engine.home import Home
 
@@ -68,8 +96,6 @@ def compact(name: NameArgument, home: HomeOption = None, as_json: JsonOption = F
         before = collection.info().bytes_on_disk
         collection.compact()
         after = collection.info().bytes_on_disk
-    print_result(
-        {"bytes_before": before, "bytes_after": after},
-        f"{name}: {before / 1e6:,.1f} MB before, {after / 1e6:,.1f} MB now",
-        as_json,
-    )
+    made = Compacted(before, after)
+    sentence = f"{name}: {made.bytes_before / 1e6:,.1f} MB before, {made.bytes_after / 1e6:,.1f} MB now"
+    print_result(made, sentence, as_json)

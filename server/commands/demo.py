@@ -31,6 +31,10 @@ def demo(
     """Show all features on pictures that the demo draws.
 
     The demo runs create, index, train, serve, search and evaluate, and draws a contact sheet of the hits.
+
+    Examples:
+        crossview demo
+        crossview demo --notions --keep --out notions
     """
     from crossview.server.demo.attributes import NAME as MOODS
     from crossview.server.demo.attributes import run_attributes

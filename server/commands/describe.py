@@ -1,4 +1,4 @@
-"""Commands that look: list, and show."""
+"""Commands that describe collections: list and show."""
 
 import sys
 from collections.abc import Iterator, Mapping
@@ -7,12 +7,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from crossview.server.commands.common import JsonOption, NameArgument, print_json, shortened, show, size, table, tuning
+from crossview.server.commands.common import JsonOption, NameArgument, print_json, shortened, size, tuning
 from crossview.server.commands.connection import HERE, ConnectionOptions
 from crossview.server.commands.csv_output import CsvOption, check_format, print_csv
 from crossview.server.commands.filters import FilterOptions, check_names
 from crossview.server.commands.hints import hint
+from crossview.server.commands.items import pixels
 from crossview.server.commands.saying import say
+from crossview.server.commands.spaces import show_spaces
+from crossview.server.commands.tables import show, table
+from crossview.server.commands.views import show_views
 
 if TYPE_CHECKING:
     from crossview.engine.condition import Filter
@@ -39,12 +43,17 @@ class PageOptions:
 def list_(
     chosen: FilterOptions,
     page: PageOptions,
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="List the items of this collection.")] = None,
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="List the items of this collection.")] = None,
     connection: ConnectionOptions = HERE,
     as_json: JsonOption = False,
     as_csv: CsvOption = False,
 ) -> None:
-    """List collections, or the items of one collection."""
+    """List collections, or the items of one collection.
+
+    Examples:
+        crossview list
+        crossview list pets --filter-label cat --csv
+    """
     check_format(as_json, as_csv)
     if name is None:
         _list_collections(connection, as_json, as_csv)
@@ -98,31 +107,22 @@ def _print_items(items: "list[Item]", total: int) -> None:
     texts = ["text"] if any(item.text for item in items) else []
     rows = table("key", "labels", ">size", "views", *texts)
     for item in items:
-        cells = item.key, ", ".join(item.labels), _pixels(item), ", ".join(item.views)
+        cells = item.key, ", ".join(item.labels), pixels(item), ", ".join(item.views)
         rows.add_row(*cells, *[shortened(item.text) for _ in texts])
     show(rows)
     say(f"{len(items)} of {total} items")
 
 
-def show_(
-    name: NameArgument,
-    key: Annotated[str | None, typer.Argument(metavar="[KEY]", help="Describe this item instead.")] = None,
-    item: Annotated[
-        str | None,
-        typer.Option(metavar="KEY", help="Key of the item to describe; use it for keys that begin with a dash."),
-    ] = None,
-    connection: ConnectionOptions = HERE,
-    as_json: JsonOption = False,
-) -> None:
-    """Describe a collection, or one of its items: crossview show NAME KEY."""
-    if key is not None and item is not None:
-        raise typer.BadParameter("the item is named twice: give KEY or --item KEY")
-    wanted = item if key is None else key
+def show_(name: NameArgument, connection: ConnectionOptions = HERE, as_json: JsonOption = False) -> None:
+    """Describe a collection with its views and spaces.
+
+    To describe one item, use item show.
+
+    Examples:
+        crossview show pets
+        crossview show pets --json
+    """
     with connection.collection(name) as collection:
-        if wanted is not None:
-            chosen = collection.item(wanted)
-            print_json(chosen) if as_json else _show_item(chosen)
-            return
         info, findings = collection.info(), collection.findings()
     if as_json:
         print_json({**vars(info), "findings": findings})
@@ -130,23 +130,6 @@ def show_(
     _show_collection(info)
     for finding in findings:
         say(f"note: {finding}")
-
-
-def _show_item(item: "Item") -> None:
-    rows = table("item", "")
-    for field, value in (
-        ("key", item.key),
-        ("labels", ", ".join(item.labels)),
-        *((f"labels in {notion}", ", ".join(found)) for notion, found in item.notion_labels.items()),
-        ("attributes", ", ".join(f"{name} = {value!r}" for name, value in item.attributes.items())),
-        ("text", item.text),
-        ("source", item.source),
-        ("size", _pixels(item)),
-        ("views", ", ".join(item.views)),
-        ("content hash", item.content_hash),
-    ):
-        rows.add_row(field, value)
-    show(rows)
 
 
 def _show_collection(info: "CollectionInfo") -> None:
@@ -159,18 +142,8 @@ def _show_collection(info: "CollectionInfo") -> None:
         show("labels: " + ", ".join(f"{label} ({count})" for label, count in common[:LABELS_SHOWN]) + more)
     if info.notion_labels:
         show("labels in notions: " + ", ".join(f"{notion} ({count})" for notion, count in info.notion_labels.items()))
-    views = table("view", "extractor", ">dim", "fitted", title="Views")
-    for view in info.views:
-        parameters = ", ".join(f"{name}={value}" for name, value in view.params.items())
-        fitted = "yes" if view.fitted else "not yet"
-        views.add_row(view.name, f"{view.extractor}({parameters})", str(view.dim), fitted)
-    spaces = table("space", ">generation", "learner", "targets", ">items", ">held out", title="Spaces")
-    for space in info.spaces:
-        name = f"{space.name} (active)" if space.active else space.name
-        targets = ", ".join(f"{target} ({space.size(target)})" for target in space.targets)
-        counts = str(space.trained_items), str(space.held_out)
-        spaces.add_row(name, str(space.generation), space.spec or "-", targets, *counts)
-    show(views, spaces)
+    show_views(info.views, "Views")
+    show_spaces(info.spaces, "Spaces")
     for space in info.spaces:
         show(*(f"{space.name}: {fact}" for fact in _training(space)))
 
@@ -206,7 +179,3 @@ def _tree(parents: Mapping[str, str]) -> str:
     nodes += [name for name in below[""] if name not in below]
     more = f"; and {len(nodes) - NODES_SHOWN} more" if len(nodes) > NODES_SHOWN else ""
     return "; ".join(nodes[:NODES_SHOWN]) + more
-
-
-def _pixels(item: "Item") -> str:
-    return f"{item.width} x {item.height}" if item.width else ""

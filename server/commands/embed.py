@@ -1,15 +1,17 @@
 """The embed command."""
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from crossview.server.commands.common import JsonOption, NameArgument, names, print_json, show, table
+from crossview.server.commands.common import JsonOption, NameArgument, names, print_json
 from crossview.server.commands.connection import PICTURES_HERE, PictureConnection
 from crossview.server.commands.progress import progress_bar
 from crossview.server.commands.query import QueryOptions
 from crossview.server.commands.saying import say
+from crossview.server.commands.tables import show, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -44,6 +46,10 @@ def embed(
     The command packs codes as numpy.packbits does, and prints them in hexadecimal digits. It does not print vectors
     that it writes to a file. With --all, the file also contains the keys; for FILE.npy, they are in FILE.keys.txt,
     one per line.
+
+    Examples:
+        crossview embed pets cat.jpg --view color
+        crossview embed pets --all --view color --targets sift --out rows.npz
     """
     if every:
         if query.given():
@@ -60,7 +66,7 @@ def embed(
     if out is not None:
         _report(_write(out, embeddings), as_json)
     elif as_json:
-        print_json({"results": [_described(one) for one in embeddings]})
+        print_json([_described(one) for one in embeddings])
     else:
         _print(embeddings)
 
@@ -89,7 +95,7 @@ def _write_all(
 def _report(written: "Written", as_json: bool) -> None:
     """Prints what was written."""
     if as_json:
-        print_json(written._asdict())
+        print_json(WrittenEmbeddings(**written._asdict()))
         return
     what = f"codes of {written.bits} bits" if written.bits else f"vectors of {written.width} numbers"
     keys = f", and their keys to {written.keys}" if written.keys else ""
@@ -110,12 +116,32 @@ def _write(path: Path, embeddings: "Sequence[Embedding]") -> "Written":
     return Written(path, len(rows), rows.shape[1], embeddings[0].bits)
 
 
-def _described(one: "Embedding") -> dict[str, Any]:
-    """A result as JSON: "code" of "bits" bits, or "vector"."""
-    about = {"query": one.query, "target": one.target}
+@dataclass(frozen=True)
+class WrittenEmbeddings:
+    """The file of vectors or codes, their number and form, and the file of their keys."""
+
+    path: Path
+    rows: int
+    width: int
+    bits: int
+    keys: Path | None
+
+
+@dataclass(frozen=True)
+class PrintedEmbedding:
+    """A vector of a query, or the hexadecimal digits of its code."""
+
+    query: int
+    target: str
+    bits: int
+    code: str | None
+    vector: list[float] | None
+
+
+def _described(one: "Embedding") -> PrintedEmbedding:
     if one.bits:
-        return {**about, "bits": one.bits, "code": one.vector.tobytes().hex()}
-    return {**about, "vector": one.vector.tolist()}
+        return PrintedEmbedding(one.query, one.target, one.bits, one.vector.tobytes().hex(), None)
+    return PrintedEmbedding(one.query, one.target, 0, None, one.vector.tolist())
 
 
 def _print(embeddings: "Sequence[Embedding]") -> None:

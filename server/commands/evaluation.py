@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
 from crossview.engine.evaluation import DATABASES, LENGTHS, RECALLS, EvaluationRequest
-from crossview.server.commands.common import JsonOption, NameArgument, names, print_json, show, table
+from crossview.server.commands.common import JsonOption, NameArgument, names, print_json
 from crossview.server.commands.connection import HERE, ConnectionOptions
 from crossview.server.commands.csv_output import CsvOption, check_format, print_csv
 from crossview.server.commands.hints import completed
@@ -16,6 +16,7 @@ from crossview.server.commands.jobs import DetachOption, check_detached, print_d
 from crossview.server.commands.progress import progress_bar
 from crossview.server.commands.query import TargetsOption
 from crossview.server.commands.saying import say
+from crossview.server.commands.tables import show, table
 
 if TYPE_CHECKING:
     from crossview.engine.comparisons import ItemComparisons
@@ -55,7 +56,9 @@ def _listed(lengths: tuple[int, ...]) -> str:
 class EvaluationOptions:
     """The measures and the spaces to measure."""
 
-    view: Annotated[str, typer.Option(help="View of the queries.")]
+    PANEL: ClassVar[str] = "Evaluation"
+
+    view: Annotated[str, typer.Option(metavar="VIEW", help="View of the queries.")]
     targets: TargetsOption = None
     space: Annotated[
         str, typer.Option(metavar="SPACE,...", help="One or several spaces to measure [default: the active one].")
@@ -94,7 +97,6 @@ class EvaluationOptions:
         str | None,
         typer.Option(
             "-k",
-            "--k",
             metavar="K,...",
             help=f"Lengths of the hit lists [default: {_listed(LENGTHS)}; by items {_listed(RECALLS)}].",
         ),
@@ -189,10 +191,15 @@ def evaluate(
     as_json: JsonOption = False,
     as_csv: CsvOption = False,
 ) -> None:
-    """Measure retrieval on held-out items, agreement with comparisons, or the decision whether pairs are the same.
+    """Measure how well spaces find held-out items.
 
     The command measures several spaces on the same queries; raw is the views themselves. Without labels, it
-    measures how soon items find their own other view.
+    measures how soon items find their own other view. It also measures agreement with comparisons (--constraints),
+    and the decision whether pairs are the same (--pairs).
+
+    Examples:
+        crossview evaluate pets --view color --targets sift
+        crossview evaluate pets --view color --space raw,cca --refit --splits 5
     """
     check_format(as_json, as_csv)
     check_detached(detach, connection)

@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NoReturn
 
 import typer
 
@@ -20,11 +20,11 @@ _COMPARISON = re.compile(r"([^=<>!~]*)([<>!~]=?|==)(.*)", re.DOTALL)
 class FilterOptions:
     """Conditions that an item must all fulfil."""
 
+    PANEL: ClassVar[str] = "Filters"
+
     label: Annotated[
         list[str] | None,
-        typer.Option(
-            "--filter-label", "--label", metavar="LABEL", help="Only items with this label; repeat for any of several."
-        ),
+        typer.Option("--filter-label", metavar="LABEL", help="Only items with this label; repeat for any of several."),
     ] = None
     without: Annotated[
         list[str] | None,
@@ -34,15 +34,14 @@ class FilterOptions:
     ] = None
     prefix: Annotated[
         str,
-        typer.Option("--filter-prefix", "--prefix", metavar="TEXT", help="Only items whose keys begin with this text."),
+        typer.Option("--filter-prefix", metavar="TEXT", help="Only items whose keys begin with this text."),
     ] = ""
     attribute: Annotated[
         list[str] | None,
         typer.Option(
             "--filter-attribute",
             metavar="KEY=VALUE",
-            help="Only items with this attribute; repeat for several that must all be equal. VALUE is JSON, "
-            "such as 1999, true or null, or otherwise text; write the text 1999 as KEY='\"1999\"'.",
+            help="Only items with this attribute; VALUE is JSON, or text.",
         ),
     ] = None
 

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from contextvars import ContextVar
 from typing import Any
 
-_COMMAND = re.compile(r"(?<=with: )crossview ([a-z][a-z-]*)")
+from crossview.server.commands.command import NOUNS
+
+_COMMAND = re.compile(rf"(?<=with: )crossview ((?:(?:{'|'.join(NOUNS)}) )?[a-z][a-z-]*)")
 """A command line in a message; other mentions of the program are not commands to paste."""
 _ELSEWHERE = "serve"
 """The command that starts a server; it does not work through one."""
@@ -23,12 +25,12 @@ def remember_where(options: Mapping[str, Any]) -> None:
 def hint(command: str, *words: object) -> str:
     """Return a command line quoted for a shell, with the home or server of the running command."""
     options, dashes, positional = _split([str(word) for word in words])
-    return shlex.join(["crossview", command, *options, *_flags(command), *dashes, *positional])
+    return shlex.join(["crossview", *command.split(), *options, *_flags(command), *dashes, *positional])
 
 
 def completed(message: str) -> str:
     """Return a message of the engine with the home or server of the running command in each command line it names."""
-    return _COMMAND.sub(lambda found: shlex.join(["crossview", found[1], *_flags(found[1])]), message)
+    return _COMMAND.sub(lambda found: shlex.join(["crossview", *found[1].split(), *_flags(found[1])]), message)
 
 
 def _split(words: list[str]) -> tuple[list[str], list[str], list[str]]:

@@ -1,17 +1,16 @@
-"""Commands that bring pictures, texts and vectors in: index, and fit for the views alone."""
+"""The index command, which brings pictures, texts and vectors in."""
 
 import json
-import random
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn, cast
+from typing import TYPE_CHECKING, Annotated, ClassVar, NoReturn, cast
 
 import typer
 
-from crossview.server.commands.common import INTERRUPTED, JsonOption, NameArgument, names, print_json, print_result
+from crossview.server.commands.annotate import AnnotationFiles, LabelNotionOption, NewAttributesOption
+from crossview.server.commands.common import INTERRUPTED, JsonOption, NameArgument, print_json
 from crossview.server.commands.connection import PICTURES_HERE, PictureConnection
-from crossview.server.commands.label import AnnotationFiles, LabelNotionOption, NewAttributesOption
 from crossview.server.commands.progress import progress_bar
 from crossview.server.commands.report import show_report, since
 from crossview.server.commands.saying import say
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from crossview.server.backend import CollectionBackend
 
 PathsArgument = Annotated[
-    list[Path] | None, typer.Argument(metavar="[PATH]...", help="Folders of pictures, or single picture files.")
+    list[Path] | None, typer.Argument(metavar="PATH", help="Folders of pictures, or single picture files.")
 ]
 LabelsOption = Annotated[
     str | None,
@@ -43,6 +42,8 @@ WorkersOption = Annotated[
 @dataclass(frozen=True, kw_only=True)
 class PictureOptions:
     """How pictures are indexed; their labels and captions may also come with vectors."""
+
+    PANEL: ClassVar[str] = "Pictures"
 
     labels: LabelsOption = None
     captions: Annotated[
@@ -69,7 +70,11 @@ class PictureOptions:
 class VectorOptions:
     """The options for vectors of another program, instead of pictures."""
 
-    view: Annotated[str | None, typer.Option(help="With --vectors: the view; a new view is added.")] = None
+    PANEL: ClassVar[str] = "Vectors"
+
+    view: Annotated[str | None, typer.Option(metavar="VIEW", help="With --vectors: the view; a new view is added.")] = (
+        None
+    )
     vectors: Annotated[
         Path | None,
         typer.Option(
@@ -97,10 +102,16 @@ def index(
     connection: PictureConnection = PICTURES_HERE,
     as_json: JsonOption = False,
 ) -> None:
-    """Index new and changed pictures, or add vectors of another program to a view (--vectors).
+    """Index new and changed pictures, or vectors of a program.
+
+    With --vectors, the command adds the vectors of another program to a view.
 
     Fields that --labels and --captions do not name keep their values; an empty cell clears a field. After Ctrl-C,
     the same command continues. The command lists files that it cannot read, and continues with the others.
+
+    Examples:
+        crossview index pets photos/ --labels folder
+        crossview index pets --view clip --vectors rows.npy --keys keys.txt
     """
     _check(options, rows, paths)
     from crossview.engine.item import IndexOptions
@@ -172,53 +183,3 @@ def _summarize(report: "ImportReport", name: str) -> None:
     from crossview.features.formats import KNOWN
 
     say(f"no pictures found: folders are searched for {KNOWN} files")
-
-
-@dataclass(frozen=True)
-class FitOptions:
-    """Which views are fitted, and on which pictures."""
-
-    views: Annotated[
-        str | None, typer.Option(metavar="VIEWS", help="Views to fit [default: the views that are not fitted].")
-    ] = None
-    sample: Annotated[int, typer.Option(min=1, help="Maximum number of pictures in the random sample.")] = 500
-    seed: Annotated[int, typer.Option(help="Seed of the random sample and of the fit.")] = 0
-    refit: Annotated[bool, typer.Option("--refit", help="Fit the named views again; then index and train again.")] = (
-        False
-    )
-
-
-def fit(
-    name: NameArgument,
-    options: FitOptions,
-    paths: PathsArgument = None,
-    labels: LabelsOption = None,
-    workers: WorkersOption = None,
-    connection: PictureConnection = PICTURES_HERE,
-    as_json: JsonOption = False,
-) -> None:
-    """Fit views: visual words on a sample of pictures, text views on the texts of the items.
-
-    The first index command fits the views itself. Use this command to choose the pictures. Without --labels,
-    pictures of items have the labels of the items. Text views need no PATH.
-    """
-    from crossview.engine.errors import InvalidInputError
-    from crossview.engine.ingest.annotations import Annotations
-    from crossview.engine.ingest.walk import walk
-    from crossview.engine.item import Picture
-
-    annotations = Annotations(labels)
-    files = walk(paths or []).files
-    if paths and not files:
-        raise InvalidInputError(f"no pictures below {', '.join(map(str, paths))}")
-    sample = random.Random(options.seed).sample(files, min(options.sample, len(files)))
-    with connection.collection(name) as collection:
-        fitted = collection.fit_views(
-            (Picture(file.path.read_bytes(), annotations.of(file).labels or ()) for file in sample),
-            views=names(options.views) or None,
-            seed=options.seed,
-            workers=workers,
-            refit=options.refit,
-        )
-    revisions = ", ".join(f"{view.name} (revision {view.revision})" for view in fitted)
-    print_result(fitted, (f"read {len(sample)} pictures; " if sample else "") + f"views: {revisions}", as_json)

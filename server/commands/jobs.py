@@ -1,15 +1,17 @@
-"""The jobs command: what a server carries out while nobody need wait."""
+"""Commands on the jobs of a server, and the option that leaves work to one: list, show, cancel and wait."""
 
-from enum import StrEnum
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from crossview.server.commands.common import JsonOption, print_json, show, table
+from crossview.server.commands.common import JsonOption, print_json
 from crossview.server.commands.connection import HERE, ConnectionOptions
 from crossview.server.commands.hints import hint
 from crossview.server.commands.progress import numbered, progress_bar
 from crossview.server.commands.saying import say
+from crossview.server.commands.tables import show, table
 
 if TYPE_CHECKING:
     from crossview.server.client.client import Client
@@ -18,15 +20,6 @@ if TYPE_CHECKING:
 DetachOption = Annotated[
     bool, typer.Option("--detach", help="With --server: print the name of the job and return without waiting.")
 ]
-
-
-class Action(StrEnum):
-    """The actions on jobs."""
-
-    LIST = "list"
-    SHOW = "show"
-    CANCEL = "cancel"
-    WAIT = "wait"
 
 
 def check_detached(detach: bool, connection: ConnectionOptions) -> None:
@@ -41,35 +34,40 @@ def print_detached(job: "Job", as_json: bool) -> None:
         print_json(job)
         return
     say(job.id)
-    say(f"wait for it with: {hint('jobs', 'wait', job.id)}", err=True)
+    say(f"wait for it with: {hint('job wait', job.id)}", err=True)
 
 
-def jobs(
-    action: Annotated[Action, typer.Argument(help="Action to take.")],
-    job: Annotated[
-        str | None, typer.Argument(metavar="[JOB]", help="The job; for list, a collection [default: all].")
+JobArgument = Annotated[str, typer.Argument(metavar="JOB", help="Name of the job, as job list prints it.")]
+
+
+@contextmanager
+def _server(connection: ConnectionOptions) -> "Iterator[Client]":
+    """Yield the client of the server whose jobs are meant."""
+    if connection.server is None:
+        raise typer.BadParameter("jobs are a server's: give --server HOST:PORT")
+    from crossview.server.client.client import Client
+
+    with Client(connection.server, connection.timeout) as client:
+        yield client
+
+
+def list_(
+    collection: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="Collection whose jobs to list [default: every collection].")
     ] = None,
     connection: ConnectionOptions = HERE,
     as_json: JsonOption = False,
 ) -> None:
-    """List, show, cancel or wait for the jobs of a server: trainings, evaluations and other long work.
+    """List the jobs of a server: trainings and other long work.
 
-    The server keeps ended jobs for 7 days. wait shows the progress of a job; to leave does not cancel the job.
+    The server keeps ended jobs for 7 days.
+
+    Examples:
+        crossview job list --server localhost:50051
+        crossview job list pets --server localhost:50051
     """
-    if connection.server is None:
-        raise typer.BadParameter("jobs are a server's: give --server HOST:PORT")
-    if job is None and action != Action.LIST:
-        raise typer.BadParameter(f"name the job to {action}; list the jobs with: {hint('jobs', 'list')}")
-    from crossview.server.client.client import Client
-
-    with Client(connection.server, connection.timeout) as client:
-        if action == Action.LIST:
-            _list(list(client.jobs.list(job or "")), as_json)
-        else:
-            _act(client, action, job or "", as_json)
-
-
-def _list(found: "list[Job]", as_json: bool) -> None:
+    with _server(connection) as client:
+        found = list(client.jobs.list(collection or ""))
     if as_json:
         print_json(found)
         return
@@ -79,23 +77,52 @@ def _list(found: "list[Job]", as_json: bool) -> None:
     show(rows) if found else say("no jobs")
 
 
-def _act(client: "Client", action: Action, job: str, as_json: bool) -> None:
-    if action == Action.CANCEL:
+def show_(job: JobArgument, connection: ConnectionOptions = HERE, as_json: JsonOption = False) -> None:
+    """Show the state, progress and notes of a job.
+
+    Examples:
+        crossview job show operations/7 --server localhost:50051
+        crossview job show operations/7 --server localhost:50051 --json
+    """
+    with _server(connection) as client:
+        _print(client.jobs.get(job), as_json, log=True)
+
+
+def cancel(job: JobArgument, connection: ConnectionOptions = HERE, as_json: JsonOption = False) -> None:
+    """Cancel a job; its work changes nothing.
+
+    Examples:
+        crossview job cancel operations/7 --server localhost:50051
+        crossview job cancel operations/7 --server localhost:50051 --json
+    """
+    with _server(connection) as client:
         client.jobs.cancel(job)
-    if action == Action.WAIT:
-        with progress_bar(not as_json) as progress:
-            found = client.jobs.wait(job, progress)
-    else:
-        found = client.jobs.get(job)
+        _print(client.jobs.get(job), as_json)
+
+
+def wait(job: JobArgument, connection: ConnectionOptions = HERE, as_json: JsonOption = False) -> None:
+    """Wait for a job, and show its progress.
+
+    The command fails if the job fails. Ctrl-C ends the command, and does not cancel the job.
+
+    Examples:
+        crossview job wait operations/7 --server localhost:50051
+        crossview job wait operations/7 --server localhost:50051 --json
+    """
+    with _server(connection) as client, progress_bar(not as_json) as progress:
+        found = client.jobs.wait(job, progress)
+    _print(found, as_json)
+
+
+def _print(found: "Job", as_json: bool, log: bool = False) -> None:
     if as_json:
         print_json(found)
         return
     say(f"{found.id}: {found.kind} of {found.collection}, {_state(found)}")
     times = (("created", found.created), ("started", found.started), ("ended", found.ended))
     say("; ".join(f"{name} {_time(time)}" for name, time in times if time))
-    if action == Action.SHOW:
-        for step in found.log:
-            say(f"  {numbered(step.what, step.done, step.total, step.note)}")
+    for step in found.log if log else ():
+        say(f"  {numbered(step.what, step.done, step.total, step.note)}")
     if _progress(found):
         say(_progress(found))
     if found.error:

@@ -1,21 +1,13 @@
-"""Commands that make and choose spaces: train, assign, activate."""
+"""Commands that learn spaces: train and tune."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
-from crossview.server.commands.common import (
-    JsonOption,
-    NameArgument,
-    choices,
-    names,
-    print_json,
-    print_result,
-    settings,
-    tuning,
-)
+from crossview.server.commands.common import JsonOption, NameArgument, choices, names, print_json, settings, tuning
 from crossview.server.commands.connection import HERE, ConnectionOptions
 from crossview.server.commands.evaluation import (
     GroupByOption,
@@ -26,31 +18,38 @@ from crossview.server.commands.evaluation import (
 )
 from crossview.server.commands.hints import completed, hint
 from crossview.server.commands.jobs import DetachOption, check_detached, print_detached
-from crossview.server.commands.option_groups import flags_given
 from crossview.server.commands.progress import progress_bar
 from crossview.server.commands.saying import say
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from crossview.engine.comparisons import ItemComparisons
     from crossview.engine.info import SpaceInfo
     from crossview.engine.ingest.orderings_file import Orderings
     from crossview.engine.recipe import Pair, Recipe, Tune
 
 
-SPACE_HELP = 'Name of the space [default: the name of the last learner, or "default" without --learner].'
-ACTIVATE_HELP = (
-    "Make searches use this space, or only store the new generation [default: the generation answers for its space; "
-    "searches without --space keep to the space that they use, if there is one]."
-)
+ViewsOption = Annotated[
+    str, typer.Option(metavar="VIEWS", help="Views to learn from, such as color,sift; color+gist joins two views.")
+]
+ActivateOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--activate/--no-activate",
+        help="Make searches without --space use the new generation, or only store it [default: the generation answers "
+        "for its space; the space that searches use does not change, if there is one].",
+    ),
+]
 
 
 @dataclass(frozen=True, kw_only=True)
 class RecipeOptions:
     """The options of the learner and its supervision."""
 
-    views: Annotated[
-        str, typer.Option(metavar="VIEWS", help="Views to learn from, such as color,sift; color+gist joins two views.")
-    ]
+    PANEL: ClassVar[str] = "Learner and supervision"
+
+    views: ViewsOption
     learner: Annotated[
         str | None,
         typer.Option(
@@ -94,26 +93,7 @@ class RecipeOptions:
         ),
     ] = None
     taxonomy: TaxonomyOption = None
-    answers: Annotated[bool, typer.Option("--answers", help="Learn from the answers to crossview compare.")] = False
-    tune: Annotated[
-        bool, typer.Option("--tune", help="Choose the settings that you do not give by cross-validation.")
-    ] = False
-    values: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--try",
-            metavar="KEY=V,V",
-            help="With --tune: values to try, such as kernel=chi2,rbf; repeat for several settings.",
-        ),
-    ] = None
-    tune_by: Annotated[
-        str | None,
-        typer.Option(
-            metavar="map|accuracy|order|items",
-            help="With --tune: measure to optimise [default: map; items without labels].",
-        ),
-    ] = None
-    folds: Annotated[int | None, typer.Option(min=2, help="With --tune: number of folds [default: 3].")] = None
+    answers: Annotated[bool, typer.Option("--answers", help="Learn from the answers to crossview ask.")] = False
     rerank: Annotated[
         int | None,
         typer.Option(
@@ -128,8 +108,8 @@ class RecipeOptions:
         None
     )
 
-    def recipe(self) -> "Recipe":
-        """The recipe of these options; what is not given stays at the recipe's own default."""
+    def recipe(self, tune: "Tune | None" = None) -> "Recipe":
+        """Return the recipe of these options; options that are not given keep the recipe's defaults."""
         from crossview.engine.recipe import Recipe
 
         orderings = self._orderings()
@@ -141,7 +121,7 @@ class RecipeOptions:
             "constraints": self._comparisons(orderings),
             "taxonomy": read_tree(self.taxonomy),
             "answers": self.answers,
-            "tune": self._tune(),
+            "tune": tune,
             "rerank": self.rerank,
             "holdout": self.holdout,
             "group_by": read_grouping(self.group_by),
@@ -173,65 +153,123 @@ class RecipeOptions:
 
         return read_orderings(self.orderings)
 
-    def _tune(self) -> "Tune | None":
-        if not self.tune:
-            if self.values or self.tune_by or self.folds:
-                raise typer.BadParameter("--try, --tune-by and --folds configure the tuning: give --tune as well")
-            return None
+
+@dataclass(frozen=True, kw_only=True)
+class TuneOptions:
+    """The candidates, and the cross-validation that compares them."""
+
+    PANEL: ClassVar[str] = "Tuning"
+
+    values: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--try",
+            metavar="KEY=V,V",
+            help="Values to try, such as kernel=chi2,rbf; repeat for several settings [default: the learner's own].",
+        ),
+    ] = None
+    measure: Annotated[
+        str | None,
+        typer.Option(
+            metavar="map|accuracy|order|items", help="Measure to optimise [default: map; items without labels]."
+        ),
+    ] = None
+    folds: Annotated[int | None, typer.Option(min=2, help="Number of folds [default: 3].")] = None
+
+    def tune(self) -> "Tune":
+        """Return the tuning of these options; raise typer.BadParameter for an unknown measure."""
         from crossview.engine.recipe import FOLDS, MEASURES, Tune
 
-        if self.tune_by is not None and self.tune_by not in MEASURES:
-            raise typer.BadParameter(f"--tune-by takes {' or '.join(MEASURES)}, not {self.tune_by!r}")
-        return Tune(choices(self.values, "--try"), self.tune_by or "", self.folds or FOLDS)
+        if self.measure is not None and self.measure not in MEASURES:
+            raise typer.BadParameter(f"--measure takes {' or '.join(MEASURES)}, not {self.measure!r}")
+        return Tune(choices(self.values, "--try"), self.measure or "", self.folds or FOLDS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpaceOptions:
+    """The space that a training makes."""
+
+    PANEL: ClassVar[str] = "Space"
+
+    space: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SPACE",
+            help='Space to train [default: the name of the last learner, or "default" without --learner].',
+        ),
+    ] = None
+    activate: ActivateOption = None
 
 
 def train(
     name: NameArgument,
     options: RecipeOptions,
-    extend: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SPACE", help="Add the views to this space, without changing its embeddings of other views."
-        ),
-    ] = None,
-    space: Annotated[str | None, typer.Option(metavar="SPACE", help=SPACE_HELP)] = None,
-    activate: Annotated[bool | None, typer.Option("--activate/--no-activate", help=ACTIVATE_HELP)] = None,
+    made: SpaceOptions,
     detach: DetachOption = False,
     connection: ConnectionOptions = HERE,
     as_json: JsonOption = False,
 ) -> None:
     """Learn a space, to search across views.
 
-    A space is a fitted learner with an index for every view. Training it again makes the next generation. Items can
-    lack views. To add a later view, use --extend: distances between the other views do not change.
+    A space is a fitted learner with an index for every view. Training a space again makes its next generation. Items
+    can lack views. To choose settings by cross-validation, use tune; to add a later view, use space extend.
+
+    Examples:
+        crossview train pets --views color,sift --holdout 0.4
+        crossview train pets --learner multi-npp,itq:32 --views color,sift --space codes
     """
-    if extend is not None and (given := flags_given(options)):
-        raise typer.BadParameter(f"--extend learns as the space did: leave out {', '.join(given)}")
+    _train(name, options.recipe, made, detach, connection, as_json)
+
+
+def tune(
+    name: NameArgument,
+    options: RecipeOptions,
+    tuning: TuneOptions,
+    made: SpaceOptions,
+    detach: DetachOption = False,
+    connection: ConnectionOptions = HERE,
+    as_json: JsonOption = False,
+) -> None:
+    """Choose settings by cross-validation, and train with them.
+
+    The command chooses the settings that you do not give with --set, one after another. It keeps the first value within
+    one standard error of the best that harms no direction of search.
+
+    Examples:
+        crossview tune pets --learner kcca --views color,sift
+        crossview tune pets --learner multi-npp --views color,sift --try mu=0.1,1 --folds 5
+    """
+    _train(name, partial(options.recipe, tuning.tune()), made, detach, connection, as_json)
+
+
+def _train(
+    name: str,
+    recipe: "Callable[[], Recipe]",
+    made: SpaceOptions,
+    detach: bool,
+    connection: ConnectionOptions,
+    as_json: bool,
+) -> None:
     check_detached(detach, connection)
-    recipe = options.recipe()
+    given = recipe()
     if detach:
         with connection.detached(name) as server:
-            if extend is None:
-                job = server.train(recipe, space=space, activate=activate)
-            else:
-                job = server.extend(extend, recipe.views, name=space, activate=activate)
+            job = server.train(given, space=made.space, activate=made.activate)
         print_detached(job, as_json)
         return
     with connection.collection(name) as collection, progress_bar(not as_json) as progress:
-        if extend is None:
-            made = collection.train(recipe, space=space, activate=activate, progress=progress)
-        else:
-            made = collection.extend(extend, recipe.views, name=space, activate=activate, progress=progress)
+        trained = collection.train(given, space=made.space, activate=made.activate, progress=progress)
+    show_trained(name, trained, as_json)
+
+
+def show_trained(collection: str, made: "SpaceInfo", as_json: bool) -> None:
+    """Print what a training made."""
     if as_json:
         print_json(made)
         return
-    _print(name, made)
-
-
-def _print(collection: str, made: "SpaceInfo") -> None:
     targets = ", ".join(f"{target} ({made.size(target)})" for target in made.targets)
     held_out = f", {made.held_out} held out" if made.held_out else ""
-    activate = hint("activate", collection, made.name)
+    activate = hint("space activate", collection, made.name)
     state = "active" if made.active else f"not active; make searches use it with: {activate}"
     say(f"trained {made.name} generation {made.generation}: {made.spec} on {made.trained_items} items{held_out}")
     if made.tuning is not None:
@@ -241,38 +279,3 @@ def _print(collection: str, made: "SpaceInfo") -> None:
     for note in made.notes:
         say(f"warning: {completed(note)}", err=True)
     say(f"targets: {targets}; {'across views' if made.cross_view else 'within each view'}; {state}")
-
-
-def assign(
-    name: NameArgument,
-    space: Annotated[str, typer.Argument(metavar="SPACE", help="Space of several metrics, as musl makes them.")],
-    label: Annotated[str, typer.Argument(metavar="LABEL", help="Label that the space was not trained on.")],
-    detach: DetachOption = False,
-    connection: ConnectionOptions = HERE,
-    as_json: JsonOption = False,
-) -> None:
-    """Choose the metric for a new label from the items with this label, without training."""
-    check_detached(detach, connection)
-    if detach:
-        with connection.detached(name) as server:
-            job = server.assign(space, label)
-        print_detached(job, as_json)
-        return
-    with connection.collection(name) as collection:
-        made = collection.assign(space, label)
-    print_result(made, f"{label} has a metric in {made.name} generation {made.generation}", as_json)
-
-
-def activate(
-    name: NameArgument,
-    space: Annotated[str, typer.Argument(metavar="SPACE", help="Space to activate.")],
-    generation: Annotated[
-        int | None, typer.Option(min=1, help="Generation of the space [default: the one that answered last].")
-    ] = None,
-    connection: ConnectionOptions = HERE,
-    as_json: JsonOption = False,
-) -> None:
-    """Choose the space that answers searches."""
-    with connection.collection(name) as collection:
-        made = collection.activate(space, generation)
-    print_result(made, f"active: {made.name} generation {made.generation}", as_json)

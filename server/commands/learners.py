@@ -5,25 +5,30 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from crossview.server.commands.common import JsonOption, print_json, show, table
+from crossview.server.commands.common import JsonOption, print_json
+from crossview.server.commands.tables import show, table
 
 if TYPE_CHECKING:
     from crossview.engine.training.guide import LearnerGuide
 
 
 def learners(
-    name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="Learner or stage to describe, with all its settings.")
+    learner: Annotated[
+        str | None, typer.Argument(metavar="LEARNER", help="Learner or stage to describe, with all its settings.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List the learners and stages that train accepts, or describe one.
+    """List the learners and stages, or describe one.
 
     Put stages before or after a learner: train --learner sqrt,kernel:rbf,multi-npp,itq:32.
+
+    Examples:
+        crossview learners
+        crossview learners multi-npp
     """
     from crossview.engine.training.guide import learner_guide, learner_guides
 
-    chosen = None if name is None else learner_guide(name)
+    chosen = None if learner is None else learner_guide(learner)
     if as_json:
         print_json(chosen or learner_guides())
     elif chosen is not None:
@@ -41,7 +46,7 @@ def _describe(one: "LearnerGuide") -> None:
     if one.argument is not None:
         show(f"{one.name}:VALUE sets {one.argument}")
     if one.kernels:
-        show(f"--tune also tries kernel stages before it (setting kernel): {', '.join(one.kernels)}")
+        show(f"tune also tries kernel stages before it (setting kernel): {', '.join(one.kernels)}")
     if not one.settings:
         show("no settings")
         return
@@ -50,7 +55,7 @@ def _describe(one: "LearnerGuide") -> None:
         "meaning",
         "values",
         "default",
-        "--tune tries",
+        "tune tries",
         title="Settings (--set KEY=VALUE; write null for None)",
     )
     for setting in one.settings:

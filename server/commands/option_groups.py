@@ -1,10 +1,13 @@
 """Groups of options: a frozen dataclass as one parameter of a command, with a field for each option."""
 
+import copy
 import dataclasses
 import functools
 import inspect
 from collections.abc import Callable, Iterator
-from typing import Any, get_type_hints
+from typing import Annotated, Any, get_type_hints
+
+from typer.models import OptionInfo
 
 Command = Callable[..., None]
 
@@ -13,7 +16,7 @@ def expanded(command: Command) -> Command:
     """Return a command with the fields of its dataclass parameters in their place, as typer reads them.
 
     A field is annotated as a parameter of a typer command would be, ``Annotated[type, typer.Option(...)]``; the command
-    receives the groups.
+    receives the groups. The help lists the options of a group in the panel that its class attribute ``PANEL`` names.
     """
     signature = inspect.signature(command)
     groups: dict[str, Any] = {
@@ -43,16 +46,18 @@ def _parts(parameter: inspect.Parameter, groups: dict[str, Any]) -> Iterator[ins
     for field in dataclasses.fields(group):
         default = inspect.Parameter.empty if field.default is dataclasses.MISSING else field.default
         yield inspect.Parameter(
-            field.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hints[field.name]
+            field.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=default,
+            annotation=_placed(hints[field.name], getattr(group, "PANEL", None)),
         )
 
 
-def flags_given(group: Any) -> list[str]:
-    """Return the flags of a group's options that are not at their defaults, such as --dim, but not required ones."""
-    flags: list[str] = []
-    hints = get_type_hints(type(group), include_extras=True)
-    for field in dataclasses.fields(group):
-        if field.default is not dataclasses.MISSING and getattr(group, field.name) != field.default:
-            (option,) = hints[field.name].__metadata__
-            flags += (option.param_decls or [f"--{field.name.replace('_', '-')}"])[:1]
-    return flags
+def _placed(annotation: Any, panel: str | None) -> Any:
+    """Return the annotation of a field with the panel of its group, unless it names its own."""
+    (info,) = annotation.__metadata__
+    if not isinstance(info, OptionInfo) or info.rich_help_panel is not None:
+        return annotation
+    info = copy.copy(info)
+    info.rich_help_panel = panel
+    return Annotated[annotation.__origin__, info]

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 TargetsOption = Annotated[
     str | None,
-    typer.Option(metavar="TARGETS", help="Targets to search, such as color,sift, or notions [default: all]."),
+    typer.Option(metavar="TARGETS", help="Targets to search: views or notions [default: all]."),
 ]
 
 BaseRateOption = Annotated[
     float | None,
     typer.Option(
         metavar="P",
-        help="With --probabilities: share of all pairs that are the same [default: the share among labelled items].",
+        help="Share of pairs that are the same [default: from labels].",
     ),
 ]
 
@@ -28,24 +28,24 @@ BaseRateOption = Annotated[
 class QueryOptions:
     """Queries, and where they are matched."""
 
-    view: Annotated[str, typer.Option(help="View of the query; color+gist joins two views.")]
-    image: Annotated[Path | None, typer.Argument(metavar="[IMAGE]", help="Picture to search by.")] = None
+    PANEL: ClassVar[str] = "Query"
+
+    view: Annotated[str, typer.Option(metavar="VIEW", help="View of the query; color+gist joins two views.")]
+    image: Annotated[Path | None, typer.Argument(metavar="IMAGE", help="Picture to search by.")] = None
     targets: TargetsOption = None
     space: Annotated[str, typer.Option(metavar="SPACE", help="Space to search [default: the active one].")] = ""
     key: Annotated[str | None, typer.Option(metavar="KEY", help="Search by an item of the collection.")] = None
-    text: Annotated[
-        str | None, typer.Option(metavar="WORDS", help='Search by words, in a text view: --text "red flowers".')
-    ] = None
+    text: Annotated[str | None, typer.Option(metavar="WORDS", help="Search by words, in a text view.")] = None
     vector: Annotated[
         Path | None,
-        typer.Option(metavar="FILE.npy", help="Search by feature rows of the view, of shape (d,) or (n, d)."),
+        typer.Option(metavar="FILE.npy", help="Search by feature rows of the view: shape (d,) or (n, d)."),
     ] = None
     by_label: Annotated[
         str | None,
         typer.Option(
             "--by-label",
             metavar="LABEL",
-            help="Search by a class, in a space of attributes; the class can be one that only orderings describe.",
+            help="Search by a class, in a space with scores of attributes.",
         ),
     ] = None
 

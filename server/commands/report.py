@@ -42,7 +42,7 @@ def show_report(report: "ImportReport", name: str) -> None:
         _list(report.deleted)
     if report.gone:
         some = f"the first {SHOWN}" if len(report.gone) > SHOWN else "these items"
-        delete = hint("delete", name, "--items", "--", *report.gone[:SHOWN])
+        delete = hint("item delete", name, "--", *report.gone[:SHOWN])
         say(f"files that are gone: {len(report.gone)}; their items stay. Delete {some} with: {delete}")
         _list(f"{key}" + (f" (now {report.moved[key]})" if key in report.moved else "") for key in report.gone)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
@@ -18,27 +18,26 @@ Amounts = list[str] | None
 class ScoreOptions:
     """Attributes of the hits, in a space of scores; all amounts are in standard deviations of the training items."""
 
+    PANEL: ClassVar[str] = "Scores of attributes"
+
     more: Annotated[
         Amounts,
         typer.Option(
             "--more",
             metavar="ATTRIBUTE[=AMOUNT]",
-            help="Find items like the query with more of this attribute, in standard deviations [default: 2]. "
-            "Correlated attributes move too.",
+            help="Find items with more of this attribute [default: 2 deviations].",
         ),
     ] = None
     less: Annotated[
         Amounts,
-        typer.Option(
-            "--less", metavar="ATTRIBUTE[=AMOUNT]", help="Find items like the query with less of this attribute."
-        ),
+        typer.Option("--less", metavar="ATTRIBUTE[=AMOUNT]", help="Find items with less of this attribute."),
     ] = None
     hold: Annotated[
         str | None,
         typer.Option(
             "--hold",
             metavar="ATTRIBUTES",
-            help="Attributes that --more and --less do not move, such as open,natural, or all.",
+            help="Attributes that --more and --less do not move: names, or all.",
         ),
     ] = None
     at_least: Annotated[
@@ -46,7 +45,7 @@ class ScoreOptions:
         typer.Option(
             "--at-least",
             metavar="ATTRIBUTE=SCORE",
-            help="Only hits with at least this score: 0 is the mean, 1 is one standard deviation.",
+            help="Only hits with at least this score, in standard deviations.",
         ),
     ] = None
     at_most: Annotated[
@@ -57,8 +56,7 @@ class ScoreOptions:
         typer.Option(
             "--sort-by",
             metavar="[-]ATTRIBUTE",
-            help="Order the hits by this score, greatest first; with -ATTRIBUTE, least first. Without a query, "
-            "list the first K of all items.",
+            help="Order by this score, greatest first; with -ATTRIBUTE, least first.",
         ),
     ] = ""
     scores: Annotated[bool, typer.Option("--scores", help="Print every score of the hits.")] = False

@@ -1,28 +1,20 @@
 """The search command."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
-from crossview.server.commands.common import (
-    JsonOption,
-    NameArgument,
-    names,
-    print_json,
-    settings,
-    shortened,
-    show,
-    table,
-)
+from crossview.server.commands.common import JsonOption, NameArgument, names, print_json, settings, shortened
 from crossview.server.commands.connection import PICTURES_HERE, PictureConnection
 from crossview.server.commands.csv_output import CsvOption, check_format, print_csv
 from crossview.server.commands.filters import FilterOptions, check_names
 from crossview.server.commands.query import BaseRateOption, QueryOptions
 from crossview.server.commands.saying import say
 from crossview.server.commands.scores import ScoreOptions, score_cells
+from crossview.server.commands.tables import show, table
 
 if TYPE_CHECKING:
     from crossview.engine.query import HitList, SearchRequest
@@ -38,48 +30,40 @@ COLUMNS = ("query", "rank", *_HIT)
 class SearchOptions:
     """How hits are chosen, and where they are drawn."""
 
-    k: Annotated[int, typer.Option("-k", "--k", help="Number of hits in each list.")] = 10
+    PANEL: ClassVar[str] = "Hits"
+
+    k: Annotated[int, typer.Option("-k", help="Number of hits in each list.")] = 10
     merge: Annotated[
-        bool,
-        typer.Option(
-            "--merge",
-            help="Merge the lists into one by reciprocal rank fusion. Items that are nearest in every list "
-            "that contains them come first. For several metrics of one view, merge by distance.",
-        ),
-    ] = False
-    group_by: Annotated[
-        Literal["target"] | None,
-        typer.Option(help="Show one list for each target, even for metrics of one view, which are otherwise merged."),
+        bool | None,
+        typer.Option("--merge/--no-merge", help="Merge the lists of all targets [default: for metrics of one view]."),
     ] = None
     weight: Annotated[
         list[str] | None,
         typer.Option(
             "--weight",
             metavar="NOTION=W",
-            help="Weight of a notion of similarity; repeat to combine several: --weight head=2 --weight wing=1.",
+            help="Weight of a notion of similarity; repeat for several notions.",
         ),
     ] = None
     probabilities: Annotated[
-        bool, typer.Option("--probabilities", help="Show the probability that a hit and the query are the same.")
+        bool, typer.Option("--probabilities", help="Show the probability that hit and query are the same.")
     ] = False
     base_rate: BaseRateOption = None
-    sheet: Annotated[
+    out: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Draw the hits as a contact sheet: .png, .jpg, .jpeg, .webp or .pdf."),
+        typer.Option(metavar="FILE", help="Draw a contact sheet: .png, .jpg, .jpeg, .webp or .pdf."),
     ] = None
     truth: Annotated[
         str | None,
         typer.Option(
             "--class",
             metavar="LABEL",
-            help="Class of the query: the sheet marks hits with this label in green, and other labelled hits in red.",
+            help="With --out: mark hits of this class in green, others in red.",
         ),
     ] = None
 
     def request(self, query: QueryOptions, chosen: FilterOptions, scores: ScoreOptions) -> "SearchRequest":
-        """The request of these options; raises typer.BadParameter for those that contradict each other."""
-        if self.merge and self.group_by:
-            raise typer.BadParameter("lists are either merged or grouped by target")
+        """The request of these options."""
         from crossview.engine.query import SearchRequest
 
         return SearchRequest(
@@ -88,7 +72,7 @@ class SearchOptions:
             k=self.k,
             space=query.space,
             filter=chosen.filter(),
-            merge=True if self.merge else False if self.group_by else None,
+            merge=self.merge,
             weights=self._weights(),
             **scores.fields(),
             probabilities=self.probabilities,
@@ -115,34 +99,35 @@ def search(
 ) -> None:
     """Find the nearest items, within and across views.
 
-    The query is a picture, words, an item of the collection, or feature rows in a file. In a space with scores of
-    attributes, you can search for items with more or less of them than the query.
+    Examples:
+        crossview search pets cat.jpg --view color --targets sift
+        crossview search pets --text "a red cat" --view text -k 5
     """
     check_format(as_json, as_csv)
-    if options.sheet is not None:
+    if options.out is not None:
         from crossview.server.drawing.sheet import check_sheet
 
-        check_sheet(options.sheet)
+        check_sheet(options.out)
     elif options.truth is not None:
-        raise typer.BadParameter("--class marks the hits on a contact sheet: give --sheet FILE as well")
+        raise typer.BadParameter("--class marks the hits on a contact sheet: give --out FILE as well")
     request = options.request(query, chosen, scores)
     with connection.collection(name) as collection:
         check_names(collection, request.filter)
         results = collection.search(request)
-        if options.sheet is not None:
+        if options.out is not None:
             from crossview.server.drawing.results import strips
             from crossview.server.drawing.sheet import write_sheet
 
             file = query.image.name if query.image else ""
-            _warn(write_sheet(options.sheet, strips(collection, request.queries, results, options.truth, file)))
+            _warn(write_sheet(options.out, strips(collection, request.queries, results, options.truth, file)))
     if as_json:
-        print_json({"results": [asdict(hit_list) for hit_list in results]})
+        print_json(results)
     elif as_csv:
         print_csv(COLUMNS, _lines(results))
     else:
         _print(request, results, scores)
-        if options.sheet is not None:
-            say(f"wrote {options.sheet}")
+        if options.out is not None:
+            say(f"wrote {options.out}")
 
 
 def _warn(unknown: str) -> None:

@@ -5,7 +5,7 @@ import os
 import signal
 import threading
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import typer
 
@@ -18,6 +18,8 @@ from crossview.server.settings import ServerSettings
 @dataclass(frozen=True, kw_only=True)
 class LoadOptions:
     """How much a server does at once."""
+
+    PANEL: ClassVar[str] = "Load"
 
     processes: Annotated[
         int,
@@ -41,7 +43,7 @@ class LoadOptions:
             help="Collection to load at the start; until then, health reports NOT_SERVING. Repeat for several.",
         ),
     ] = None
-    max_megapixels: Annotated[float, typer.Option(min=0.01, help="Maximum megapixels of a picture.")] = (
+    max_megapixels: Annotated[float, typer.Option(min=0.01, metavar="N", help="Maximum megapixels of a picture.")] = (
         ServerSettings.max_megapixels
     )
     grace: Annotated[float, typer.Option(min=0, help="Seconds for calls in progress to end when the server stops.")] = (
@@ -72,6 +74,10 @@ def serve(
     """Serve the collections over gRPC.
 
     The server runs until SIGTERM or Ctrl-C. A message has at most 64 MiB, so clients can send whole photographs.
+
+    Examples:
+        crossview serve --port 50051
+        crossview serve --load pets --processes 2 --health-port 50052
     """
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         # Read when the libraries are loaded, below. Calls share the processors; the threads of one spin as they wait.

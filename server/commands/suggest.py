@@ -4,17 +4,18 @@ import csv
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
 from crossview.engine.ingest.label_cell import label_cell
-from crossview.server.commands.common import JsonOption, NameArgument, names, print_json, show, table
+from crossview.server.commands.common import JsonOption, NameArgument, names, print_json
 from crossview.server.commands.connection import PICTURES_HERE, PictureConnection
 from crossview.server.commands.csv_output import CsvOption, check_format, print_csv
 from crossview.server.commands.hints import hint
 from crossview.server.commands.query import TargetsOption
 from crossview.server.commands.saying import say
+from crossview.server.commands.tables import show, table
 
 if TYPE_CHECKING:
     from crossview.engine.query import LabelShare, LikeliestClass, SuggestedLabels, Suggestions, SuggestRequest
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 COLUMNS = ("input", "label", "share", "votes", "suggested")
 """The columns of the printed CSV."""
 ACCEPTED = ("key", "label")
-"""The columns of the written CSV, as ``label --from`` reads it."""
+"""The columns of the written CSV, as ``annotate --from`` reads it."""
 OTHERS_SHOWN = 3
 LIKELIEST = (
     "likeliest of all classes by the scores of attributes, also of those that orderings alone describe, which have no "
@@ -36,19 +37,21 @@ _KEYS_AT_ONCE = 1_000
 class SuggestOptions:
     """The items to suggest labels for, and the required certainty."""
 
+    PANEL: ClassVar[str] = "Suggestions"
+
     inputs: Annotated[
-        list[str], typer.Argument(metavar="IMAGE|KEY...", help="Picture files, or keys of items of the collection.")
+        list[str], typer.Argument(metavar="IMAGE|KEY", help="Picture files, or keys of items of the collection.")
     ]
-    view: Annotated[str, typer.Option(help="View of the query; color+gist joins two views.")]
+    view: Annotated[str, typer.Option(metavar="VIEW", help="View of the query; color+gist joins two views.")]
     targets: TargetsOption = None
     space: Annotated[str, typer.Option(metavar="SPACE", help="Space to search [default: the active one].")] = ""
-    k: Annotated[int, typer.Option("-k", "--k", help="Number of labelled items that vote in each target.")] = 10
+    voters: Annotated[int, typer.Option(help="Number of labelled items that vote in each target.")] = 10
     min_share: Annotated[
         float, typer.Option(metavar="P", help="Minimum probability that a suggested label is right.")
     ] = 0.5
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FILE.csv", help="Write the suggestions as key,label, for label --from FILE.csv."),
+        typer.Option(metavar="FILE.csv", help="Write the suggestions as key,label, for annotate --from FILE.csv."),
     ] = None
 
     def request(self, collection: "CollectionBackend") -> "SuggestRequest":
@@ -67,7 +70,7 @@ class SuggestOptions:
             for one in self.inputs
         ]
         return SuggestRequest(
-            queries, targets=names(self.targets), k=self.k, space=self.space, min_share=self.min_share
+            queries, targets=names(self.targets), k=self.voters, space=self.space, min_share=self.min_share
         )
 
 
@@ -78,20 +81,24 @@ def suggest(
     as_json: JsonOption = False,
     as_csv: CsvOption = False,
 ) -> None:
-    """Suggest labels by vote of the nearest labelled items, without changing the collection.
+    """Suggest labels by vote of the nearest labelled items.
 
-    A share is the probability that the label is right, learned from labelled items that the space was not trained
-    on. The command suggests only labels with a sufficient share. An item does not vote on itself. In a space of
-    attributes with classes that only orderings describe, which get no votes, the command also names the most likely
-    of all classes. To accept labels, run the printed commands, or write all with --out FILE.csv and run label
-    --from FILE.csv.
+    The command does not change the collection. A share is the probability that the label is right, learned from
+    labelled items that the space was not trained on. The command suggests only labels with a sufficient share. An item
+    does not vote on itself. In a space of attributes with classes that only orderings describe, which get no votes, the
+    command also names the most likely of all classes. To accept labels, run the printed commands, or write all with
+    --out FILE.csv and run annotate --from FILE.csv.
+
+    Examples:
+        crossview suggest pets new.jpg --view color
+        crossview suggest pets photos/1.jpg photos/2.jpg --view color --out labels.csv
     """
     check_format(as_json, as_csv)
     with connection.collection(name) as collection:
         request = options.request(collection)
         found = collection.suggest(request)
     inputs = [
-        one if query.key is not None else str(Path(one).resolve())  # as label --from names pictures
+        one if query.key is not None else str(Path(one).resolve())  # as annotate --from names pictures
         for one, query in zip(options.inputs, request.queries, strict=True)
     ]
     if options.out is not None:
@@ -166,10 +173,10 @@ def _accepting(
         if new := [inputs[one.query] for one in accepted if one.query not in keys]:
             yield "  " + hint("index", name, "--labels", out, "--", *new)
         if len(new) < len(accepted):
-            yield "  " + hint("label", name, "--from", out)
+            yield "  " + hint("annotate", name, "--from", out)
         return
     if of_items := [one for one in accepted if one.query in keys]:
         yield "accept one with its command, or write all to a file with --out FILE.csv:"
         for one in of_items:
             labels = [word for label in one.labels for word in ("--label", label.label)]
-            yield "  " + hint("set", name, inputs[one.query], *labels)
+            yield "  " + hint("annotate", name, inputs[one.query], *labels)

@@ -223,7 +223,7 @@ def _view(collection: "CollectionBackend", grid: int | None) -> str:
             return view.name
     raise NotFoundError(
         f"collection {collection.name!r} has no view gist of {grid} x {grid} regions: add one with: "
-        f"crossview add-view {collection.name} {view_spec(grid)}, then index its pictures again"
+        f"crossview view add {collection.name} {view_spec(grid)}, then index its pictures again"
     )
 
 

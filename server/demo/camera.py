@@ -46,7 +46,7 @@ def run_camera(folder: Path, sheet: Path, echo: Echo, connect: Connect) -> None:
         made.index([pictures])
     with served(home, folder / "server.log", echo) as address, connect(address) as server:
         collection = server.open(NAME)
-        command(echo, f"changes {NAME} --report {sheet.parent / 'report'} --server {address}")
+        command(echo, f"changes {NAME} --out {sheet.parent / 'report'} --server {address}")
         found = collection.changes(ChangesRequest())
         page = write_report(sheet.parent / "report", collection, found)
     _tell(found, parked, echo)

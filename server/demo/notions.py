@@ -97,7 +97,7 @@ def answer_to(question: Question, person: str, rng: Rng) -> Answer:
 def _compare(collection: CollectionBackend, address: str, echo: Echo) -> None:
     rng = np.random.default_rng(0)
     for notion in NOTIONS:
-        command(echo, f"compare {NAME} --notion {notion} --server {address}")
+        command(echo, f"ask {NAME} --notion {notion} --server {address}")
         given = []
         for seed in range(GRIDS):
             request = QuestionRequest(notion=notion, person="the demo", seed=seed)

@@ -33,8 +33,8 @@ def done(*arguments: object, home: Path) -> str:
 
 
 def told(*arguments: object, home: Path) -> Any:
-    """What a command prints as JSON."""
-    return json.loads(done(*arguments, "--json", home=home))
+    """The result that a command prints as JSON."""
+    return json.loads(done(*arguments, "--json", home=home))["result"]
 
 
 def refused(*arguments: object, home: Path) -> str:

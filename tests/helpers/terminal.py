@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from typer.main import get_command
 from typer.testing import CliRunner, Result
 
 from crossview.engine.home import Home
@@ -25,16 +26,24 @@ def run(*arguments: object) -> Result:
     return CliRunner().invoke(app, [str(argument) for argument in arguments], env={"COLUMNS": "200"})
 
 
-def done(*arguments: object) -> str:
-    """What a command prints that succeeds."""
+def command_of(name: str) -> Any:
+    """The command of a name such as ``search`` or ``view add``."""
+    found: Any = get_command(app)
+    for word in name.split():
+        found = found.commands[word]
+    return found
+
+
+def done(*arguments: object, status: int = 0) -> str:
+    """What a command prints that succeeds, or ends with another status."""
     result = run(*arguments)
-    assert result.exit_code == 0, result.output
+    assert result.exit_code == status, result.output
     return result.stdout
 
 
-def told(*arguments: object) -> Any:
-    """What a command tells as JSON."""
-    return json.loads(done(*arguments, "--json"))
+def told(*arguments: object, status: int = 0) -> Any:
+    """The result that a command prints as JSON."""
+    return json.loads(done(*arguments, "--json", status=status))["result"]
 
 
 @contextmanager

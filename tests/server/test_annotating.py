@@ -49,7 +49,7 @@ def test_vectors_are_labelled_as_they_come(where, tmp_path):
     assert "x: " in out
     assert "labels.csv, line 4" in out
     assert labels(where) == {"a": ["first"], "b": [], "c": []}
-    assert told("show", "pets", "--item", "a", *where)["attributes"] == {"year": 1999}
+    assert told("item", "show", "pets", "a", *where)["attributes"] == {"year": 1999}
 
 
 @pytest.fixture
@@ -76,8 +76,8 @@ def test_the_printed_time_is_that_of_the_whole_command(home, rows, tmp_path, mon
     here = "--home", home.path
     assert 1000 <= told("index", "pets", *rows, *here)["seconds"] < 2000
     (tmp_path / "labels.csv").write_text("key,label\na,other\n")
-    assert 1000 <= told("label", "pets", "--from", tmp_path / "labels.csv", *here)["seconds"] < 2000
-    assert told("set", "pets", "a", "--label", "third", *here)["seconds"] > 0
+    assert 1000 <= told("annotate", "pets", "--from", tmp_path / "labels.csv", *here)["seconds"] < 2000
+    assert told("annotate", "pets", "a", "--label", "third", *here)["seconds"] > 0
 
 
 def test_progress_covers_labels(where, rows, tmp_path, monkeypatch):
@@ -88,13 +88,13 @@ def test_progress_covers_labels(where, rows, tmp_path, monkeypatch):
     def bar(*_: object) -> Iterator[Progress]:
         yield lambda what, done, total, note="": steps.append((what, done, total))
 
-    for command in ("index", "label"):
+    for command in ("index", "annotate"):
         monkeypatch.setattr(f"crossview.server.commands.{command}.progress_bar", bar)
     done("index", "pets", *rows, *where)
     assert steps == [("checking", 3, 3), ("indexing", 3, 3), ("updating", 3, 3)]
     steps.clear()
     (tmp_path / "labels.csv").write_text("key,label\na,other\nnobody,other\n")
-    done("label", "pets", "--from", tmp_path / "labels.csv", *where)
+    done("annotate", "pets", "--from", tmp_path / "labels.csv", *where)
     assert steps == [("updating", 2, 2)]
 
 
@@ -121,7 +121,7 @@ def test_a_bad_table_is_refused_before_anything_is_written(where, tmp_path):
     assert labels(where) == {}
     done("index", "pets", *rows, *where)
     (tmp_path / "good.csv").write_text("a,x\n")
-    result = run("label", "pets", "--from", tmp_path / "good.csv", "--captions", tmp_path / "bad.csv", *where)
+    result = run("annotate", "pets", "--from", tmp_path / "good.csv", "--captions", tmp_path / "bad.csv", *where)
     assert result.exit_code == 1
     assert labels(where) == {"a": []}
 
@@ -129,11 +129,11 @@ def test_a_bad_table_is_refused_before_anything_is_written(where, tmp_path):
 def test_any_item_is_labelled_from_a_file_or_by_name(where, photos, tmp_path):
     done("index", "pets", photos, "--labels", "folder", *where)
     (tmp_path / "l.csv").write_text("path,label,caption\nred/0.png,rose,a rose\ngreen/0.png,,\n")
-    assert done("label", "pets", "--from", tmp_path / "l.csv", *where).startswith("0 added, 2 updated, 0 unchanged")
+    assert done("annotate", "pets", "--from", tmp_path / "l.csv", *where).startswith("0 added, 2 updated, 0 unchanged")
     red, green = ("photos/red/0.png", "photos/green/0.png")
-    done("set", "pets", red, "--attribute", "year=1999", "--attribute", "by=me", *where)
-    done("set", "pets", green, "--label", "leaf", "--label", "tree", "--text", "a tree", *where)
-    done("set", "pets", red, "--clear", "by", "--clear", "text", *where)
+    done("annotate", "pets", red, "--attribute", "year=1999", "--attribute", "by=me", *where)
+    done("annotate", "pets", green, "--label", "leaf", "--label", "tree", "--text", "a tree", *where)
+    done("annotate", "pets", red, "--clear", "by", "--clear", "text", *where)
     found = {item["key"]: item for item in told("list", "pets", *where)}
     assert (found[red]["labels"], found[red]["attributes"], found[red]["text"]) == (["rose"], {"year": 1999}, "")
     assert (found[green]["labels"], found[green]["text"]) == (["leaf", "tree"], "a tree")
@@ -142,8 +142,8 @@ def test_any_item_is_labelled_from_a_file_or_by_name(where, photos, tmp_path):
 
 def test_the_next_index_undoes_no_label_and_no_deletion(where, photos, tmp_path):
     done("index", "pets", photos, "--labels", "folder", *where)
-    done("set", "pets", "photos/red/0.png", "--label", "rose", *where)
-    done("delete", "pets", "--items", "photos/red/1.png", *where)
+    done("annotate", "pets", "photos/red/0.png", "--label", "rose", *where)
+    done("item", "delete", "pets", "photos/red/1.png", "--yes", *where)
     before = labels(where)
     out = done("index", "pets", photos, "--labels", "folder", *where)
     assert out.startswith("0 added, 0 updated, 5 unchanged")
@@ -172,15 +172,15 @@ def test_what_is_gone_and_what_is_no_picture_is_said(where, photos):
     (photos / "red/0.png").rename(photos / "green/new.png")
     out = done("index", "pets", photos, *where)
     assert "left out: 1 PDF" in out
-    assert "crossview delete pets --items" in out
+    assert "crossview item delete pets" in out
     assert "photos/red/0.png (now photos/green/new.png)" in out
 
 
 def test_what_cannot_be_labelled_is_an_error(where, tmp_path):
     (tmp_path / "l.csv").write_text("nobody,x\n")
-    result = run("label", "pets", "--from", tmp_path / "l.csv", *where)
+    result = run("annotate", "pets", "--from", tmp_path / "l.csv", *where)
     assert (result.exit_code, "names no item" in result.stderr) == (1, True)
-    result = run("set", "pets", "nobody", "--label", "x", *where)
+    result = run("annotate", "pets", "nobody", "--label", "x", *where)
     assert (result.exit_code, result.stderr) == (1, "error: nobody: no item has this key\n")
 
 

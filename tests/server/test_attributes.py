@@ -34,7 +34,7 @@ def where(request: pytest.FixtureRequest, trained: Path, tmp_path: Path) -> Iter
 
 
 def hits(where: list[str], *options: object) -> list[dict]:
-    (found,) = told(*SEARCH, *options, *where)["results"]
+    (found,) = told(*SEARCH, *options, *where)
     return found["hits"]
 
 
@@ -168,13 +168,12 @@ def test_a_file_orders_items_beside_classes_or_in_their_place(where: list[str], 
     assert f"of {total} pairs; " in " ".join(again.split())
     done("evaluate", "animals", "--view", "view", "--refit", *where)
     tune = (
-        "train",
+        "tune",
         "animals",
         "--views",
         "view",
         "--orderings",
         path,
-        "--tune",
         "--try",
         "C=1,10",
         "--folds",
@@ -182,7 +181,7 @@ def test_a_file_orders_items_beside_classes_or_in_their_place(where: list[str], 
         *where,
     )
     done(*tune)
-    refused = run(*tune, "--tune-by", "order")
+    refused = run(*tune, "--measure", "order")
     assert "order is that of distances, and items are ordered by scores: tune by map" in refused.output
 
 
@@ -195,7 +194,7 @@ def test_orderings_of_items_need_no_labels(where: list[str], tmp_path: Path) -> 
     chains = item_chains("width", np.arange(0, len(keys), 2))
     (tmp_path / "orderings.txt").write_text("".join(f"width: items: {chain}\n" for chain in chains), encoding="utf-8")
     done("train", "bare", "--views", "view", "--orderings", tmp_path / "orderings.txt", *where)
-    (found,) = told("search", "bare", "--view", "view", "--sort-by", "width", "-k", 1000, *where)["results"]
+    (found,) = told("search", "bare", "--view", "view", "--sort-by", "width", "-k", 1000, *where)
     levels = [WIDTH[hit["key"].partition("/")[0]] for hit in found["hits"]]
     assert len(levels) == len(keys)
     assert np.corrcoef(levels, [hit["scores"]["width"] for hit in found["hits"]])[0, 1] > 0.9
@@ -251,9 +250,9 @@ def test_a_class_is_searched_by_its_name_also_one_that_orderings_alone_describe(
             if part == "labelled":
                 table = "".join(f"{key(at)},{key(at).partition('/')[0]}\n" for at in chosen)
                 (tmp_path / "labels.csv").write_text("key,label\n" + table)
-                done("label", name, "--from", tmp_path / "labels.csv", *where)
+                done("annotate", name, "--from", tmp_path / "labels.csv", *where)
                 done("train", name, *learner(), *where)
-        (found,) = told("search", name, "--view", "view", "--by-label", label, "-k", 10, *where)["results"]
+        (found,) = told("search", name, "--view", "view", "--by-label", label, "-k", 10, *where)
         assert np.mean([hit["key"].startswith(label) for hit in found["hits"]]) > 0.6  # by chance a fifth
         keys = [key(at) for at in range(len(CLASSES) * EACH)]
         suggested = told("suggest", name, *keys, "--view", "view", *where)["results"]
@@ -279,7 +278,7 @@ def test_a_view_added_later_has_scores_of_its_own(where: list[str], tmp_path: Pa
     twice = [key(at) for at in range(len(CLASSES) * EACH)]
     np.savez(tmp_path / "rows.npz", keys=twice, vectors=10 * rows()[:, ::-1] + 3)
     done("index", "animals", "--view", "other", "--vectors", tmp_path / "rows.npz", *where)
-    done("train", "animals", "--extend", "attributes", "--views", "other", *where)
+    done("space", "extend", "animals", "attributes", "--views", "other", *where)
     for target in ("view", "other"):
         listed = hits(where, "--targets", target, "--sort-by", "width", "-k", 1000)
         scores = [hit["scores"]["width"] for hit in listed]
@@ -290,5 +289,5 @@ def test_a_view_added_later_has_scores_of_its_own(where: list[str], tmp_path: Pa
 
 
 def test_a_sheet_shows_what_is_listed(where: list[str], tmp_path: Path) -> None:
-    done(*SEARCH, "--sort-by", "width", "--sheet", tmp_path / "sheet.png", *where)
+    done(*SEARCH, "--sort-by", "width", "--out", tmp_path / "sheet.png", *where)
     assert (tmp_path / "sheet.png").read_bytes().startswith(b"\x89PNG")

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from documented import unlike
 from pages import DrawnPage
 from terminal import BACKENDS, done, reached, run, told
 from typer.testing import CliRunner
@@ -17,6 +18,7 @@ from typer.testing import CliRunner
 from crossview.engine.changes.label_file import read_labels
 from crossview.engine.home import Home
 from crossview.server.cli import app
+from crossview.server.commands.results import RESULTS
 
 PAGE = DrawnPage(hours=40)
 QUICK = ("--grid", 4)
@@ -46,6 +48,7 @@ def test_a_folder_is_told_in_words_and_numbers(where: list[str], shots: Path) ->
     text = done("changes", shots, *QUICK, *where)
     assert "40 versions from 2026-03-09 06:00 to 2026-03-10 21:00 by their names, period 4h" in text
     found = told("changes", shots, *QUICK, *where)
+    assert list(unlike(found, RESULTS["changes"])) == []
     important = [change["important"] for change in found["changes"]]
     assert f"{sum(important)} of 39 changes are important" in text
     agree = sum(one == other for one, other in zip(important, PAGE.important, strict=True))
@@ -81,7 +84,7 @@ def test_labels_are_asked_for_kept_and_heeded(where: list[str], shots: Path, tmp
     labels, picture = tmp_path / "labels.csv", tmp_path / "pair.png"
 
     def pressing(keys: str, count: int) -> str:
-        options = ("--labels", labels, "--ask", count, "--image", picture, *QUICK, *where)
+        options = ("--important", labels, "--questions", count, "--image", picture, *QUICK, *where)
         arguments = [str(one) for one in ("changes", shots, *options)]
         result = CliRunner().invoke(app, arguments, input=keys, env={"COLUMNS": "200"})
         assert result.exit_code == 0, result.output
@@ -98,14 +101,14 @@ def test_labels_are_asked_for_kept_and_heeded(where: list[str], shots: Path, tmp
     pressing("s", 1)
     assert read_labels(labels)[:3] == first
     assert read_labels(labels)[3].important is None
-    found = told("changes", shots, "--labels", labels, *QUICK, *where)
+    found = told("changes", shots, "--important", labels, *QUICK, *where)
     assert found["learned"]["labels"] == 3
     said = {change["later"]: change["label"] for change in found["changes"] if change["label"] is not None}
     assert said == {label.later: label.important for label in first}
 
 
 def test_a_report_is_written(where: list[str], shots: Path, tmp_path: Path) -> None:
-    text = done("changes", shots, *QUICK, "--report", tmp_path / "report", *where)
+    text = done("changes", shots, *QUICK, "--out", tmp_path / "report", *where)
     page = tmp_path / "report" / "index.html"
     assert str(page) in text
     assert "<html" in page.read_text(encoding="utf-8")
@@ -145,9 +148,9 @@ def test_pictures_that_cannot_be_read_are_named_and_left_out(home: Home, shots: 
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        (("--ask", 3), "--labels"),
-        (("--image", "x.png"), "--ask"),
-        (("--watch", "--report", "x"), "--watch"),
+        (("--questions", 3), "--important"),
+        (("--image", "x.png"), "--questions"),
+        (("--watch", "--out", "x"), "--watch"),
         (("--period", "soon"), "such as 4h or 4steps"),
         (("--grid", 1), "--grid"),
     ],
@@ -181,7 +184,7 @@ def test_watching_tells_important_changes_as_they_come(home: Home, shots: Path) 
             assert watching.poll() is None
         later.save(shots, html=True, first=40)
         wanted = {later.name(hour + 1) for hour in range(39, 47) if later.important[hour]}
-        heard = json.loads(watching.stdout.readline())
+        heard = json.loads(watching.stdout.readline())["result"]
         assert heard["important"]
         assert Path(heard["later"]).name in wanted
         for hour in range(40, 48):  # the last version that it knows of among them

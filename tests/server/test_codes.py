@@ -1,12 +1,11 @@
 """Spaces of binary codes from the command line and over gRPC: trained, shown, searched, measured, extended."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
-from terminal import BACKENDS, done, fill_rows, reached, run
+from terminal import BACKENDS, done, fill_rows, reached, run, told
 
 from crossview.engine.home import Home
 from crossview.engine.query import Query
@@ -30,19 +29,18 @@ def where(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[str]]
 
 
 def hits(where: list[str], *options: object) -> list[tuple[str, float]]:
-    told = done("search", "rows", "--key", "cat/3", "--view", "color", "--targets", "gist", *options, "--json", *where)
-    (answer,) = json.loads(told)["results"]
+    (answer,) = told("search", "rows", "--key", "cat/3", "--view", "color", "--targets", "gist", *options, *where)
     return [(hit["key"], hit["distance"]) for hit in answer["hits"]]
 
 
 @pytest.mark.parametrize("learner", ["multi-npp,itq:64", "sqrt,kernel:rbf,multi-npp,itq:64"])
 def test_codes_are_trained_shown_and_searched(where: list[str], learner: str) -> None:
     """With their bits in place of dimensions, and whole numbers of differing bits as distances."""
-    told = done("train", "rows", "--learner", learner, "--views", "color,gist", *where)
-    assert f"trained itq generation 1: {learner} on 40 items" in told
-    assert "targets: color (64 bits), gist (64 bits); across views; active" in told
+    output = done("train", "rows", "--learner", learner, "--views", "color,gist", *where)
+    assert f"trained itq generation 1: {learner} on 40 items" in output
+    assert "targets: color (64 bits), gist (64 bits); across views; active" in output
     assert "color (64 bits), gist (64 bits)" in done("show", "rows", *where)
-    (space,) = [one for one in json.loads(done("show", "rows", "--json", *where))["spaces"] if one["name"] == "itq"]
+    (space,) = [one for one in told("show", "rows", *where)["spaces"] if one["name"] == "itq"]
     assert (space["binary"], space["rerank"], space["dim"]) == (True, 0, {"color": 64, "gist": 64})
     found = hits(where, "-k", 5)
     assert [key.split("/")[0] for key, _ in found] == ["cat"] * 5
@@ -53,8 +51,8 @@ def test_codes_are_re_ranked(where: list[str]) -> None:
     """The answers are those of the float vectors where all codes are candidates; show says that they are re-ranked."""
     train = ("train", "rows", "--views", "color,gist", "--dim", 24)
     done(*train, "--learner", "multi-npp", "--space", "floats", *where)
-    told = done(*train, "--learner", "multi-npp,itq:24", "--rerank", 40, "--space", "codes", "--json", *where)
-    assert (json.loads(told)["rerank"], json.loads(told)["binary"]) == (40, True)
+    made = told(*train, "--learner", "multi-npp,itq:24", "--rerank", 40, "--space", "codes", *where)
+    assert (made["rerank"], made["binary"]) == (40, True)
     assert "codes: 40 codes found for each hit are ordered by their float vectors" in done("show", "rows", *where)
     found, expected = hits(where, "--space", "codes"), hits(where, "--space", "floats")
     assert [key for key, _ in found] == [key for key, _ in expected]
@@ -62,7 +60,6 @@ def test_codes_are_re_ranked(where: list[str]) -> None:
     result = run(*train, "--learner", "multi-npp", "--rerank", 2, *where)
     assert result.exit_code == 1
     assert "there are no codes to re-rank" in result.stderr
-    assert "leave out --rerank" in run("train", "rows", "--extend", "codes", "--views", "gist", "--rerank", 2).output
 
 
 def test_codes_are_measured(where: list[str]) -> None:
@@ -70,21 +67,21 @@ def test_codes_are_measured(where: list[str]) -> None:
     train = ("train", "rows", "--learner", "multi-npp,itq:16", "--views", "color,gist", "--holdout", 0.25)
     done(*train, *where)
     trained = ("--database", "trained")
-    told = done("evaluate", "rows", "--view", "color", "-k", "1,5", *where)
-    assert "codes that differ in equally many bits rank by chance" in told
+    output = done("evaluate", "rows", "--view", "color", "-k", "1,5", *where)
+    assert "codes that differ in equally many bits rank by chance" in output
     done(*train, "--rerank", 3, *where)
-    found = json.loads(done("evaluate", "rows", "--view", "color", "-k", "1,5", "--refit", "--json", *trained, *where))
+    found = told("evaluate", "rows", "--view", "color", "-k", "1,5", "--refit", *trained, *where)
     assert "the 3 x k nearest are put in the order of their float vectors, for map k = 5" in found["protocol"]
     assert all(row["value"] > 0.8 for row in found["rows"])
 
 
 def test_a_view_is_added_to_codes(where: list[str]) -> None:
     """It is hashed as the others are, and tuning passes the hasher by."""
-    train = ("train", "rows", "--learner", "semantic,lsh:32", "--views", "color", "--space", "shared", "--tune")
-    told = done(*train, "--try", "alpha=0.01,1", "--try", "regression=ridge", "--try", "kernel=none", *where)
-    assert "tuned to alpha=" in told
-    told = done("train", "rows", "--extend", "shared", "--views", "gist", *where)
-    assert "color (32 bits), gist (32 bits)" in told
+    tune = ("tune", "rows", "--learner", "semantic,lsh:32", "--views", "color", "--space", "shared")
+    output = done(*tune, "--try", "alpha=0.01,1", "--try", "regression=ridge", "--try", "kernel=none", *where)
+    assert "tuned to alpha=" in output
+    output = done("space", "extend", "rows", "shared", "--views", "gist", *where)
+    assert "color (32 bits), gist (32 bits)" in output
     assert [key.split("/")[0] for key, _ in hits(where, "-k", 5)] == ["cat"] * 5
 
 
@@ -114,17 +111,17 @@ def test_embeddings_are_told_and_written(where: list[str], tmp_path: Path) -> No
         done("train", "rows", "--learner", learner, "--views", "color,gist", "--dim", 12, "--space", space, *where)
     ask = ("embed", "rows", "--key", "cat/3", "--view", "color", "--targets", "gist")
     out = ("--out", tmp_path / "rows.npy")
-    (code,) = json.loads(done(*ask, "--space", "codes", "--json", *where))["results"]
+    (code,) = told(*ask, "--space", "codes", *where)
     assert (code["query"], code["target"], code["bits"], len(code["code"])) == (0, "gist", 12, 4)
     assert done(*ask, *out, "--space", "codes", *where) == f"wrote 1 codes of 12 bits to {out[1]}\n"
     assert np.load(tmp_path / "rows.npy").tobytes().hex() == code["code"]
-    assert f"12 bits   {code['code']}" in done(*ask, "--space", "codes", *where)
-    (vector,) = json.loads(done(*ask, "--space", "floats", "--json", *where))["results"]
+    assert f"12 bits\t{code['code']}" in done(*ask, "--space", "codes", *where)
+    (vector,) = told(*ask, "--space", "floats", *where)
     done(*ask, *out, "--space", "floats", *where)
     written = np.load(tmp_path / "rows.npy")
     assert (written.shape, written.dtype) == ((1, 12), np.float32)
     np.testing.assert_array_equal(written[0], np.float32(vector["vector"]))
-    assert f"12 numbers   {vector['vector'][0]:.4g} " in done(*ask, "--space", "floats", *where)
+    assert f"12 numbers\t{vector['vector'][0]:.4g} " in done(*ask, "--space", "floats", *where)
     several = run(*ask[:-1], "color,gist", *out, *where)
     assert "choose it with --targets, of color, gist" in several.output
     assert "exactly one of IMAGE" in run(*ask, "--text", "cats", *where).output
@@ -136,10 +133,15 @@ def test_embeddings_are_told_and_written(where: list[str], tmp_path: Path) -> No
         (["--learner", "multi-npp,itq:16", "--dim", "8"], "n_bits=16 is more than the 8 columns"),
         (["--learner", "itq:700"], "n_bits=700 is more than the 64 columns"),
         (["--learner", "lsh:none"], "n_bits must be a whole number or null, not 'none'"),
-        (["--learner", "itq:16", "--tune"], "nothing to tune of itq:16"),
     ],
 )
 def test_codes_that_cannot_be(where: list[str], options: list[str], words: str) -> None:
     """Exit code 1, and why."""
     result = run("train", "rows", "--views", "color,gist", *options, *where)
     assert (result.exit_code, words in result.stderr) == (1, True), result.output
+
+
+def test_a_hasher_of_fixed_bits_has_nothing_to_tune(where: list[str]) -> None:
+    """Exit code 1, and the learner by name."""
+    result = run("tune", "rows", "--views", "color,gist", "--learner", "itq:16", *where)
+    assert (result.exit_code, "nothing to tune of itq:16" in result.stderr) == (1, True), result.output

@@ -36,21 +36,21 @@ def where(request: pytest.FixtureRequest, home: Home) -> Iterator[list[str]]:
 
 def pressing(keys: str, *arguments: object, name: str = "things") -> str:
     """What ``compare`` prints to somebody who presses these keys."""
-    result = CliRunner().invoke(app, ["compare", name, *map(str, arguments)], input=keys, env={"COLUMNS": "200"})
+    result = CliRunner().invoke(app, ["ask", name, *map(str, arguments)], input=keys, env={"COLUMNS": "200"})
     assert result.exit_code == 0, result.output
     return result.stdout
 
 
 def answered(where: list[str], tmp_path: Path) -> list[dict[str, str]]:
     """The comparisons as they are exported."""
-    done("compare", "things", "--export", tmp_path / "said.csv", *where)
+    done("ask", "things", "--out", tmp_path / "said.csv", *where)
     with (tmp_path / "said.csv").open(newline="") as file:
         return list(csv.DictReader(file))
 
 
 def test_a_grid_is_one_answer_of_many_comparisons(where: list[str], tmp_path: Path) -> None:
     """Keys choose and unchoose, Enter stores; the same command goes on later."""
-    out = pressing("1335\nq", "--notion", "color", "--by", "ann", "--seed", 4, *where)
+    out = pressing("1335\nq", "--notion", "color", "--person", "ann", "--seed", 4, *where)
     assert "color: which are like item/" in out
     assert "1 answers stored" in out
     shown = [line.split() for line in out.splitlines() if line.startswith("  ")][:9]
@@ -58,16 +58,16 @@ def test_a_grid_is_one_answer_of_many_comparisons(where: list[str], tmp_path: Pa
     assert {row["near"] for row in said} == {shown[0][1], shown[4][1]}
     assert {row["far"] for row in said} == {item for number, item in shown} - {shown[0][1], shown[4][1]}
     assert (len(said), {row["notion"] for row in said}) == (14, {"color"})
-    pressing("2\n", "--notion", "shape", "--by", "bob", "--questions", 1, *where)
+    pressing("2\n", "--notion", "shape", "--person", "bob", "--questions", 1, *where)
     assert len(answered(where, tmp_path)) == 14 + 8
-    head = done("compare", "things", *where)
+    head = done("ask", "things", *where)
     assert "ann (1)" in head
     assert "color: no comparison was made by two people yet" in head
 
 
 def test_a_choice_of_two_is_answered_by_one_key(where: list[str], tmp_path: Path) -> None:
     """Who cannot tell is not asked that again, and it counts for nothing; undo brings the last question back."""
-    ask = ["--notion", "color", "--kind", "single", "--by", "ann", "--seed", 1]
+    ask = ["--notion", "color", "--kind", "single", "--person", "ann", "--seed", 1]
     pressing("1s2", *ask, "--questions", 3, *where)
     first, last = answered(where, tmp_path)
     out = pressing("uq", *ask, *where)
@@ -98,12 +98,12 @@ def test_people_who_answer_differently_are_shown(home: Home) -> None:
         for person, near, far in (("ann", 1, 2), ("bob", 2, 1), ("eve", 2, 1)):
             answer = Answer(notion="color", anchor=key(0), near=(key(near),), far=(key(far),), person=person)
             things.questions.answer(answer)
-    out = done("compare", "things", *there)
+    out = done("ask", "things", *there)
     assert "color: people agree on 0 of the 1 comparisons that several of them made" in out
     assert "bob, eve" in out
-    (found,) = told("compare", "things", *there)
+    (found,) = told("ask", "things", *there)
     assert found["disputes"][0]["nearer"] == {key(1): ["ann"], key(2): ["bob", "eve"]}
-    assert told("compare", "things", "--by", "bob", *there)[0]["people"] == {"bob": 1}
+    assert told("ask", "things", "--person", "bob", *there)[0]["people"] == {"bob": 1}
 
 
 @pytest.mark.slow
@@ -126,13 +126,13 @@ def test_what_people_answered_is_learned(where: list[str], home: Home) -> None:
     shares = []
     for number in range(0, COUNT, 6):
         command = ("search", "things", "--key", key(number), "--view", "view", "--targets", "color", "-k", 5)
-        (found,) = told(*command, *where)["results"]
+        (found,) = told(*command, *where)
         shares.append(len({hit["key"] for hit in found["hits"]} & set(nearest("color", key(number), 10))) / 5)
     assert np.mean(shares) > 0.7
     with home.open("things") as things:  # what it has learned chooses what to ask next
         assert things.questions.next(QuestionRequest(notion="color", person="bob", kind="single"))
     file = home.path / "said.csv"
-    done("compare", "things", "--export", file, *where)
+    done("ask", "things", "--out", file, *where)
     both = _refused("train", "things", "--views", "view", "--answers", "--constraints", file, *where)
     assert "either from constraints or from the answers" in both
 

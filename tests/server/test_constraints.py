@@ -1,6 +1,5 @@
 """Comparisons in a CSV, from the command line, here and over gRPC: what is found afterwards is what they say."""
 
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -8,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from terminal import BACKENDS, done, reached, run
+from terminal import BACKENDS, done, reached, run, told
 
 from crossview.engine.comparisons import ItemComparisons
 from crossview.engine.errors import InvalidInputError
@@ -22,7 +21,7 @@ COUNT = 50
 WIDTH = 5
 
 
-def told() -> np.ndarray:
+def alike() -> np.ndarray:
     """What makes items alike, a number from 0 to 1."""
     return np.random.default_rng(0).uniform(0, 1, COUNT)
 
@@ -36,8 +35,8 @@ def where(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[str]]
     """
     home = Home(tmp_path / "home")
     noise = np.random.default_rng(1).normal(size=(COUNT, WIDTH - 1))
-    rows = np.column_stack([told(), noise]).astype(np.float32)
-    labels = [("low",) if value < 0.5 else ("high",) for value in told()]
+    rows = np.column_stack([alike(), noise]).astype(np.float32)
+    labels = [("low",) if value < 0.5 else ("high",) for value in alike()]
     for name in ("rows", "some"):
         with home.create(name, (f"view=vectors:dim={WIDTH}",)) as made:
             tags = [labels[number] if name == "some" and number % 2 else () for number in range(COUNT)]
@@ -48,7 +47,7 @@ def where(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[str]]
 
 def written(file: Path, kind: str) -> int:
     """Writes what people would say of the items into a file; returns how many comparisons it holds."""
-    value, lines = told(), list[str]()
+    value, lines = alike(), list[str]()
     for items in np.random.default_rng(2).integers(0, COUNT, (300, 4)):
         a, b, c, d = (f"item/{item}" for item in items)
         gap = [abs(value[items[one]] - value[items[two]]) for one, two in ((0, 1), (0, 2), (2, 3))]
@@ -68,9 +67,9 @@ def spread(where: list[str]) -> float:
     """The mean difference, in what makes them alike, of an item and those found nearest; by chance it is a third."""
     gaps = []
     for number in range(0, COUNT, 10):
-        command = ("search", "rows", "--key", f"item/{number}", "--view", "view", "-k", 5, "--json")
-        (answer,) = json.loads(done(*command, *where))["results"]
-        gaps += [abs(told()[int(hit["key"].removeprefix("item/"))] - told()[number]) for hit in answer["hits"]]
+        command = ("search", "rows", "--key", f"item/{number}", "--view", "view", "-k", 5)
+        (answer,) = told(*command, *where)
+        gaps += [abs(alike()[int(hit["key"].removeprefix("item/"))] - alike()[number]) for hit in answer["hits"]]
     return float(np.mean(gaps))
 
 
@@ -81,7 +80,7 @@ def test_neighbours_are_what_the_comparisons_say(where: list[str], tmp_path: Pat
     count = written(file, kind)
     before = spread(where)
     train = ("train", "rows", "--learner", "fantope", "--views", "view", "--dim", 1, "--constraints", file)
-    info = json.loads(done(*train, "--json", *where))
+    info = told(*train, *where)
     assert info["dim"] == {"view": 1}
     assert (info["constraints"]["given"], info["constraints"]["used"]) == (count, {"view": count})
     assert spread(where) < 0.06 < 0.15 < before
@@ -95,16 +94,16 @@ def test_a_space_is_learned_again_from_what_it_was_given(where: list[str], tmp_p
     count = written(file, "anchor,near,far")
     train = ("train", "some", "--learner", "fantope:1", "--views", "view", "--constraints", file)
     assert f"learned from {count} for view of {count} triplets" in done(*train, *where)
-    evaluate = ("evaluate", "some", "--view", "view", "-k", 3, "--refit", "--test-size", 0.4, "--json", *where)
-    told = json.loads(done(*evaluate))
-    assert told["queries"] == COUNT // 5
+    evaluate = ("evaluate", "some", "--view", "view", "-k", 3, "--refit", "--test-size", 0.4, *where)
+    found = told(*evaluate)
+    assert found["queries"] == COUNT // 5
     used, held_out = re.search(
-        rf"learned from (\d+) for view of {count} triplets; (\d+) name", told["protocol"]
+        rf"learned from (\d+) for view of {count} triplets; (\d+) name", found["protocol"]
     ).groups()
     assert int(used) + int(held_out) == count
     assert int(used) > count / 4  # four fifths of all items take part, a third of them labelled
-    assert next(row["value"] for row in told["rows"] if row["metric"] == "accuracy") > 0.9
-    raw = json.loads(done(*evaluate, "--space", "raw"))
+    assert next(row["value"] for row in found["rows"] if row["metric"] == "accuracy") > 0.9
+    raw = told(*evaluate, "--space", "raw")
     assert next(row["value"] for row in raw["rows"] if row["metric"] == "accuracy") < 0.8
 
 
@@ -160,12 +159,12 @@ def test_files_of_several_kinds_are_learned_from_together(where: list[str], tmp_
     assert f"learned from {total} for view of {total} pairs and quadruplets" in said
     assert spread(where) < before
     assert "pairs and quadruplets" in done("show", "rows", *where)
-    measured = json.loads(done("evaluate", "rows", "--view", "view", *both, "--json", *where))
+    measured = told("evaluate", "rows", "--view", "view", *both, *where)
     assert measured["comparisons"] == total
     figures = {row["metric"]: row["value"] for row in measured["rows"]}
     assert set(figures) == {"order", "auc"}
     assert min(figures.values()) > 0.8
-    tuned = done(*command, "--tune", "--tune-by", "order", "--try", "C=1,100", *where)
+    tuned = done("tune", *command[1:], "--measure", "order", "--try", "C=1,100", *where)
     assert "tuned" in tuned
 
 

@@ -25,13 +25,13 @@ def where(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[str]]
 def test_spaces_generations_and_views_are_deleted(where: list[str]) -> None:
     """Each with a sentence on it, and another one where the active space falls back to ``raw``."""
     done("search", "rows", "--key", "cat/3", "--view", "color", *where)
-    output = done("delete", "rows", "--space", "cca", "--generation", 1, "--yes", *where)
+    output = done("space", "delete", "rows", "cca", "--generation", 1, "--yes", *where)
     assert output == "deleted generation 1 of space cca of rows\n"
-    output = done("delete", "rows", "--space", "cca", "--yes", *where)
+    output = done("space", "delete", "rows", "cca", "--yes", *where)
     assert "deleted space cca of rows" in output
     assert "searches that name no space now use raw" in output
     assert told("show", "rows", *where)["active_space"] == "raw"
-    assert done("delete", "rows", "--view", "gist", "--yes", *where) == "deleted view gist of rows\n"
+    assert done("view", "delete", "rows", "gist", "--yes", *where) == "deleted view gist of rows\n"
     assert [view["name"] for view in told("show", "rows", *where)["views"]] == ["color"]
     assert told("list", "rows", *where)[0]["views"] == ["color"]
     done("search", "rows", "--key", "cat/3", "--view", "color", *where)
@@ -39,28 +39,24 @@ def test_spaces_generations_and_views_are_deleted(where: list[str]) -> None:
 
 def test_deletions_are_asked_about_first(where: list[str]) -> None:
     """Without a terminal and without --yes nothing goes."""
-    for part in (("--space", "cca"), ("--view", "gist")):
-        result = run("delete", "rows", *part, *where)
+    for command in (("space", "rows", "cca"), ("view", "rows", "gist"), ("item", "rows", "cat/1")):
+        result = run(command[0], "delete", *command[1:], *where)
         assert result.exit_code == 1
         assert "needs --yes" in result.stderr
+    assert "needs --yes" in run("delete", "rows", *where).stderr
+    assert told("item", "show", "rows", "cat/1", *where)["labels"] == ["cat"]
     assert {space["name"] for space in told("show", "rows", *where)["spaces"]} == {"cca", "raw"}
 
 
 def test_refusals_are_one_line_with_the_remedy(where: list[str]) -> None:
     """The same here and through a server."""
     for part, words in (
-        (("--space", "cca", "--generation", 2), "rows cca --generation 1; or delete the whole space"),
-        (("--space", "no"), "no space 'no' in collection 'rows'; there are: cca, raw"),
-        (("--space", "raw"), "cannot be deleted"),
-        (("--view", "gist"), "used by these spaces: cca (generation 1, 2)"),
+        (("space", "cca", "--generation", 2), "rows cca --generation 1; or delete the whole space"),
+        (("space", "no"), "no space 'no' in collection 'rows'; there are: cca, raw"),
+        (("space", "raw"), "cannot be deleted"),
+        (("view", "gist"), "used by these spaces: cca (generation 1, 2)"),
     ):
-        result = run("delete", "rows", *part, "--yes", *where)
+        result = run(part[0], "delete", "rows", *part[1:], "--yes", *where)
         assert result.exit_code == 1
         assert words in result.stderr
         assert result.stderr.count("\n") == 1
-
-
-def test_only_one_thing_is_deleted_at_a_time() -> None:
-    """Options that ask for several are a usage error, before anything is opened."""
-    for part in (("--space", "a", "--view", "b"), ("--space", "a", "--items", "key"), ("--generation", 1)):
-        assert run("delete", "rows", *part, "--yes").exit_code == 2

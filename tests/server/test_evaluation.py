@@ -139,5 +139,3 @@ def test_splits_are_drawn_and_part_no_groups(where: list[str], tmp_path: Path) -
     assert (several["queries"], several["databases"]["trained"]) == (4, 16)
     assert "ask for --refit" in run(*ask, "--splits", 3).stderr
     assert "none of them has an attribute 'speaker'" in run(*ask, "--refit", "--group-by", "speaker").stderr
-    train = ("train", "rows", "--extend", "cca", "--views", "gist", "--group-by", "speaker", *where)
-    assert "leave out --group-by" in run(*train).stderr

@@ -10,7 +10,7 @@ from crossview.engine.home import Home
 from crossview.engine.item import ItemUpdate
 
 SEARCH = ("search", "rows", "--key", "cat/0", "--view", "color", "-k", 20)
-COMMANDS = (SEARCH, ("list", "rows"), ("delete", "rows", "--items"))
+COMMANDS = (SEARCH, ("list", "rows"), ("item", "delete", "rows"))
 
 
 @pytest.fixture(params=BACKENDS)
@@ -43,22 +43,25 @@ def keys(where: list[str]) -> list[str]:
 def test_list_and_search_and_delete_take_the_same_filters(
     where: list[str], conditions: tuple[str, ...], passing: list[str]
 ) -> None:
-    """What one finds, the others find; delete asks nothing and deletes nothing else."""
+    """What one finds, the others find; item delete deletes nothing else."""
     assert [item["key"] for item in told("list", "rows", *conditions, *where)] == passing
-    (found,) = told(*SEARCH, *conditions, *where)["results"]
+    (found,) = told(*SEARCH, *conditions, *where)
     assert sorted(hit["key"] for hit in found["hits"]) == passing
     others = [key for key in keys(where) if key not in passing]
-    assert done("delete", "rows", "--items", *conditions, *where) == f"deleted {len(passing)} items\n"
+    assert done("item", "delete", "rows", *conditions, "--yes", *where) == f"deleted {len(passing)} items\n"
     assert keys(where) == others
 
 
 def test_keys_and_filters_choose_what_passes_both(where: list[str]) -> None:
     """Of the keys that are named, delete takes those that fulfil the condition."""
-    assert done("delete", "rows", "--items", "cat/0", "dog/0", "--filter-label", "cat", *where) == "deleted 1 items\n"
+    assert (
+        done("item", "delete", "rows", "cat/0", "dog/0", "--filter-label", "cat", "--yes", *where)
+        == "deleted 1 items\n"
+    )
     assert "dog/0" in keys(where)
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: " ".join(command[:2]))
 @pytest.mark.parametrize(
     ("condition", "words"),
     [
@@ -92,7 +95,7 @@ def test_another_comparison_than_equality_is_refused_with_what_to_write(pair: st
 
 
 def test_a_filter_deletes_items_and_no_collection(where: list[str]) -> None:
-    """Without --items, and with no condition but an empty one, it is a usage error."""
-    for words in (("--filter-label", "cat"), ("--items",), ("--items", "--filter-prefix", "")):
-        assert run("delete", "rows", *words, "--yes", *where).exit_code == 2
+    """A collection with a condition, and items without a condition but an empty one, are usage errors."""
+    for words in (("delete", "rows", "--filter-label", "cat"), ("item", "delete", "rows", "--filter-prefix", "")):
+        assert run(*words, "--yes", *where).exit_code == 2
     assert len(keys(where)) == 8

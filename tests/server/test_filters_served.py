@@ -82,7 +82,7 @@ def test_a_terminal_asks_for_json_values_or_text(tmp_path: Any, backend: str) ->
             ("NaN", "f"),
         ):
             query = ("search", "years", "--view", "v", "--vector", tmp_path / "row.npy")
-            (found,) = told(*query, "--filter-attribute", f"année={asked}", *options)["results"]
+            (found,) = told(*query, "--filter-attribute", f"année={asked}", *options)
             assert [hit["key"] for hit in found["hits"]] == [key]
         twice = run(*query, "--filter-attribute", "x=1", "--filter-attribute", "x=2", *options)
         assert twice.exit_code == 2

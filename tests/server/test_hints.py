@@ -61,8 +61,9 @@ class Stage:
             hint = hint.replace(word, str(value))
         _, *words = shlex.split(hint)
         assert str(self.home.path) in words, hint
-        asks = words[0] == "delete" and "--items" not in words
-        result = run(*words, *(["--yes"] if asks else []))
+        if "delete" in words[:2]:
+            words.insert(words.index("delete") + 1, "--yes")
+        result = run(*words)
         assert result.exit_code == 0, f"{hint}\n{result.output}"
 
 
@@ -101,7 +102,7 @@ def _unfitted_text(stage: Stage) -> str:
 
 def _no_texts(stage: Stage) -> str:
     _create(stage, "color,text", "--labels", "folder")
-    return stage.says("fit", "new", "--views", "text")
+    return stage.says("view", "fit", "new", "--views", "text")
 
 
 def _no_rows_of_text(stage: Stage) -> str:
@@ -129,25 +130,25 @@ def _no_grid(stage: Stage) -> str:
 
 def _generation_in_use(stage: Stage) -> str:
     stage.says("train", "drawn", "--learner", "cca", "--views", "color,sift", "--dim", 2)
-    return stage.says("delete", "drawn", "--space", "cca", "--generation", 2, "--yes")
+    return stage.says("space", "delete", "drawn", "cca", "--generation", 2, "--yes")
 
 
 def _only_generation(stage: Stage) -> str:
-    return stage.says("delete", "drawn", "--space", "cca", "--generation", 1, "--yes")
+    return stage.says("space", "delete", "drawn", "cca", "--generation", 1, "--yes")
 
 
 def _raw(stage: Stage) -> str:
-    stage.says("delete", "drawn", "--space", "cca", "--yes")
-    return stage.says("delete", "drawn", "--space", "raw", "--yes")
+    stage.says("space", "delete", "drawn", "cca", "--yes")
+    return stage.says("space", "delete", "drawn", "raw", "--yes")
 
 
 def _only_view(stage: Stage) -> str:
     _create(stage, "color")
-    return stage.says("delete", "new", "--view", "color", "--yes")
+    return stage.says("view", "delete", "new", "color", "--yes")
 
 
 def _view_in_use(stage: Stage) -> str:
-    return stage.says("delete", "drawn", "--view", "color", "--yes")
+    return stage.says("view", "delete", "drawn", "color", "--yes")
 
 
 def _no_text_view(stage: Stage) -> str:
@@ -161,11 +162,11 @@ def _no_labels(stage: Stage) -> str:
 
 
 def _no_threshold(stage: Stage) -> str:
-    return stage.says("same", "drawn", stage.picture, stage.picture, "--view", "color")
+    return stage.says("verify", "drawn", stage.picture, stage.picture, "--view", "color")
 
 
 def _no_threshold_across(stage: Stage) -> str:
-    return stage.says("same", "drawn", stage.picture, stage.picture, "--view", "color", "--target", "sift")
+    return stage.says("verify", "drawn", stage.picture, stage.picture, "--view", "color", "--targets", "sift")
 
 
 def _pairs_without_threshold(stage: Stage) -> str:
@@ -180,11 +181,11 @@ def _nobody_compared(stage: Stage) -> str:
 
 
 def _nothing_to_export(stage: Stage) -> str:
-    return stage.says("compare", "drawn", "--notion", "color", "--export", stage.folder / "answers.csv")
+    return stage.says("ask", "drawn", "--notion", "color", "--out", stage.folder / "answers.csv")
 
 
 def _no_answers(stage: Stage) -> str:
-    return stage.says("compare", "drawn")
+    return stage.says("ask", "drawn")
 
 
 def _answered(stage: Stage) -> str:
@@ -197,7 +198,7 @@ def _answered(stage: Stage) -> str:
             drawn.questions.answer(
                 Answer(notion="color", anchor=question.anchor, near=tuple(near), far=far, person="ann")
             )
-    return stage.says("compare", "drawn", "--notion", "color", "--view", "color")
+    return stage.says("ask", "drawn", "--notion", "color", "--view", "color")
 
 
 def _gone(stage: Stage) -> str:
@@ -207,7 +208,7 @@ def _gone(stage: Stage) -> str:
 
 
 def _deleted(stage: Stage) -> str:
-    assert "deleted 1 items" in stage.says("delete", "drawn", "--items", f"pictures/dots/{stage.picture.name}")
+    assert "deleted 1 items" in stage.says("item", "delete", "drawn", f"pictures/dots/{stage.picture.name}", "--yes")
     return stage.says("index", "drawn", stage.pictures, "--labels", "folder")
 
 
@@ -237,10 +238,10 @@ SCENARIOS: dict[str, tuple[Callable[[Stage], str], ...]] = {
     "create the collection with: crossview": (_no_collection,),
     "make a copy with: crossview backup": (_no_copy,),
     "crossview index {}": (_unfitted, _unfitted_text, _no_texts, _no_rows_of_text, _no_rows_of_vectors),
-    "crossview fit {}": (_unfitted, _unfitted_text),
+    "crossview view fit {}": (_unfitted, _unfitted_text),
     "add some with: crossview index": (_few_versions,),
-    "add one with: crossview add-view {} regions": (_no_regions,),
-    "regions: add one with: crossview add-view": (_no_grid,),
+    "add one with: crossview view add {} regions": (_no_regions,),
+    "regions: add one with: crossview view add": (_no_grid,),
     "activate another one first with: crossview": (_generation_in_use,),
     "delete the whole space with: crossview": (_only_generation,),
     "a view is deleted with: crossview": (_raw,),
@@ -252,21 +253,21 @@ SCENARIOS: dict[str, tuple[Callable[[Stage], str], ...]] = {
     "crossview calibrate {} --space {} --view {}{}": (_pairs_without_threshold,),
     "ask for comparisons with: crossview": (_nobody_compared,),
     "nobody has compared such items": (_nothing_to_export,),
-    "hint('compare', collection.name": (_no_answers,),
+    "hint('ask', collection.name": (_no_answers,),
     "hint('train'": (_answered,),
-    "hint('delete', name, '--items'": (_gone,),
+    "hint('item delete', name": (_gone,),
     "again('--include-deleted')": (_deleted,),
     "hint('index', name, '--labels'": (_suggested_for_files,),
-    "hint('label', name, '--from'": (_suggested_for_files,),
-    "hint('set'": (_suggested_for_items,),
-    "hint('activate'": (_not_active,),
+    "hint('annotate', name, '--from'": (_suggested_for_files,),
+    "hint('annotate', name, inputs": (_suggested_for_items,),
+    "hint('space activate'": (_not_active,),
     "hint('create'": (_empty_home,),
 }
 """Commands that print a hint, by a part of its text in the sources."""
 
 OTHER = {
     "start one with: crossview serve",  # it goes on until it is stopped: tests/server/test_processes.py
-    "hint('jobs'",  # of a server: tests/server/test_jobs_command.py
+    "hint('job wait'",  # of a server: tests/server/test_jobs_command.py
     "crossview serves {} on {}",
     "crossview serve --max-megapixels N",  # it goes on until it is stopped
     "write it as crossview list --csv does",

@@ -1,6 +1,5 @@
 """Jobs from the command line: left to a server, listed, shown, cancelled and waited for."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -36,51 +35,51 @@ def where(client: Client) -> tuple[str, str]:
 
 def test_a_training_is_left_to_the_server(where: tuple[str, str]) -> None:
     """The name of the job is all that is printed; waiting for it shows its notes, and ends as it does."""
-    left = run(*BRIEF, "--holdout", 0.2, "--tune", "--try", "shrinkage=0.1,0.5", "--folds", 2, "--detach", *where)
+    left = run("tune", *BRIEF[1:], "--holdout", 0.2, "--try", "shrinkage=0.1,0.5", "--folds", 2, "--detach", *where)
     assert left.exit_code == 0
     name = left.stdout.strip()
-    assert left.stderr == f"wait for it with: crossview jobs wait {name} --server {where[1]}\n"
-    waited = run("jobs", "wait", name, *where)
+    assert left.stderr == f"wait for it with: crossview job wait {name} --server {where[1]}\n"
+    waited = run("job", "wait", name, *where)
     assert waited.exit_code == 0
     assert f"{name}: train of rows, done" in waited.stdout
     assert "tuning 1 of 7: " in waited.stderr
-    shown = done("jobs", "show", name, *where)
+    shown = done("job", "show", name, *where)
     assert "ended 20" in shown
     assert "  tuning 7 of 7: " in shown
-    assert told("jobs", "show", name, *where)["result"]["name"] == "cca"
+    assert told("job", "show", name, *where)["result"]["name"] == "cca"
     evaluation = told("evaluate", "rows", "--view", "color", "-k", 2, "--detach", *where)
-    assert told("jobs", "wait", evaluation["id"], *where)["result"]["queries"] == 4
-    listed = done("jobs", "list", *where)
+    assert told("job", "wait", evaluation["id"], *where)["result"]["queries"] == 4
+    listed = done("job", "list", *where)
     assert listed.index(evaluation["id"]) < listed.index(name)
-    assert done("jobs", "list", "other", *where) == "no jobs\n"
-    assert [job["id"] for job in told("jobs", "list", "rows", *where)] == [evaluation["id"], name]
+    assert done("job", "list", "other", *where) == "no jobs\n"
+    assert [job["id"] for job in told("job", "list", "rows", *where)] == [evaluation["id"], name]
 
 
 def test_a_failure_is_the_commands_own(where: tuple[str, str]) -> None:
     """Waiting for it ends as the command would have; a space of one metric has none to assign."""
     done(*BRIEF, *where)
-    name = done("assign", "rows", "cca", "owl", "--detach", *where).strip()
-    result = run("jobs", "wait", name, *where)
-    assert (result.exit_code, result.stderr) == (1, run("assign", "rows", "cca", "owl", *where).stderr)
-    assert "one metric" in done("jobs", "show", name, *where)
+    name = done("space", "assign", "rows", "cca", "owl", "--detach", *where).strip()
+    result = run("job", "wait", name, *where)
+    assert (result.exit_code, result.stderr) == (1, run("space", "assign", "rows", "cca", "owl", *where).stderr)
+    assert "one metric" in done("job", "show", name, *where)
 
 
 def test_a_job_is_cancelled(client: Client, where: tuple[str, str]) -> None:
     """And told so; who waits for it fails."""
     done(*BRIEF, "--space", "one", *where)
     name = done("train", "rows", *ENDLESS, "--detach", *where).strip()
-    assert "learning " in done("jobs", "show", learning(client, name).id, *where)
-    assert f"{name}: train of rows, cancel" in done("jobs", "cancel", name, *where)
+    assert "learning " in done("job", "show", learning(client, name).id, *where)
+    assert f"{name}: train of rows, cancel" in done("job", "cancel", name, *where)
     ended(client, name)
-    assert run("jobs", "wait", name, *where).stderr == "error: the job was cancelled\n"
-    extended = done("train", "rows", "--extend", "one", "--views", "gist", "--detach", *where).strip()
-    assert "has view 'gist' already" in run("jobs", "wait", extended, *where).stderr
+    assert run("job", "wait", name, *where).stderr == "error: the job was cancelled\n"
+    extended = done("space", "extend", "rows", "one", "--views", "gist", "--detach", *where).strip()
+    assert "has view 'gist' already" in run("job", "wait", extended, *where).stderr
 
 
 def test_jobs_are_a_servers(tmp_path: Path, where: tuple[str, str]) -> None:
     """Mistakes of usage name the way out."""
     assert "give --server as well" in run(*BRIEF, "--detach", "--home", tmp_path).stderr
-    assert "give --server HOST:PORT" in run("jobs", "list").stderr
-    assert "name the job to cancel" in run("jobs", "cancel", *where).stderr
-    assert "no operation 'operations/none'" in run("jobs", "show", "none", *where).stderr
-    assert json.loads(done("jobs", "list", "other", "--json", *where)) == []
+    assert "give --server HOST:PORT" in run("job", "list").stderr
+    assert "Missing argument 'JOB'" in run("job", "cancel", *where).stderr
+    assert "no operation 'operations/none'" in run("job", "show", "none", *where).stderr
+    assert told("job", "list", "other", *where) == []

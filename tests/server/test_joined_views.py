@@ -1,7 +1,5 @@
 """Joined views by every command, here and through a server."""
 
-import json
-
 import numpy as np
 import pytest
 from terminal import BACKENDS, done, fill_rows, reached, run, told
@@ -24,15 +22,15 @@ def test_every_command_takes_a_joined_view(tmp_path, backend):
         assert f"{JOINED} (2), gist (2)" in done("show", "rows", *where)
 
         by_key = ["search", "rows", "--view", JOINED, "--key", "cat/3", "--targets", JOINED, "-k", 3, *where]
-        (found,) = told(*by_key)["results"]
+        (found,) = told(*by_key)
         assert found["target"] == JOINED
         assert f"{JOINED} query -> {JOINED}" in done(*by_key)
-        (other,) = told("search", "rows", "--view", "gist", "--key", "cat/3", "--targets", JOINED, *where)["results"]
+        (other,) = told("search", "rows", "--view", "gist", "--key", "cat/3", "--targets", JOINED, *where)
         assert {hit["target"] for hit in other["hits"]} == {JOINED}
-        across = told("search", "rows", "--view", JOINED, "--vector", vector, *where)["results"]
+        across = told("search", "rows", "--view", JOINED, "--vector", vector, *where)
         assert [one["target"] for one in across] == [JOINED, "gist"]
 
-        (embedded, _) = told("embed", "rows", "--view", JOINED, "--vector", vector, *where)["results"]
+        (embedded, _) = told("embed", "rows", "--view", JOINED, "--vector", vector, *where)
         assert len(embedded["vector"]) == 2
         done("embed", "rows", "--view", JOINED, "--all", "--targets", JOINED, "--out", tmp_path / "all.npz", *where)
         assert np.load(tmp_path / "all.npz")["vectors"].shape == (16, 2)
@@ -48,9 +46,9 @@ def test_a_joined_view_is_added_to_a_space(tmp_path, backend):
     fill_rows(home, 6)
     with reached(home, backend) as where:
         done("train", "rows", "--views", "color", "--learner", "semantic", *where)
-        made = told("train", "rows", "--views", JOINED, "--extend", "semantic", *where)
+        made = told("space", "extend", "rows", "semantic", "--views", JOINED, *where)
         assert made["added"] == [JOINED]
         wrong = run("train", "rows", "--views", "color+color", *where)
         assert wrong.exit_code == 1
         assert "joins view 'color' twice: name every view once" in wrong.stderr
-        assert json.loads(done("show", "rows", "--json", *where))["views"][0]["name"] == "color"
+        assert told("show", "rows", *where)["views"][0]["name"] == "color"

@@ -53,7 +53,7 @@ def test_a_listing_gives_back_what_was_listed(
     listing = home.path / "r.csv"
     listing.write_text(done("list", "one", "--csv", "--home", home.path), encoding="utf-8", newline="")
     for name in ("one", "two"):
-        done("label", name, "--from", listing, "--home", home.path)
+        done("annotate", name, "--from", listing, "--home", home.path)
         assert annotated(home, name) == before
 
 
@@ -70,7 +70,7 @@ def test_an_emptied_cell_of_a_listing_clears(tmp_path: Path, backend: str) -> No
         header, *rows = done("list", "one", "--csv", *where).splitlines()
         assert 'a,"e;""f;g""","{""n"": 1}",t,,v,"{""color"": [""red""]}"' in rows
         listing.write_text(f'{header}\na,,,,,v,\n"b/ c;d",e,,,,v,"{{""color"": [""blue""]}}"\n')
-        done("label", "one", "--from", listing, *where)
+        done("annotate", "one", "--from", listing, *where)
         items = {item["key"]: item for item in told("list", "one", *where)}
     cleared, changed = (items[key] for key in KEYS[:2])
     for item in (cleared, changed):
@@ -93,9 +93,9 @@ def test_files_of_spreadsheets_are_read_with_a_note(tmp_path: Path, kind: str) -
     home = Home(tmp_path / "home")
     made(home, "one")
     (tmp_path / "l.csv").write_bytes(SHEETS[kind])
-    result = run("label", "one", "--from", tmp_path / "l.csv", "--home", home.path, "--json")
+    result = run("annotate", "one", "--from", tmp_path / "l.csv", "--home", home.path, "--json")
     assert result.exit_code == 0, result.output
     assert result.stderr.count("note: ") == 1
     assert str(tmp_path / "l.csv") in result.stderr
-    assert json.loads(result.stdout)["updated"] == 1
+    assert json.loads(result.stdout)["result"]["updated"] == 1
     assert ("a", ("x",), "", {"year": 1999}, {}) in annotated(home, "one")

@@ -161,11 +161,11 @@ def test_tuning_shows_every_candidate(tmp_path: Path, backend: str) -> None:
     """With its score, without a terminal too, on stderr, as it goes, with the time that is left."""
     home = Home(tmp_path / "home")
     fill_rows(home, 10)
-    train = ("train", "rows", "--learner", "cca", "--views", "color,gist", "--dim", 2, "--tune", "--folds", 2)
+    tune = ("tune", "rows", "--learner", "cca", "--views", "color,gist", "--dim", 2, "--folds", 2)
     values = ("--try", "kernel=none", "--try", "power=[0, 1]", "--try", 'shrinkage=["auto", [1.0, 1.0, 1.0]]')
     with reached(home, backend) as where:
-        result = run(*train, *values, *where)
-        quiet = run(*train, *values, "--json", *where)
+        result = run(*tune, *values, *where)
+        quiet = run(*tune, *values, "--json", *where)
     assert result.exit_code == 0
     lines = result.stderr.splitlines()
     assert [line.partition(":")[0] for line in lines] == ["tuning 1 of 3", "tuning 2 of 3", "tuning 3 of 3"]
@@ -214,7 +214,7 @@ def test_arguments_that_are_no_utf_8(tmp_path: Path, backend: str) -> None:
     home = Home(tmp_path / "home")
     fill_rows(home, 2)
     with reached(home, backend) as where:
-        for command in (("search", "rows", "--view", "color", "--key", "\udcff"), ("show", "rows", "--item", "\udcff")):
+        for command in (("search", "rows", "--view", "color", "--key", "\udcff"), ("item", "show", "rows", "\udcff")):
             result = run(*command, *where)
             assert result.exit_code == 1
             assert "no item '\\\\xff'" in result.stderr

@@ -39,7 +39,7 @@ def test_labels_of_a_notion_leave_the_others_alone(where: list[str], tmp_path: P
     assert found["photos/green/1.png"] == {"hue": ["green"]}
     assert {tuple(item["labels"]) for item in told("list", "pets", *where)} == {("red",), ("green",), ("blue",)}
     (tmp_path / "size.csv").write_text("path,label\nred/0.png,\nblue/0.png,tiny\n")
-    command = ("label", "pets", "--from", tmp_path / "size.csv", "--label-notion", "size", *where)
+    command = ("annotate", "pets", "--from", tmp_path / "size.csv", "--label-notion", "size", *where)
     assert "2 updated" in done(*command)
     assert "0 updated, 2 unchanged" in done(*command)
     found = by_notion(where)
@@ -47,7 +47,7 @@ def test_labels_of_a_notion_leave_the_others_alone(where: list[str], tmp_path: P
     assert "1 updated" in done(*command, "--replace-labels")
     assert "size" not in by_notion(where)["photos/red/1.png"]
     assert "labels in notions: hue (6), size (1)" in done("show", "pets", *where)
-    assert "labels in hue" in done("show", "pets", "--item", "photos/red/0.png", *where)
+    assert "labels in hue" in done("item", "show", "pets", "photos/red/0.png", *where)
     assert '{""hue"": [""red""]}' in done("list", "pets", "--csv", *where)
 
 
@@ -63,7 +63,7 @@ def test_labels_of_a_notion_need_labels_and_a_name_that_can_be(where: list[str],
 
 def test_deleted_items_lose_them(where: list[str], tmp_path: Path) -> None:
     done("index", "pets", tmp_path / "photos", "--labels", "folder", "--label-notion", "hue", *where)
-    done("delete", "pets", "--items", "photos/red/0.png", "--yes", *where)
+    done("item", "delete", "pets", "photos/red/0.png", "--yes", *where)
     assert told("show", "pets", *where)["notion_labels"] == {"hue": 5}
 
 
@@ -76,13 +76,13 @@ def test_notions_are_learned_from_their_labels(where: list[str], tmp_path: Path)
         lines = [f"{key(number)},{label}" for number, label in enumerate(quadrants[notion])]
         file = tmp_path / f"{notion}.csv"
         file.write_text("\n".join(["key,label", *lines]) + "\n")
-        done("label", "things", "--from", file, "--label-notion", notion, *where)
+        done("annotate", "things", "--from", file, "--label-notion", notion, *where)
     made = told("train", "things", "--learner", "joint:4", "--views", "view", *where)
     assert made["targets"] == ["view:color", "view:shape"]
     for notion, labels in quadrants.items():
         same = []
         for number in range(COUNT):
             command = ("search", "things", "--key", key(number), "--view", "view", "--targets", notion, "-k", 3)
-            (found,) = told(*command, *where)["results"] if number % 6 == 0 else ({"hits": []},)
+            (found,) = told(*command, *where) if number % 6 == 0 else ({"hits": []},)
             same += [labels[int(hit["key"].removeprefix("item/"))] == labels[number] for hit in found["hits"]]
         assert np.mean(same) > 0.6  # by chance a quarter

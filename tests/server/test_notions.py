@@ -43,7 +43,7 @@ def learned(request: pytest.FixtureRequest, trained: Path, tmp_path: Path) -> It
 def hits(where: list[str], item: str, *options: object) -> list[list[dict]]:
     length = () if "-k" in options else ("-k", 5)
     command = ("search", "things", "--key", item, "--view", "view", *length, *options, *where)
-    return [one["hits"] for one in told(*command)["results"]]
+    return [one["hits"] for one in told(*command)]
 
 
 def test_each_notion_is_a_target_that_finds_what_is_alike_in_it(learned: list[str]) -> None:
@@ -148,20 +148,20 @@ def test_items_without_features_are_placed_by_comparisons_alone(where: list[str]
     """Those that were compared, and no others; who asks for another one is told why."""
     file = write_triplets(tmp_path / "said.csv")
     done("create", "songs", "--views", "none=vectors:dim=1", *where)
-    out = done("place", "songs", "--view", "places", "--constraints", file, "--dim", 4, *where)
+    out = done("view", "place", "songs", "places", "--constraints", file, "--dim", 4, *where)
     assert f"placed {COUNT} items ({COUNT} of them new) in view places by 600 comparisons" in out
     done("train", "songs", "--views", "places", "--learner", "joint:4", "--constraints", file, *where)
     for notion in NOTIONS:
         shares = []
         for number in range(0, COUNT, 6):
             command = ("search", "songs", "--key", key(number), "--view", "places", "--targets", notion, "-k", 5)
-            (found,) = told(*command, *where)["results"]
+            (found,) = told(*command, *where)
             shares.append(len({hit["key"] for hit in found["hits"]} & set(nearest(notion, key(number), 15))) / 5)
         assert np.mean(shares) > 0.5  # by chance a quarter
     np.savez(tmp_path / "later.npz", keys=["later"], vectors=[[1.0]])
     done("index", "songs", "--view", "none", "--vectors", tmp_path / "later.npz", *where)
     result = run("search", "songs", "--key", "later", "--view", "places", *where)
     assert "item 'later' has no row of view 'places'" in " ".join(result.output.split())
-    assert run("place", "songs", "--view", "places", "--constraints", file, *where).exit_code == 1  # it is there
-    assert run("place", "songs", "--view", "other", "--answers", *where).exit_code == 1  # nobody has answered
-    assert run("place", "songs", "--view", "other", *where).exit_code == 2
+    assert run("view", "place", "songs", "places", "--constraints", file, *where).exit_code == 1  # it is there
+    assert run("view", "place", "songs", "other", "--answers", *where).exit_code == 1  # nobody has answered
+    assert run("view", "place", "songs", "other", *where).exit_code == 2

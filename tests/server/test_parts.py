@@ -42,14 +42,14 @@ def test_several_metrics_over_the_command_line(where, tmp_path):
     assert trained["targets"] == TARGETS
     assert "view:1 (16 bits)" in run("show", "trees", *where).output
     search = ("search", "trees", "--view", "view", "--key", "ash/1", *where)
-    (merged,) = told(*search)["results"]
+    (merged,) = told(*search)
     assert merged["hits"][0]["key"].startswith("ash")
-    assert [found["target"] for found in told(*search, "--group-by", "target")["results"]] == TARGETS
-    assert "either merged or grouped" in run(*search, "--merge", "--group-by", "target").output
+    assert [found["target"] for found in told(*search, "--no-merge")] == TARGETS
+    assert "give it once" in run(*search, "--merge", "--no-merge").output
     with Home(tmp_path / "home").open("trees") as made:
         made.import_items(items("elm", range(20, 24), "oak"))
-    assert told("assign", "trees", "musl", "oak", *where)["generation"] == 2
-    assert "'ash' was learned" in run("assign", "trees", "musl", "ash", *where).output
-    assert "no item with view view has the label 'yew'" in run("assign", "trees", "musl", "yew", *where).output
-    filed = told(*search, "--group-by", "target", "--filter-label", "oak")["results"]
+    assert told("space", "assign", "trees", "musl", "oak", *where)["generation"] == 2
+    assert "'ash' was learned" in run("space", "assign", "trees", "musl", "ash", *where).output
+    assert "no item with view view has the label 'yew'" in run("space", "assign", "trees", "musl", "yew", *where).output
+    filed = told(*search, "--no-merge", "--filter-label", "oak")
     assert sorted(len(found["hits"]) for found in filed) == [0, 0, 4]

@@ -2,18 +2,15 @@
 
 import pytest
 import typer
-from terminal import run
-from typer.main import get_command
+from terminal import command_of, run
 
-from crossview.server.cli import COMMANDS, app
-
-GROUP = get_command(app)
+from crossview.server.cli import COMMANDS
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_an_option_of_one_value_is_refused_when_it_is_repeated(name: str) -> None:
     """By every command, before anything else is looked at."""
-    command = GROUP.commands[name]
+    command = command_of(name)
     options = [one for one in command.params if one.param_type_name == "option" and not one.multiple]
     assert options
     for option in options:
@@ -26,8 +23,8 @@ def test_an_option_of_one_value_is_refused_when_it_is_repeated(name: str) -> Non
     ("command", "option"),
     [
         (("train", "a", "--views", "b"), "--set"),
-        (("train", "a", "--views", "b", "--tune"), "--try"),
-        (("set", "a", "b"), "--attribute"),
+        (("tune", "a", "--views", "b"), "--try"),
+        (("annotate", "a", "b"), "--attribute"),
         (("search", "a", "--view", "b", "--key", "c"), "--weight"),
         (("search", "a", "--view", "b", "--key", "c"), "--filter-attribute"),
         (("search", "a", "--view", "b", "--key", "c"), "--more"),

@@ -50,12 +50,12 @@ def test_two_items_are_the_same_or_not(where: list[str], pairs: Path) -> None:
     text = done("calibrate", "rows", *COLOR, "--pairs", pairs, *where)
     assert "the same up to a distance of" in text
     assert "calibrated on 22 similar and 24 dissimilar stated pairs" in text
-    assert done("same", "rows", "cat/3", "cat/9", *COLOR, *where).startswith("same: distance")
-    assert done("same", "rows", "cat/3", "dog/9", *COLOR, *where).startswith("different: distance")
+    assert done("verify", "rows", "cat/3", "cat/9", *COLOR, *where).startswith("same: distance")
+    assert done("verify", "rows", "cat/3", "dog/9", *COLOR, *where, status=1).startswith("different: distance")
     (raw,) = told("show", "rows", *where)["spaces"]
     (threshold,) = raw["thresholds"]
     assert (threshold["similar"], threshold["dissimilar"], threshold["error_rate"]) == (22, 24, 0.0)
-    (verdict,) = told("same", "rows", "cat/3", "dog/9", *COLOR, *where)["results"]
+    (verdict,) = told("verify", "rows", "cat/3", "dog/9", *COLOR, *where, status=1)["results"]
     assert verdict["same"] is False
     assert verdict["threshold"] == threshold["distance"] < verdict["distance"]
     assert verdict["probability"] < 0.5
@@ -66,12 +66,12 @@ def test_many_pairs_are_told_from_a_file(where: list[str], pairs: Path, tmp_path
     done("calibrate", "rows", *COLOR, *where)
     bare = tmp_path / "bare.csv"
     bare.write_text("key_a,key_b\ncat/1,cat/1\ncat/1,dog/1\n")
-    lines = list(csv.DictReader(done("same", "rows", "--pairs", bare, *COLOR, "--csv", *where).splitlines()))
+    lines = list(csv.DictReader(done("verify", "rows", "--pairs", bare, *COLOR, "--csv", *where).splitlines()))
     assert [(line["a"], line["b"], line["same"]) for line in lines] == [
         ("cat/1", "cat/1", "1"),
         ("cat/1", "dog/1", "0"),
     ]
-    assert "22 of 46 pairs are the same" in done("same", "rows", "--pairs", pairs, *COLOR, *where)
+    assert "22 of 46 pairs are the same" in done("verify", "rows", "--pairs", pairs, *COLOR, *where)
 
 
 def test_pairs_of_items_that_are_not_there_are_left_out(where: list[str], tmp_path: Path) -> None:
@@ -79,19 +79,19 @@ def test_pairs_of_items_that_are_not_there_are_left_out(where: list[str], tmp_pa
     done("calibrate", "rows", *COLOR, *where)
     some = tmp_path / "some.csv"
     some.write_text("cat/1,cat/1\ncat/1,nobody\ncat/1,dog/1\n" + "".join(f"no/{n},cat/1\n" for n in range(5)))
-    asked = ("same", "rows", "--pairs", some, *COLOR, *where)
+    asked = ("verify", "rows", "--pairs", some, *COLOR, *where)
     result = run(*asked)
     assert result.exit_code == 0
     assert "1 of 2 pairs are the same" in result.stdout
     assert result.stderr.startswith("left out 6 of 8 pairs: no item 'nobody' in collection 'rows'; no item 'no/0'")
     assert result.stderr.endswith("; and 3 more\n")
-    found = json.loads(run(*asked, "--json").stdout)
+    found = json.loads(run(*asked, "--json").stdout)["result"]
     assert [(one["a"], one["b"]) for one in found["results"]] == [("cat/1", "cat/1"), ("cat/1", "dog/1")]
     assert found["left_out"][0]["b"] == "nobody"
     assert "no item 'nobody'" in found["left_out"][0]["reason"]
     some.write_text("cat/1,nobody\n")
     result = run(*asked)
-    assert (result.exit_code, "no item 'nobody'" in result.stderr) == (1, True)
+    assert (result.exit_code, "no item 'nobody'" in result.stderr) == (2, True)
 
 
 def test_calibration_leaves_out_pairs_of_items_that_are_not_there(where: list[str], pairs: Path) -> None:
@@ -105,7 +105,7 @@ def test_hits_carry_probabilities(where: list[str]) -> None:
     """Where they are asked for."""
     done("calibrate", "rows", *COLOR, *where)
     ask = ("search", "rows", "--key", "cat/1", *COLOR, "--targets", "color", "-k", 20, *where)
-    plain, (found,) = told(*ask)["results"][0]["hits"], told(*ask, "--probabilities")["results"]
+    plain, (found,) = told(*ask)[0]["hits"], told(*ask, "--probabilities")
     assert {hit["probability"] for hit in plain} == {None}
     cats = [hit["probability"] > 0.5 for hit in found["hits"] if hit["labels"] == ["cat"]]
     dogs = [hit["probability"] > 0.5 for hit in found["hits"] if hit["labels"] == ["dog"]]
@@ -114,7 +114,7 @@ def test_hits_carry_probabilities(where: list[str]) -> None:
     assert {hit["base_rate"] for hit in found["hits"]} == {11 / 23}
     assert "the same, if 0.478 of all pairs are; --base-rate" in done(*ask, "--probabilities")
     assert "probability" not in done(*ask)
-    rare = told(*ask, "--probabilities", "--base-rate", 0.001)["results"][0]["hits"]
+    rare = told(*ask, "--probabilities", "--base-rate", 0.001)[0]["hits"]
     assert {hit["base_rate"] for hit in rare} == {0.001}
     assert all(one["probability"] < other["probability"] for one, other in zip(rare, found["hits"], strict=True))
 
@@ -122,12 +122,12 @@ def test_hits_carry_probabilities(where: list[str]) -> None:
 def test_same_says_what_its_probability_rests_on(where: list[str], pairs: Path) -> None:
     """One half of the pairs, or the share that is given."""
     done("calibrate", "rows", *COLOR, *where)
-    ask = ("same", "rows", "cat/3", "cat/9", *COLOR, *where)
+    ask = ("verify", "rows", "cat/3", "cat/9", *COLOR, *where)
     assert ", if 0.5 of such pairs are" in done(*ask)
     assert ", if 0.01 of such pairs are" in done(*ask, "--base-rate", 0.01)
     half, rare = (told(*ask, *rate)["results"][0]["probability"] for rate in ((), ("--base-rate", 0.01)))
     assert rare < half
-    many = done("same", "rows", "--pairs", pairs, *COLOR, "--base-rate", 0.01, *where)
+    many = done("verify", "rows", "--pairs", pairs, *COLOR, "--base-rate", 0.01, *where)
     assert "probabilities are those if 0.01 of them are" in many
 
 
@@ -146,12 +146,12 @@ def test_pairs_measure_spaces(where: list[str], pairs: Path) -> None:
 
 def test_a_space_without_a_threshold_says_how_to_get_one(where: list[str]) -> None:
     """The command that is named works."""
-    result = run("same", "rows", "cat/1", "cat/2", *COLOR, *where)
-    assert result.exit_code == 1
+    result = run("verify", "rows", "cat/1", "cat/2", *COLOR, *where)
+    assert result.exit_code == 2
     command = result.stderr.strip().partition("with: crossview ")[2]
     assert command == f"calibrate {' '.join(where)} rows --space raw --view color"
     done(*command.split())
-    assert done("same", "rows", "cat/1", "cat/2", *COLOR, *where).startswith("same")
+    assert done("verify", "rows", "cat/1", "cat/2", *COLOR, *where).startswith("same")
 
 
 def test_a_space_calibrates_itself_without_each_fold(where: list[str], tmp_path: Path) -> None:
@@ -179,20 +179,20 @@ def test_thresholds_survive(home: Home, tmp_path: Path, pairs: Path, backend: st
     with reached(home, backend) as where:
         done("train", "rows", *TRAIN, "--dim", 2, *where)
         done("calibrate", "rows", *COLOR, "--pairs", pairs, *where)
-        first = told("same", "rows", "cat/1", "cat/2", *COLOR, *where)
+        first = told("verify", "rows", "cat/1", "cat/2", *COLOR, *where)
         done("train", "rows", *TRAIN, "--dim", 3, *where)
-        assert run("same", "rows", "cat/1", "cat/2", *COLOR, *where).exit_code == 1
+        assert run("verify", "rows", "cat/1", "cat/2", *COLOR, *where).exit_code == 2
         done("calibrate", "rows", *COLOR, "--pairs", pairs, *where)
-        second = told("same", "rows", "cat/1", "cat/2", *COLOR, *where)
+        second = told("verify", "rows", "cat/1", "cat/2", *COLOR, *where)
         assert first["results"][0]["threshold"] != second["results"][0]["threshold"]
     with reached(home, backend) as where:
-        assert told("same", "rows", "cat/1", "cat/2", *COLOR, *where) == second
-        done("activate", "rows", "fantope", "--generation", 1, *where)
-        assert told("same", "rows", "cat/1", "cat/2", *COLOR, *where) == first
+        assert told("verify", "rows", "cat/1", "cat/2", *COLOR, *where) == second
+        done("space", "activate", "rows", "fantope", "--generation", 1, *where)
+        assert told("verify", "rows", "cat/1", "cat/2", *COLOR, *where) == first
     done("backup", "rows", tmp_path / "copy", "--home", home.path)
     done("restore", "again", tmp_path / "copy", "--home", home.path)
     with reached(home, backend) as where:
-        assert told("same", "again", "cat/1", "cat/2", *COLOR, *where) == first
+        assert told("verify", "again", "cat/1", "cat/2", *COLOR, *where) == first
 
 
 def test_both_backends_say_the_same(home: Home, pairs: Path, tmp_path: Path) -> None:
@@ -203,7 +203,7 @@ def test_both_backends_say_the_same(home: Home, pairs: Path, tmp_path: Path) -> 
         with reached(other, backend) as where:
             threshold = told("calibrate", "rows", *COLOR, "--pairs", pairs, *where)
             del threshold["created"]
-            verdicts = told("same", "rows", "--pairs", pairs, *COLOR, *where)
+            verdicts = told("verify", "rows", "--pairs", pairs, *COLOR, *where)
             found.append((threshold, verdicts))
     assert found[0] == found[1]
 
@@ -220,12 +220,12 @@ def test_pictures_are_compared_with_items(home: Home, pictures: Path, tmp_path: 
     broken.write_bytes(files[0].read_bytes()[:100])
     with reached(home, backend) as where:
         done("calibrate", "drawn", *COLOR, *where)
-        (verdict,) = told("same", "drawn", files[0], files[0].name, *COLOR, *where)["results"]
+        (verdict,) = told("verify", "drawn", files[0], files[0].name, *COLOR, *where)["results"]
         assert verdict["same"]
         assert verdict["distance"] == pytest.approx(0, abs=1e-3)
         for other, message in ((broken, "error: query 1: "), (tmp_path / "missing.jpg", "error: no item '/")):
-            result = run("same", "drawn", files[0], other, *COLOR, *where)
-            assert result.exit_code == 1
+            result = run("verify", "drawn", files[0], other, *COLOR, *where)
+            assert result.exit_code == 2
             assert result.stderr.startswith(message)
 
 
@@ -236,19 +236,19 @@ def test_what_makes_no_sense_is_refused(where: list[str], tmp_path: Path) -> Non
     one_kind.write_text("key_a,key_b,similar\ncat/1,cat/2,1\n")
     triplets.write_text("anchor,near,far\ncat/1,cat/2,dog/1\n")
     for arguments, message in (
-        (("same", "rows", "cat/1", "nobody", *COLOR), "no item 'nobody' in collection 'rows'"),
-        (("same", "rows", "cat/1", "cat/2", "--view", "gist"), "calibrate it"),
+        (("verify", "rows", "cat/1", "nobody", *COLOR), "no item 'nobody' in collection 'rows'"),
+        (("verify", "rows", "cat/1", "cat/2", "--view", "gist"), "calibrate it"),
         (("calibrate", "rows", *COLOR, "--pairs", one_kind), "are similar: add pairs"),
         (("evaluate", "rows", *COLOR, "--pairs", one_kind), "are similar: add pairs"),
         (("calibrate", "rows", *COLOR, "--pairs", triplets), "give pairs, with the columns key_a,key_b,similar"),
         (("calibrate", "rows", *COLOR, "--space", "none"), "no space 'none'"),
         (("calibrate", "rows", "--view", "none"), "none"),
-        (("same", "rows", "--pairs", tmp_path / "missing.csv", *COLOR), "missing.csv"),
+        (("verify", "rows", "--pairs", tmp_path / "missing.csv", *COLOR), "missing.csv"),
     ):
         result = run(*arguments, *where)
-        assert result.exit_code == 1, arguments
+        assert result.exit_code == (2 if arguments[0] == "verify" else 1), arguments
         assert message in result.stderr
-    assert run("same", "rows", "cat/1", *COLOR, *where).exit_code == 2
+    assert run("verify", "rows", "cat/1", *COLOR, *where).exit_code == 2
 
 
 def test_the_python_clients_tell_it_too(home: Home) -> None:

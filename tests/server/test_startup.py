@@ -51,7 +51,7 @@ def test_collections_are_listed_without_a_database(home: Home) -> None:
 
 def test_a_collection_is_described_without_learners(home: Home) -> None:
     """Listing and showing what a home holds reads the catalog, and loads nothing that learns, searches or decodes."""
-    commands = ("list", "list drawn", "show drawn", f"show drawn --item {DOTS}")
+    commands = ("list", "list drawn", "show drawn", f"item show drawn {DOTS}")
     assert loaded((*HEAVY, *LEARNERS, "grpc"), *commands, options=("--home", str(home.path))) == {}
 
 

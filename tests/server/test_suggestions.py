@@ -33,21 +33,21 @@ def test_suggested_labels_are_accepted_from_a_file(home, tmp_path, backend):
         before = told("show", "rows", *where)["sequence"]
         text = done("suggest", "rows", *keys, "--view", "color", "--out", file, *where)
         assert f"wrote 3 labels to {file}; accept them with:" in text
-        assert f"crossview label rows --from {file} {' '.join(where)}" in text
+        assert f"crossview annotate rows --from {file} {' '.join(where)}" in text
         assert told("show", "rows", *where)["sequence"] == before
         assert _lines(file) == [["key", "label"], ["cat/3", "cat"], ["dog/3", "dog"], ["dog/4", "dog"]]
-        assert told("label", "rows", "--from", file, *where)["updated"] == 3
-        assert told("show", "rows", "--item", "dog/4", *where)["labels"] == ["dog"]
+        assert told("annotate", "rows", "--from", file, *where)["updated"] == 3
+        assert told("item", "show", "rows", "dog/4", *where)["labels"] == ["dog"]
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_what_is_printed(home, backend):
     """A table with the command that accepts each, JSON, or CSV; what an item has is shown, and has no vote."""
     with reached(home, backend) as where:
-        command = ["suggest", "rows", "cat/3", "dog/1", "--view", "gist", "-k", 5, *where]
+        command = ["suggest", "rows", "cat/3", "dog/1", "--view", "gist", "--voters", 5, *where]
         text = done(*command)
         assert "shares are calibrated on 20 labelled items of view 'gist', each left out of its own vote" in text
-        assert f"crossview set rows cat/3 --label cat {' '.join(where)}" in text
+        assert f"crossview annotate rows cat/3 --label cat {' '.join(where)}" in text
         made = told(*command)
         assert [(one["input"], one["known"]) for one in made["results"]] == [("cat/3", []), ("dog/1", ["dog"])]
         assert [[label["label"] for label in one["labels"]] for one in made["results"]] == [["cat"], ["dog"]]
@@ -80,7 +80,7 @@ def test_pictures_are_suggested_labels(home, pictures, tmp_path, backend):
         )  # fmt: skip
     picture = sorted(pictures.glob("dots/*.jpg"))[0]
     with reached(home, backend) as where:
-        done("suggest", "drawn", picture, "--view", "color", "-k", 3, "--out", tmp_path / "out.csv", *where)
+        done("suggest", "drawn", picture, "--view", "color", "--voters", 3, "--out", tmp_path / "out.csv", *where)
         assert _lines(tmp_path / "out.csv")[1:] == [[str(picture.resolve()), "dots"]]
         missing = run("suggest", "drawn", "nothing.jpg", "--view", "color", *where)
         assert missing.exit_code == 1

@@ -1,6 +1,5 @@
 """A tree of classes in a file, from the command line, here and over gRPC."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -40,7 +39,7 @@ def test_votes_are_measured_by_the_tree_that_was_learned_from(where: list[str], 
     assert (space["taxonomy"]["cat"], space["taxonomy"]["animal"], raw["taxonomy"]) == ("animal", "", {})
     assert "learned from the tree animal: cat, dog; " in done("show", "rows", *where)
     measure = ("evaluate", "rows", "--view", "view", "-k", 3, "--database", "trained")
-    found = {row["metric"]: row["value"] for row in json.loads(done(*measure, "--json", *where))["rows"]}
+    found = {row["metric"]: row["value"] for row in told(*measure, *where)["rows"]}
     assert found["accuracy"] <= found["hierarchical_accuracy"] <= (1 + found["accuracy"]) / 2 + 1e-9
     assert found["lca_loss"] == pytest.approx(1 - found["hierarchical_accuracy"])  # of a tree of height 2
     assert "hierarchical_accuracy" in done(*measure, *where)

@@ -26,18 +26,18 @@ def test_no_control_character_of_an_item_reaches_a_terminal(tmp_path: Path) -> N
     for command in (
         ("list", "odd"),
         ("show", "odd"),
-        ("show", "odd", "--key", key),
-        ("show", "odd", "--key", f"{SPELL}none"),
+        ("item", "show", "odd", key),
+        ("item", "show", "odd", f"{SPELL}none"),
         ("search", "odd", "--view", "v", "--key", key),
         ("create", SPELL),
-        ("delete", "odd", "--key", SPELL, "--yes"),
+        ("item", "delete", "odd", SPELL, "--yes"),
     ):
         result = run(*command, *where)
         assert not OBEYED & {*result.output}, (command, result.output)
     assert r"\x1b]0;owned\x07" in done("list", "odd", *where)
     raw = done("list", "odd", "--json", *where)
     assert not OBEYED & {*raw}
-    assert {item["key"] for item in json.loads(raw)} == {f"{SPELL}{number}" for number in range(2)}
+    assert {item["key"] for item in json.loads(raw)["result"]} == {f"{SPELL}{number}" for number in range(2)}
 
 
 def test_commands_print_by_say() -> None:

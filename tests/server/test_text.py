@@ -178,7 +178,7 @@ def test_a_single_caption_is_kept_until_there_are_more(made: CollectionBackend, 
 def test_texts_are_imported_without_pictures(made: CollectionBackend) -> None:
     """They wait for the fit, which takes them; later ones need none; "" removes a text, None keeps it."""
     made.import_items([NewItem("a", text="red rose"), NewItem("b", text="blue sea", labels=("x",))])
-    with pytest.raises(errors.NotReadyError, match="crossview fit made"):
+    with pytest.raises(errors.NotReadyError, match="crossview view fit made"):
         made.search(SearchRequest([Query("tags", text="rose")]))
     made.fit_views(())
     made.import_items([NewItem("c", text="rose"), NewItem("b", text="")])

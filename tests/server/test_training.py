@@ -1,6 +1,5 @@
 """Training from the command line and over gRPC: tuning, pairs, views that are added later."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,13 +22,13 @@ def where(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[str]]
 
 def test_tuning_is_told_and_remembered(where: list[str]) -> None:
     """What was chosen in a sentence, everything that was tried in JSON."""
-    train = ("train", "rows", "--learner", "cca", "--views", "color,gist", "--dim", 2, "--tune")
+    tune = ("tune", "rows", "--learner", "cca", "--views", "color,gist", "--dim", 2)
     values = ("--try", "kernel=none,chi2", "--try", "power=[0, 1]", "--try", "shrinkage=auto,0.5", "--folds", 2)
-    told = done(*train, *values, "--tune-by", "accuracy", *where)
-    assert "tuned to kernel=" in told
-    assert " among unseen items, the best of 4 candidates by 2-fold cross-validation on 20 items" in told
+    output = done(*tune, *values, "--measure", "accuracy", *where)
+    assert "tuned to kernel=" in output
+    assert " among unseen items, the best of 4 candidates by 2-fold cross-validation on 20 items" in output
     assert "cca: tuned to kernel=" in done("show", "rows", *where)
-    (space,) = [one for one in json.loads(done("show", "rows", "--json", *where))["spaces"] if one["name"] == "cca"]
+    (space,) = [one for one in told("show", "rows", *where)["spaces"] if one["name"] == "cca"]
     tried = [trial["settings"] for trial in space["tuning"]["tried"]]
     assert tried[0] == {"kernel": "none", "shrinkage": "auto", "power": 0}
     assert [settings["shrinkage"] for settings in tried].count(0.5) >= 1
@@ -42,7 +41,7 @@ def test_pairs_come_from_a_file(where: list[str], tmp_path: Path) -> None:
     lines = [f"{group}/{i},{group}/{j}" for group in GROUPS for i in range(10) for j in range(i)]
     file.write_text("\n".join(lines))
     train = ("train", "rows", "--learner", "multi-npp", "--views", "color,gist", "--dim", 2, "--pairs", file)
-    assert json.loads(done(*train, "--json", *where))["pairs"] == 90
+    assert told(*train, *where)["pairs"] == 90
     assert "learned from 90 pairs" in done("show", "rows", *where)
     file.write_text("\n".join([*lines, "cat/2,owl/1"]))
     note = "1 of 91 pairs left out: there is no item 'owl/1'"
@@ -56,36 +55,35 @@ def test_pairs_come_from_a_file(where: list[str], tmp_path: Path) -> None:
 
 
 def test_a_view_is_added_later(where: list[str]) -> None:
-    """By a second training that names the space and the new view alone."""
+    """By a command that names the space and the new view alone."""
     done("train", "rows", "--learner", "semantic", "--views", "color", "--space", "shared", *where)
-    told = done("train", "rows", "--extend", "shared", "--views", "gist", *where)
-    assert "trained shared generation 2: semantic on 20 items" in told
-    assert "color (2), gist (2)" in told
+    output = done("space", "extend", "rows", "shared", "--views", "gist", *where)
+    assert "trained shared generation 2: semantic on 20 items" in output
+    assert "color (2), gist (2)" in output
     assert "shared: gist added later" in done("show", "rows", *where)
-    assert "has view 'gist' already" in run("train", "rows", "--extend", "shared", "--views", "gist", *where).stderr
-    assert "no space 'other'" in run("train", "rows", "--extend", "other", "--views", "gist", *where).stderr
+    assert "has view 'gist' already" in run("space", "extend", "rows", "shared", "--views", "gist", *where).stderr
+    assert "no space 'other'" in run("space", "extend", "rows", "other", "--views", "gist", *where).stderr
 
 
 def test_a_learner_need_not_be_named(where: list[str]) -> None:
     """The default learns a space that is searched across views."""
-    told = done("train", "rows", "--views", "color,gist", *where)
-    assert "trained default generation 1: posteriors,dot on 20 items" in told
-    assert "across views" in told
+    output = done("train", "rows", "--views", "color,gist", *where)
+    assert "trained default generation 1: posteriors,dot on 20 items" in output
+    assert "across views" in output
 
 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--extend", "cca", "--learner", "cca"], "leave out --learner"),
-        (["--extend", "cca", "--seed", "1", "--tune"], "leave out --tune, --seed"),
-        (["--learner", "cca", "--try", "power=1,2"], "give --tune as well"),
-        (["--learner", "cca", "--tune", "--try", "power"], "takes key=value"),
-        (["--learner", "cca", "--tune", "--tune-by", "luck"], "map or accuracy"),
-        (["--learner", "cca", "--tune", "--folds", "1"], "--folds"),
+        (["train", "rows", "--learner", "cca", "--try", "power=1,2"], "No such option: --try"),
+        (["space", "extend", "rows", "cca", "--learner", "cca"], "No such option: --learner"),
+        (["tune", "rows", "--learner", "cca", "--try", "power"], "takes key=value"),
+        (["tune", "rows", "--learner", "cca", "--measure", "luck"], "map or accuracy"),
+        (["tune", "rows", "--learner", "cca", "--folds", "1"], "--folds"),
     ],
 )
 def test_options_that_cannot_be_meant_together(options: list[str], words: str) -> None:
     """Exit code 2, and what to write instead."""
-    result = run("train", "rows", "--views", "color", *options)
+    result = run(*options, "--views", "color")
     assert result.exit_code == 2
     assert words in result.output

@@ -82,8 +82,8 @@ def add_copies(home: Path, photos: Path, folders: list[str], sheet: Path) -> tup
     copy = photos / folders[2] / "copy.jpg"
     shutil.copy(named, copy)
     assert told("index", "trip", photos, "--labels", "folder", home=home)["added"] == 2
-    hits = told("search", "trip", named, "--view", "color", "--targets", "color", "-k", 3, "--sheet", sheet, home=home)
-    best = hits["results"][0]["hits"]
+    hits = told("search", "trip", named, "--view", "color", "--targets", "color", "-k", 3, "--out", sheet, home=home)
+    best = hits[0]["hits"]
     assert {hit["source"] for hit in best} >= {str(named), str(copy)}
     assert [hit["distance"] for hit in best] == [0, 0, 0]
     assert sheet.read_bytes().startswith(b"\x89PNG")
@@ -94,7 +94,7 @@ def relabel(home: Path, table: Path, folders: list[str], named: Path) -> None:
     """By a CSV of paths below the root, in another Unicode form; lines that name no item are shown."""
     renamed = unicodedata.normalize("NFC", f"{folders[9]}/{named.name}")
     table.write_text(f"path,label,label,year\n{renamed},city,été,1999\n{folders[2]}/copy.jpg,,,\nnowhere.jpg,x,,\n")
-    out = done("label", "trip", "--from", table, home=home)
+    out = done("annotate", "trip", "--from", table, home=home)
     assert "2 updated" in out
     assert "nowhere.jpg: " in out
     assert "line 4" in out
@@ -102,7 +102,7 @@ def relabel(home: Path, table: Path, folders: list[str], named: Path) -> None:
 
 def delete_and_bring_back(home: Path, photos: Path, key: str, path: Path) -> None:
     """A deleted picture stays deleted by the ordinary command, and comes back by name."""
-    done("delete", "trip", "--items", key, home=home)
+    done("item", "delete", "trip", key, "--yes", home=home)
     out = done("index", "trip", photos, "--labels", "folder", home=home)
     assert out.startswith("0 added, 0 updated, 301 unchanged")
     assert "files whose items were deleted: 1; they stay out" in out
@@ -114,16 +114,16 @@ def move(home: Path, photos: Path, path: Path, target: Path) -> None:
     path.rename(target)
     out = done("index", "trip", photos, home=home)
     assert "files that are gone: 1; their items stay" in out
-    assert "crossview delete trip --items" in out
+    assert "crossview item delete trip" in out
 
 
 def learn_and_measure(home: Path, key: str) -> None:
     """A space is found by attribute, measured beside the raw views, and deleted."""
     done("train", "trip", "--views", "color,gist", "--learner", "sqrt,cca", "--dim", 20, "--holdout", 0.2, home=home)
     query = ("search", "trip", "--key", key, "--view", "color", "-k", 5)
-    found = told(*query, "--targets", "gist", "--filter-attribute", "year=1999", home=home)["results"][0]["hits"]
+    found = told(*query, "--targets", "gist", "--filter-attribute", "year=1999", home=home)[0]["hits"]
     assert found == []  # the item itself is left out of its own hits
     rows = told("evaluate", "trip", "--space", "cca,raw", "--view", "color", "--targets", "color", "-k", 5, home=home)
     assert {row["space"] for row in rows["rows"]} == {"cca", "raw"}
     assert "needs --yes" in refused("delete", "trip", home=home)
-    done("delete", "trip", "--space", "cca", "--yes", home=home)
+    done("space", "delete", "trip", "cca", "--yes", home=home)

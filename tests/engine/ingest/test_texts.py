@@ -244,7 +244,7 @@ def test_a_query_in_the_wrong_view_says_where_to_ask(captioned, query, words):
 
 
 def test_a_collection_without_texts_says_how_to_get_them(collection):
-    with pytest.raises(InvalidInputError, match="crossview add-view small text"):
+    with pytest.raises(InvalidInputError, match="crossview view add small text"):
         collection.search(SearchRequest([Query("color", text="rose")]))
     with pytest.raises(NotFoundError):
         collection.fit_views((), ["text"])

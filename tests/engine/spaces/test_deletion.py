@@ -72,10 +72,10 @@ def test_a_space_that_is_not_active_goes_without_a_change_of_the_active_one(rows
 def test_earlier_generations_are_deleted_alone(rows, home):
     """And the one that answers is not: the remedies are to activate another one or to delete the space."""
     rows.train(Recipe(spec="pca", views=("small",), dim=2))
-    with pytest.raises(NotReadyError, match=r"generation 1 is the only one of space 'pca': .* rows --space pca"):
+    with pytest.raises(NotReadyError, match=r"generation 1 is the only one of space 'pca': .* rows pca"):
         rows.delete_space("pca", 1)
     rows.train(Recipe(spec="pca", views=("small",), dim=3))
-    with pytest.raises(NotReadyError, match="crossview activate rows pca --generation 1"):
+    with pytest.raises(NotReadyError, match="crossview space activate rows pca --generation 1"):
         rows.delete_space("pca", 2)
     with pytest.raises(NotFoundError, match="no generation 7; there are: 1, 2"):
         rows.delete_space("pca", 7)
@@ -89,9 +89,9 @@ def test_what_cannot_be_deleted_names_the_remedy(rows):
     """The views themselves, a view that any generation of a space uses, the last view, and what is not there."""
     rows.train(Recipe(spec="pca", views=("small",), dim=2))
     rows.train(Recipe(spec="pca", views=("wide",), dim=2))
-    with pytest.raises(InvalidInputError, match=r"'raw' is the views themselves .* delete rows --view VIEW"):
+    with pytest.raises(InvalidInputError, match=r"'raw' is the views themselves .* view delete rows VIEW"):
         rows.delete_space("raw")
-    with pytest.raises(NotReadyError, match=r"spaces: pca \(generation 1\); .* delete rows --space pca"):
+    with pytest.raises(NotReadyError, match=r"spaces: pca \(generation 1\); .* delete rows pca"):
         rows.delete_view("small")
     for delete in (rows.delete_space, rows.delete_view):
         with pytest.raises(NotFoundError, match="there are:"):

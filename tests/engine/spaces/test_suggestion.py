@@ -179,7 +179,7 @@ def test_what_cannot_be_answered_is_refused(groups, home):
     with pytest.raises(InvalidInputError, match="k must be at least 1"):
         groups.suggest(SuggestRequest([query], k=0))
     with fill(home, "bare", [item(group, 0, labels=()) for group in GROUPS]) as bare:
-        with pytest.raises(NotReadyError, match="has a label to suggest: label some with: crossview label bare --from"):
+        with pytest.raises(NotReadyError, match="label some with: crossview annotate bare --from"):
             bare.suggest(SuggestRequest([Query("color", key="cat/00")]))
         bare.import_items([item("cat", 1)])
         with pytest.raises(NotReadyError, match="too few labelled items have view 'color' to vote"):

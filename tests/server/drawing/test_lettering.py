@@ -130,7 +130,7 @@ def make(home: Home, keys: list[str]) -> None:
 @pytest.mark.parametrize("name", ["sheet.gif", "sheet", "nowhere/sheet.png"])
 def test_a_sheet_that_cannot_be_written_is_refused_before_the_search(tmp_path: Path, name: str) -> None:
     """The message says which endings there are; no collection is even looked for."""
-    result = run("search", "nothing", "--view", "v", "--key", "x", "--sheet", tmp_path / name, "--home", tmp_path)
+    result = run("search", "nothing", "--view", "v", "--key", "x", "--out", tmp_path / name, "--home", tmp_path)
     assert result.exit_code == 1
     assert (".png, .jpg, .jpeg, .webp, .pdf" if "/" not in name else "does not exist") in result.output
 
@@ -143,7 +143,7 @@ def test_a_sheet_of_odd_names_says_once_what_it_lacks(
     monkeypatch.setattr("crossview.server.drawing.sheet.unknown", lambda texts: "中")
     make(home := Home(tmp_path / "home"), ["a\nb.jpg", "中/文.jpg", "c.jpg"])
     with reached(home, backend) as options:
-        asked = ("search", "odd", "--view", "v", "--key", "c.jpg", "--sheet", tmp_path / "sheet.png", *options)
+        asked = ("search", "odd", "--view", "v", "--key", "c.jpg", "--out", tmp_path / "sheet.png", *options)
         result = run(*asked, "--json")
     assert result.exit_code == 0
     assert result.stderr.count("no font here has 中") == 1
@@ -163,19 +163,19 @@ def test_keys_are_found_by_the_bytes_of_their_files(tmp_path: Path, backend: str
     make(home := Home(tmp_path / "home"), [KEY, "other"])
     key = f"photos/{ARGUMENT}"
     with reached(home, backend) as options:
-        assert told("show", "odd", "--item", key, *options)["key"] == KEY
-        (found,) = told("search", "odd", "--view", "v", "--key", key, *options)["results"]
+        assert told("item", "show", "odd", key, *options)["key"] == KEY
+        (found,) = told("search", "odd", "--view", "v", "--key", key, *options)
         assert [hit["key"] for hit in found["hits"]] == ["other"]
         (found,) = told(
             "search", "odd", "--view", "v", "--key", "other", "--filter-prefix", f"photos/{ARGUMENT[0]}", *options
-        )["results"]
+        )
         assert [hit["key"] for hit in found["hits"]] == [KEY]
-        assert [item["key"] for item in told("list", "odd", "--prefix", key, *options)] == [KEY]
+        assert [item["key"] for item in told("list", "odd", "--filter-prefix", key, *options)] == [KEY]
         assert [item["key"] for item in told("list", "odd", "--after", key, *options)] == []
-        missing = run("show", "odd", "--item", ARGUMENT, *options)
+        missing = run("item", "show", "odd", ARGUMENT, *options)
         assert (missing.exit_code, "no item" in missing.output) == (1, True)
         assert "Traceback" not in missing.output
-        assert "deleted 1 items" in done("delete", "odd", "--items", key, *options)
+        assert "deleted 1 items" in done("item", "delete", "odd", key, "--yes", *options)
 
 
 def test_a_real_terminal_may_pass_any_bytes(tmp_path: Path) -> None:
@@ -194,7 +194,7 @@ def test_a_real_terminal_may_pass_any_bytes(tmp_path: Path) -> None:
         tmp_path / "home",
     ]
     done = subprocess.run(
-        [*command, b"--key", b"photos/" + BYTES, b"--sheet", sheet],
+        [*command, b"--key", b"photos/" + BYTES, b"--out", sheet],
         capture_output=True,
         env={**os.environ, "LC_ALL": "C.UTF-8", "PYTHONUTF8": "1"},
         cwd=Path(__file__).parents[2],

@@ -78,6 +78,6 @@ def test_a_server_brings_no_file_of_this_machine_into_a_report(tmp_path: Path, w
     with home.create("page", ["regions=gist:grid=4:size=64"]) as page:
         assert page.import_items(items).added == PAGE.hours
     with reached(home, where) as options:
-        done("changes", "page", "--report", tmp_path / "report", *options)
+        done("changes", "page", "--out", tmp_path / "report", *options)
     with Image.open(tmp_path / "report" / "newest.png") as newest:
         assert (np.asarray(newest) == SECRET).all(axis=2).any() == shown

@@ -1,19 +1,20 @@
-"""The commands calibrate and same: whether two items are the same."""
+"""The commands calibrate and verify: whether two items are the same."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
-from crossview.server.commands.common import JsonOption, NameArgument, fail, print_json, print_result, show, table
+from crossview.server.commands.common import JsonOption, NameArgument, error_status, fail, print_json, print_result
 from crossview.server.commands.connection import HERE, PICTURES_HERE, ConnectionOptions, PictureConnection
 from crossview.server.commands.csv_output import CsvOption, check_format, print_csv
 from crossview.server.commands.evaluation import GroupByOption, read_constraints, read_grouping
 from crossview.server.commands.jobs import DetachOption, check_detached, print_detached
 from crossview.server.commands.progress import progress_bar
 from crossview.server.commands.saying import say
+from crossview.server.commands.tables import show, table
 
 if TYPE_CHECKING:
     from crossview.engine.item import Failure
@@ -22,16 +23,20 @@ if TYPE_CHECKING:
 
 COLUMNS = ("a", "b", "same", "distance", "threshold", "probability")
 """The columns of the CSV."""
+DIFFERENT = 1
+"""The exit status of two items that are different; 0 is the same, and 2 is an error."""
 _PAIRS_AT_ONCE = 1_000
 _Names = Sequence[tuple[str, str]]
 
 
 @dataclass(frozen=True, kw_only=True)
 class PlaceOptions:
-    """In which distances items are compared."""
+    """The views and the space whose distances are compared."""
 
-    view: Annotated[str, typer.Option(help="View of both items; color+gist joins two views.")]
-    target: Annotated[
+    PANEL: ClassVar[str] = "Distance"
+
+    view: Annotated[str, typer.Option(metavar="VIEW", help="View of both items; color+gist joins two views.")]
+    targets: Annotated[
         str,
         typer.Option(metavar="TARGET", help="Target of the second item: a view or a notion [default: the view]."),
     ] = ""
@@ -65,13 +70,17 @@ def calibrate(
 
     crossview stores the threshold with the generation that answers. Pairs that did not set the threshold measure its
     error rate. A space distinguishes its training items more easily than others: give pairs of other items, or --refit.
+
+    Examples:
+        crossview calibrate pets --view color
+        crossview calibrate pets --view color --pairs pairs.csv
     """
     check_detached(detach, connection)
     from crossview.engine.query import CalibrationRequest
 
     request = CalibrationRequest(
         view=place.view,
-        target=place.target,
+        target=place.targets,
         space=place.space,
         pairs=read_constraints([pairs] if pairs else None),
         refit=refit,
@@ -87,11 +96,11 @@ def calibrate(
     print_result(made, made.sentence(), as_json)
 
 
-def same(
+def verify(
     name: NameArgument,
     place: PlaceOptions,
     inputs: Annotated[
-        list[str] | None, typer.Argument(metavar="[A B]", help="Picture files, or keys of items of the collection.")
+        list[str] | None, typer.Argument(metavar="A B", help="Picture files, or keys of items of the collection.")
     ] = None,
     pairs: Annotated[
         Path | None, typer.Option(metavar="FILE.csv", help="File of pairs of items: lines of key_a,key_b.")
@@ -103,11 +112,17 @@ def same(
     as_json: JsonOption = False,
     as_csv: CsvOption = False,
 ) -> None:
-    """Decide whether two items are the same, by a threshold on their distance.
+    """Decide whether two items are the same.
 
-    The threshold comes from calibrate. The probability depends on the share of such pairs that are the same
-    (--base-rate).
+    They are the same if their distance is at most the threshold that calibrate stored. The probability depends on the
+    share of such pairs that are the same (--base-rate). The exit status answers, too: 0 if the two items are the same,
+    1 if they are different, and 2 after an error. With --pairs, it is 0 for every answer.
+
+    Examples:
+        crossview verify pets photos/cat-1.jpg new.jpg --view color
+        crossview verify pets --pairs pairs.csv --view color --csv
     """
+    error_status.set(2)
     check_format(as_json, as_csv)
     given = _pairs(inputs or [], pairs)
     with connection.collection(name) as collection:
@@ -132,6 +147,8 @@ def same(
     if left_out:
         reasons = few(dict.fromkeys(one.reason for _, one in left_out), "; ")
         say(f"left out {len(left_out)} of {len(found)} pairs: {reasons}", err=True)
+    if pairs is None and not kept[0][1].same:
+        raise typer.Exit(DIFFERENT)
 
 
 def _pairs(inputs: Sequence[str], path: Path | None) -> _Names:
@@ -171,13 +188,13 @@ def _verdicts(
             keys = tuple({key for pair in some for key in pair})
             known = {item.key for item in collection.items(Filter(keys=keys), limit=len(keys))}
         queries = [(query(one, place.view, known), query(other, second, known)) for one, other in some]
-        request = SameRequest(queries, target=place.target, space=place.space, base_rate=base_rate)
+        request = SameRequest(queries, target=place.targets, space=place.space, base_rate=base_rate)
         yield from collection.same(request)
 
 
 def _view_of(collection: "CollectionBackend", place: PlaceOptions) -> str:
     """The view of the target: a notion that is named alone is of the view that is asked by."""
-    named = place.target.partition(":")[0]
+    named = place.targets.partition(":")[0]
     known = {view.name for view in collection.views()} if named else set()
     return named if named and set(named.split("+")) <= known else place.view
 

@@ -1,4 +1,4 @@
-"""The compare command: asks people which items are alike, and shows and exports what they answered."""
+"""The ask command: asks people which items are similar, and shows and exports their answers."""
 
 import getpass
 import tempfile
@@ -6,14 +6,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import typer
 
-from crossview.server.commands.common import JsonOption, NameArgument, print_json, show, table
+from crossview.server.commands.common import JsonOption, NameArgument, print_json, print_result
 from crossview.server.commands.connection import HERE, ConnectionOptions
 from crossview.server.commands.hints import hint
 from crossview.server.commands.saying import say
+from crossview.server.commands.tables import show, table
 
 if TYPE_CHECKING:
     from crossview.engine.comparisons import ItemComparisons
@@ -24,8 +25,10 @@ DISPUTES_SHOWN = 20
 
 
 @dataclass(frozen=True, kw_only=True)
-class CompareOptions:
+class AskOptions:
     """The options of the questions and the person who answers."""
+
+    PANEL: ClassVar[str] = "Questions"
 
     notion: Annotated[
         str, typer.Option(metavar="NOTION", help="Notion of similarity to ask about, such as color or head.")
@@ -34,7 +37,7 @@ class CompareOptions:
         Literal["grid", "single"],
         typer.Option(help="Kind of question: select near items out of nine, or the nearer of two."),
     ] = "grid"
-    by: Annotated[
+    person: Annotated[
         str, typer.Option(metavar="PERSON", help="Name of the person who answers [default: the name of this user].")
     ] = ""
     questions: Annotated[int | None, typer.Option(min=1, metavar="N", help="Stop after this number of answers.")] = None
@@ -54,25 +57,39 @@ class CompareOptions:
     seed: Annotated[int | None, typer.Option(help="Seed of the first question [default: random].")] = None
 
 
-def compare(
+@dataclass(frozen=True)
+class WrittenComparisons:
+    """The file of comparisons, and their number."""
+
+    path: Path
+    comparisons: int
+
+
+def ask(
     name: NameArgument,
-    options: CompareOptions,
-    export: Annotated[
+    options: AskOptions,
+    out: Annotated[
         Path | None,
         typer.Option(metavar="FILE.csv", help="Write the comparisons to this file: anchor,near,far,notion."),
     ] = None,
     connection: ConnectionOptions = HERE,
     as_json: JsonOption = False,
 ) -> None:
-    """Ask people which items are similar in a notion of similarity; train --answers learns from the answers.
+    """Ask people which items are similar, for train --answers.
 
     With --notion, the command asks questions until you press q. It stores each answer at once, and you can run the same
     command again to continue. Without --notion, it shows the answers, and the questions on which people disagree.
-    --export writes the comparisons to a file; name a notion or a person to select them.
+    --out writes the comparisons to a file; name a notion or a person to select them.
+
+    Examples:
+        crossview ask birds --notion head
+        crossview ask birds --notion head --out head.csv
     """
-    if export is not None:
-        _export(name, options, export, connection)
+    if out is not None:
+        _export(name, options, out, connection, as_json)
         return
+    if options.notion and as_json:
+        raise typer.BadParameter("--json prints answers: leave out --notion, or write comparisons with --out FILE.csv")
     with connection.collection(name) as collection:
         if options.notion:
             _ask(collection, options)
@@ -80,13 +97,13 @@ def compare(
             _show(collection, options, as_json)
 
 
-def _export(name: str, options: CompareOptions, path: Path, connection: ConnectionOptions) -> None:
+def _export(name: str, options: AskOptions, path: Path, connection: ConnectionOptions, as_json: bool) -> None:
     from crossview.engine.ingest.comparison_files import write_comparisons
 
     with connection.collection(name) as collection:
-        given = answered(collection, options.notion, options.by)
+        given = answered(collection, options.notion, options.person)
     write_comparisons(path, given)
-    say(f"wrote {len(given)} comparisons to {path}")
+    print_result(WrittenComparisons(path, len(given)), f"wrote {len(given)} comparisons to {path}", as_json)
 
 
 def answered(collection: "CollectionBackend", notion: str = "", person: str = "") -> "ItemComparisons":
@@ -103,21 +120,21 @@ def answered(collection: "CollectionBackend", notion: str = "", person: str = ""
         name = collection.name
         raise NotReadyError(
             f"nobody has compared such items of {name!r}: ask for comparisons with: "
-            f"crossview compare {name} --notion {notion or 'NOTION'}"
+            f"crossview ask {name} --notion {notion or 'NOTION'}"
         )
     return ItemComparisons.of_answers(answers)
 
 
-def _show(collection: "CollectionBackend", options: CompareOptions, as_json: bool) -> None:
+def _show(collection: "CollectionBackend", options: AskOptions, as_json: bool) -> None:
     from crossview.engine.questions.agreement import by_notion
     from crossview.engine.questions.paging import every_answer
 
-    found = by_notion(every_answer(collection.questions, person=options.by))
+    found = by_notion(every_answer(collection.questions, person=options.person))
     if as_json:
         print_json(found)
         return
     if not found:
-        say(f"no answers; ask for comparisons with: {hint('compare', collection.name, '--notion', 'NOTION')}")
+        say(f"no answers; ask for comparisons with: {hint('ask', collection.name, '--notion', 'NOTION')}")
         return
     rows = table("notion", ">answers", ">comparisons", "by")
     for one in found:
@@ -139,13 +156,13 @@ def _show_disputes(found: "NotionAnswers") -> None:
         show(f"and {more} more")
 
 
-def _ask(collection: "CollectionBackend", options: CompareOptions) -> None:
+def _ask(collection: "CollectionBackend", options: AskOptions) -> None:
     from crossview.engine.comparisons import QuestionRequest
     from crossview.server.commands.asking import Session
 
     request = QuestionRequest(
         notion=options.notion,
-        person=options.by or getpass.getuser(),
+        person=options.person or getpass.getuser(),
         kind=options.kind,
         view=options.view,
         seed=options.seed,

@@ -1,9 +1,9 @@
-"""Commands that annotate items: label, from CSV files, and set, for a few items."""
+"""The annotate command: labels, texts and attributes from CSV files, or for a few items."""
 
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
@@ -66,8 +66,12 @@ class AnnotationFiles:
         ]
 
 
-def label(
-    name: NameArgument,
+@dataclass(frozen=True, kw_only=True)
+class FileOptions:
+    """Annotations from CSV files."""
+
+    PANEL: ClassVar[str] = "Annotations from files"
+
     file: Annotated[
         Path | None,
         typer.Option(
@@ -75,46 +79,32 @@ def label(
             metavar="FILE.csv",
             help="CSV file with the columns path (or key), label, caption, and attributes.",
         ),
-    ] = None,
-    captions: Annotated[
-        Path | None, typer.Option(metavar="FILE.csv", help="File of texts: lines of path,caption.")
-    ] = None,
+    ] = None
+    captions: Annotated[Path | None, typer.Option(metavar="FILE.csv", help="File of texts: lines of path,caption.")] = (
+        None
+    )
     replace_labels: Annotated[
         bool, typer.Option("--replace-labels", help="Clear the labels of items without a label in the file of --from.")
-    ] = False,
-    label_notion: LabelNotionOption = "",
-    new_attributes: NewAttributesOption = False,
-    connection: ConnectionOptions = HERE,
-    as_json: JsonOption = False,
-) -> None:
-    """Set labels, captions and attributes of any items from a CSV file.
+    ] = False
+    label_notion: LabelNotionOption = ""
+    new_attributes: NewAttributesOption = False
 
-    The first line names the columns: path or key, label (it may repeat), caption; any other column is an attribute.
-    Semicolons separate the labels of a cell; put a label that contains one in double quotes. Without a header,
-    lines are path,label[,label...]. Name an item by its key, by its path below the indexed folder, or by its full
-    path. Fields that the file does not name keep their values; an empty cell clears a field. The command also reads
-    the output of list --csv.
-    """
-    if file is None and captions is None:
-        raise typer.BadParameter("no annotations are given: use --from FILE.csv, or --captions FILE.csv")
-    if replace_labels and file is None:
-        raise typer.BadParameter("--replace-labels needs --from FILE.csv")
-    from crossview.server.wire.batches import merged
-
-    began = time.monotonic()
-    files = AnnotationFiles(file, captions, label_notion, new_attributes)
-    with connection.collection(name) as collection, progress_bar(not as_json, "items") as progress:
-        report = merged(files.write(collection, progress, replace_labels))
-    report = since(began, report)
-    if as_json:
-        print_json(report)
-    else:
-        show_report(report, name)
+    def check(self) -> None:
+        """Raises BadParameter where no file is given, or an option lacks its file."""
+        if self.file is None and self.captions is None:
+            raise typer.BadParameter(
+                "no annotations are given: use --from FILE.csv, --captions FILE.csv, or KEY... with --label, "
+                "--attribute, --text or --clear"
+            )
+        if self.replace_labels and self.file is None:
+            raise typer.BadParameter("--replace-labels needs --from FILE.csv")
 
 
-@dataclass(frozen=True)
-class Changes:
+@dataclass(frozen=True, kw_only=True)
+class FieldOptions:
     """The fields to set and to clear."""
+
+    PANEL: ClassVar[str] = "Fields of the items KEY"
 
     labels: Annotated[
         list[str] | None,
@@ -132,7 +122,7 @@ class Changes:
     clear: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="WHAT", help="Clear labels, attributes, text, or the attribute of this name; repeat for several."
+            metavar="FIELD", help="Clear labels, attributes, text, or the attribute of this name; repeat for several."
         ),
     ] = None
 
@@ -153,29 +143,60 @@ class Changes:
         return {field: value for field, value in given.items() if value is not None and (value or field in clear)}
 
 
-def set_(
+def annotate(
     name: NameArgument,
-    changes: Changes,
-    keys: Annotated[list[str], typer.Argument(metavar="KEY...", help="Keys of the items.")],
+    files: FileOptions,
+    fields: FieldOptions,
+    keys: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="KEY", help="Keys of the items whose fields to set; leave them out to read files."),
+    ] = None,
     connection: ConnectionOptions = HERE,
     as_json: JsonOption = False,
 ) -> None:
-    """Set labels, attributes and text of a few items; fields that you do not name keep their values.
+    """Set labels, texts and attributes of items.
 
-    For example: crossview set pets photos/1.jpg --label cat --attribute year=1999 --clear text
+    The first line of the file names the columns: path or key, label (it may repeat), caption; any other column is an
+    attribute. Semicolons separate the labels of a cell; put a label that contains one in double quotes. Without a
+    header, lines are path,label[,label...]. Name an item by its key, by its path below the indexed folder, or by its
+    full path. Fields that you do not name keep their values; an empty cell clears a field. The command also reads the
+    output of list --csv.
+
+    Examples:
+        crossview annotate pets --from labels.csv
+        crossview annotate pets photos/1.jpg --label cat --attribute year=1999 --clear text
     """
-    update = changes.update()
-    if not update:
-        raise typer.BadParameter("nothing to change: give --label, --attribute, --text or --clear")
-    from crossview.engine.item import ItemUpdate
-
-    began = time.monotonic()
-    with connection.collection(name) as collection:
-        report = collection.update_items([ItemUpdate(key, **update) for key in dict.fromkeys(keys)])
+    update, began = fields.update(), time.monotonic()
+    if keys:
+        if files != FileOptions():
+            raise typer.BadParameter("name the items either as KEY..., or in the file of --from or --captions")
+        if not update:
+            raise typer.BadParameter("nothing to change: give --label, --attribute, --text or --clear")
+        report = _update(name, keys, update, connection)
+    else:
+        if update:
+            raise typer.BadParameter("--label, --attribute, --text and --clear are for the items KEY...: name them")
+        files.check()
+        report = _read(name, files, connection, not as_json)
     report = since(began, report)
     if as_json:
         print_json(report)
-    elif report.failures and not report.updated + report.unchanged:
+    elif keys and report.failures and not report.updated + report.unchanged:
         fail("; ".join(f"{failure.key}: {failure.reason}" for failure in report.failures))
     else:
         show_report(report, name)
+
+
+def _update(name: str, keys: list[str], update: dict[str, Any], connection: ConnectionOptions) -> "ImportReport":
+    from crossview.engine.item import ItemUpdate
+
+    with connection.collection(name) as collection:
+        return collection.update_items([ItemUpdate(key, **update) for key in dict.fromkeys(keys)])
+
+
+def _read(name: str, files: FileOptions, connection: ConnectionOptions, shown: bool) -> "ImportReport":
+    from crossview.server.wire.batches import merged
+
+    read = AnnotationFiles(files.file, files.captions, files.label_notion, files.new_attributes)
+    with connection.collection(name) as collection, progress_bar(shown, "items") as progress:
+        return merged(read.write(collection, progress, files.replace_labels))

@@ -1,0 +1,106 @@
+"""Commands on single items: show and delete."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from crossview.server.commands.common import JsonOption, NameArgument, YesOption, confirm_deletion, print_result
+from crossview.server.commands.connection import HERE, ConnectionOptions
+from crossview.server.commands.filters import FilterOptions, check_names
+from crossview.server.commands.tables import show, table
+
+if TYPE_CHECKING:
+    from crossview.engine.condition import Filter
+    from crossview.engine.item import Item
+    from crossview.server.backend import CollectionBackend
+
+_PAGE = 1_000
+
+
+@dataclass(frozen=True)
+class DeletedItems:
+    """The number of deleted items, and of given keys that no item had."""
+
+    deleted: int
+    missing: int
+
+
+def show_(
+    name: NameArgument,
+    key: Annotated[str, typer.Argument(metavar="KEY", help="Key of the item; write -- before keys that begin with -.")],
+    connection: ConnectionOptions = HERE,
+    as_json: JsonOption = False,
+) -> None:
+    """Show everything that a collection knows about an item.
+
+    Examples:
+        crossview item show pets photos/cat-1.jpg
+        crossview item show pets photos/cat-1.jpg --json
+    """
+    with connection.collection(name) as collection:
+        item = collection.item(key)
+    print_result(item, "", as_json) if as_json else _show(item)
+
+
+def delete(
+    name: NameArgument,
+    chosen: FilterOptions,
+    keys: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="KEY", help="Keys of the items; write -- before keys that begin with -."),
+    ] = None,
+    yes: YesOption = False,
+    connection: ConnectionOptions = HERE,
+    as_json: JsonOption = False,
+) -> None:
+    """Delete the items with these keys, or that meet every filter.
+
+    With keys and filters, the command deletes the items with one of these keys that meet every filter. Files stay.
+
+    Examples:
+        crossview item delete pets photos/cat-1.jpg photos/cat-2.jpg
+        crossview item delete pets --filter-prefix photos/drafts/ --yes
+    """
+    if not keys and not chosen.given():
+        raise typer.BadParameter("name the items to delete: give KEY... or a filter, such as --filter-label LABEL")
+    condition = chosen.filter(tuple(keys or ()))
+    with connection.collection(name) as collection:
+        check_names(collection, condition)
+        if not yes and (count := collection.count(condition)):
+            confirm_deletion(f"{count} items of {name}")
+        deleted = _delete(collection, condition)
+    missing = 0 if chosen.given() else len(set(keys or ())) - deleted
+    sentence = f"deleted {deleted} items" + (f"; {missing} did not exist" if missing else "")
+    print_result(DeletedItems(deleted, missing), sentence, as_json)
+
+
+def _delete(collection: "CollectionBackend", condition: "Filter") -> int:
+    """Deletes the items that pass a filter, page by page, and returns how many."""
+    deleted, after = 0, ""
+    while items := collection.items(condition, after=after, limit=_PAGE):
+        after = items[-1].key
+        deleted += collection.delete_items([item.key for item in items])
+    return deleted
+
+
+def _show(item: "Item") -> None:
+    rows = table("item", "")
+    for field, value in (
+        ("key", item.key),
+        ("labels", ", ".join(item.labels)),
+        *((f"labels in {notion}", ", ".join(found)) for notion, found in item.notion_labels.items()),
+        ("attributes", ", ".join(f"{name} = {value!r}" for name, value in item.attributes.items())),
+        ("text", item.text),
+        ("source", item.source),
+        ("size", pixels(item)),
+        ("views", ", ".join(item.views)),
+        ("content hash", item.content_hash),
+    ):
+        rows.add_row(field, value)
+    show(rows)
+
+
+def pixels(item: "Item") -> str:
+    """Return the size of an item's picture, if it has one."""
+    return f"{item.width} x {item.height}" if item.width else ""

@@ -1,0 +1,136 @@
+"""The type of the result that each command prints with --json."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from crossview.engine.changes.request import Change, Changes
+from crossview.engine.evaluation import Evaluation
+from crossview.engine.info import CollectionInfo, SpaceInfo, Threshold, ViewInfo
+from crossview.engine.item import ImportReport, Item
+from crossview.engine.query import HitList, SuggestedLabels, Verdict
+from crossview.engine.questions.agreement import NotionAnswers
+from crossview.engine.training.guide import LearnerGuide
+from crossview.server.client.job import Job
+from crossview.server.commands.ask import WrittenComparisons
+from crossview.server.commands.common import Deleted
+from crossview.server.commands.copies import Compacted, Copy
+from crossview.server.commands.embed import PrintedEmbedding, WrittenEmbeddings
+from crossview.server.commands.items import DeletedItems
+
+
+@dataclass(frozen=True, kw_only=True)
+class DescribedCollection(CollectionInfo):
+    """A collection, and what may need attention in it."""
+
+    findings: list[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class InputLabels(SuggestedLabels):
+    """The labels that are suggested for an input: a key, or the path of a picture."""
+
+    input: str
+
+
+@dataclass(frozen=True)
+class SuggestedInputs:
+    """The suggestions for all inputs."""
+
+    results: list[InputLabels]
+    calibration: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairVerdict(Verdict):
+    """A pair of inputs, and whether they are the same."""
+
+    a: str
+    b: str
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A pair of inputs without an answer."""
+
+    a: str
+    b: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Verdicts:
+    """The answers for all pairs."""
+
+    results: list[PairVerdict]
+    left_out: list[LeftOut]
+
+
+RESULTS: dict[str, Any] = {
+    "learners": list[LearnerGuide] | LearnerGuide,
+    "create": CollectionInfo,
+    "list": list[str] | list[Item],
+    "show": DescribedCollection,
+    "delete": Deleted,
+    "backup": Copy,
+    "restore": CollectionInfo,
+    "compact": Compacted,
+    "index": ImportReport,
+    "annotate": ImportReport,
+    "item show": Item,
+    "item delete": DeletedItems,
+    "view add": ViewInfo,
+    "view list": list[ViewInfo],
+    "view fit": list[ViewInfo],
+    "view place": ImportReport,
+    "view delete": Deleted,
+    "train": SpaceInfo | Job,
+    "tune": SpaceInfo | Job,
+    "evaluate": Evaluation | Job,
+    "ask": list[NotionAnswers] | WrittenComparisons,
+    "space list": list[SpaceInfo],
+    "space activate": SpaceInfo,
+    "space extend": SpaceInfo | Job,
+    "space assign": SpaceInfo | Job,
+    "space delete": Deleted,
+    "search": list[HitList],
+    "suggest": SuggestedInputs,
+    "embed": list[PrintedEmbedding] | WrittenEmbeddings,
+    "calibrate": Threshold | Job,
+    "verify": Verdicts,
+    "changes": Changes | Change,
+    "job list": list[Job],
+    "job show": Job,
+    "job cancel": Job,
+    "job wait": Job,
+}
+"""The result of each command with --json: the first form without further options, and the others with some."""
+
+
+def types_below(annotation: Any) -> Iterator[type]:
+    """Yield the dataclasses of an annotation, and those of their fields."""
+    if is_dataclass(annotation):
+        yield annotation  # type: ignore[misc]  # a class, never an instance
+        for one in fields(annotation):
+            yield from types_below(get_type_hints(annotation)[one.name])
+    else:
+        for one in get_args(annotation):
+            yield from types_below(one)
+
+
+def named(annotation: Any) -> str:
+    """Return the JSON form of an annotation in words, such as ``list of Item, or null``."""
+    origin, parts = get_origin(annotation), get_args(annotation)
+    if origin in (Union, UnionType):
+        return ", or ".join(dict.fromkeys(map(named, parts)))
+    if origin is Literal:
+        return " or ".join(f'"{one}"' for one in parts)
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        return f"object of {named(parts[1])}"
+    if isinstance(origin, type) and issubclass(origin, Sequence):
+        return f"list of {named(parts[0])}"
+    words = {bool: "true or false", int: "number", float: "number", NoneType: "null", Any: "value"}
+    if annotation in words:
+        return words[annotation]
+    return str(annotation.__name__) if isinstance(annotation, type) and is_dataclass(annotation) else "string"

@@ -1,0 +1,156 @@
+"""Commands on the spaces of a collection: list, activate, extend, assign and delete."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from crossview.server.commands.common import (
+    Deleted,
+    JsonOption,
+    NameArgument,
+    YesOption,
+    confirm_deletion,
+    names,
+    print_result,
+)
+from crossview.server.commands.connection import HERE, ConnectionOptions
+from crossview.server.commands.jobs import DetachOption, check_detached, print_detached
+from crossview.server.commands.learn import ActivateOption, ViewsOption, show_trained
+from crossview.server.commands.progress import progress_bar
+from crossview.server.commands.tables import show, table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from crossview.engine.info import SpaceInfo
+
+SpaceArgument = Annotated[str, typer.Argument(metavar="SPACE", help="Name of the space.")]
+
+
+def list_(name: NameArgument, connection: ConnectionOptions = HERE, as_json: JsonOption = False) -> None:
+    """List the spaces of a collection.
+
+    Examples:
+        crossview space list pets
+        crossview space list pets --json
+    """
+    with connection.collection(name) as collection:
+        found = collection.info().spaces
+    print_result(found, "", as_json) if as_json else show_spaces(found)
+
+
+def show_spaces(found: "Iterable[SpaceInfo]", title: str | None = None) -> None:
+    """Print a table of spaces."""
+    rows = table("space", ">generation", "learner", "targets", ">items", ">held out", title=title)
+    for space in found:
+        name = f"{space.name} (active)" if space.active else space.name
+        targets = ", ".join(f"{target} ({space.size(target)})" for target in space.targets)
+        counts = str(space.trained_items), str(space.held_out)
+        rows.add_row(name, str(space.generation), space.spec or "-", targets, *counts)
+    show(rows)
+
+
+def activate(
+    name: NameArgument,
+    space: SpaceArgument,
+    generation: Annotated[
+        int | None, typer.Option(min=1, help="Generation of the space [default: the one that answered last].")
+    ] = None,
+    connection: ConnectionOptions = HERE,
+    as_json: JsonOption = False,
+) -> None:
+    """Choose the space that answers searches without --space.
+
+    Examples:
+        crossview space activate pets cca
+        crossview space activate pets cca --generation 1
+    """
+    with connection.collection(name) as collection:
+        made = collection.activate(space, generation)
+    print_result(made, f"active: {made.name} generation {made.generation}", as_json)
+
+
+def extend(
+    name: NameArgument,
+    space: SpaceArgument,
+    views: ViewsOption,
+    into: Annotated[
+        str | None,
+        typer.Option(metavar="SPACE", help="Store the extended space under this name [default: the same name]."),
+    ] = None,
+    activate: ActivateOption = None,
+    detach: DetachOption = False,
+    connection: ConnectionOptions = HERE,
+    as_json: JsonOption = False,
+) -> None:
+    """Add views to a space, and keep its embeddings of other views.
+
+    The command learns with the learner and the settings of the space. Distances between the other views do not change.
+
+    Examples:
+        crossview space extend pets cca --views gist
+        crossview space extend pets cca --views gist --into wider --activate
+    """
+    check_detached(detach, connection)
+    added = names(views)
+    if detach:
+        with connection.detached(name) as server:
+            job = server.extend(space, added, name=into, activate=activate)
+        print_detached(job, as_json)
+        return
+    with connection.collection(name) as collection, progress_bar(not as_json) as progress:
+        made = collection.extend(space, added, name=into, activate=activate, progress=progress)
+    show_trained(name, made, as_json)
+
+
+def assign(
+    name: NameArgument,
+    space: SpaceArgument,
+    label: Annotated[str, typer.Argument(metavar="LABEL", help="Label that the space was not trained on.")],
+    detach: DetachOption = False,
+    connection: ConnectionOptions = HERE,
+    as_json: JsonOption = False,
+) -> None:
+    """Choose a metric for a new label, without training.
+
+    The space has several metrics, as the learner musl makes them. The items with the label choose the metric.
+
+    Examples:
+        crossview space assign pets musl ocelot
+        crossview space assign pets musl ocelot --server localhost:50051 --detach
+    """
+    check_detached(detach, connection)
+    if detach:
+        with connection.detached(name) as server:
+            job = server.assign(space, label)
+        print_detached(job, as_json)
+        return
+    with connection.collection(name) as collection:
+        made = collection.assign(space, label)
+    print_result(made, f"{label} has a metric in {made.name} generation {made.generation}", as_json)
+
+
+def delete(
+    name: NameArgument,
+    space: SpaceArgument,
+    generation: Annotated[int | None, typer.Option(min=1, help="Delete only this generation of the space.")] = None,
+    yes: YesOption = False,
+    connection: ConnectionOptions = HERE,
+    as_json: JsonOption = False,
+) -> None:
+    """Delete a space, or one of its generations.
+
+    Examples:
+        crossview space delete pets cca
+        crossview space delete pets cca --generation 1 --yes
+    """
+    what = f"space {space}" if generation is None else f"generation {generation} of space {space}"
+    with connection.collection(name) as collection:
+        active = collection.space(space).active
+        if not yes:
+            confirm_deletion(f"{what} of {name}")
+        collection.delete_space(space, generation)
+    sentence = f"deleted {what} of {name}"
+    if active and generation is None:
+        sentence += "\nit was the active space: searches that name no space now use raw"
+    print_result(Deleted(space, generation), sentence, as_json)

@@ -1,0 +1,191 @@
+"""Commands on the views of a collection: add, list, fit, place and delete."""
+
+import random
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+import typer
+
+from crossview.server.commands.ask import answered
+from crossview.server.commands.common import (
+    Deleted,
+    JsonOption,
+    NameArgument,
+    YesOption,
+    confirm_deletion,
+    names,
+    print_result,
+)
+from crossview.server.commands.connection import HERE, PICTURES_HERE, ConnectionOptions, PictureConnection
+from crossview.server.commands.index import LabelsOption, PathsArgument, WorkersOption
+from crossview.server.commands.tables import show, table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from crossview.engine.info import ViewInfo
+
+ViewArgument = Annotated[str, typer.Argument(metavar="VIEW", help="Name of the view.")]
+_DIM = 10
+
+
+def add(
+    name: NameArgument,
+    spec: Annotated[
+        str, typer.Argument(metavar="SPEC", help="View to add, such as text, gist or sift2=sift:words=1000.")
+    ],
+    connection: ConnectionOptions = HERE,
+    as_json: JsonOption = False,
+) -> None:
+    """Add a view to a collection.
+
+    Then index the pictures again, to compute their rows of the new view.
+
+    Examples:
+        crossview view add pets text
+        crossview view add pets sift2=sift:words=1000
+    """
+    with connection.collection(name) as collection:
+        view = collection.add_view(spec)
+    print_result(view, f"added view {view.name}: {view.extractor}, {view.dim} numbers per row", as_json)
+
+
+def list_(name: NameArgument, connection: ConnectionOptions = HERE, as_json: JsonOption = False) -> None:
+    """List the views of a collection.
+
+    Examples:
+        crossview view list pets
+        crossview view list pets --json
+    """
+    with connection.collection(name) as collection:
+        found = collection.views()
+    print_result(found, "", as_json) if as_json else show_views(found)
+
+
+def show_views(found: "Iterable[ViewInfo]", title: str | None = None) -> None:
+    """Print a table of views."""
+    rows = table("view", "extractor", ">dim", "fitted", title=title)
+    for view in found:
+        parameters = ", ".join(f"{name}={value}" for name, value in view.params.items())
+        rows.add_row(view.name, f"{view.extractor}({parameters})", str(view.dim), "yes" if view.fitted else "not yet")
+    show(rows)
+
+
+@dataclass(frozen=True)
+class FitOptions:
+    """Which views are fitted, and on which pictures."""
+
+    PANEL: ClassVar[str] = "Fit"
+
+    views: Annotated[
+        str | None, typer.Option(metavar="VIEWS", help="Views to fit [default: the views that are not fitted].")
+    ] = None
+    sample: Annotated[int, typer.Option(min=1, help="Maximum number of pictures in the random sample.")] = 500
+    seed: Annotated[int, typer.Option(help="Seed of the random sample and of the fit.")] = 0
+    refit: Annotated[bool, typer.Option("--refit", help="Fit the named views again; then index and train again.")] = (
+        False
+    )
+    labels: LabelsOption = None
+    workers: WorkersOption = None
+
+
+def fit(
+    name: NameArgument,
+    options: FitOptions,
+    paths: PathsArgument = None,
+    connection: PictureConnection = PICTURES_HERE,
+    as_json: JsonOption = False,
+) -> None:
+    """Fit views on chosen pictures, and text views on the texts.
+
+    The first index command fits the views itself. Use this command to choose the pictures that give the visual words.
+    Without --labels, pictures of items have the labels of the items. Text views need no PATH.
+
+    Examples:
+        crossview view fit pets photos/ --sample 1000
+        crossview view fit pets --views text --refit
+    """
+    from crossview.engine.errors import InvalidInputError
+    from crossview.engine.ingest.annotations import Annotations
+    from crossview.engine.ingest.walk import walk
+    from crossview.engine.item import Picture
+
+    annotations = Annotations(options.labels)
+    files = walk(paths or []).files
+    if paths and not files:
+        raise InvalidInputError(f"no pictures below {', '.join(map(str, paths))}")
+    sample = random.Random(options.seed).sample(files, min(options.sample, len(files)))
+    with connection.collection(name) as collection:
+        fitted = collection.fit_views(
+            (Picture(file.path.read_bytes(), annotations.of(file).labels or ()) for file in sample),
+            views=names(options.views) or None,
+            seed=options.seed,
+            workers=options.workers,
+            refit=options.refit,
+        )
+    revisions = ", ".join(f"{view.name} (revision {view.revision})" for view in fitted)
+    print_result(fitted, (f"read {len(sample)} pictures; " if sample else "") + f"views: {revisions}", as_json)
+
+
+def place(
+    name: NameArgument,
+    view: Annotated[str, typer.Argument(metavar="VIEW", help="Name of the new view for the places.")],
+    constraints: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.csv", help="File of comparisons: anchor,near,far or near_a,near_b,far_a,far_b, notion."
+        ),
+    ] = None,
+    answers: Annotated[bool, typer.Option("--answers", help="Use the answers to crossview ask.")] = False,
+    dim: Annotated[int, typer.Option(min=1, help="Dimension of the places.")] = _DIM,
+    seed: Annotated[int, typer.Option(help="Seed of the learner.")] = 0,
+    connection: ConnectionOptions = HERE,
+    as_json: JsonOption = False,
+) -> None:
+    """Place items in a new view by comparisons, without features.
+
+    Only compared items get a place: you can search them by key, and cannot place other items later. The command creates
+    items for keys in the file that do not exist. Then run train NAME --views VIEW with the same comparisons.
+
+    Examples:
+        crossview view place songs places --constraints comparisons.csv
+        crossview view place songs places --answers --dim 5
+    """
+    if (constraints is None) != answers:
+        raise typer.BadParameter("give either --constraints FILE.csv or --answers")
+    from crossview.engine.ingest.comparison_files import read_comparisons
+    from crossview.engine.training.places import places
+
+    with connection.collection(name) as collection:
+        given = answered(collection) if constraints is None else read_comparisons(constraints)
+        given.check()
+        rows = places(given, dim, seed)
+        collection.add_view(f"{view}=vectors:dim={dim}")
+        report = collection.put_vectors(view, given.keys, rows)
+    sentence = (
+        f"placed {len(given.keys)} items ({report.added} of them new) in view {view} by {len(given)} comparisons; "
+        "no other item can be searched by it"
+    )
+    print_result(report, sentence, as_json)
+
+
+def delete(
+    name: NameArgument,
+    view: ViewArgument,
+    yes: YesOption = False,
+    connection: ConnectionOptions = HERE,
+    as_json: JsonOption = False,
+) -> None:
+    """Delete a view with its rows.
+
+    Examples:
+        crossview view delete pets gist
+        crossview view delete pets gist --yes
+    """
+    what = f"view {view} of {name}"
+    with connection.collection(name) as collection:
+        if not yes:
+            confirm_deletion(f"{what} with its rows")
+        collection.delete_view(view)
+    print_result(Deleted(view), f"deleted {what}", as_json)
