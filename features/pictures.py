@@ -1,4 +1,4 @@
-"""Reading pictures: encoded ones to whatever is computed of them, in this process or in others."""
+"""Reading of encoded pictures and computations on them, in this process or in others."""
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -11,68 +11,69 @@ if TYPE_CHECKING:
     from crossview.features.base import ImageExtractor
 
 MAX_PIXELS = 100_000_000
-"""Pixels that a picture may have in memory at once, unless told."""
+"""Default of the most pixels that a picture may have in memory at once."""
 
 Result = TypeVar("Result")
 Work = Callable[[bytes, Mapping[str, "ImageExtractor"], int], Result]
-"""Takes a picture file, extractors, and the most pixels it may have; raises ImageError. A function of a module."""
+"""A function of a picture file, extractors and the most pixels; it raises ImageError. It must belong to a module, so
+that other processes can import it."""
 Checkpoint = Callable[[], None]
-"""Raises an error where the result is not wanted any more."""
+"""A function that raises an error if the work is cancelled."""
 
 
 class PictureTask(NamedTuple):
-    """One picture, and the extractors of the views that are wanted of it."""
+    """One picture, and the extractors of the wanted views."""
 
     image: bytes
     extractors: Mapping[str, "ImageExtractor"]
-    """They do not change any more."""
+    """Fitted extractors, which do not change any more."""
 
 
 @dataclass(frozen=True)
 class PictureLimits:
-    """What pictures from anyone may take."""
+    """Limits of untrusted pictures."""
 
     pixels: int = 25_000_000
-    """Larger pictures are refused by their header."""
+    """Most pixels; the header of a larger picture is enough to refuse it."""
     largest_at_once: int = 2
-    """How many of that size are decoded at once, or more that are smaller."""
+    """Number of pictures of this size that are decoded at once, or more smaller ones."""
     seconds: float = 30.0
-    """How long one picture may take."""
+    """Most seconds for one picture."""
 
     @property
     def pixels_at_once(self) -> int:
-        """What is decoded at once, of all pictures."""
+        """Most pixels of all pictures that are decoded at once."""
         return self.largest_at_once * self.pixels
 
     @property
     def memory_bytes(self) -> int:
-        """What one picture may take: somewhat more than the formats do, up to 22 bytes a pixel (WebP)."""
+        """Most bytes of one picture: somewhat more than the formats need, up to 22 bytes a pixel (WebP)."""
         return 24 * self.pixels + (1 << 28)
 
 
 class Pictures(Protocol):
-    """Where pictures are read."""
+    """A reader of pictures."""
 
     @property
     def max_pixels(self) -> int:
-        """The most pixels that a picture may have: in memory at once where it is trusted, else as it declares."""
+        """The most pixels of a picture: in memory at once for trusted pictures, otherwise in its header."""
 
     def run(
         self, work: Work[Result], tasks: Sequence[PictureTask], checkpoint: Checkpoint, at_once: int = 1
     ) -> list[Result | ImageError]:
-        """Return what ``work`` gives of each task, in their order, or why its picture cannot be read.
+        """Return the result of ``work`` for each task in order, or the ImageError of its picture.
 
-        Raises what ``checkpoint`` raises, which is called about ten times a second, and what ``work`` raises besides
-        ImageError. ``at_once`` is how many threads share the tasks where they are done in this process.
+        Raises the errors of ``checkpoint``, which is called about ten times a second, and errors of ``work`` other than
+        ImageError. ``at_once`` is the number of threads that share the tasks if they run in this process.
         """
 
 
 @dataclass(frozen=True)
 class InProcess:
-    """Reads pictures in this process: for programs that trust their pictures."""
+    """A reader of pictures in this process, for programs that trust their pictures."""
 
     max_pixels: int = MAX_PIXELS
-    """Those that a picture may have in memory at once; most JPEGs and TIFFs are read at a reduced size."""
+    """Most pixels of a picture in memory at once; most JPEGs and TIFFs are read at a reduced size."""
 
     def run(
         self, work: Work[Result], tasks: Sequence[PictureTask], checkpoint: Checkpoint, at_once: int = 1
@@ -93,7 +94,7 @@ class InProcess:
             return results
         with ThreadPoolExecutor(at_once) as pool:
             for result in pool.map(done, tasks):
-                checkpoint()  # leaving the loop, what the pool has not begun is dropped
+                checkpoint()  # an error here leaves the loop and drops the tasks that the pool has not begun
                 results.append(result)
         return results
 

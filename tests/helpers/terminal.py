@@ -17,29 +17,29 @@ from crossview.server.settings import ServerSettings
 
 BOTH = ("local", "remote")
 BACKENDS = (pytest.param("local", marks=pytest.mark.slow), "remote")
-"""For commands that are no other through a server, which does there all that they do here."""
+"""For commands that do the same work on a server as here."""
 
 
 def run(*arguments: object) -> Result:
-    """A command in a terminal wide enough for its tables."""
+    """Return a command in a terminal wide enough for its tables."""
     return CliRunner().invoke(app, [str(argument) for argument in arguments], env={"COLUMNS": "200"})
 
 
 def done(*arguments: object) -> str:
-    """What a command prints that succeeds."""
+    """Return the output of a successful command."""
     result = run(*arguments)
     assert result.exit_code == 0, result.output
     return result.stdout
 
 
 def told(*arguments: object) -> Any:
-    """What a command tells as JSON."""
+    """Return the JSON output of a command."""
     return json.loads(done(*arguments, "--json"))
 
 
 @contextmanager
 def reached(home: Home, backend: str) -> Iterator[list[str]]:
-    """The options by which commands reach a home."""
+    """Return the options by which commands reach a home."""
     if backend == "local":
         yield ["--home", str(home.path)]
         return
@@ -48,7 +48,7 @@ def reached(home: Home, backend: str) -> Iterator[list[str]]:
 
 
 def fill_rows(home: Home, count: int) -> None:
-    """Makes the collection ``rows``: so many items in each of two groups, with colours and gist."""
+    """Make the collection ``rows``: so many items in each of two groups, with colours and gist."""
     generator = np.random.default_rng(0)
     with home.create("rows", ("color", "gist")) as made:
         for number, group in enumerate(("cat", "dog")):
