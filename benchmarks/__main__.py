@@ -6,7 +6,7 @@ from benchmarks.registry import MODULES, benchmark
 
 
 def main(arguments: list[str]) -> int:
-    """Runs what the first argument names with the others; returns the exit status."""
+    """Run what the first argument names with the others; return the exit status."""
     if arguments[:1] == ["figures"]:
         from benchmarks import figures
 

@@ -31,7 +31,7 @@ whatever else the machine did; only the benchmarks of speed compare times."""
 
 
 def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
-    """Writes the figures, or with ``--check`` returns 1 if they are not those of the results."""
+    """Write the figures, or with ``--check`` returns 1 if they are not those of the results."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks figures", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--check", action="store_true", help="write nothing; fail where a document differs")
     options = parser.parse_args(arguments)
@@ -50,7 +50,7 @@ def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
 
 
 def results(folder: Path) -> list[Document]:
-    """Returns the documents of a folder, in the order in which the benchmarks are listed.
+    """Return the documents of a folder, in the order in which the benchmarks are listed.
 
     Several of one benchmark, such as ``multi-npp.json`` and ``multi-npp-osr8.json``, are in the order of their names.
     """
@@ -60,13 +60,13 @@ def results(folder: Path) -> list[Document]:
 
 
 def page(documents: Sequence[Document]) -> str:
-    """Returns the page of all reports, their headings one level deeper."""
+    """Return the page of all reports, their headings one level deeper."""
     reports = [benchmark(document["benchmark"]).report(document).strip() for document in documents]
     return "\n\n".join([INTRODUCTION, *(re.sub("^#", "##", report, flags=re.M) for report in reports)]) + "\n"
 
 
 def with_table(readme: str, documents: Sequence[Document]) -> str:
-    """Returns the text with the headlines' table between its two comments; of a benchmark's documents, the first's.
+    """Return the text with the headlines' table between its two comments; of a benchmark's documents, the first's.
 
     Raises:
         ValueError: if there are not two such comments.

@@ -26,7 +26,7 @@ SUFFIXES = {".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff", ".gif"}
 
 @dataclass(frozen=True, kw_only=True)
 class Photographs:
-    """What is extracted once: everything but the codebook, which belongs to a trial."""
+    """The features extracted once: all except the codebook, which belongs to a trial."""
 
     labels: NDArray[np.str_]
     """(n,) class names."""
@@ -42,7 +42,7 @@ class Photographs:
     """Names the files and how they were described."""
 
     def words(self, train: NDArray[np.int64], seed: int) -> NDArray[np.float32]:
-        """Returns (n, 300) counts of visual words, the codebook fitted on the images ``train`` alone."""
+        """Return (n, 300) counts of visual words, the codebook fitted on the images ``train`` alone."""
         generator = np.random.default_rng(seed)
         sift = Sift().fit([_sample(self._of(i), generator) for i in train], seed)
         centres = sift.to_state()["centres"]
@@ -54,7 +54,7 @@ class Photographs:
 
 
 def pictures_by_class(data: Path) -> list[Path]:
-    """Returns the pictures under ``data/images/<class>/`` or ``data/<class>/`` by path; MissingDataError if none."""
+    """Return the pictures under ``data/images/<class>/`` or ``data/<class>/`` by path; MissingDataError if none."""
     root = data / "images" if (data / "images").is_dir() else data
     files = [path for path in sorted(root.glob("*/*")) if path.suffix.lower() in SUFFIXES]
     if not files:
@@ -63,13 +63,13 @@ def pictures_by_class(data: Path) -> list[Path]:
 
 
 def train_and_test(labels: NDArray[Any], seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Returns the positions of 80 % of every class, to train on, and those of the rest, to query with."""
+    """Return the positions of 80 % of every class, to train on, and those of the rest, to query with."""
     train, test = next(StratifiedShuffleSplit(1, test_size=TEST_SIZE, random_state=seed).split(labels, labels))
     return train, test
 
 
 def photographs(data: Path, cache: Path) -> Photographs:
-    """Extracts the images under ``data/images/<class>/`` or ``data/<class>/``, or reads what an earlier run extracted.
+    """Extract the images under ``data/images/<class>/`` or ``data/<class>/``, or reads what an earlier run extracted.
 
     Raises:
         MissingDataError: if there are no classes with images.
@@ -108,7 +108,7 @@ def _sample(descriptors: NDArray[np.float32], generator: np.random.Generator) ->
 
 
 def _fingerprint(files: Sequence[Path]) -> str:
-    """Changes with the files, and with the extractors: they show in the first image."""
+    """Change with the files, and with the extractors: they show in the first image."""
     digest = hashlib.sha256()
     for path in files:
         digest.update(f"{path.relative_to(path.parents[1])} {path.stat().st_size}\n".encode())

@@ -49,6 +49,6 @@ MODULES: Mapping[str, str] = {
 
 
 def benchmark(name: str) -> Benchmark:
-    """Returns a benchmark; KeyError if there is none of that name."""
+    """Return a benchmark; KeyError for an unknown name."""
     found: Benchmark = importlib.import_module(f"benchmarks.{MODULES[name]}").BENCHMARK
     return found

@@ -1,4 +1,4 @@
-"""The channels that forest words look at: colour in CIE-LUV, and gradient magnitude by direction."""
+"""The channels of forest words: colour in CIE-LUV, and gradient magnitude by direction."""
 
 from functools import cache
 
@@ -15,7 +15,7 @@ _LEVELS = 511
 
 
 def integral_image(image: Image) -> NDArray[np.int32]:
-    """Running sums of an image's channels, (height + 1, width + 1, 11) int32: a box's sum is four of them.
+    """Return running sums of an image's channels, (height + 1, width + 1, 11) int32; four of them give a box's sum.
 
     Channels 0 to 2 are L, u and v, channels 3 to 10 the directions of ``gradient_channels``. Exact up to 2^23 pixels.
     """
@@ -25,7 +25,7 @@ def integral_image(image: Image) -> NDArray[np.int32]:
 
 
 def gradient_channels(luma: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Gradient magnitudes by direction, (height, width, 8) uint8: each pixel's stands in one of the channels.
+    """Return gradient magnitudes by direction, (height, width, 8) uint8; each pixel has its magnitude in one channel.
 
     The gradient is the difference of the neighbours on either side, the edge repeated; its magnitude is cut at 255.
     Channel k has the directions, signs aside, that are nearest to k / 8 of half a turn.
@@ -38,7 +38,7 @@ def gradient_channels(luma: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 @cache
 def _by_pair() -> NDArray[np.uint64]:
-    """The eight channels of every pair of differences, as the bytes of one number: a pixel costs one look-up."""
+    """Return the eight channels of every pair of differences as bytes of one number, so a pixel needs one look-up."""
     differences = np.arange(-255, 256)
     down, across = differences[:, None], differences[None, :]
     direction = np.rint(np.arctan2(down, across) * (ORIENTATIONS / np.pi)).astype(np.intp) % ORIENTATIONS

@@ -5,7 +5,7 @@ from typing import ClassVar
 import cv2
 import numpy as np
 
-from crossview.features.base import ImageExtractor, Rows
+from crossview.features.base import FeatureRows, ImageExtractor
 from crossview.features.image import Image, check_image
 
 HUE_BINS, SATURATION_BINS, VALUE_BINS = 8, 4, 2
@@ -23,11 +23,11 @@ class Color(ImageExtractor):
 
     @property
     def dim(self) -> int:
-        """64."""
+        """64 bins."""
         return _DIM
 
-    def row(self, image: Image) -> Rows:
-        """The histogram, (64,) float32, summing to 1."""
+    def row(self, image: Image) -> FeatureRows:
+        """Return the histogram, (64,) float32, summing to 1."""
         hsv = np.asarray(cv2.cvtColor(check_image(image), cv2.COLOR_BGR2HSV_FULL), dtype=np.uint8)
         hue, saturation, value = np.moveaxis(hsv, 2, 0)
         # 256 codes over 8, 4 and 2 bins: the bin is the code's top 3, 2 and 1 bits, packed here into six.

@@ -1,6 +1,6 @@
-"""Opponent colour channels (van de Sande, Gevers & Snoek, PAMI 32(9), 2010), and how much each changes around a point.
+"""Opponent colour channels (van de Sande, Gevers & Snoek, PAMI 32(9), 2010), and their change around a point.
 
-A SIFT descriptor by itself does not show that change.
+A SIFT descriptor is scaled, so it does not contain the amount of this change.
 """
 
 import cv2
@@ -16,13 +16,13 @@ _RANGE = 255.0 * np.abs(OPPONENT).sum(axis=1)
 _TO_CODES = np.column_stack([OPPONENT * (255.0 / _RANGE)[:, None], -_LOWEST * 255.0 / _RANGE])
 
 CHROMA_GAIN = 4.0
-"""O1 and O2 count this many times: colour changes less than light in photographs, and means more per level."""
+"""Gain of O1 and O2: in photographs, colour changes less than light, and each level means more."""
 
 _REACH, _SMOOTHING, _NOISE = 1.5, 1.0, 1.0
 
 
 def opponent_channels(image: Image) -> tuple[NDArray[np.uint8], NDArray[np.uint8], NDArray[np.uint8]]:
-    """O1, O2 and O3 of a BGR image, each (height, width) uint8, its whole range stretched over 0..255.
+    """Return O1, O2 and O3 of a BGR image, each (height, width) uint8, its whole range stretched over 0..255.
 
     The stretch does not change a SIFT descriptor, which is blind to the gain and offset of its channel.
     """
@@ -31,7 +31,7 @@ def opponent_channels(image: Image) -> tuple[NDArray[np.uint8], NDArray[np.uint8
 
 
 def channel_shares(image: Image, points: NDArray[np.float64]) -> NDArray[np.float32]:
-    """Shares of O1, O2 and O3 in the change around key points, (n, 3) float32; squares of a row sum to just below 1.
+    """Return shares of O1, O2 and O3 in the change around key points, (n, 3) float32; squares of a row sum to below 1.
 
     ``points`` is (n, 3): x, y and diameter in pixels. The change c of a channel is its mean gradient magnitude, in
     levels per pixel, over the square of 3 diameters around the point, times its gain (4, 4, 1); its share is
@@ -46,7 +46,7 @@ def channel_shares(image: Image, points: NDArray[np.float64]) -> NDArray[np.floa
 
 
 def square_means(values: NDArray[np.float32], points: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Means of (height, width, 3) values over a square around each point, cut at the image's edge: (n, 3)."""
+    """Return means of (height, width, 3) values over a square around each point, cut at the image's edge: (n, 3)."""
     height, width = values.shape[:2]
     sums = cv2.integral(values, sdepth=cv2.CV_64F)
     centre = np.rint(points[:, :2]).astype(np.intp)
@@ -54,5 +54,5 @@ def square_means(values: NDArray[np.float32], points: NDArray[np.float64]) -> ND
     left, right = np.maximum(centre[:, 0] - reach, 0), np.minimum(centre[:, 0] + reach + 1, width)
     top, bottom = np.maximum(centre[:, 1] - reach, 0), np.minimum(centre[:, 1] + reach + 1, height)
     inside = sums[bottom, right] - sums[top, right] - sums[bottom, left] + sums[top, left]
-    # Differences of large sums can end a rounding error below zero, where there is no square root.
+    # Rounding can make the difference of large sums negative, which has no square root.
     return np.asarray(np.maximum(inside, 0.0) / ((right - left) * (bottom - top))[:, None], dtype=np.float64)

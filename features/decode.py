@@ -1,4 +1,4 @@
-"""Decoding: the bytes of a picture file, from anyone, to a working image. The only place that reads picture formats."""
+"""Decoding of untrusted picture files to working images. Only this module reads picture formats."""
 
 import io
 import math
@@ -20,18 +20,18 @@ from crossview.features.errors import (
 )
 from crossview.features.formats import KNOWN, formats
 from crossview.features.image import Image, shrink, turn
+from crossview.features.jpeg_scans import MAX_SCANS, scans
 from crossview.features.pictures import MAX_PIXELS
 from crossview.features.quiet import quiet
-from crossview.features.scans import MAX_SCANS, scans
 from crossview.features.tiff_bands import TiffBands
 
 WORKING_SIDE = 640
-"""Longest side, in pixels, of the images that features are extracted from."""
+"""Longest side, in pixels, of images for feature extraction."""
 
 _ORIENTATION = 0x0112
 _BLOCK_PIXELS = 1 << 18
 _BAND_PIXELS = 1 << 24
-"""Pixels that a band of a large picture has as a rule."""
+"""Usual number of pixels of a band of a large picture."""
 _SIGNATURES = {
     "JPEG": (b"\xff\xd8\xff",),
     "PNG": (b"\x89PNG\r\n\x1a\n",),
@@ -43,26 +43,26 @@ _SIGNATURES = {
 
 @dataclass(frozen=True, eq=False)
 class Picture:
-    """A decoded picture and the size it is displayed at."""
+    """A decoded picture and its size as displayed."""
 
     image: Image
-    """BGR uint8, (height, width, 3), C-contiguous, upright, at most the longest side wanted."""
+    """BGR uint8, (height, width, 3), C-contiguous, upright, its longest side at most the requested one."""
     width: int
     """Pixels of the file's picture as displayed, before any shrinking."""
     height: int
 
 
 def decode(data: bytes, *, max_pixels: int = MAX_PIXELS, max_side: int | None = WORKING_SIDE) -> Picture:
-    """Decode a JPEG, PNG, WebP, AVIF, TIFF, BMP or GIF (first frame), or a HEIC where possible, to a BGR image.
+    """Decode a JPEG, PNG, WebP, AVIF, TIFF, BMP or GIF (first frame), or a HEIC if possible, to a BGR image.
 
-    Transparency is laid on white, 16-bit and floating point values are scaled to 8 bits, EXIF orientation is applied,
-    and the longest side is shrunk to ``max_side`` pixels (never enlarged; None keeps the size). A JPEG is decoded at
-    1/2, 1/4 or 1/8 of its size where that is enough, and a TIFF of more than ``max_pixels`` strip by strip.
+    Transparent pixels become white, 16-bit and floating point values are scaled to 8 bits, EXIF orientation is applied,
+    and the longest side shrinks to ``max_side`` pixels (never grows; None keeps the size). A JPEG is decoded at
+    1/2, 1/4 or 1/8 of its size if this is enough, and a TIFF of more than ``max_pixels`` strip by strip.
 
     Raises:
-        EmptyImageError: there are no bytes.
-        NotAnImageError: the bytes are of none of these formats.
-        TruncatedImageError: they begin as one of them but are cut short or damaged.
+        EmptyImageError: the file is empty.
+        NotAnImageError: the bytes have none of these formats.
+        TruncatedImageError: the bytes begin like one of these formats but are cut short or damaged.
         ImageTooLargeError: more than ``max_pixels`` pixels would be in memory at once, or a JPEG has more than
             ``MAX_SCANS`` scans.
     """
@@ -86,8 +86,8 @@ def pixels_to_decode(data: bytes, *, max_pixels: int | None = MAX_PIXELS, max_si
         whole = _declared(opened)
         if max_pixels is not None and whole > max_pixels:
             raise ImageTooLargeError(
-                f"the picture declares {opened.width} x {opened.height} pixels; at most {max_pixels:,} pixels are "
-                "decoded: save the picture smaller"
+                f"the picture declares {opened.width} x {opened.height} pixels, and at most {max_pixels:,} pixels are "
+                "allowed: save the picture smaller"
             )
         try:
             return _prepared(opened, max_side)
@@ -96,10 +96,10 @@ def pixels_to_decode(data: bytes, *, max_pixels: int | None = MAX_PIXELS, max_si
 
 
 def _open(data: bytes) -> ImageFile.ImageFile:
-    """The picture with its header read and its pixels not yet decoded."""
+    """Return the picture with its header read and its pixels not yet decoded."""
     try:
         opened = Pillow.open(io.BytesIO(data), formats=formats())
-    # Pillow's readers meet hostile headers with whatever exception comes first: ValueError, OverflowError, KeyError ...
+    # For hostile headers, Pillow's readers raise exceptions of any class: ValueError, OverflowError, KeyError ...
     except Exception as error:
         raise _unreadable(data, error) from error
     width, height = opened.size
@@ -108,12 +108,12 @@ def _open(data: bytes) -> ImageFile.ImageFile:
             f"the {opened.format} picture declares {width} x {height} pixels; the file is damaged"
         )
     if opened.format in ("JPEG", "MPO") and (count := scans(data)) > MAX_SCANS:
-        raise ImageTooLargeError(f"the picture has {count:,} scans; at most {MAX_SCANS} are decoded: save it anew")
+        raise ImageTooLargeError(f"the picture has {count:,} scans, and at most {MAX_SCANS} are allowed: save it again")
     return opened
 
 
 def _declared(opened: ImageFile.ImageFile) -> int:
-    """The pixels of a picture, or of one of its tiles where these are more."""
+    """Return the number of pixels of a picture, or of one of its tiles if that is larger."""
     tile = getattr(opened, "_tile_size", opened.size)
     return max(opened.width * opened.height, int(tile[0]) * int(tile[1]))
 
@@ -134,9 +134,9 @@ def _read(opened: ImageFile.ImageFile, data: bytes, max_pixels: int, max_side: i
         raise
     except MemoryError as error:
         raise ImageTooLargeError(
-            f"the picture of {opened.width} x {opened.height} pixels needs more memory than there is: save it smaller"
+            f"the picture of {opened.width} x {opened.height} pixels needs more memory than is free: save it smaller"
         ) from error
-    # As above: damaged pixels end in any exception, and one bad file must never stop a run.
+    # Damaged pixels can also raise any exception, and one bad file must never stop a run.
     except Exception as error:
         reason = str(error) or type(error).__name__
         raise TruncatedImageError(f"the {opened.format} picture is cut short or damaged: {reason}") from error
@@ -145,9 +145,9 @@ def _read(opened: ImageFile.ImageFile, data: bytes, max_pixels: int, max_side: i
 
 
 def _prepared(opened: ImageFile.ImageFile, max_side: int | None) -> int:
-    """Let a JPEG decode to 1/2, 1/4 or 1/8 of its size, in a fraction of the time, and never below what is wanted.
+    """Let a JPEG decode to 1/2, 1/4 or 1/8 of its size, in a fraction of the time, but never below the wanted size.
 
-    Returns how many pixels are then in memory: all of a progressive one, whose coefficients are kept.
+    Return the number of pixels then in memory: all pixels for a progressive JPEG, whose coefficients stay in memory.
     """
     whole = _declared(opened)
     if max_side is not None:
@@ -160,15 +160,15 @@ def _prepared(opened: ImageFile.ImageFile, max_side: int | None) -> int:
 def _check_pixels(pixels: int, max_pixels: int, size: tuple[int, int]) -> None:
     if pixels > max_pixels:
         raise ImageTooLargeError(
-            f"the picture has {size[0]} x {size[1]} pixels, and at most {max_pixels:,} are decoded at once: raise the "
+            f"the picture has {size[0]} x {size[1]} pixels, and at most {max_pixels:,} may be in memory: raise the "
             f"limit with --max-megapixels {math.ceil(pixels / 1e6)}, or save the picture smaller"
         )
 
 
 def _by_bands(bands: TiffBands, max_pixels: int, max_side: int) -> Image | None:
-    """A large TIFF, shrunk band by band to somewhat more than what is wanted; None where a band is too large, too."""
+    """Return a large TIFF, shrunk band by band to somewhat more than the wanted size; None if a band is too large."""
     factor = 1 << max(0, (max(bands.opened.size) // (2 * max_side)).bit_length() - 1)
-    count = factor // math.gcd(factor, bands.rows)  # so that bands end where averages do
+    count = factor // math.gcd(factor, bands.rows)  # so that bands end at the edges of the averaged blocks
     if bands.pixels(count) > max_pixels:
         return None
     count *= max(1, min(_BAND_PIXELS, max_pixels) // bands.pixels(count))
@@ -176,7 +176,7 @@ def _by_bands(bands: TiffBands, max_pixels: int, max_side: int) -> Image | None:
 
 
 def _averaged(file: bytes, factor: int) -> Image:
-    """A picture whose pixels are means of ``factor`` x ``factor`` of a file's."""
+    """Return a picture whose pixels are means of ``factor`` x ``factor`` of a file's."""
     with _open(file) as opened:
         opened.load()
         image = _to_bgr(opened)
@@ -185,7 +185,7 @@ def _averaged(file: bytes, factor: int) -> Image:
 
 
 def _orientation(opened: ImageFile.ImageFile) -> int:
-    """EXIF orientation 1 to 8; 1 (upright) where there is none or it cannot be read: the pixels still can."""
+    """Return the EXIF orientation, 1 to 8; 1 (upright) if it is missing or unreadable."""
     try:
         value = opened.getexif().get(_ORIENTATION, 1)
         return int(value) if 1 <= value <= 8 else 1
@@ -197,14 +197,14 @@ def _unreadable(data: bytes, error: Exception) -> ImageError:
     found = [name for name, signatures in _SIGNATURES.items() if data.startswith(signatures)]
     found += ["WEBP"] if data[:4] == b"RIFF" and data[8:12] == b"WEBP" else []
     if found:
-        return TruncatedImageError(f"the file begins as {found[0]} but its header is cut short or damaged")
+        return TruncatedImageError(f"the file begins like {found[0]}, but its header is cut short or damaged")
     heic = data[4:8] == b"ftyp" and data[8:11] in (b"hei", b"hev", b"mif")
     hint = ": HEIC needs the package pillow-heif, pip install 'crossview[heic]'" if heic else ""
-    return NotAnImageError(f"the file is not a picture that can be read here ({KNOWN}){hint}")
+    return NotAnImageError(f"the file is not a picture in a supported format ({KNOWN}){hint}")
 
 
 def _to_bgr(opened: Pillow.Image) -> Image:
-    """The loaded picture as (height, width, 3) BGR uint8, C-contiguous, with transparency laid on white."""
+    """Return the loaded picture as (height, width, 3) BGR uint8, C-contiguous, with transparency laid on white."""
     mode = opened.mode
     if mode.startswith("I;16"):
         return _grey_to_bgr(_from_16_bits(opened))
@@ -230,7 +230,7 @@ def _on_white(opened: Pillow.Image) -> Pillow.Image:
 
 
 def _from_16_bits(opened: Pillow.Image) -> NDArray[np.uint8]:
-    """0..65535 to 0..255, rounded; a PNG's transparent grey becomes white."""
+    """Return values 0..65535 as 0..255, rounded; a PNG's transparent grey becomes white."""
     values = np.asarray(opened).astype(np.uint32)
     scaled = ((values + 128) // 257).astype(np.uint8)
     transparent = opened.info.get("transparency")
@@ -240,10 +240,10 @@ def _from_16_bits(opened: Pillow.Image) -> NDArray[np.uint8]:
 
 
 def _from_numbers(values: NDArray[np.int32] | NDArray[np.float32]) -> NDArray[np.uint8]:
-    """32-bit integers or floats to 0..255.
+    """Return 32-bit integers or floats as 0..255.
 
     Such files do not state their range. Floats within 0..1, and values within 0..255 or 0..65535, are read as such;
-    anything else is stretched between its least and greatest finite value. What is not finite becomes black.
+    other values are stretched between the least and greatest finite value. Infinite values and NaN become black.
     """
     low, high = _finite_range(values)
     if low >= 0 and high <= 65535:
@@ -255,7 +255,7 @@ def _from_numbers(values: NDArray[np.int32] | NDArray[np.float32]) -> NDArray[np
 
 
 def _finite_range(values: NDArray[np.int32] | NDArray[np.float32]) -> tuple[float, float]:
-    """The least and the greatest finite value, 0 and 0 where there is none."""
+    """Return the least and the greatest finite value; 0 and 0 if there is none."""
     ranges = [(block.min(), block.max()) for rows in _blocks(values) if len(block := rows[np.isfinite(rows)])]
     return (float(min(low for low, _ in ranges)), float(max(high for _, high in ranges))) if ranges else (0.0, 0.0)
 
@@ -268,7 +268,7 @@ def _scaled(values: NDArray[np.int32] | NDArray[np.float32], low: float, factor:
 
 
 def _blocks(values: NDArray[np.int32] | NDArray[np.float32]) -> list[NDArray[Any]]:
-    """Rows of a picture, some hundred thousand pixels at a time: what is computed of them takes eight bytes each."""
+    """Yield rows of a picture, some hundred thousand pixels at a time, because computing takes eight bytes for each."""
     return np.array_split(values, 1 + values.size // _BLOCK_PIXELS)
 
 

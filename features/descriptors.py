@@ -12,20 +12,20 @@ from crossview.features.image import Image, check_image, grey
 
 DESCRIPTOR_SIZE = 384
 CONTRAST_THRESHOLD = 0.01
-"""A quarter of OpenCV's: softer key points are kept, because words are counted, not matched one by one."""
+"""A quarter of OpenCV's default, which keeps softer key points: words are counted, not matched one by one."""
 
 _SIGMA, _LAYERS, _LENGTH, _SMALLEST_SIDE = 1.6, 3, 256.0, 8
 
 
 def color_sift(image: Image, half_chroma: bool = True) -> NDArray[np.float32]:
-    """Descriptors of an image's key points, (n, 384) float32 of whole numbers 0..256; n is 0 where nothing stands out.
+    """Return descriptors of an image's key points, (n, 384) float32 of whole numbers 0..256; n is 0 without key points.
 
     SIFT is taken upright in O1, O2 and O3 (van de Sande, Gevers & Snoek, PAMI 2010). Each third, scaled to sum to its
     channel's share of the local change (``channel_shares``), goes in by its square root (RootSIFT: Arandjelovic &
     Zisserman, CVPR 2012) times 256: SIFT alone would raise the noise of a colourless channel to the level of the rest.
 
-    ``half_chroma``: whether O1 and O2 are described in images of half the width and height, as most JPEG files store
-    them, a quarter of the samples.
+    ``half_chroma``: whether O1 and O2 are described in images of half the width and height, because most JPEG files
+    store only a quarter of the samples of colour.
 
     Whole numbers keep every later dot product below 2^24, where float32 sums are exact in any order: an image gets the
     same words whatever number of threads multiplies.
@@ -48,7 +48,7 @@ def color_sift(image: Image, half_chroma: bool = True) -> NDArray[np.float32]:
 def _describe(
     channels: Sequence[NDArray[np.uint8]], points: Sequence[cv2.KeyPoint], step: int
 ) -> list[NDArray[np.float32]]:
-    """SIFT of channels at ``key_points``, each (n, 128), sampled every ``step`` pixels; changes the points' places."""
+    """Return SIFT of channels at ``key_points``, each (n, 128), sampled every ``step`` pixels; it moves points."""
     if step > 1:
         shrink = partial(cv2.resize, dsize=None, fx=1 / step, fy=1 / step, interpolation=cv2.INTER_AREA)
         channels = [np.asarray(shrink(one), np.uint8) for one in channels]
@@ -60,7 +60,7 @@ def _describe(
 
 
 def key_points(luma: NDArray[np.uint8]) -> list[cv2.KeyPoint]:
-    """Upright SIFT key points of a (height, width) uint8 image (Lowe, IJCV 60(2), 2004), for the half-density pyramid.
+    """Return upright SIFT key points of a (height, width) uint8 image (Lowe, IJCV 60(2), 2004), for the small pyramid.
 
     The detector works on the doubled image, its octave o and layer l smoothed by ``1.6 2^(o + l/3)`` pixels. The same
     smoothing is found at half the sampling density, and without ever doubling, as octave o + 1 and layer l - 1 of a

@@ -1,16 +1,16 @@
-"""The errors of reading pictures: each names what is wrong with one file and never stops a run."""
+"""Errors of reading pictures: each describes the problem of one file and never stops a run."""
 
 
 class ImageError(ValueError):
-    """A picture that cannot be used; the message states why, in words for the person who owns the file."""
+    """A picture that cannot be used; the message states the reason to the owner of the file."""
 
 
 class EmptyImageError(ImageError):
-    """The file holds no bytes."""
+    """The file is empty."""
 
 
 class NotAnImageError(ImageError):
-    """The bytes are of no picture format that is read here."""
+    """The bytes do not have a supported picture format."""
 
 
 class TruncatedImageError(ImageError):
@@ -22,4 +22,4 @@ class ImageTooLargeError(ImageError):
 
 
 class NotFittedError(ValueError):
-    """Rows were wanted of an extractor that must be fitted first."""
+    """An extractor must be fitted before it can compute rows."""

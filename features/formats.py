@@ -1,4 +1,4 @@
-"""The picture formats that can be read here: Pillow's own, and HEIC where the package pillow-heif is installed."""
+"""The supported picture formats: those of Pillow, and HEIC if the package pillow-heif is installed."""
 
 from functools import cache
 from importlib.util import find_spec
@@ -19,7 +19,7 @@ _HEIC = {"HEIF": (".heic", ".heif", ".hif")} if find_spec("pillow_heif") else {}
 SUFFIXES_OF = {**_ALWAYS, **_AVIF, **_HEIC}
 """Suffixes of file names by format, as Pillow calls it."""
 SUFFIXES = frozenset(suffix for suffixes in SUFFIXES_OF.values() for suffix in suffixes)
-"""Names that promise a picture."""
+"""Suffixes of the names of pictures."""
 KNOWN = "JPEG, PNG, WebP, TIFF, BMP, GIF" + (", AVIF" if _AVIF else "") + (", HEIC" if _HEIC else "")
 """The formats in words."""
 

@@ -1,4 +1,4 @@
-"""The GIST view: where in the picture which frequencies run in which direction (Oliva & Torralba, IJCV 42(3), 2001)."""
+"""The GIST view: the strength of frequencies and directions by place (Oliva & Torralba, IJCV 42(3), 2001)."""
 
 from functools import cache
 from typing import Any, ClassVar
@@ -8,7 +8,7 @@ import numpy as np
 import scipy.fft
 from numpy.typing import NDArray
 
-from crossview.features.base import ImageExtractor, Rows
+from crossview.features.base import FeatureRows, ImageExtractor
 from crossview.features.image import Image, check_image, grey
 
 SCALES, ORIENTATIONS = 4, 8
@@ -23,7 +23,7 @@ _HIGHEST, _SCALE_STEP, _BANDWIDTH, _ANGULAR = 0.3, 1.85, 0.4, 2.0 * np.pi
 class Gist(ImageExtractor):
     """Mean magnitude of 4 x 8 log-Gabor responses in the cells of a grid.
 
-    The luma is resized to a square, mirrored by an eighth of it on every side and locally normalised (``prefilter``);
+    The luma is resized to a square, mirrored by an eighth on every side and locally normalised (``prefilter``);
     the response of each filter of ``transfer_functions`` is taken by the discrete Fourier transform; its magnitude is
     averaged over each cell. Element ``8 g^2 s + g^2 o + g i + j`` is scale s (finest first), orientation o, grid row i
     and column j, of g rows and columns.
@@ -41,15 +41,15 @@ class Gist(ImageExtractor):
 
     @property
     def dim(self) -> int:
-        """32 for each cell; 512 by default."""
+        """The length of a row: 32 numbers for each cell, 512 by default."""
         return SCALES * ORIENTATIONS * self.grid * self.grid
 
     def params(self) -> dict[str, Any]:
-        """``grid``: cells a side, 4 by default; ``size``: pixels a side of the resized picture, 128 by default."""
+        """Return ``grid``, the cells of a side [default: 4], and ``size``, the pixels of a side [default: 128]."""
         return {"grid": self.grid, "size": self.size}
 
-    def row(self, image: Image) -> Rows:
-        """The 4 x 8 x grid x grid means, float32."""
+    def row(self, image: Image) -> FeatureRows:
+        """Return the 4 x 8 x grid x grid means, float32."""
         luma = grey(check_image(image)).astype(np.float32)
         square = cv2.resize(luma, (self.size, self.size), interpolation=cv2.INTER_AREA)
         padding = _padding(self.size)
@@ -62,7 +62,7 @@ class Gist(ImageExtractor):
 
 
 def prefilter(luma: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Local contrast normalisation of a mirrored square luma of 0..255, float32 of the same shape.
+    """Return the locally normalised contrast of a mirrored square luma of 0..255, float32 of the same shape.
 
     With g the Gaussian low-pass filter of ``exp(-(f / 4)^2 ln 2)``, f in cycles per picture (half height at 4):
     ``d = ln(1 + luma) - g * ln(1 + luma)``, and the result is ``d / (0.2 + sqrt(g * d^2))``.
@@ -75,8 +75,9 @@ def prefilter(luma: NDArray[np.float32]) -> NDArray[np.float32]:
 
 @cache
 def transfer_functions(size: int = SIZE) -> NDArray[np.float32]:
-    """Transfer functions of the filters on the DFT grid of a mirrored picture, (4 scales, 8 orientations, n, n)
-    float32 with n = 5/4 of the size.
+    """Return the transfer functions of the filters on the DFT grid of a mirrored picture.
+
+    The shape is (4 scales, 8 orientations, n, n), float32, with n = 5/4 of the size.
 
     At frequency f (cycles per pixel) and angle t, filter (s, o) is
     ``exp(-ln(f / f_s)^2 / (2 b^2)) exp(-2 pi (t - pi o / 8)^2)`` with ``f_s = 0.3 / 1.85^s``, b = 0.4, the difference
@@ -114,7 +115,7 @@ def _smooth(values: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def _grid_means(magnitudes: NDArray[np.float32], grid: int) -> NDArray[np.float32]:
-    """Means over the cells of a grid: (n, size, size) to (n, grid, grid)."""
+    """Return the means over the cells of a grid: (n, size, size) to (n, grid, grid)."""
     block = magnitudes.shape[1] // grid
     cells = magnitudes.reshape(len(magnitudes), grid, block, grid, block)
     return np.asarray(cells.mean(axis=(2, 4)), dtype=np.float32)

@@ -1,4 +1,4 @@
-"""Haar-like tests on patches: how much more one box holds than another (Viola & Jones, IJCV 57(2), 2004)."""
+"""Haar-like tests on patches: the difference of the sums of two boxes (Viola & Jones, IJCV 57(2), 2004)."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -11,7 +11,7 @@ from crossview.features.patches import GRID
 Integers = NDArray[np.int32]
 
 _SIGNS = (1, -1, -1, 1, -1, 1, 1, -1)
-"""Of the corners of both boxes: the first one's sum less the second's, each from four running sums."""
+"""Signs of the corners of both boxes: the first sum minus the second, each from four running sums."""
 
 
 class HaarTests(NamedTuple):
@@ -23,13 +23,13 @@ class HaarTests(NamedTuple):
     """(n, 2, 4) left, top, right and bottom edges of the boxes, in cells of the patch; an empty box sums to 0."""
 
     def sound(self, channels: int) -> bool:
-        """Whether the tests are within a patch of so many channels."""
+        """Return whether the tests are within a patch of so many channels."""
         within = (self.boxes >= 0).all() and (self.boxes <= GRID).all()
         return bool(within and (self.channels >= 0).all() and (self.channels < channels).all())
 
 
 def draw_tests(count: int, channels: Sequence[int], generator: np.random.Generator) -> HaarTests:
-    """Random tests on the given channels: every other one of a single box, the rest of two of equal size."""
+    """Return random tests on the channels: every other test has one box, the others two boxes of equal size."""
     boxes = np.zeros((count, 2, 4), np.int32)
     for number in range(count):
         size = generator.integers(1, GRID + 1, 2)
@@ -41,7 +41,7 @@ def draw_tests(count: int, channels: Sequence[int], generator: np.random.Generat
 
 
 class Responses:
-    """What tests find in the patches of one image: whole numbers throughout, so that no sum depends on its order."""
+    """Responses of tests in the patches of one image, in whole numbers, so that no sum depends on its order."""
 
     def __init__(self, integral: Integers, patches: Integers, tests: HaarTests) -> None:
         width, channels = integral.shape[1:]
@@ -54,9 +54,9 @@ class Responses:
         self._cells = patches[:, 2]
 
     def at(self, patch: NDArray[np.intp], test: NDArray[np.integer[Any]]) -> Integers:
-        """Responses of the patches to the tests of these numbers, broadcast together, int32.
+        """Return the responses of the patches to the tests with these numbers, broadcast together, int32.
 
-        They are divided by a cell's area and rounded down, so that they mean the same at every scale.
+        They are divided by the area of a cell and rounded down, so that they are comparable at every scale.
         """
         cells, start = self._cells[patch], self._origins[patch] + self._channels[test]
         total = np.zeros(start.shape, np.int32)

@@ -1,4 +1,4 @@
-"""Working images: what they are, the geometry that decoding and thumbnails share, and thumbnails."""
+"""Working images: their form, the geometry that decoding and thumbnails share, and thumbnails."""
 
 import cv2
 import numpy as np
@@ -10,19 +10,19 @@ THUMBNAIL_SIDE, _QUALITY = 128, 85
 
 
 def check_image(image: Image) -> Image:
-    """The image, C-contiguous; ValueError unless it is (height, width, 3) uint8 with at least one pixel."""
+    """Return the image, C-contiguous; ValueError unless it is (height, width, 3) uint8 with at least one pixel."""
     if image.ndim != 3 or image.shape[2] != 3 or image.dtype != np.uint8 or image.size == 0:
         raise ValueError(f"an image is a (height, width, 3) array of uint8, not {image.shape} of {image.dtype}")
     return np.ascontiguousarray(image)
 
 
 def grey(image: Image) -> NDArray[np.uint8]:
-    """Luma of a BGR image (ITU-R BT.601 weights), (height, width) uint8."""
+    """Return the luma of a BGR image (ITU-R BT.601 weights), (height, width) uint8."""
     return np.asarray(cv2.cvtColor(image, cv2.COLOR_BGR2GRAY), dtype=np.uint8)
 
 
 def shrink(image: Image, max_side: int | None) -> Image:
-    """The image with its longest side at most ``max_side`` pixels, by area averaging; never enlarged."""
+    """Return the image with its longest side at most ``max_side`` pixels, by area averaging; never enlarged."""
     height, width = image.shape[:2]
     longest = max(height, width)
     if max_side is None or longest <= max_side:
@@ -32,7 +32,7 @@ def shrink(image: Image, max_side: int | None) -> Image:
 
 
 def turn(image: Image, orientation: int) -> Image:
-    """The image as displayed, from EXIF orientation 1 to 8 (Exif 2.32, tag 274), C-contiguous."""
+    """Return the image as displayed, from EXIF orientation 1 to 8 (Exif 2.32, tag 274), C-contiguous."""
     if orientation in (2, 3, 4):
         image = image[::-1] if orientation == 4 else image[:, ::-1]
         image = image[::-1] if orientation == 3 else image
@@ -44,7 +44,7 @@ def turn(image: Image, orientation: int) -> Image:
 
 
 def thumbnail(image: Image, side: int = THUMBNAIL_SIDE) -> bytes:
-    """JPEG bytes of the image with its longest side at most ``side`` pixels (never enlarged).
+    """Return JPEG bytes of the image with its longest side at most ``side`` pixels (never enlarged).
 
     Raises ValueError for anything but a (height, width, 3) uint8 image and a side of at least 1.
     """

@@ -1,6 +1,6 @@
-"""The page that was saved beside a picture: which addresses its HTML links to and shows, as hashes.
+"""The page saved beside a picture: hashes of the addresses of its links and images.
 
-A page comes from anyone, so it is read in time proportional to its length, whatever it holds.
+A page is untrusted, so reading takes time proportional to its length for any content.
 """
 
 import hashlib
@@ -12,34 +12,34 @@ from typing import BinaryIO
 MAX_BYTES = 2_000_000
 """Larger pages are refused."""
 MAX_ADDRESSES = 10_000
-"""Different links, or images, that a page may have."""
+"""Most different links, or images, of a page."""
 _PIECE = 1 << 16
 
 
 class PageError(ValueError):
-    """A page that cannot be used; the message states why."""
+    """A page that cannot be used; the message states the reason."""
 
 
 @dataclass(frozen=True)
 class Page:
-    """What the HTML of a page names. The order and number of mentions do not count."""
+    """The addresses in the HTML of a page, without their order and number."""
 
     links: tuple[int, ...] = ()
-    """64-bit hashes of the addresses that it links to, ascending, each once."""
+    """64-bit hashes of the addresses of its links, ascending, each once."""
     images: tuple[int, ...] = ()
     """64-bit hashes of the addresses of its images, ascending, each once."""
 
 
 def read_page(path: Path) -> Page:
-    """Return what an HTML file names, as hashes; PageError as ``addresses``, and for more than ``MAX_ADDRESSES``."""
+    """Return the hashes of an HTML file; raises the PageErrors of ``addresses``, and for too many addresses."""
     found = addresses(path)
     return Page(_hashes("links", found.links), _hashes("images", found.images))
 
 
 def addresses(path: Path) -> "Addresses":
-    """Return what an HTML file names; what is malformed is read as browsers do.
+    """Return the addresses in an HTML file; malformed HTML is read as browsers read it.
 
-    Raises PageError for a file that cannot be read, or has more than ``MAX_BYTES``.
+    Raises PageError for an unreadable file, or one with more than ``MAX_BYTES`` bytes.
     """
     try:
         if not path.is_file():
@@ -51,15 +51,15 @@ def addresses(path: Path) -> "Addresses":
 
 
 def _parsed(file: BinaryIO) -> "Addresses":
-    from lxml import etree  # a page is read by few of the programs that know what one is
+    from lxml import etree  # deferred, because few programs that import this module read a page
 
-    # Not a tree: of the many attributes of one element it would compare each with all others.
+    # A target instead of a tree: building a tree compares each attribute of an element with all others.
     found, size = Addresses(), 0
     parser = etree.HTMLParser(target=found, encoding="utf-8", no_network=True)
     while piece := file.read(_PIECE):
         size += len(piece)
         if size > MAX_BYTES:
-            raise PageError(f"a page has at most {MAX_BYTES:,} bytes: save it without what is embedded in it")
+            raise PageError(f"a page may have at most {MAX_BYTES:,} bytes: save it without embedded content")
         parser.feed(piece)
     if size:
         parser.close()
@@ -67,7 +67,7 @@ def _parsed(file: BinaryIO) -> "Addresses":
 
 
 class Addresses:
-    """The addresses of a page; it takes what the parser reads."""
+    """A target of the parser that collects the addresses of a page."""
 
     def __init__(self) -> None:
         self.links: set[str] = set()
@@ -81,13 +81,13 @@ class Addresses:
             self.images.add(image)
 
     def close(self) -> None:
-        """Do nothing: a parser ends its target."""
+        """Do nothing; the parser calls this method at the end."""
 
 
 def _hashes(kind: str, addresses: Iterable[str]) -> tuple[int, ...]:
     found = sorted({_hash(address) for address in addresses})
     if len(found) > MAX_ADDRESSES:
-        raise PageError(f"a page has at most {MAX_ADDRESSES:,} different {kind}, not {len(found):,}")
+        raise PageError(f"a page may have at most {MAX_ADDRESSES:,} different {kind}, not {len(found):,}")
     return tuple(found)
 
 

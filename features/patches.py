@@ -1,24 +1,24 @@
-"""Where the patches of an image are that forest words are counted over.
+"""The positions of an image's patches, over which forest words are counted.
 
-They form grids where the paper takes interest points: at a third of the time, single counts separated classes better.
+They form grids, where the paper uses interest points: grids take a third of the time, and single counts separate
+classes better.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
 GRID = 8
-"""Cells a side of a patch; the tests' boxes have their corners on cell corners."""
+"""Cells of a side of a patch; the tests' boxes have their corners on cell corners."""
 CELLS = (2, 4)
-"""Pixels a side of a cell: patches are 16 and 32 pixels wide."""
+"""Pixels of a side of a cell: patches are 16 and 32 pixels wide."""
 STRIDE = 4
-"""Cells from one patch to the next of its size: they overlap by half."""
+"""Cells from one patch to the next of its size, so that they overlap by half."""
 
 
 def patches(height: int, width: int) -> NDArray[np.int32]:
-    """The patches of an image of that size, (n, 3) int32: left and top edge and pixels a cell, small patches first.
+    """Return the patches of an image of this size, (n, 3) int32: left, top, pixels of a cell; small patches first.
 
-    Those of one size form a grid with equal margins. There are none in an image that is lower or narrower than 16
-    pixels.
+    Patches of one size form a grid with equal margins. An image lower or narrower than 16 pixels has no patches.
     """
     return np.concatenate([_grid(height, width, cell) for cell in CELLS]).astype(np.int32)
 

@@ -9,10 +9,10 @@ from PIL import Image as Pillow
 
 
 class Quiet:
-    """Silences Pillow's warnings and lifts its limit while any thread is inside; the limit here is checked instead.
+    """Silences Pillow's warnings and removes its limit while a thread is inside; our own limit is checked instead.
 
-    ``warnings.catch_warnings`` saves and restores a list that all threads share, so only the first one in installs the
-    filter and only the last one out removes it.
+    ``warnings.catch_warnings`` saves and restores a list that all threads share. Therefore only the first thread that
+    enters installs the filter, and only the last one that leaves removes it.
     """
 
     def __init__(self) -> None:

@@ -1,25 +1,27 @@
-"""Functions that compute rows or samples from one picture, in this process or in a worker."""
+"""Computations on one picture, in this process or in a worker."""
 
 from collections.abc import Mapping
 
-from crossview.features.base import ImageExtractor, Rows
+from crossview.features.base import FeatureRows, ImageExtractor
 from crossview.features.decode import decode
 from crossview.features.image import Image
 from crossview.features.pictures import MAX_PIXELS
 
 
-def rows(data: bytes, extractors: Mapping[str, ImageExtractor], max_pixels: int = MAX_PIXELS) -> dict[str, Rows]:
-    """Return the row of a picture file in each view that computes one; ImageError states why it cannot be read."""
+def rows(data: bytes, extractors: Mapping[str, ImageExtractor], max_pixels: int = MAX_PIXELS) -> dict[str, FeatureRows]:
+    """Return the rows of a picture file by view, without views that have no row; ImageError for an unreadable file."""
     return rows_of(decode(data, max_pixels=max_pixels).image, extractors)
 
 
-def rows_of(image: Image, extractors: Mapping[str, ImageExtractor]) -> dict[str, Rows]:
-    """Return the row of an image in each view that computes one."""
+def rows_of(image: Image, extractors: Mapping[str, ImageExtractor]) -> dict[str, FeatureRows]:
+    """Return the rows of an image by view, without views that have no row."""
     found = {view: extractor.extract([image]).rows for view, extractor in extractors.items()}
     return {view: rows[0] for view, rows in found.items() if len(rows)}
 
 
-def samples(data: bytes, extractors: Mapping[str, ImageExtractor], max_pixels: int = MAX_PIXELS) -> dict[str, Rows]:
-    """Return the sample of a picture file for fitting each extractor; ImageError states why it cannot be read."""
+def samples(
+    data: bytes, extractors: Mapping[str, ImageExtractor], max_pixels: int = MAX_PIXELS
+) -> dict[str, FeatureRows]:
+    """Return the training sample of a picture file for each extractor; ImageError for an unreadable file."""
     image = decode(data, max_pixels=max_pixels).image
     return {view: extractor.sample(image) for view, extractor in extractors.items()}

@@ -17,7 +17,7 @@ EXTRACTORS: dict[str, type[Extractor]] = {one.name: one for one in (Color, Lab, 
 
 
 def extractor(name: str, params: Mapping[str, Any] | None = None) -> Extractor:
-    """A new, unfitted extractor. ValueError lists the known ones for an unknown name or parameter, or those missing."""
+    """Return a new, unfitted extractor; ValueError for an unknown name, or an unknown or missing parameter."""
     if name not in EXTRACTORS:
         raise ValueError(f"no extractor {name!r}; there are: {', '.join(sorted(EXTRACTORS))}")
     chosen = EXTRACTORS[name]
@@ -33,6 +33,6 @@ def extractor(name: str, params: Mapping[str, Any] | None = None) -> Extractor:
 
 
 def stored_extractor(name: str, params: Mapping[str, Any]) -> Extractor:
-    """The unfitted extractor of a view that was stored, perhaps before some of the parameters were there."""
+    """Return the unfitted extractor of a stored view, perhaps of a version that lacked some of the parameters."""
     earlier = EXTRACTORS[name].earlier_params if name in EXTRACTORS else {}
     return extractor(name, {**earlier, **params})

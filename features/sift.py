@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.features.base import ImageExtractor, Labels, Rows
+from crossview.features.base import FeatureRows, ImageExtractor, Labels
 from crossview.features.descriptors import DESCRIPTOR_SIZE, color_sift
 from crossview.features.errors import NotFittedError
 from crossview.features.image import Image
@@ -15,11 +15,11 @@ from crossview.features.words import count_words, fit_words
 WORDS = 300
 MAX_WORDS = 65_536
 DESCRIPTORS_PER_IMAGE = 100
-"""Descriptors that one training picture gives the codebook at most."""
+"""Most descriptors of one training picture."""
 
 
 class Sift(ImageExtractor):
-    """How many of an image's colour SIFT descriptors fall on each visual word of a fitted codebook."""
+    """Counts of an image's colour SIFT descriptors by the nearest visual word of a fitted codebook."""
 
     name: ClassVar[str] = "sift"
     steps: ClassVar[tuple[str, ...]] = ("l1",)
@@ -44,39 +44,39 @@ class Sift(ImageExtractor):
         return self._centres is not None
 
     def params(self) -> dict[str, Any]:
-        """``words``: the size of the codebook, 300 by default; ``half_chroma``: see ``color_sift``, true by default."""
+        """Return ``words``, the codebook's size [default: 300]; ``half_chroma`` of ``color_sift`` [default: true]."""
         return {"words": self.words, "half_chroma": self.half_chroma}
 
-    def sample(self, image: Image) -> Rows:
-        """At most 100 of the image's descriptors, (n, 384) float32, the same ones every time."""
+    def sample(self, image: Image) -> FeatureRows:
+        """Return at most 100 of the image's descriptors, (n, 384) float32, the same ones every time."""
         descriptors = color_sift(image, self.half_chroma)
         if len(descriptors) <= DESCRIPTORS_PER_IMAGE:
             return descriptors
         chosen = np.random.default_rng(len(descriptors)).choice(len(descriptors), DESCRIPTORS_PER_IMAGE, replace=False)
         return descriptors[np.sort(chosen)]
 
-    def fit(self, samples: Sequence[Rows], seed: int = 0, labels: Labels | None = None) -> Self:
-        """Learn the codebook from what ``sample`` gave. ValueError where it holds fewer descriptors than words."""
+    def fit(self, samples: Sequence[FeatureRows], seed: int = 0, labels: Labels | None = None) -> Self:
+        """Learn the codebook from the results of ``sample``; ValueError for fewer descriptors than words."""
         self._centres = fit_words(samples, self.words, seed)
         return self
 
-    def row(self, image: Image) -> Rows:
-        """Counts, (words,) float32, summing to the number of key points: all zero where nothing stands out."""
+    def row(self, image: Image) -> FeatureRows:
+        """Return the counts, (words,) float32, whose sum is the number of key points; all zero without key points."""
         if self._centres is None:
             raise NotFittedError("the sift view has no visual words yet: fit it on pictures first")
         return count_words(color_sift(image, self.half_chroma), self._centres)
 
     def to_state(self) -> dict[str, NDArray[Any]]:
-        """``centres``: (words, 384) float32; {} before fitting."""
+        """Return ``centres``: (words, 384) float32; {} before fitting."""
         return {} if self._centres is None else {"centres": self._centres.copy()}
 
     def load_state(self, state: Mapping[str, NDArray[Any]]) -> Self:
-        """Take a codebook, or none from {}; ValueError where its shape is not (words, 384)."""
+        """Load a codebook, or none from {}; ValueError unless its shape is (words, 384)."""
         if not state:
             self._centres = None
             return self
         if set(state) != {"centres"} or state["centres"].shape != (self.words, DESCRIPTOR_SIZE):
             found = ", ".join(f"{name} {array.shape}" for name, array in sorted(state.items()))
-            raise ValueError(f"sift: the state must hold centres ({self.words}, {DESCRIPTOR_SIZE}), not {found}")
+            raise ValueError(f"sift: the state must contain centres ({self.words}, {DESCRIPTOR_SIZE}), not {found}")
         self._centres = np.ascontiguousarray(state["centres"], dtype=np.float32)
         return self

@@ -1,4 +1,4 @@
-"""When a picture was taken, by its EXIF data."""
+"""The time of a picture, from its EXIF data."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,9 +11,9 @@ _TAKEN, _CHANGED, _CAMERA = 0x9003, 0x0132, 0x8769
 
 
 def taken(path: Path) -> int | None:
-    """When a picture file was taken, or else last changed by a program, in seconds since 1970 as if in UTC.
+    """Return the time of a picture, or of its last change by a program, in seconds since 1970 as if in UTC.
 
-    None where nothing says so.
+    Return None without such EXIF data.
     """
     try:
         with Pillow.open(path, formats=formats()) as opened:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import digamma
 from threadpoolctl import threadpool_limits
 
-from crossview.features.base import Labels, Rows, TextExtractor
+from crossview.features.base import FeatureRows, Labels, TextExtractor
 from crossview.features.errors import NotFittedError
 
 Array = NDArray[np.float64]
@@ -23,14 +23,14 @@ STOP_WORDS = ("none", "english")
 MAX_DIM, MAX_WORDS = 4_096, 1_000_000
 
 _FEW_TEXTS = 5_000
-"""Up to so many texts LDA learns from all of them at once, in 20 passes; from more in small batches, in 5."""
+"""Most texts that LDA learns from at once, in 20 passes; it learns from more texts in small batches, in 5 passes."""
 _ROUNDS, _CHANGE, _TINY = 100, 1e-3, np.finfo(np.float64).eps
-"""When the topics of one text are settled, as scikit-learn's LatentDirichletAllocation has it."""
+"""Tolerance and most iterations for the topics of one text, as in scikit-learn's LatentDirichletAllocation."""
 LONGEST_WORD = 40
-"""Longer runs of letters are addresses and noise; they are left out, so that a vocabulary stays small."""
+"""Most letters of a word; longer runs are addresses and noise, and would make vocabularies large."""
 _RUN = re.compile(r"[^\W_]+")
 _WEAK = 1e-6
-"""Directions weaker than this share of the strongest, and rows shorter than it, are rounding errors."""
+"""Share of the strongest direction below which directions and rows are rounding errors."""
 
 
 class Text(TextExtractor):
@@ -69,31 +69,32 @@ class Text(TextExtractor):
         return bool(self._state)
 
     def params(self) -> dict[str, Any]:
-        """``model``, ``dim``, ``words`` and ``stop_words``."""
+        """Return ``model``, ``dim``, ``words`` and ``stop_words``."""
         return {"model": self.model, "dim": self._dim, "words": self.words, "stop_words": self.stop_words}
 
     def fit(self, samples: Sequence[str], seed: int = 0, labels: Labels | None = None) -> Self:
         """Learn vocabulary and space from texts; the same texts and seed give the same ones.
 
-        ValueError where fewer than two texts have words, or they have fewer than two words among them.
+        Raises ValueError for fewer than two texts with words, or fewer than two different words.
         """
-        # half a second that only fitting should cost
+        # deferred, because the import takes half a second and only fitting needs it
         from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, CountVectorizer
 
         stops = ENGLISH_STOP_WORDS if self.stop_words == "english" else frozenset()
         texts = [words for words in ([w for w in words_of(text) if w not in stops] for text in samples) if words]
         if len(texts) < 2 or len({word for text in texts for word in text}) < 2:
-            raise ValueError(f"at least 2 texts and 2 different words are needed, but {len(texts)} texts have words")
+            raise ValueError(f"fitting needs at least 2 texts and 2 different words, and {len(texts)} texts have words")
         vectorizer = CountVectorizer(analyzer=list, max_features=self.words)
         counts = vectorizer.fit_transform(texts)
         learned = {"vocabulary": np.array(vectorizer.get_feature_names_out(), dtype=np.str_)}
-        # One thread: sums of several are added in the order they finish, and rows would differ in the last bit.
+        # One thread: several threads add their sums in the order in which they finish, which changes the last bit of
+        # rows.
         with threadpool_limits(limits=1):
             learned |= self._directions(counts, seed) if self.model == "tfidf" else self._topics(counts, seed)
         return self.load_state(learned)
 
-    def row(self, text: str) -> Rows | None:
-        """The text's row, (dim,) float32 of unit length; None where none of its words is known."""
+    def row(self, text: str) -> FeatureRows | None:
+        """Return the text's row, (dim,) float32 of unit length; None if no word is known."""
         if not self._state:
             raise NotFittedError("the text view has no vocabulary yet: fit it on texts first")
         counted = Counter(self._positions[word] for word in words_of(text) if word in self._positions)
@@ -106,11 +107,11 @@ class Text(TextExtractor):
         return None if length < _WEAK else np.asarray(row / length, np.float32)
 
     def to_state(self) -> dict[str, NDArray[Any]]:
-        """``vocabulary`` (V,) of strings, with ``weights`` (V,) and ``axes`` (dim, V), or ``topics`` (dim, V)."""
+        """Return ``vocabulary`` (V,), with ``weights`` (V,) and ``axes`` (dim, V), or ``topics`` (dim, V)."""
         return {name: array.copy() for name, array in self._state.items()}
 
     def load_state(self, state: Mapping[str, NDArray[Any]]) -> Self:
-        """Take what was learned, or nothing from {}; ValueError where the arrays are not this model's."""
+        """Load a learned state, or none from {}; ValueError for arrays of another model."""
         if state:
             size = state["vocabulary"].shape if "vocabulary" in state else (0,)
             table = (self._dim, *size)
@@ -119,7 +120,7 @@ class Text(TextExtractor):
             typed = all(array.dtype.kind == ("U" if name == "vocabulary" else "f") for name, array in state.items())
             if {name: array.shape for name, array in state.items()} != wanted or len(size) != 1 or not typed:
                 found = ", ".join(f"{name} {array.shape} {array.dtype}" for name, array in sorted(state.items()))
-                raise ValueError(f"text: the state must hold {', '.join(wanted)} of one vocabulary, not {found}")
+                raise ValueError(f"text: the state must contain {', '.join(wanted)} of one vocabulary, not {found}")
         self._state = dict(state)
         words = state["vocabulary"].tolist() if state else []
         self._positions = {word: position for position, word in enumerate(words)}
@@ -131,7 +132,7 @@ class Text(TextExtractor):
 
         weighting = TfidfTransformer(sublinear_tf=True)
         weighted = weighting.fit_transform(counts)
-        with np.errstate(invalid="ignore"):  # equal texts have no variance, and its shares are 0 / 0
+        with np.errstate(invalid="ignore"):  # equal texts have variance 0, and its shares are 0 / 0
             svd = TruncatedSVD(min(self._dim, *counts.shape), random_state=seed).fit(weighted)
         strong = svd.singular_values_ > _WEAK * svd.singular_values_[0]
         axes = np.zeros((self._dim, counts.shape[1]), np.float32)
@@ -148,13 +149,13 @@ class Text(TextExtractor):
         return {"topics": np.asarray(lda.exp_dirichlet_component_, np.float32)}
 
     def _project(self, known: NDArray[np.int64], counts: Array) -> Array:
-        """Place on the directions, (dim,), of known words with their counts."""
+        """Return the projection of known words, with their counts, on the directions, (dim,)."""
         weighted = (1 + np.log(counts)) * self._state["weights"][known]
         row: Array = self._state["axes"][:, known] @ (weighted / np.linalg.norm(weighted))
         return row
 
     def _shares(self, known: NDArray[np.int64], counts: Array) -> Array:
-        """Square roots of the shares of topics, (dim,): the mean of q(theta) by Blei et al., equations (6) and (7)."""
+        """Return square roots of topic shares, (dim,): the mean of q(theta), Blei et al., equations (6) and (7)."""
         topics = self._state["topics"][:, known].astype(np.float64)
         strength = np.ones(self._dim)
         for _ in range(_ROUNDS):
@@ -168,7 +169,7 @@ class Text(TextExtractor):
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a text, in order: runs of letters and digits of any script, lower case, without accents.
+    """Return the words of a text, in order: runs of letters and digits of any script, lower case, without accents.
 
     ``Red_flower, CAFÉ-bar`` gives red, flower, cafe, bar.
     """

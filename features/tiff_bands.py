@@ -1,4 +1,4 @@
-"""Bands of a large TIFF: whole rows of its strips or tiles, each as a small TIFF that is decoded by itself."""
+"""Bands of a large TIFF: whole rows of its strips or tiles, each as a small TIFF that can be decoded alone."""
 
 import io
 import math
@@ -19,32 +19,32 @@ _KEPT = (
     *(258, _COMPRESSION, 262, 266, 277, _ROWS_PER_STRIP, _PLANES, 292, 293, 317, 320),
     *(_TILE_WIDTH, _TILE_HEIGHT, 332, 338, 339, 347, 529, 530, 531, 532),
 )
-"""Tags that say how strips and tiles are encoded."""
+"""Tags with the encoding of strips and tiles."""
 _BY_RANGE = ("I", "F")
-"""Modes whose values are read by the range that they have in the whole picture."""
+"""Modes whose values are scaled by their range in the whole picture."""
 _HEADER = 8
 
 
 @dataclass(frozen=True, eq=False)
 class TiffBands:
-    """Where the strips or tiles of a TIFF lie."""
+    """The positions of the strips or tiles of a TIFF."""
 
     opened: TiffImageFile
     data: bytes
     tags: tuple[int, int]
-    """Of offsets and lengths."""
+    """The tags of offsets and lengths."""
     offsets: Sequence[int]
     lengths: Sequence[int]
     rows: int
-    """Of a strip or tile."""
+    """Pixel rows of a strip or tile."""
     across: int
-    """Strips or tiles beside each other."""
+    """Number of strips or tiles beside each other."""
     width: int
-    """Pixels of these."""
+    """Total pixels of strips or tiles beside each other."""
 
     @classmethod
     def of(cls, opened: Any, data: bytes) -> "TiffBands | None":
-        """Return the bands of a picture that was opened; None where it is no TIFF whose strips stand by themselves."""
+        """Return the bands of an opened picture; None unless it is a TIFF with strips that can be decoded alone."""
         if not isinstance(opened, TiffImageFile) or opened.mode in _BY_RANGE:
             return None
         found = opened.tag_v2
@@ -61,11 +61,11 @@ class TiffBands:
         return cls(opened, data, tags, offsets, lengths, rows, across, across * width)
 
     def pixels(self, count: int) -> int:
-        """Return the pixels of so many rows of strips or tiles."""
+        """Return the number of pixels of ``count`` rows of strips or tiles."""
         return count * self.rows * self.width
 
     def files(self, count: int) -> Iterator[bytes]:
-        """Yield TIFF files of so many rows of strips or tiles each, from the top."""
+        """Yield TIFF files of ``count`` rows of strips or tiles each, from the top."""
         for first in range(0, len(self.offsets), count * self.across):
             yield self._file(first, min(len(self.offsets), first + count * self.across))
 

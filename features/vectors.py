@@ -1,4 +1,4 @@
-"""Views whose rows come from outside: embeddings of other programs, measurements, anything with a fixed length."""
+"""Views with rows of other programs: embeddings, measurements, anything with a fixed length."""
 
 from typing import Any, ClassVar
 
@@ -6,12 +6,12 @@ from crossview.features.base import Extractor
 
 MAX_DIM = 65_536
 MAX_VALUE = 1e16
-"""Values in a row are smaller. Squared distances are summed in float32, which ends at 3.4e38: those of two rows of
-``MAX_DIM`` such values are 2.7e37 at most."""
+"""Bound of the values of a row. Distances are sums of squares in float32, whose largest number is 3.4e38; two rows of
+``MAX_DIM`` such values have a sum of at most 2.7e37."""
 
 
 class Vectors(Extractor):
-    """Computes nothing: its rows are imported, ``dim`` floats each."""
+    """An extractor that computes nothing: its rows, ``dim`` floats each, are imported."""
 
     name: ClassVar[str] = "vectors"
 
@@ -22,9 +22,9 @@ class Vectors(Extractor):
 
     @property
     def dim(self) -> int:
-        """What it was made with."""
+        """The parameters of the constructor."""
         return self._dim
 
     def params(self) -> dict[str, Any]:
-        """``dim``: the length of a row."""
+        """Return ``dim``: the length of a row."""
         return {"dim": self._dim}

@@ -1,4 +1,4 @@
-"""Visual words: a codebook of descriptor centres, and how often an image has each."""
+"""Visual words: a codebook of descriptor centres, and their counts in an image."""
 
 from collections.abc import Sequence
 
@@ -9,30 +9,30 @@ from threadpoolctl import threadpool_limits
 Array = NDArray[np.float32]
 
 MAX_DESCRIPTORS = 100_000
-"""Descriptors that a codebook is learned from at most; more are sampled down."""
+"""Most descriptors for learning a codebook; a random sample of more."""
 
 _BATCH = 4096
 _PASSES = 20
 _STARTED_FROM = 10
-"""Descriptors per word among which k-means++ seeks its first centres; all of a batch took twice as long as the rest."""
+"""Descriptors per word among which k-means++ seeks its first centres; a whole batch would triple the time of a fit."""
 
 
 def fit_words(samples: Sequence[Array], words: int, seed: int) -> Array:
-    """Centres of ``words`` visual words, (words, d) float32 of whole numbers, by k-means over the samples' descriptors.
+    """Return the centres of ``words`` visual words, (words, d) float32 of whole numbers, by k-means over the samples.
 
-    The same samples and seed give the same centres. ValueError where the samples hold fewer distinct descriptors than
-    words.
+    The same samples and seed give the same centres. Raises ValueError for fewer distinct descriptors than words.
     """
     descriptors = _pool(samples, seed)
     distinct = len({descriptor.tobytes() for descriptor in descriptors})
     if distinct < words:
         raise ValueError(
-            f"{words} visual words need at least {words} distinct descriptors, but the {len(samples)} pictures given "
-            f"have {distinct}: give more pictures, or make a view of fewer, such as sift:words={max(1, distinct // 4)}"
+            f"{words} visual words need at least {words} distinct descriptors, but the {len(samples)} pictures "
+            f"have {distinct}: give more pictures, or use fewer words, such as sift:words={max(1, distinct // 4)}"
         )
-    from sklearn.cluster import MiniBatchKMeans  # half a second that only fitting should cost
+    # deferred, because the import takes half a second and only fitting needs it
+    from sklearn.cluster import MiniBatchKMeans
 
-    # One thread: sums of several threads are added in the order they finish, and centres would differ in the last bit.
+    # One thread: several threads add their sums in the order in which they finish, which changes the last bit.
     with threadpool_limits(limits=1):
         clusters = MiniBatchKMeans(
             words, init_size=_STARTED_FROM * words, batch_size=_BATCH, max_iter=_PASSES, n_init=1, random_state=seed
@@ -42,7 +42,7 @@ def fit_words(samples: Sequence[Array], words: int, seed: int) -> Array:
 
 
 def count_words(descriptors: Array, centres: Array) -> Array:
-    """How many of the (n, d) descriptors are nearest to each of the (words, d) centres, (words,) float32 summing to n.
+    """Return how many of the (n, d) descriptors are nearest to each of the (words, d) centres, (words,) float32.
 
     Distance is Euclidean; of equally near centres the first counts.
     """

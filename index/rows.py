@@ -164,7 +164,7 @@ class Rows:
         return gathered
 
     def _strays_by_chunk(self) -> list[RowNumbers]:
-        """The strays that are alive, by ascending ids, split by the main chunks' ranges; the last range has no end."""
+        """Return the strays that are alive, by ascending ids, split by the main chunks' ranges; the last range has no end."""
         numbers = np.arange(self.offsets[len(self.main)], self.offsets[-1])
         numbers = numbers[self.are_alive(numbers)]
         numbers = numbers[np.argsort(self.ids_of(numbers), kind="stable")]
@@ -172,7 +172,7 @@ class Rows:
         return np.split(numbers, edges)
 
     def _merged(self, number: int, strays: RowNumbers) -> RowNumbers:
-        """The rows of a main chunk that are alive, and some strays, by ascending ids."""
+        """Return the rows of a main chunk that are alive, and some strays, by ascending ids."""
         if number >= len(self.main):
             return strays
         chunk, start = self.chunks[number], self.offsets[number]

@@ -66,7 +66,7 @@ class Function:
     estimator: bool
 
     def excesses(self) -> Iterator[str]:
-        """Which limits it exceeds, and by how much."""
+        """Return which limits it exceeds, and by how much."""
         if self.lines > MOST_LINES_OF_FUNCTION:
             yield f"{self.place}: {self.lines} lines, at most {MOST_LINES_OF_FUNCTION}"
         most = MOST_PARAMETERS_OF_ESTIMATOR if self.estimator else MOST_PARAMETERS
@@ -177,7 +177,7 @@ class Checkout:
 
     @cached_property
     def _named(self) -> list[Path]:
-        """The source files that somebody chose a name for."""
+        """The source files with a chosen name, all except ``__init__.py``."""
         return [path for path in self.sources if not path.name.startswith("__")]
 
     @cached_property
@@ -256,7 +256,7 @@ class Checkout:
 
     @cached_property
     def imports(self) -> Graph:
-        """What every source module imports of the sources; importing from a package counts as its submodule, if any."""
+        """Imports among the source modules; importing from a package counts as its submodule, if any."""
         return {name: frozenset(_imported(tree, self.modules.keys())) - {name} for name, tree in self.modules.items()}
 
     @cached_property
@@ -282,7 +282,7 @@ def _module(path: Path) -> str:
 
 
 def _name(node: ast.AST) -> str:
-    """The last name of a class or of the expression that names one; generics are named by what they specialise."""
+    """Return the last name of a class or of the expression that names one; for a generic, the name of its origin."""
     if isinstance(node, ast.Subscript):
         return _name(node.value)
     return str(getattr(node, "name", getattr(node, "attr", getattr(node, "id", ""))))
@@ -293,7 +293,7 @@ def _is_dataclass(node: ast.ClassDef) -> bool:
 
 
 def _is_parameter(node: ast.stmt) -> bool:
-    """Whether a statement in a dataclass is a field that its constructor takes."""
+    """Return whether a statement in a dataclass is a field that its constructor takes."""
     if not isinstance(node, ast.AnnAssign) or _name(node.annotation) == "ClassVar":
         return False
     return "init" not in {one.arg for one in getattr(node.value, "keywords", ())}
@@ -305,7 +305,7 @@ def _parameters(node: Definition) -> int:
 
 
 def _imported(tree: ast.AST, modules: Set[str]) -> Iterator[str]:
-    """Which of some modules a tree imports."""
+    """Return which of some modules a tree imports."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             names = [_without_package(alias.name) for alias in node.names]
@@ -325,7 +325,7 @@ def _without_package(name: str) -> str:
 
 
 def reachable(graph: Graph) -> dict[str, set[str]]:
-    """For each box the boxes that its arrows lead to, over any number of arrows; itself only along a cycle."""
+    """Return for each box the boxes that its arrows lead to, over any number of arrows; itself only along a cycle."""
     found: dict[str, set[str]] = {}
     for start in graph:
         seen: set[str] = set()
@@ -338,13 +338,13 @@ def reachable(graph: Graph) -> dict[str, set[str]]:
 
 
 def cycles(graph: Graph) -> list[tuple[str, ...]]:
-    """The groups of boxes that import each other, each in order of names."""
+    """Return the groups of boxes that import each other, each in order of names."""
     reach = reachable(graph)
     return sorted({tuple(sorted(b for b in reach[a] if a in reach[b])) for a in graph if a in reach[a]})
 
 
 def floors(graph: Graph) -> dict[str, int]:
-    """The floor of every box, from 1; arrows along a cycle are left out."""
+    """Return the floor of every box, from 1; arrows along a cycle are left out."""
     reach, floor = reachable(graph), dict[str, int]()
     for box in sorted(graph, key=lambda box: len(reach[box])):
         floor[box] = 1 + max((floor[below] for below in reach[box] if box not in reach[below]), default=0)
@@ -352,7 +352,7 @@ def floors(graph: Graph) -> dict[str, int]:
 
 
 def figures(checkout: Checkout) -> dict[str, float]:
-    """The figures of the table, by their names."""
+    """Return the figures of the table, by their names."""
     lines, functions = checkout.lines, [function.lines for function in checkout.functions if function.lines]
     files = [lines[path] for path in checkout.sources]
     tests = [lines[path] for path in checkout.tests]
@@ -390,7 +390,7 @@ def figures(checkout: Checkout) -> dict[str, float]:
 
 
 def excesses(checkout: Checkout) -> list[str]:
-    """What exceeds a limit or a budget, a line each."""
+    """Return the violations of a limit or a budget, one line each."""
     long = {path: lines for path, lines in checkout.lines.items() if lines > MOST_LINES_OF_FILE}
     files = [f"{path}: {lines} lines, at most {MOST_LINES_OF_FILE}" for path, lines in long.items()]
     homeless = sorted({path.parts[0] for path in checkout.sources if not checkout.room_of(path)})
@@ -420,7 +420,7 @@ def file_list(checkout: Checkout) -> str:
 
 
 def table(columns: Mapping[str, Mapping[str, float]]) -> str:
-    """The figures of one or several checkouts as aligned columns under the checkouts' names."""
+    """Return the figures of one or several checkouts as aligned columns under the checkouts' names."""
     names = list(next(iter(columns.values())))
     rows = ([name, *(f"{column[name]:,}" for column in columns.values())] for name in names)
     return _aligned([["", *columns], *rows])

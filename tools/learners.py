@@ -27,13 +27,13 @@ _REFERENCE = re.compile(r":\w+:`~?(?:[\w.]+\.)?(\w+)`")
 
 
 def guide() -> list[dict[str, Any]]:
-    """Returns the description of every learner, by the fields of ``engine.training.guide.LearnerGuide``."""
+    """Return the description of every learner, by the fields of ``engine.training.guide.LearnerGuide``."""
     # Benchmarks register some, too.
     return [_described(learner) for learner in LEARNERS.values() if learner.__module__.startswith("crossview.engine.")]
 
 
 def meanings(learner: type[MultiViewLearner]) -> dict[str, str]:
-    """Returns what a class's settings mean, from its docstring and those of the classes that it inherits from."""
+    """Return what a class's settings mean, from its docstring and those of the classes that it inherits from."""
     texts: dict[str, str] = {}
     for base in reversed(learner.__mro__):
         texts |= _described_in(base, "Args")
@@ -44,7 +44,7 @@ def meanings(learner: type[MultiViewLearner]) -> dict[str, str]:
 
 
 def _described_in(kind: type, heading: str) -> dict[str, str]:
-    """Returns the entries of a section of a class's docstring, by name."""
+    """Return the entries of a section of a class's docstring, by name."""
     _, _, rest = inspect.cleandoc(kind.__doc__ or "").partition(f"\n{heading}:\n")
     return {name: _plain(text) for name, text in _SETTING.findall(_SECTION.split(rest)[0])}
 
@@ -83,7 +83,7 @@ def _described(learner: type[MultiViewLearner]) -> dict[str, Any]:
 
 
 def _plain(text: str) -> str:
-    """Returns a text on one line, without reStructuredText's marks."""
+    """Return a text on one line, without reStructuredText's marks."""
     return " ".join(_REFERENCE.sub(r"\1", text).replace("``", "").split())
 
 

@@ -15,8 +15,20 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PATHS = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/**/*.md", "server/commands/*.py")
+_ROOMS = ("catalog", "changes", "ingest", "questions", "runtime", "spaces", "training")
+PATHS = (
+    *("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/**/*.md", "server/commands/*.py"),
+    *("proto/**/*.proto", "features/*.py", "benchmarks/**/*.py", "tools/*.py", "tests/helpers/*.py"),
+    *(f"engine/{room}/**/*.py" for room in _ROOMS),
+)
 GENERATED = ("docs/benchmarks.md",)
+TABLE = ("tools/words.py",)
+"""This file, which names the words."""
+UNREVISED = (
+    "engine/ingest/extraction.py",
+    *(f"features/{name}.py" for name in ("budget", "picture_pool", "picture_worker", "worker")),
+)
+"""Files of these rooms whose prose is not revised yet."""
 
 _BEGINNINGS = (
     r"\A",
@@ -42,6 +54,13 @@ ADVICE = {
     r"\bof\s+it\b": "name the thing",
     r"\blikewise\b": "use also, or repeat the verb",
     r"\banew\b": "use again",
+    r"\b(?:some|any|every)body\b": "name the person or the process",
+    r"\b(?:is|are)\s+none\s+of\b": "use is not one of",
+    r"\bunless told\b": "write a default as [default: X]",
+    r"\b(?:taken?|takes) for\b": "use read as, or assume to be",
+    r"\bbe it\b": "use also if",
+    r"\bin vain\b": "state the result",
+    r"\bfor want of\b": "use without",
     r"\bin\s+place\s+of\b": "use instead of",
     r"\bwhatever\s+the\b": "use for any",
     rf"{_BEGIN}(?-i:Of)\b": "begin with the subject",
@@ -100,13 +119,14 @@ def hits(text: str, suffix: str) -> Iterator[tuple[int, str, str]]:
 
 def documents(root: Path) -> list[Path]:
     """Return the files of a checkout that the table applies to."""
-    return sorted({path for pattern in PATHS for path in root.glob(pattern)} - {root / name for name in GENERATED})
+    left_out = {root / name for name in (*GENERATED, *TABLE, *UNREVISED)}
+    return sorted({path for pattern in PATHS for path in root.glob(pattern)} - left_out)
 
 
 def main() -> int:
     """Print the hits and return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("files", nargs="*", type=Path, metavar="FILE", help="files to check [default: all documents]")
+    parser.add_argument("files", nargs="*", type=Path, metavar="FILE", help="files to check [default: PATHS]")
     found = False
     for path in parser.parse_args().files or documents(ROOT):
         for line, words, advice in sorted(hits(path.read_text(encoding="utf-8"), path.suffix)):

@@ -1,9 +1,9 @@
-"""Section 7.2 of Law, Thome and Cord (IJCV 2017): classes told by attributes of which the classes' order is known.
+"""Section 7.2 of Law, Thome and Cord (IJCV 2017): classes recognised by attributes whose order of the classes is known.
 
     python -m benchmarks attributes --data DIR --json OUT [--trials N] [--report DIR]
 
 DIR holds ``osr8``, a folder of scenes by class, and ``pubfig_relattr/pubfig_relattr.npz``; ``--sets`` names one of
-them. 30 pictures of each class train the attributes and the classifiers, the others test; every seed draws them anew.
+them. 30 pictures of each class train the attributes and the classifiers, the others test; every seed draws them again.
 All ways of learning scores take the same pairs of classes in the same order, one constraint for each two training
 pictures of a pair, the same solver, and the C that cross-validation among the training pictures chooses for each.
 """
@@ -44,7 +44,7 @@ PAIRS = (1, 2, 3, 5, 8, 11, 15, 20, 24, 28)
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Returns settings, rows and trials of all splits of the named sets."""
+    """Return settings, rows and trials of all splits of the named sets."""
     data: dict[str, Pictures] = {}
     if "osr8" in options.sets:
         data["osr8"] = scenes(options.data / "osr8", cache_folder(options))
@@ -67,7 +67,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def run(job: Mapping[str, Any], data: Mapping[str, Pictures]) -> dict[str, Any]:
-    """Returns the accuracies of one split: by way of learning scores and classifier, and by number of pairs."""
+    """Return the accuracies of one split: by way of learning scores and classifier, and by number of pairs."""
     pictures, seed, began = data[job["data"]], job["seed"], time.perf_counter()
     train = pictures.split(seed)
     division = Division(pictures, train, np.setdiff1d(np.arange(len(pictures.codes)), train), seed)
@@ -86,7 +86,7 @@ def run(job: Mapping[str, Any], data: Mapping[str, Pictures]) -> dict[str, Any]:
 
 
 def _curve(division: Division, name: str, weight: float) -> dict[int, float]:
-    """The accuracy of Gaussians by the number of pairs of classes, where scores are learned from such."""
+    """Return the accuracy of Gaussians by the number of pairs of classes, where scores are learned from such."""
     relations = ATTRIBUTE_METHODS.get(name)
     if relations is None:
         return {}

@@ -37,14 +37,14 @@ class Pictures:
     names: list[str]
 
     def split(self, seed: int) -> NDArray[np.int64]:
-        """Returns the positions of the training pictures, 30 of each class."""
+        """Return the positions of the training pictures, 30 of each class."""
         generator = np.random.default_rng(seed)
         drawn = [generator.permutation(np.flatnonzero(self.codes == code))[:TRAIN] for code in np.unique(self.codes)]
         return np.concatenate(drawn)
 
 
 def scenes(folder: Path, cache: Path) -> Pictures:
-    """Returns the eight classes of scenes of a folder; MissingDataError where there is none."""
+    """Return the eight classes of scenes of a folder; MissingDataError where there is none."""
     found = photographs(folder, cache)
     names, codes = np.unique(found.labels, return_inverse=True)
     ranks = ranks_of_classes()
@@ -56,7 +56,7 @@ def scenes(folder: Path, cache: Path) -> Pictures:
 
 
 def faces(folder: Path) -> Pictures:
-    """Returns the eight people of a folder's ``pubfig_relattr.npz``; MissingDataError names what is missing."""
+    """Return the eight people of a folder's ``pubfig_relattr.npz``; MissingDataError names what is missing."""
     arrays = read_arrays(folder, FACES, "X", "y", "relative_ordering", "view_of_feature")
     codes = arrays["y"].astype(np.int64)
     parts = [Part(width) for width in np.bincount(arrays["view_of_feature"]).tolist()]

@@ -1,4 +1,4 @@
-"""Classes without a training picture, told among all by the orderings that describe them."""
+"""Recognition of classes without a training picture, by the orderings that describe them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.attributes.data import Pictures
-from benchmarks.attributes.methods import Codes, Rows
+from benchmarks.attributes.methods import Codes
 from crossview.engine.learners.attributes.described import log_densities
 from crossview.engine.learners.attributes.held_out import ODDS, Shares, held_out_in_turn, shares_at_odds
 from crossview.engine.learners.attributes.relative import RelativeAttributes
+from crossview.engine.learners.base import Rows
 from crossview.engine.learners.chain import Chain
 from crossview.engine.learners.steps.normalization import Standardize
 from crossview.engine.spaces.parts import own_learners
@@ -34,19 +35,19 @@ class _Task:
     described: tuple[int, ...]
 
     def learner(self, weight: float) -> RelativeAttributes:
-        """The attributes in which the seen classes differ, with the described ones' amounts of these."""
+        """Return the attributes in which the seen classes differ, with the described ones' amounts of these."""
         seen = np.unique(self.codes)
         levels = self.levels[np.ptp(self.levels[:, seen], axis=1) > 0].T
         orderings = {str(code): levels[code] for code in (*seen.tolist(), *self.described)}
         return RelativeAttributes(weight, orderings, log_odds=0.0).fit(self.rows, self.codes)
 
     def shares(self, learner: RelativeAttributes, rule: str) -> list[Shares]:
-        """Returns what is found at all odds."""
+        """Return what is found at all odds."""
         of_classes = _as_published(self, learner) if rule == AS_PUBLISHED else learner.class_densities(self.queries)
         return shares_at_odds(of_classes, self.query_codes, self.described)
 
     def shares_at(self, learner: RelativeAttributes, rule: str, odds: float) -> Shares:
-        """Returns what is found at some odds."""
+        """Return what is found at some odds."""
         if rule == AS_PUBLISHED:
             return self.shares(learner, rule)[ODDS.index(odds)]
         predicted = learner.classify(self.queries, log_odds=odds).astype(np.int64)
@@ -54,7 +55,7 @@ class _Task:
 
 
 def held_out(pictures: Pictures, train: Codes, seed: int) -> dict[str, dict[str, dict[str, float]]]:
-    """Returns shares by rule and odds, the mean over all pairs of classes that are held out of the training.
+    """Return shares by rule and odds, the mean over all pairs of classes that are held out of the training.
 
     The weight of the attributes and the odds are those whose harmonic mean is best where pairs of the other classes
     are held out in turn, with the training pictures alone.

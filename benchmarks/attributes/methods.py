@@ -22,12 +22,12 @@ from crossview.engine.learners.attributes.relations import (
     direction,
     usable,
 )
+from crossview.engine.learners.base import Rows
 from crossview.engine.learners.chain import Chain
 from crossview.engine.learners.metrics.lmnn import LMNN
 from crossview.engine.learners.steps.normalization import Standardize
 from crossview.engine.spaces.parts import own_learners
 
-Rows = NDArray[np.float64]
 Codes = NDArray[np.int64]
 T = TypeVar("T")
 
@@ -40,10 +40,10 @@ ATTRIBUTE_METHODS: Mapping[str, Relations | None] = {
     **{f"OQWSL-{p}": Relations("quadruplets", "quadruplets", p) for p in (1, 2, 3)},
     "OQWSL + pairs": Relations("both", "quadruplets"),
 }
-"""What each way of learning scores asks of the classes' order; None: what the learner does without relations."""
+"""Relations of the classes that each way of learning scores uses; None: the learner's default."""
 CLASSIFIERS = ("Gaussian", "k-NN", "LMNN", "LMNN-G")
 FEATURES = "features"
-"""In place of scores: the features themselves."""
+"""Instead of scores: the features themselves."""
 WEIGHTS = (100.0, 30.0, 300.0, 10.0, 1000.0)
 VOTES = (1, 3, 5, 9, 15)
 LMNN_GRID: Sequence[Mapping[str, Any]] = tuple(
@@ -92,11 +92,11 @@ class Division:
         return left * values, components
 
     def most_pairs(self, relations: Relations) -> int:
-        """Returns how many pairs of classes the attribute with most of them has for such relations."""
+        """Return how many pairs of classes the attribute with most of them has for such relations."""
         return max(len(self.pairs(attribute, relations)) for attribute in range(len(self._levels)))
 
     def pairs(self, attribute: int, relations: Relations) -> list[ClassPair]:
-        """Returns the pairs of classes that give constraints, in an order drawn once for all methods.
+        """Return the pairs of classes that give constraints, in an order drawn once for all methods.
 
         Those that quadruplets can be made of come first, so that all methods learn from the same as long as they can.
         """
@@ -107,7 +107,7 @@ class Division:
         return [pair for pair in drawn if usable(levels, pair, relations)]
 
     def scores(self, relations: Relations | None, weight: float, most_pairs: int | None = None) -> Sample:
-        """Returns the scores of all pictures, learned from so many pairs of classes of each attribute, or from all."""
+        """Return the scores of all pictures, learned from so many pairs of classes of each attribute, or from all."""
         rows, components = self._span
         directions = []
         for attribute, levels in enumerate(self._levels):
@@ -124,12 +124,12 @@ class Division:
 
 
 def accuracy(predicted: Codes, codes: Codes) -> float:
-    """Returns the mean over the classes of the share of their pictures that are given their class."""
+    """Return the mean over the classes of the share of their pictures that are given their class."""
     return float(np.mean([np.mean(predicted[codes == code] == code) for code in np.unique(codes)]))
 
 
 def gaussian(sample: Sample) -> float:
-    """Accuracy of the most likely class, each a normal distribution of its own: the paper's Gaussian models.
+    """Return accuracy of the most likely class, each a normal distribution of its own: the paper's Gaussian models.
 
     Covariances are shrunk by a thousandth: directions that few pairs of classes give lie in the span of the means.
     """
@@ -145,13 +145,13 @@ def gaussian(sample: Sample) -> float:
 
 
 def nearest(sample: Sample, votes: int) -> float:
-    """Accuracy of the vote of the nearest pictures."""
+    """Return accuracy of the vote of the nearest pictures."""
     model = KNeighborsClassifier(votes).fit(sample.rows, sample.codes)
     return accuracy(model.predict(sample.queries), sample.query_codes)
 
 
 def under_metric(sample: Sample, **settings: Any) -> Sample:
-    """Returns a sample in the space of an LMNN metric of its own."""
+    """Return a sample in the space of an LMNN metric of its own."""
     settings = {"n_components": sample.rows.shape[1], "max_iter": 100, "tol": 1e-3, **settings}
     learner = LMNN().set_params(**settings)
     learner.fit(sample.rows, sample.codes)
@@ -174,11 +174,11 @@ class Scores:
         self.metrics: Sequence[Mapping[str, Any]] = LMNN_GRID if method != FEATURES else FEATURES_GRID
 
     def of_split(self, weight: float, metric: int | None) -> Sample:
-        """Returns the split's for a C, under the metric of that number if there is one."""
+        """Return the split's for a C, under the metric of that number if there is one."""
         return self._of(self._division, weight, metric)
 
     def of_folds(self, weight: float, metric: int | None) -> list[Sample]:
-        """Returns the same of every fold."""
+        """Return the same of every fold."""
         return [self._of(fold, weight, metric) for fold in self._folds]
 
     def _of(self, division: Division, weight: float, metric: int | None) -> Sample:
@@ -194,7 +194,7 @@ class Scores:
 
 
 def classified(scores: Scores, classifier: str) -> tuple[float, dict[str, Any]]:
-    """Returns the accuracy of one of ``CLASSIFIERS`` with the settings that are best on the folds, and these.
+    """Return the accuracy of one of ``CLASSIFIERS`` with the settings that are best on the folds, and these.
 
     C is chosen first, under the first metric where there is one, and then the metric.
     """
@@ -217,13 +217,13 @@ def classified(scores: Scores, classifier: str) -> tuple[float, dict[str, Any]]:
 
 
 def folds_of(pictures: Pictures, train: Codes, seed: int) -> list[Division]:
-    """Returns the training pictures divided anew, each part judged by what the others give."""
+    """Return new divisions of the training pictures; the other parts judge each part."""
     splitter = StratifiedKFold(FOLDS, shuffle=True, random_state=seed)
     return [Division(pictures, train[a], train[b], seed) for a, b in splitter.split(train, pictures.codes[train])]
 
 
 def _best(values: Sequence[T], score: Callable[[T], float]) -> T:
-    """Returns the first value with the highest score."""
+    """Return the first value with the highest score."""
     return max(values, key=score)
 
 

@@ -16,7 +16,7 @@ from benchmarks.frame.tables import mean_and_error, summary, table
 Trials = Sequence[Mapping[str, Any]]
 BOTH = "Q+Pwise"
 BOTH_IS = {"osr8": "QWSL-1", "pubfig": "OQWSL + pairs"}
-"""What the paper means by Q+Pwise: of scenes QWSL, of faces OQWSL with pairs where a class is the first or last."""
+"""The paper's Q+Pwise: QWSL for scenes, OQWSL with pairs at the first and last class for faces."""
 PAPER: Mapping[tuple[str, str], tuple[float, float]] = {
     (FEATURES, "LMNN"): (71.2, 71.5),
     (FEATURES, "LMNN-G"): (70.7, 69.9),
@@ -45,20 +45,20 @@ _AGAINST = (RA, RA_ORDERED, RA_SQUARED)
 
 
 def progress(trial: Mapping[str, Any]) -> str:
-    """Returns a line on a finished split."""
+    """Return a line on a finished split."""
     found = {name: one["accuracy"]["Gaussian"] for name, one in trial["methods"].items()}
     shown = ", ".join(f"{name} {100 * value:.1f}" for name, value in found.items())
     return f"{shown}; {trial['seconds']:.0f} s"
 
 
 def accuracies(trials: Trials, data: str, method: str, classifier: str) -> NDArray[np.float64]:
-    """Returns an accuracy of every split of a set, as a share."""
+    """Return an accuracy of every split of a set, as a share."""
     name = BOTH_IS[data] if method == BOTH else method
     return np.array([one["methods"][name]["accuracy"][classifier] for one in trials if one["data"] == data])
 
 
 def rows(trials: Trials) -> list[dict[str, Any]]:
-    """Returns mean and deviation of all accuracies, and of the gains over relative attributes by pairs."""
+    """Return mean and deviation of all accuracies, and of the gains over relative attributes by pairs."""
     found = []
     for data in dict.fromkeys(trial["data"] for trial in trials):
         for method in (FEATURES, *ATTRIBUTE_METHODS):
@@ -78,7 +78,7 @@ def rows(trials: Trials) -> list[dict[str, Any]]:
 
 
 def markdown(document: Document) -> str:
-    """Returns the report."""
+    """Return the report."""
     trials, settings = document["trials"], document["settings"]
     sets = [name for name in _COLUMNS if name in settings["sets"]]
     text = (
@@ -103,19 +103,19 @@ def markdown(document: Document) -> str:
 
 
 def headline(document: Document) -> tuple[str, str, str]:
-    """Returns the accuracy of Q+Pwise with LMNN on both sets."""
+    """Return the accuracy of Q+Pwise with LMNN on both sets."""
     sets = [name for name in _COLUMNS if name in document["settings"]["sets"]]
     ours = [mean_and_error(accuracies(document["trials"], name, BOTH, "LMNN")) for name in sets]
     theirs = [str(PAPER[BOTH, "LMNN"][_COLUMNS.index(name)]) for name in sets]
     return (
-        f"scenes and faces told by relative attributes, {BOTH} + LMNN: accuracy, %",
+        f"scenes and faces recognised by relative attributes, {BOTH} + LMNN: accuracy, %",
         ", ".join(ours),
         ", ".join(theirs),
     )
 
 
 def plot(path: Path, document: Document) -> None:
-    """Draws accuracy against the number of pairs of classes."""
+    """Draw accuracy against the number of pairs of classes."""
     sets = [name for name in _COLUMNS if name in document["settings"]["sets"]]
     with panels(path, 1, len(sets), (6.0 * len(sets), 4.5), squeeze=False) as figure:
         for axis, name in zip(figure.axes, sets, strict=True):
@@ -175,7 +175,7 @@ def _held_out(trials: Trials, sets: Sequence[str]) -> str:
 
 
 def _curve(trials: Trials, data: str, method: str) -> dict[int, list[float]]:
-    """Returns the accuracies of all splits by the number of pairs, those that every split has."""
+    """Return the accuracies of all splits by the number of pairs, those that every split has."""
     curves = [one["methods"][method]["curve"] for one in trials if one["data"] == data]
     shared = [count for count in curves[0] if all(count in one for one in curves)]
     return {int(count): [one[count] for one in curves] for count in shared}

@@ -4,7 +4,7 @@
 
 DIR holds ``pubfig_relattr.npz``: 772 images of 8 people, 542 features of two views, which are joined as a space joins
 them, and how the people are ordered by 11 attributes. 30 images of each person train the attributes and the
-classifiers, the others test; every seed draws them anew. The attributes are learned in every split, and in every fold
+classifiers, the others test; every seed draws them again. The attributes are learned in every split, and in every fold
 that settings are chosen by, from its training images alone; the predictor in the file was trained on images that random
 splits put among the test ones, and is not used.
 """
@@ -29,7 +29,7 @@ TRAIN = 30
 
 
 def measure_all(options: argparse.Namespace) -> dict[str, Any]:
-    """Returns settings, rows and trials of all splits."""
+    """Return settings, rows and trials of all splits."""
     data = read(options.data)
     seeds = seeds_of(options)
     names = [name for name in METHODS if name != PEER or peers.available()]
@@ -48,7 +48,7 @@ def measure_all(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def read(folder: Path) -> dict[str, Any]:
-    """Returns features (n, d), labels (n,), orderings of the classes, and the parts of the features, one for each view.
+    """Return features (n, d), labels (n,), orderings of the classes, and the parts of the features, one for each view.
 
     MissingDataError names what is missing.
     """
@@ -63,14 +63,14 @@ def read(folder: Path) -> dict[str, Any]:
 
 
 def split(labels: Labels, seed: int) -> Labels:
-    """Returns the positions of the training images, 30 of each class."""
+    """Return the positions of the training images, 30 of each class."""
     generator = np.random.default_rng(seed)
     drawn = [generator.permutation(np.flatnonzero(labels == label))[:TRAIN] for label in np.unique(labels)]
     return np.concatenate(drawn)
 
 
 def run(seed: int, data: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
-    """Returns the figures of the named methods on one split."""
+    """Return the figures of the named methods on one split."""
     images = Images(**data, train=split(data["labels"], seed), seed=seed)
     figures: dict[str, Any] = {}
     for name in names:

@@ -1,4 +1,4 @@
-"""What the attribute benchmark compares: classifiers of attribute scores, and how their settings are chosen."""
+"""Methods of the attribute benchmark: classifiers of attribute scores, and the choice of their settings."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,6 +13,7 @@ from sklearn.svm import SVC
 
 from benchmarks import peers
 from crossview.engine.learners.attributes.relative import RelativeAttributes
+from crossview.engine.learners.base import Rows
 from crossview.engine.learners.chain import Chain
 from crossview.engine.learners.metrics.lmnn import LMNN
 from crossview.engine.learners.selection import search
@@ -22,7 +23,6 @@ from crossview.engine.spaces.parts import Part, own_learners
 FOLDS, REPEATS = 5, 2
 CLASSES = 8
 
-Rows = NDArray[np.float64]
 Labels = NDArray[np.int64]
 Orderings = Mapping[str, Sequence[float]]
 
@@ -54,11 +54,11 @@ class Images:
         self._cached: dict[tuple[bytes, float | None], Sample] = {}
 
     def test(self, weight: float | None) -> Sample:
-        """Returns the training and the test images; their features where there is no C, standardised."""
+        """Return the training and the test images; their features where there is no C, standardised."""
         return self._sample(*self._cut, weight)
 
     def folds(self, weight: float | None) -> Iterator[Sample]:
-        """Yields the folds of the training images, each with scores that the held-out images had no part in."""
+        """Yield the folds of the training images, each with scores that the held-out images had no part in."""
         for train, validation in self._folds:
             yield self._sample(train, validation, weight)
 
@@ -94,12 +94,12 @@ class Method:
 
 
 def accuracy(predicted: Labels, labels: Labels) -> float:
-    """Returns the mean over the classes of the share of their images that are given their class."""
+    """Return the mean over the classes of the share of their images that are given their class."""
     return float(np.mean([np.mean(predicted[labels == label] == label) for label in np.unique(labels)]))
 
 
 def choose(method: Method, images: Images, fixed: Mapping[str, Any]) -> tuple[dict[str, Any], float]:
-    """Returns the settings that cross-validation among the training images likes best, one after another."""
+    """Return the settings that cross-validation among the training images likes best, one after another."""
 
     def score(point: dict[str, Any]) -> float:
         settings = {**method.fixed, **fixed, **point}
@@ -112,14 +112,14 @@ def choose(method: Method, images: Images, fixed: Mapping[str, Any]) -> tuple[di
 
 
 def measure(method: Method, images: Images, settings: Mapping[str, Any]) -> float:
-    """Returns the test accuracy with the settings."""
+    """Return the test accuracy with the settings."""
     given = {**method.fixed, **settings}
     sample = images.test(given.pop("C", None))
     return accuracy(method.predict(sample, **given), sample.query_labels)
 
 
 def classified(make: Callable[..., Any]) -> Predict:
-    """Returns what predicts by a scikit-learn classifier, which is made with the settings."""
+    """Return what predicts by a scikit-learn classifier, which is made with the settings."""
     return lambda sample, **settings: make(**settings).fit(sample.rows, sample.labels).predict(sample.queries)
 
 
@@ -136,14 +136,14 @@ nearest = classified(lambda votes: KNeighborsClassifier(votes))
 
 
 def metric(sample: Sample, votes: int, **settings: Any) -> Labels:
-    """The vote of the nearest images under the metric of LMNN."""
+    """Return the vote of the nearest images under the metric of LMNN."""
     learner = LMNN().set_params(**{**LEARNER, **settings}).fit(sample.rows, sample.labels)
     embedded = replace(sample, rows=learner.transform(sample.rows), queries=learner.transform(sample.queries))
     return nearest(embedded, votes=votes)
 
 
 def peer(sample: Sample, votes: int, n_neighbors: int, pull: float) -> Labels:
-    """The same by metric-learn, from the same rows in the same units."""
+    """Return the same by metric-learn, from the same rows in the same units."""
     scale = np.sqrt(np.mean(np.square(sample.rows - sample.rows.mean(axis=0)).sum(axis=1)))
     rows, queries = sample.rows / scale, sample.queries / scale
     # It halves steps that are too long, but lengthens short ones by a hundredth only.

@@ -27,12 +27,12 @@ COLOR = "#0072B2"
 
 
 def rows(trials: Trials) -> list[dict[str, Any]]:
-    """Returns mean and standard deviation of accuracy and time, and of the paired differences of accuracy."""
+    """Return mean and standard deviation of accuracy and time, and of the paired differences of accuracy."""
     return rows_of(trials, _names(trials), ("accuracy", "seconds"), _pairs(trials))
 
 
 def progress(trial: Mapping[str, Any]) -> str:
-    """Returns the accuracies of a trial in one line."""
+    """Return the accuracies of a trial in one line."""
     return ", ".join(f"{name} {100 * figures['accuracy']:.1f}" for name, figures in trial["methods"].items())
 
 
@@ -46,14 +46,14 @@ def headline(document: Document) -> tuple[str, str, str]:
 
 
 def markdown(document: Document) -> str:
-    """Returns the report: accuracy beside the paper's, paired differences, and what was chosen how often."""
+    """Return the report: accuracy beside the paper's, paired differences, and what was chosen how often."""
     settings, trials = document["settings"], document["trials"]
     protocol = (
         f"{settings['images']} images of 8 people; {settings['train']} of each train the 11 relative attributes and "
         f"the classifiers, the others test; {len(trials)} random splits. Accuracy is the mean over the people, ± its "
         "standard deviation over the splits, as in the paper. All settings are chosen by "
         f"{settings['repeats']} x {settings['folds']}-fold cross-validation among the training images, with the "
-        "attributes learned anew in every fold. Features are standardised first. Metrics classify by the vote of the "
+        "attributes learned again in every fold. Features are standardised first. Metrics classify by the vote of the "
         "nearest training images; the trace and Fantope rows keep the settings chosen for LMNN and choose their own "
         "regularisation besides; metric-learn's LMNN gets the settings chosen for ours, and the same classifier."
     )
@@ -73,7 +73,7 @@ def markdown(document: Document) -> str:
 
 
 def plot(path: Path, document: Document) -> None:
-    """Draws the accuracy on every split, their mean, and the paper's."""
+    """Draw the accuracy on every split, their mean, and the paper's."""
     names = _names(document["trials"])
     with panels(path, 1, 1, (8, 4.5)) as figure:
         (axis,) = figure.axes

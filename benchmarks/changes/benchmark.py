@@ -35,7 +35,7 @@ PERIOD = 4.0
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Returns settings, rows and trials: the splits of every page, and the map of the real series."""
+    """Return settings, rows and trials: the splits of every page, and the map of the real series."""
     splits = list(range(options.trials))
     settings = {
         "designs": list(options.designs),
@@ -57,7 +57,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def run(job: Mapping[str, Any], pages: Mapping[str, Page]) -> dict[str, Any]:
-    """Returns what is measured on one split of a page."""
+    """Return what is measured on one split of a page."""
     split, began = Split(pages[job["design"]], job["split"]), time.perf_counter()
     found = {
         "precision": precisions(split),
@@ -69,7 +69,7 @@ def run(job: Mapping[str, Any], pages: Mapping[str, Page]) -> dict[str, Any]:
 
 
 def real_series(folder: Path) -> dict[str, Any]:
-    """Returns the map of a series of screenshots, by the diagonal and the full metric; MissingDataError if none."""
+    """Return the map of a series of screenshots, by the diagonal and the full metric; MissingDataError if none."""
     files = sorted(folder.glob("*.jpg"))
     if not files:
         raise MissingDataError(f"{folder} holds no pictures")
@@ -93,7 +93,7 @@ def real_series(folder: Path) -> dict[str, Any]:
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--data", type=Path, help=f"folder with {SERIES}, the real series (else without it)")
+    parser.add_argument("--data", type=Path, help=f"folder with {SERIES}, the real series [default: none]")
     parser.add_argument(
         "--designs", nargs="+", choices=DESIGNS, default=HELD_OUT, help="pages (default: the held-out ones)"
     )

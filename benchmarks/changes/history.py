@@ -1,4 +1,4 @@
-"""What a drawn page shows hour by hour, and which of its changes are important."""
+"""The content of a drawn page hour by hour, and its important changes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from benchmarks.changes.designs import DESIGNS, IMPORTANT, STILL, Block
 HOURS_A_DAY = 24
 DAYS = 50
 IDENTICAL, SIMILAR, DISSIMILAR, AMBIGUOUS = "identical", "similar", "dissimilar", "ambiguous"
-"""What two successive versions are, in the words of the paper."""
+"""The kind of two successive versions, in the words of the paper."""
 _NEWS_BY_DAY, _NEWS_BY_NIGHT = 0.35, 0.05
 _MAJOR = 0.4
 _CORRECTED = 0.04
@@ -21,14 +21,14 @@ _IN_TURN, _PICTURES = 4, 5
 _LINES = {"headlines": 8, "ranking": 6}
 
 Shown = tuple[int, ...]
-"""What a block shows: the numbers of its news, pictures or adverts."""
+"""The content of a block: the numbers of its news, pictures or adverts."""
 
 
 @dataclass(frozen=True)
 class History:
     """A page of a design, visited every hour.
 
-    News comes by chance, more by day than by night; a share of it is major. Some major news gets another picture an
+    News comes by chance, more by day than by night; a share is major. Some major news gets another picture an
     hour later or after: such a version is neither clearly similar to the last nor clearly dissimilar.
     """
 
@@ -42,7 +42,7 @@ class History:
         return DESIGNS[self.design]
 
     def shown(self, block: int, hour: int) -> Shown:
-        """Returns what a block, by its place in ``blocks``, shows in an hour."""
+        """Return what a block, by its place in ``blocks``, shows in an hour."""
         kind = self.blocks[block].kind
         draw = np.random.default_rng([self.seed, block, hour])
         if kind in STILL:
@@ -64,7 +64,7 @@ class History:
         return (hour % _IN_TURN,)
 
     def label(self, hour: int) -> str:
-        """Returns what the versions of an hour and of the next are to each other."""
+        """Return what the versions of an hour and of the next are to each other."""
         changed = [place for place in range(len(self.blocks)) if self.shown(place, hour) != self.shown(place, hour + 1)]
         news = [place for place in changed if self.blocks[place].kind in IMPORTANT]
         if any(self._text(place, hour) != self._text(place, hour + 1) for place in news):
@@ -74,11 +74,11 @@ class History:
         return SIMILAR if changed else IDENTICAL
 
     def labels(self) -> Sequence[str]:
-        """Returns what each version and the next are to each other, one less than there are versions."""
+        """Return what each version and the next are to each other, one less than there are versions."""
         return [self.label(hour) for hour in range(self.versions - 1)]
 
     def _text(self, block: int, hour: int) -> Shown:
-        """Returns the news that a block shows, without its pictures."""
+        """Return the news that a block shows, without its pictures."""
         shown = self.shown(block, hour)
         return shown[:1] if self.blocks[block].kind == "story" else shown
 

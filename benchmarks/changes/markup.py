@@ -20,7 +20,7 @@ _NAMES = ("The Daily Thistle", "Northgate", "Evening Star", "Open Hall", "Meridi
 
 
 def page(history: History, hour: int) -> str:
-    """Returns the HTML of a page in an hour; its pictures are beside it, in ``pictures/``."""
+    """Return the HTML of a page in an hour; its pictures are beside it, in ``pictures/``."""
     parts = [_part(history, place, block, hour) for place, block in enumerate(history.blocks)]
     hue = _draw(history.seed, 1).integers(360)
     style = (
@@ -37,7 +37,7 @@ def page(history: History, hour: int) -> str:
 
 
 def pictures(history: History, hour: int) -> dict[str, str]:
-    """Returns the SVG of every picture that a page shows in an hour, by its file name."""
+    """Return the SVG of every picture that a page shows in an hour, by its file name."""
     found = {}
     for place, block in enumerate(history.blocks):
         shown = history.shown(place, hour)
@@ -47,7 +47,7 @@ def pictures(history: History, hour: int) -> dict[str, str]:
 
 
 def drawing(seed: int, name: str, advert: bool) -> str:
-    """Returns a picture of shapes, as SVG; one of an advert has a large text."""
+    """Return a picture of shapes, as SVG; one of an advert has a large text."""
     draw = _draw(seed, *name.encode())
     hues = draw.integers(360, size=3)
     shapes = [
@@ -104,7 +104,7 @@ def _content(seed: int, kind: str, place: int, shown: Shown) -> str:
 
 
 def _picture(kind: str, place: int, shown: Shown) -> str | None:
-    """Returns the file name of the picture of a block; None where it has none."""
+    """Return the file name of the picture of a block; None where it has none."""
     if kind == "story":
         return f"story-{shown[1]}.svg"
     if kind in ("advert", "rotation", "gallery"):

@@ -17,8 +17,8 @@ from crossview.engine.changes.importance import Importance, Labels, learn
 from crossview.engine.changes.monotony import monotony
 from crossview.engine.changes.regions import region_distances
 from crossview.engine.changes.request import Form
+from crossview.engine.learners.base import Rows
 
-Rows = NDArray[np.float64]
 Places = NDArray[np.int64]
 GRID = 10
 EUCLIDEAN, WORDS = "Euclidean", "colour-SIFT words"
@@ -73,14 +73,14 @@ class Split:
         return np.asarray(self.labels[self.judged] == DISSIMILAR)
 
     def regions(self, grid: int = GRID) -> Rows:
-        """Returns the (versions - 1, g^2) region distances of all successive versions."""
+        """Return the (versions - 1, g^2) region distances of all successive versions."""
         count = len(self.page.rows[grid])
         return region_distances(
             self.page.rows[grid], np.column_stack([np.arange(count - 1), np.arange(1, count)]), grid
         )
 
     def metric(self, method: str, grid: int = GRID, labels: Labels | None = None) -> tuple[Importance, float]:
-        """Returns what a method learns of the days, and the seconds that it takes."""
+        """Return what a method learns of the days, and the seconds that it takes."""
         form, settings = LEARNED[method]
         first = self.number * TO_LEARN
         rows = self.page.rows[grid][first : first + TO_LEARN]
@@ -91,32 +91,32 @@ class Split:
         return found, time.perf_counter() - began
 
     def precision(self, distances: Rows) -> dict[str, float]:
-        """Returns the average precision of similar and of dissimilar pairs, and their mean."""
+        """Return the average precision of similar and of dissimilar pairs, and their mean."""
         chosen = distances[self.judged]
         similar = float(average_precision_score(~self.important, -chosen))
         dissimilar = float(average_precision_score(self.important, chosen))
         return {"AP_S": similar, "AP_D": dissimilar, "MAP": (similar + dissimilar) / 2}
 
     def accuracy(self, distances: Rows, labelled: Places | None = None) -> float:
-        """Returns the mean of both kinds' accuracies, of the threshold that the days and their labels give."""
+        """Return the mean of both kinds' accuracies, of the threshold that the days and their labels give."""
         chosen = np.empty(0, np.int64) if labelled is None else labelled
         found = self.scores(distances, chosen)[self.judged] > 1
         return float(np.mean([np.mean(found[self.important]), np.mean(~found[~self.important])]))
 
     def scores(self, distances: Rows, labelled: Places) -> Rows:
-        """Returns all pairs' weighted distances in units of that threshold; ``labelled`` are pairs with labels."""
+        """Return all pairs' weighted distances in units of that threshold; ``labelled`` are pairs with labels."""
         clear = labelled[self.labels[labelled] != AMBIGUOUS]
         pool = distances[np.setdiff1d(self.own, labelled)]
         return decide(pool, distances[clear], np.asarray(self.labels[clear] == DISSIMILAR)).scores(distances)
 
     def labels_of(self, told: Places, regions: Rows) -> Labels:
-        """Returns what is learned of labelled pairs; of ambiguous ones nothing."""
+        """Return what is learned of labelled pairs; of ambiguous ones nothing."""
         clear = told[self.labels[told] != AMBIGUOUS]
         return Labels(regions[clear], np.asarray(self.labels[clear] == DISSIMILAR))
 
 
 def precisions(split: Split) -> dict[str, dict[str, Any]]:
-    """Returns, by method, its average precisions, the seconds that it learned and the shares of its map."""
+    """Return, by method, its average precisions, the seconds that it learned and the shares of its map."""
     regions = split.regions()
     words = np.square(np.diff(split.page.words, axis=0)).sum(axis=1)
     found: dict[str, dict[str, Any]] = {
@@ -136,7 +136,7 @@ def precisions(split: Split) -> dict[str, dict[str, Any]]:
 
 
 def by_grid(split: Split) -> dict[int, float]:
-    """Returns the accuracy without labels of the diagonal metric, by the number of cells a side."""
+    """Return the accuracy without labels of the diagonal metric, by the number of cells a side."""
     found = {}
     for grid in split.page.rows:
         metric, _ = split.metric(DIAGONAL, grid)
@@ -145,7 +145,7 @@ def by_grid(split: Split) -> dict[int, float]:
 
 
 def by_evidence(split: Split) -> dict[str, float]:
-    """Returns the accuracy without labels of what is seen, of the source, and of both."""
+    """Return the accuracy without labels of what is seen, of the source, and of both."""
     visual = split.metric(DIAGONAL)[0].distances(split.regions())[:, None]
     structure = split.page.structure
     alone = structure.mean(axis=1, keepdims=True)
@@ -154,7 +154,7 @@ def by_evidence(split: Split) -> dict[str, float]:
 
 
 def by_labels(split: Split) -> dict[str, dict[int, float]]:
-    """Returns the accuracy with so many labels, given at random and asked for, and that of unlearned distances."""
+    """Return the accuracy with so many labels, given at random and asked for, and that of unlearned distances."""
     found: dict[str, dict[int, float]] = {name: {} for name in (RANDOM, ACTIVE, f"{ACTIVE}, {BOTH}", UNLEARNED)}
     regions, structure = split.regions(), split.page.structure
     open_ = split.own[split.labels[split.own] != IDENTICAL]

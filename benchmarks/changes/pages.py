@@ -44,7 +44,7 @@ class Page:
     structure: NDArray[np.float64]
 
     def shares(self, importance: NDArray[np.float64]) -> dict[str, float]:
-        """Returns the importance of each kind of block; a cell is of the block that its centre lies in."""
+        """Return the importance of each kind of block; a cell is of the block that its centre lies in."""
         grid = round(len(importance) ** 0.5)
         found: dict[str, float] = {}
         for place, weight in enumerate(importance):
@@ -54,7 +54,7 @@ class Page:
 
 
 def page(design: str, seed: int, cache: Path) -> Page:
-    """Returns a page, drawn and described once; FileNotFoundError where there is no browser to draw it."""
+    """Return a page, drawn and described once; FileNotFoundError where there is no browser to draw it."""
     history = History(design, seed)
     folder = cache / "pages" / f"{design}-{seed}"
     paths = render(history, folder)
@@ -69,7 +69,7 @@ def page(design: str, seed: int, cache: Path) -> Page:
 
 
 def gist_of(grid: int) -> Gist:
-    """Returns the extractor of a grid, which resizes pictures to about the size that they are kept at."""
+    """Return the extractor of a grid, which resizes pictures to about the size that they are kept at."""
     step = int(np.lcm(grid, 8))
     return Gist(grid=grid, size=step * round(KEPT / step))
 
@@ -93,7 +93,7 @@ def _describe(paths: Sequence[Path], target: Path) -> None:
 
 
 def _fingerprint(paths: Sequence[Path]) -> str:
-    """Changes with the pictures, and with the extractors: they show in the first one."""
+    """Change with the pictures, and with the extractors: they show in the first one."""
     digest = hashlib.sha256()
     for path in paths:
         digest.update(f"{path.name} {path.stat().st_size}\n".encode())

@@ -21,7 +21,7 @@ KEPT = 320
 
 
 def render(history: History, folder: Path) -> list[Path]:
-    """Draws the versions of a page that a folder lacks, as ``0000.jpg`` with ``0000.html`` beside it.
+    """Draw the versions of a page that a folder lacks, as ``0000.jpg`` with ``0000.html`` beside it.
 
     Raises:
         FileNotFoundError: if there is no browser.

@@ -52,13 +52,13 @@ _PRECISIONS = ("AP_S", "AP_D", "MAP")
 
 
 def progress(trial: Mapping[str, Any]) -> str:
-    """Returns the line of a finished trial."""
+    """Return the line of a finished trial."""
     found = ", ".join(f"{method} {100 * trial['precision'][method]['MAP']:.1f}" for method in METHODS)
     return f"{found}; {trial['seconds']:.0f} s"
 
 
 def rows(trials: Trials) -> list[dict[str, Any]]:
-    """Returns mean and deviation of all figures by page."""
+    """Return mean and deviation of all figures by page."""
     found = []
     for design in dict.fromkeys(trial["design"] for trial in trials):
         own = [trial for trial in trials if trial["design"] == design]
@@ -78,12 +78,12 @@ def rows(trials: Trials) -> list[dict[str, Any]]:
 
 
 def markdown(document: Document) -> str:
-    """Returns the report."""
+    """Return the report."""
     trials, settings = document["trials"], document["settings"]
     text = (
         f"{len(settings['designs'])} drawn pages of 50 days, visited every hour; {len(settings['splits'])} times "
         f"{settings['days']} days to learn from and the others to judge by; mean ± standard error over these. The "
-        "paper's pages are real ones. What is learned sees no label; C is chosen by comparisons held out in time."
+        "paper's pages are real ones. Learning uses no label; C is chosen by comparisons held out in time."
     )
     parts = [
         "# Which changes of a page matter",
@@ -110,7 +110,7 @@ def markdown(document: Document) -> str:
 
 
 def headline(document: Document) -> tuple[str, str, str]:
-    """Returns the MAP of the full metric, and the least and most in the paper."""
+    """Return the MAP of the full metric, and the least and most in the paper."""
     values = [trial["precision"][FULL]["MAP"] for trial in document["trials"]]
     published = [value for value in PAPER[PRINTED] if value is not None]
     return (
@@ -121,7 +121,7 @@ def headline(document: Document) -> tuple[str, str, str]:
 
 
 def plot(path: Path, document: Document) -> None:
-    """Draws the maps of every page under its blocks, and accuracy against labels."""
+    """Draw the maps of every page under its blocks, and accuracy against labels."""
     trials, designs = document["trials"], document["settings"]["designs"]
     with panels(path, 1, 2, (11.0, 4.2), squeeze=False) as figure:
         precision, labels = figure.axes
@@ -138,7 +138,7 @@ def plot(path: Path, document: Document) -> None:
 
 
 def _keyed(trials: Trials) -> list[dict[str, Any]]:
-    """The trials with numbers as texts in their tables, as a file of JSON has them."""
+    """Return the trials with numbers as texts in their tables, as a file of JSON has them."""
     return [
         {
             **trial,

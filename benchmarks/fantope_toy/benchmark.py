@@ -2,7 +2,7 @@
 
 8,000 rows are uniform in [0, 1)^50. The target T is a random positive definite 10 x 10 matrix, G G^T with G standard
 normal, and zeros elsewhere. Quadruplets of rows are drawn at random and ordered by T: 10^4 to train on, 10^6 to choose
-mu and gamma by, 10^6 to test. Every seed draws all anew. The grids are the same for all seeds, and the Fantope's gamma
+mu and gamma by, 10^6 to test. Every seed draws all again. The grids are the same for all seeds, and the Fantope's gamma
 is sought at the mu that was best without it.
 """
 
@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from benchmarks.fantope_toy import report
 from benchmarks.frame.benchmark import Benchmark, positive, seeds_of, trial_arguments
 from benchmarks.frame.journal import by_seed, run_trials
+from crossview.engine.learners.base import Rows
 from crossview.engine.learners.losses.constraints import Constraints, quadruplets
 from crossview.engine.learners.losses.differences import Differences
 from crossview.engine.learners.losses.spectrum import Spectrum
@@ -31,8 +31,6 @@ SMALL_GAMMAS = (1e-6, 1e-5, 1e-4)  # beside a Fantope: gamma << mu, as in the pa
 COMMON = {"n_components": RANK, "margin": 1.0, "start": "identity", "max_iter": 600}
 ADMM = {"solver": "admm", "max_iter": 150}
 ADMM_GRID = ({"mu": 0.1, "rho": 0.1}, {"mu": 0.1, "rho": 1.0}, {"mu": 1.0, "rho": 1.0})
-
-Rows = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -57,7 +55,7 @@ class Tried:
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Returns settings, rows and trials of all seeds."""
+    """Return settings, rows and trials of all seeds."""
     sizes = {name: getattr(options, name) for name in SIZES}
     seeds = seeds_of(options)
     settings = {
@@ -78,7 +76,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def draw(seed: int, sizes: Mapping[str, int]) -> Toy:
-    """Returns the data of one seed; training constraints have margin 1, the others only an order."""
+    """Return the data of one seed; training constraints have margin 1, the others only an order."""
     generator = np.random.default_rng(seed)
     factor = np.zeros((RANK, WIDTH))
     factor[:, :RANK] = generator.normal(size=(RANK, RANK))
@@ -94,14 +92,14 @@ def draw(seed: int, sizes: Mapping[str, int]) -> Toy:
 
 
 def accuracy(learner: Fantope, toy: Toy, constraints: Constraints) -> float:
-    """Returns the share of constraints that the learner's metric orders as the target does."""
+    """Return the share of constraints that the learner's metric orders as the target does."""
     embedded = Differences(learner.transform(toy.rows))
     unit = np.eye(embedded.width)
     return float(np.mean(embedded.distances(unit, constraints.far) > embedded.distances(unit, constraints.near)))
 
 
 def run(seed: int, sizes: Mapping[str, int]) -> dict[str, Any]:
-    """Returns the figures of all methods on one seed."""
+    """Return the figures of all methods on one seed."""
     toy = draw(seed, sizes)
     target = toy.factor.T @ toy.factor
     chosen = choose(toy)
@@ -113,7 +111,7 @@ def run(seed: int, sizes: Mapping[str, int]) -> dict[str, Any]:
 
 
 def choose(toy: Toy) -> dict[str, Tried]:
-    """Returns what every method learns with the settings that are best on the validation set."""
+    """Return what every method learns with the settings that are best on the validation set."""
 
     none = _tried(toy, {"mu": 0.0})
 
@@ -133,7 +131,7 @@ def choose(toy: Toy) -> dict[str, Tried]:
 
 
 def _cut(learner: Fantope) -> Fantope:
-    """Returns the learner with the ten largest eigenvalues of its metric: the least that knowing the rank can do."""
+    """Return the learner with the ten largest eigenvalues of its metric: the least that knowing the rank can do."""
     cut = Fantope.from_state(learner.to_state())
     cut.weights_ = [learner.weights_[0][:RANK]]
     return cut

@@ -40,12 +40,12 @@ COLORS = ("#555555", "#D55E00", "#E69F00", "#CC79A7", "#56B4E9", "#0072B2", "#00
 
 
 def rows(trials: Trials) -> list[dict[str, Any]]:
-    """Returns mean and standard deviation of every figure, and of the paired differences of accuracy."""
+    """Return mean and standard deviation of every figure, and of the paired differences of accuracy."""
     return rows_of(trials, METHODS, METRICS, PAIRS)
 
 
 def progress(trial: Mapping[str, Any]) -> str:
-    """Returns the accuracies of a trial in one line."""
+    """Return the accuracies of a trial in one line."""
     return ", ".join(f"{name} {100 * figures['accuracy']:.2f}" for name, figures in trial["methods"].items())
 
 
@@ -55,7 +55,7 @@ def headline(document: Document) -> tuple[str, str, str]:
 
 
 def markdown(document: Document) -> str:
-    """Returns the report: accuracy, rank and distance to the target beside the paper's, and paired differences."""
+    """Return the report: accuracy, rank and distance to the target beside the paper's, and paired differences."""
     settings, trials = document["settings"], document["trials"]
     target = ", ".join(f"{value:.2g}" for value in np.mean([trial["target"] for trial in trials], axis=0))
     protocol = (
@@ -80,7 +80,7 @@ def markdown(document: Document) -> str:
 
 
 def plot(path: Path, document: Document) -> None:
-    """Draws the accuracy on every seed beside the paper's, and the mean eigenvalues beside the target's."""
+    """Draw the accuracy on every seed beside the paper's, and the mean eigenvalues beside the target's."""
     trials = document["trials"]
     with panels(path, 1, 2, (11, 4.5)) as figure:
         left, right = figure.axes

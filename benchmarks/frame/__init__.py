@@ -1,1 +1,1 @@
-"""What every benchmark shares: command line, worker processes, resuming, record, tables and plots."""
+"""The common frame of all benchmarks: command line, worker processes, resuming, record, tables and plots."""

@@ -15,16 +15,16 @@ from benchmarks.frame.record import command, provenance, record, usable_cores, w
 from benchmarks.frame.tables import figures_table
 
 Document = Mapping[str, Any]
-"""What a run wrote: "benchmark", "command", "date", "commit", "dirty", "machine", "versions", "settings", "rows",
+"""The record of a run: "benchmark", "command", "date", "commit", "dirty", "machine", "versions", "settings", "rows",
 "seconds", and what the benchmark's own report needs besides."""
 
 
 class MissingDataError(FileNotFoundError):
-    """What ``--data`` names lacks a file, or the file an array; the message says which."""
+    """The folder of ``--data`` lacks a file, or a file lacks an array; the message names it."""
 
 
 def read_arrays(folder: Path, file: str, *names: str) -> dict[str, NDArray[Any]]:
-    """Returns all arrays of an .npz file; MissingDataError where it or one of the named arrays is missing."""
+    """Return all arrays of an .npz file; MissingDataError where it or one of the named arrays is missing."""
     path = folder / file
     if not path.is_file():
         raise MissingDataError(f"{folder} holds no {file}")
@@ -35,7 +35,7 @@ def read_arrays(folder: Path, file: str, *names: str) -> dict[str, NDArray[Any]]
 
 
 def plain_report(document: Document) -> str:
-    """Returns every row of the document as a line of one table."""
+    """Return every row of the document as a line of one table."""
     return f"# {document['benchmark']}\n\n{figures_table(document['rows'])}\n"
 
 
@@ -64,7 +64,7 @@ class Benchmark:
     headline: Callable[[Document], tuple[str, str, str]] | None = None
 
     def main(self, arguments: Sequence[str] | None = None) -> int:
-        """Runs the benchmark, writes its document and, where asked for, its report; returns the exit status.
+        """Run the benchmark, write its document and, where asked for, its report; return the exit status.
 
         Raises:
             SystemExit: if an option is wrong or data are missing; the message says which.
@@ -85,7 +85,7 @@ class Benchmark:
         return 0
 
     def parser(self) -> argparse.ArgumentParser:
-        """Returns the parser of the command line."""
+        """Return the parser of the command line."""
         parser = argparse.ArgumentParser(
             prog=f"python -m benchmarks {self.name}",
             description=self.description,
@@ -97,7 +97,7 @@ class Benchmark:
         return parser
 
     def report(self, document: Document) -> str:
-        """Returns the report in Markdown, with the command, commit and machine that the figures come from."""
+        """Return the report in Markdown, with the command, commit and machine that the figures come from."""
         return f"{self.markdown(document).rstrip()}\n\n{provenance(document)}\n"
 
     def _write(self, folder: Path, document: Document, text: str) -> None:
@@ -109,26 +109,26 @@ class Benchmark:
 
 
 def trial_arguments(parser: argparse.ArgumentParser, trials: int, workers: int | None = None) -> None:
-    """Adds ``--trials``, ``--first-seed`` and ``--workers``, by default as many as there are cores."""
+    """Add ``--trials``, ``--first-seed`` and ``--workers``, by default as many as there are cores."""
     parser.add_argument("--trials", type=positive, default=trials, help="number of seeds")
     parser.add_argument("--first-seed", type=int, default=0, help="seed of the first trial; the others follow")
     parser.add_argument("--workers", type=positive, default=workers or usable_cores(), help="processes, a trial each")
 
 
 def seeds_of(options: argparse.Namespace) -> range:
-    """Returns the seeds that ``--trials`` and ``--first-seed`` ask for."""
+    """Return the seeds that ``--trials`` and ``--first-seed`` ask for."""
     return range(options.first_seed, options.first_seed + options.trials)
 
 
 def positive(text: str) -> int:
-    """Returns a whole number of at least 1, for argparse."""
+    """Return a whole number of at least 1, for argparse."""
     if (number := int(text)) < 1:
         raise argparse.ArgumentTypeError(f"{number} is too small: it must be at least 1")
     return number
 
 
 def numbers(text: str) -> tuple[int, ...]:
-    """Returns positive whole numbers in ascending order, for argparse."""
+    """Return positive whole numbers in ascending order, for argparse."""
     try:
         return tuple(sorted({positive(part) for part in text.split(",") if part}))
     except ValueError:

@@ -16,18 +16,18 @@ __all__ = ["TEST", "TRAINED", "UNSEEN", "of_database", "ranking_of_others", "wit
 
 
 def of_database(rows: Iterable[Row], name: str, usual: str = TRAINED) -> list[Row]:
-    """Returns the rows of a database; those of earlier runs do not say theirs, which was the ``usual`` one."""
+    """Return the rows of a database; those of earlier runs do not say theirs, which was the ``usual`` one."""
     return [row for row in rows if (row.get("database") or usual) == name]
 
 
 def ranking_of_others(distances: NDArray[Any]) -> NDArray[np.intp]:
-    """Returns the (n, n - 1) rankings of items by their (n, n) distances to each other, each without itself."""
+    """Return the (n, n - 1) rankings of items by their (n, n) distances to each other, each without itself."""
     others = np.array(distances, dtype=float)
     np.fill_diagonal(others, np.inf)
     return ranking(others)[:, :-1]
 
 
 def without_own(table: NDArray[Any]) -> NDArray[Any]:
-    """Returns an (n, n) table without its diagonal, (n, n - 1), the other columns in their order."""
+    """Return an (n, n) table without its diagonal, (n, n - 1), the other columns in their order."""
     kept: NDArray[Any] = table[~np.eye(len(table), dtype=bool)].reshape(len(table), -1)
     return kept

@@ -1,4 +1,4 @@
-"""What a run has finished, stored beside its output, so that a rerun computes only what is missing."""
+"""The finished parts of a run, stored beside its output, so that a rerun computes only the missing parts."""
 
 import argparse
 import hashlib
@@ -37,7 +37,7 @@ class Journal:
         return self._done[key]
 
     def add(self, key: str, value: Any) -> None:
-        """Writes down a finished piece; from now on it is what was read back from its JSON."""
+        """Write down a finished piece; from now on it is what was read back from its JSON."""
         line = json.dumps([key, value], default=plain)
         self._done[key] = json.loads(line)[1]
         if self._path is not None:
@@ -47,7 +47,7 @@ class Journal:
 
 
 def partial_folder(options: argparse.Namespace, settings: Mapping[str, Any]) -> Path:
-    """Returns the folder beside the output for what a run with these options, settings and sources has finished."""
+    """Return the folder beside the output for what a run with these options, settings and sources has finished."""
     chosen = {name: value for name, value in vars(options).items() if name not in _ELSEWHERE}
     fixed = {name: value for name, value in settings.items() if name not in _SEEDS}
     text = json.dumps([chosen, fixed, source_digest()], sort_keys=True, default=plain)
@@ -56,7 +56,7 @@ def partial_folder(options: argparse.Namespace, settings: Mapping[str, Any]) -> 
 
 
 def cache_folder(options: argparse.Namespace) -> Path:
-    """Returns the folder beside the output for what is extracted once and serves all settings."""
+    """Return the folder beside the output for what is extracted once and serves all settings."""
     return Path(options.json.with_name(options.json.name + ".cache"))
 
 
@@ -68,7 +68,7 @@ def run_trials(
     *arguments: Any,
     progress: Callable[[Trial], str] = lambda trial: f"{trial['seconds']:.0f} s",
 ) -> list[Trial]:
-    """Returns ``run(task, *arguments)`` of every task, in their order; what an earlier run finished is not run again.
+    """Return ``run(task, *arguments)`` of every task, in their order; what an earlier run finished is not run again.
 
     ``run`` is a function of a module, so that worker processes find it, and returns JSON values. Finished trials are
     stored beside the output ``options.json`` by their tasks' names; ``progress`` is what is printed of each.
@@ -85,5 +85,5 @@ def run_trials(
 
 
 def by_seed(seeds: Sequence[int]) -> dict[str, int]:
-    """Returns seeds as named tasks."""
+    """Return seeds as named tasks."""
     return {f"seed {seed}": seed for seed in seeds}

@@ -1,4 +1,4 @@
-"""What a process takes of the memory."""
+"""The memory of a process."""
 
 import ctypes
 import gc
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def resident() -> int:
-    """Returns the bytes of this process in memory, what is free given back first."""
+    """Return the bytes of this process in memory, what is free given back first."""
     gc.collect()
     ctypes.CDLL(None).malloc_trim(0)
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])

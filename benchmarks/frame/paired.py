@@ -14,19 +14,19 @@ Trials = Sequence[Mapping[str, Any]]
 
 
 def values(trials: Trials, method: str, metric: str) -> list[Any]:
-    """Returns a figure of every trial."""
+    """Return a figure of every trial."""
     return [trial["methods"][method][metric] for trial in trials]
 
 
 def gains(trials: Trials, first: str, second: str, metric: str = "accuracy") -> Any:
-    """Returns the first method's figure less the second's, trial by trial."""
+    """Return the first method's figure less the second's, trial by trial."""
     return np.subtract(values(trials, first, metric), values(trials, second, metric))
 
 
 def rows_of(
     trials: Trials, methods: Sequence[str], metrics: Sequence[str], pairs: Sequence[tuple[str, str]]
 ) -> list[dict[str, Any]]:
-    """Returns mean and deviation of the methods' figures, and of the differences in accuracy of pairs of methods."""
+    """Return mean and deviation of the methods' figures, and of the differences in accuracy of pairs of methods."""
     found: list[dict[str, Any]] = [
         {"method": method, "metric": metric, **summary(values(trials, method, metric))}
         for method in methods
@@ -39,7 +39,7 @@ def rows_of(
 
 
 def gains_table(trials: Trials, pairs: Sequence[tuple[str, str]]) -> str:
-    """Returns the differences in accuracy of pairs of methods, mean ± standard error."""
+    """Return the differences in accuracy of pairs of methods, mean ± standard error."""
     lines = [["difference in accuracy", "points, ± standard error"]]
     lines += [[f"{one} − {other}", mean_and_error(gains(trials, one, other), 100, 2, "+")] for one, other in pairs]
     return table(lines)

@@ -8,7 +8,7 @@ from typing import Any
 
 @contextmanager
 def panels(path: Path, rows: int, columns: int, size: tuple[float, float], **options: Any) -> Iterator[Any]:
-    """Gives a figure with a grid of panels to draw on, and then writes it to the path.
+    """Give a figure with a grid of panels to draw on, and then writes it to the path.
 
     The size is width and height in inches; options are those of ``pyplot.subplots``, such as ``sharey``. An ImportError
     has the remedy where matplotlib is not installed.

@@ -30,16 +30,16 @@ _PACKAGES = {
 
 
 def record(name: str, command: str) -> dict[str, Any]:
-    """Returns the head of a run's document: what is run, when, from which sources, on which machine."""
+    """Return the head of a run's document: what is run, when, from which sources, on which machine."""
     date = datetime.now(UTC).date().isoformat()
     about = {"benchmark": name, "command": command, "date": date}
     return {**about, **source(), "machine": machine(), "versions": versions()}
 
 
 def command(name: str, parser: argparse.ArgumentParser, options: argparse.Namespace) -> str:
-    """Returns the command line that runs a benchmark with the options, paths relative to the project's folder.
+    """Return the command line that runs a benchmark with the options, paths relative to the project's folder.
 
-    Where the output goes is left out, and so are options that have their default values.
+    The path of the output and options with default values are left out.
     """
     words = ["python", "-m", "benchmarks", name]
     for option, value in vars(options).items():
@@ -49,7 +49,7 @@ def command(name: str, parser: argparse.ArgumentParser, options: argparse.Namesp
 
 
 def provenance(document: Mapping[str, Any]) -> str:
-    """Returns one paragraph: command, commit, date, machine and duration of the run that a document is of."""
+    """Return one paragraph: command, commit, date, machine and duration of the run that a document is of."""
     host, commit = document["machine"], document["commit"][:7] or "unknown"
     changed = " with uncommitted changes" if document["dirty"] else ""
     return (
@@ -59,17 +59,17 @@ def provenance(document: Mapping[str, Any]) -> str:
 
 
 def source() -> dict[str, Any]:
-    """Returns the commit of the sources ("" without a repository), and whether they differ from it."""
+    """Return the commit of the sources ("" without a repository), and whether they differ from it."""
     return {"commit": _git("rev-parse", "HEAD").strip(), "dirty": bool(_git("status", "--porcelain", *_SOURCES))}
 
 
 def source_digest() -> str:
-    """Returns what changes with the sources: the commit, and what differs from it."""
+    """Return what changes with the sources: the commit, and what differs from it."""
     return _git("rev-parse", "HEAD") + hashlib.sha256(_git("diff", "HEAD", *_SOURCES).encode()).hexdigest()
 
 
 def write_json(path: Path, document: Mapping[str, Any]) -> None:
-    """Writes the complete document or nothing, a line for each row; a figure that is not finite is a ValueError."""
+    """Write the complete document or nothing, a line for each row; a figure that is not finite is a ValueError."""
     text = "{\n" + ",\n".join(f"{json.dumps(name)}: {_lines(value)}" for name, value in document.items()) + "\n}\n"
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
@@ -78,7 +78,7 @@ def write_json(path: Path, document: Mapping[str, Any]) -> None:
 
 
 def machine() -> dict[str, Any]:
-    """Processor model, usable cores, memory in GiB and operating system of the machine that measures."""
+    """Return processor model, usable cores, memory in GiB and operating system of the machine that measures."""
     return {
         "cpu": _cpu_model(),
         "cores": usable_cores(),
@@ -88,7 +88,7 @@ def machine() -> dict[str, Any]:
 
 
 def versions() -> dict[str, str]:
-    """Versions of Python and of the numeric packages, "absent" where one is not installed."""
+    """Return versions of Python and of the numeric packages, "absent" where one is not installed."""
     found = {"python": platform.python_version()}
     for module, distribution in _PACKAGES.items():
         try:
@@ -99,21 +99,21 @@ def versions() -> dict[str, str]:
 
 
 def usable_cores() -> int:
-    """Cores this process may run on, which a container can make fewer than the machine has."""
+    """Return cores this process may run on, which a container can make fewer than the machine has."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def _lines(value: Any) -> str:
-    """JSON with a line for each element of a list of objects."""
+    """Return JSON with a line for each element of a list of objects."""
     if isinstance(value, list) and value and all(isinstance(element, dict) for element in value):
         return "[\n" + ",\n".join(map(_lines, value)) + "\n]"
     return json.dumps(_brief(value), allow_nan=False, default=plain)
 
 
 def _brief(value: Any) -> Any:
-    """JSON values with six significant digits of every float, which is more than any figure has."""
+    """Return JSON values with six significant digits of every float, which is more than any figure has."""
     if isinstance(value, float):
         return float(f"{value:.6g}")
     if isinstance(value, Mapping):
@@ -133,7 +133,7 @@ def _git(*arguments: str) -> str:
 
 
 def _words(value: Any) -> list[str]:
-    """An option's value as words of a command line."""
+    """Return an option's value as words of a command line."""
     if isinstance(value, Path):
         return [os.path.relpath(value, ROOT)]
     if isinstance(value, tuple):
@@ -158,7 +158,7 @@ def _memory_gib() -> float | None:
 
 
 def plain(value: Any) -> Any:
-    """NumPy scalars and arrays as the JSON values they stand for."""
+    """Return NumPy scalars and arrays as the JSON values they stand for."""
     if hasattr(value, "tolist"):
         return value.tolist()
     if isinstance(value, Path):

@@ -10,13 +10,13 @@ Figures = dict[str, dict[str, Any]]
 
 
 def table(lines: Sequence[Sequence[str]]) -> str:
-    """Returns a Markdown table; the first line is its head."""
+    """Return a Markdown table; the first line is its head."""
     head, *body = [f"| {' | '.join(line)} |" for line in lines]
     return "\n".join([head, "|" + " --- |" * len(lines[0]), *body])
 
 
 def figures_table(rows: Iterable[Row]) -> str:
-    """Returns a line for each row: what names it, its value and, where it has one, its deviation."""
+    """Return a line for each row: what names it, its value and, where it has one, its deviation."""
     lines = [["figure", "value"]]
     for row in rows:
         name = ", ".join(str(value) for key, value in row.items() if key not in ("value", "std"))
@@ -25,12 +25,12 @@ def figures_table(rows: Iterable[Row]) -> str:
 
 
 def rows_with(rows: Iterable[Row], **names: Any) -> list[Row]:
-    """Returns the rows that have all these names."""
+    """Return the rows that have all these names."""
     return [row for row in rows if names.items() <= row.items()]
 
 
 def values_by(rows: Iterable[Row], names: Sequence[str]) -> list[tuple[dict[str, Any], list[float]]]:
-    """Returns the values of the rows of equal names, None where a row has not the name, with these names."""
+    """Return the values of the rows of equal names, None where a row has not the name, with these names."""
     values: dict[tuple[Any, ...], list[float]] = {}
     for row in rows:
         values.setdefault(tuple(row.get(name) for name in names), []).append(row["value"])
@@ -38,7 +38,7 @@ def values_by(rows: Iterable[Row], names: Sequence[str]) -> list[tuple[dict[str,
 
 
 def figures_by(rows: Iterable[Row], *names: str) -> dict[tuple[Any, ...], Figures]:
-    """Returns the values by the rows' names, then by method, then by metric."""
+    """Return the values by the rows' names, then by method, then by metric."""
     figures: dict[tuple[Any, ...], Figures] = {}
     for row in rows:
         methods = figures.setdefault(tuple(row[name] for name in names), {})
@@ -47,13 +47,13 @@ def figures_by(rows: Iterable[Row], *names: str) -> dict[tuple[Any, ...], Figure
 
 
 def summary(values: Any) -> dict[str, float]:
-    """Returns mean and sample standard deviation (0 of a single value) as a row has them."""
+    """Return mean and sample standard deviation (0 of a single value) as a row has them."""
     spread = float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
     return {"value": float(np.mean(values)), "std": spread}
 
 
 def mean_and_error(values: Any, factor: float = 100, digits: int = 1, sign: str = "") -> str:
-    """Returns the mean ± its standard error, which a single value has not; "" of no values.
+    """Return the mean ± its standard error, which a single value has not; "" of no values.
 
     Args:
         values: (n,) a figure of each trial.
@@ -70,6 +70,6 @@ def mean_and_error(values: Any, factor: float = 100, digits: int = 1, sign: str 
 
 
 def span(values: Sequence[int]) -> str:
-    """Returns the least and the greatest of whole numbers, or the number where they are equal."""
+    """Return the least and the greatest of whole numbers, or the number where they are equal."""
     least, most = min(values), max(values)
     return f"{least:,}" if least == most else f"{least:,} to {most:,}"

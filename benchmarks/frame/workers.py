@@ -18,7 +18,7 @@ Result = TypeVar("Result")
 def each(
     tasks: Mapping[str, Any], run: Callable[..., Result], *arguments: Any, workers: int
 ) -> Iterator[tuple[str, Result]]:
-    """Yields every task's name with ``run(task, *arguments)``, as they finish.
+    """Yield every task's name with ``run(task, *arguments)``, as they finish.
 
     Every run has one thread: small matrices gain nothing from more, and figures do not depend on how sums are cut.
     ``run`` is a function of a module, so that other processes find it; of one worker, it runs in this process.
@@ -34,7 +34,7 @@ def each(
 
 
 def alone(run: Callable[..., Result], *arguments: Any, threads: int | None = None) -> Result:
-    """Returns what ``run`` returns in a fresh process, whose peak memory is its own, with any threads for None."""
+    """Return what ``run`` returns in a fresh process, whose peak memory is its own, with any threads for None."""
     with pool(1, threads) as executor:
         return executor.submit(run, *arguments).result()
 
@@ -43,7 +43,7 @@ def alone(run: Callable[..., Result], *arguments: Any, threads: int | None = Non
 def pool(
     workers: int, threads: int | None = 1, prepare: Callable[[], None] | None = None
 ) -> Iterator[ProcessPoolExecutor]:
-    """Gives an executor of spawned processes that end when this process ends, however it ends.
+    """Give an executor of spawned processes that end when this process ends, however it ends.
 
     Each has so many threads (None: as many as it likes), and calls ``prepare`` before its first task.
     """
@@ -53,7 +53,7 @@ def pool(
 
 
 def start_worker(prepare: Callable[[], None] | None = None) -> None:
-    """Makes this spawned process end with its parent, then prepares it."""
+    """Make this spawned process end with its parent, then prepares it."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
     if prepare:
         prepare()
@@ -61,7 +61,7 @@ def start_worker(prepare: Callable[[], None] | None = None) -> None:
 
 @contextmanager
 def thread_limit(threads: int | None) -> Iterator[None]:
-    """Sets how many threads the processes that are started meanwhile use; None: nothing is changed."""
+    """Set how many threads the processes that are started meanwhile use; None: nothing is changed."""
     before = {name: os.environ.get(name) for name in THREADS}
     if threads is not None:
         os.environ.update(dict.fromkeys(THREADS, str(threads)))

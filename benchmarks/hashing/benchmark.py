@@ -5,7 +5,7 @@
 DIR holds ``corel1k`` (photographs in folders of classes: colour histograms and colour SIFT words, 80/20 splits) and
 ``wikipedia_crossmodal`` (the split of its authors). The test part asks, within and across views, three databases:
 training items coded by their labels, which is the protocol of supervised cross-modal hashing; the same items coded by
-hashing their features; and the test part itself, items that nothing was learned from. Of the documents, there is also
+hashing their features; and the test part itself, items that nothing was learned from. For the documents, there is also
 the authors' database, all test documents. Sign, LSH and ITQ behind learned embeddings, SCM and SCRATCH, and random
 codes of classes stand beside npp-hash, and the embeddings beside the codes. Settings are chosen by cross-validation
 inside each training part, at 64 bits and for each of the three databases, and serve all lengths.
@@ -33,7 +33,7 @@ NAMES = ("data", "method", "bits", "query_view", "database_view", "database", "m
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Returns settings, rows and trials: the documents', and those of the photographs' splits."""
+    """Return settings, rows and trials: the documents', and those of the photographs' splits."""
     images, documents = options.data / PHOTOGRAPHS, options.data / DOCUMENTS
     for folder in (images, documents):
         if not folder.is_dir():
@@ -55,7 +55,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def summary(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Returns one row per figure with its mean and standard deviation over the trials, of which "trials" is the number.
+    """Return one row per figure with its mean and standard deviation over the trials, of which "trials" is the number.
 
     The deviation is that of a sample; None of one trial.
     """

@@ -49,7 +49,7 @@ class ClassCodes(Hasher):
         self.view_slices = view_slices
 
     def codes_of_classes(self, classes: ArrayLike) -> Rows:
-        """Returns the (n, B) codes, 0 and 1, of (n,) learned classes."""
+        """Return the (n, B) codes, 0 and 1, of (n,) learned classes."""
         found: Rows = self.class_codes_[np.searchsorted(self.classes_, classes)]
         return found
 

@@ -16,7 +16,7 @@ OF_PAPERS = (SemanticCorrelation, MatrixFactorizationHashing, ClassCodes, WideIT
 TUNED_BITS = 64
 """The length that settings are chosen at; they serve all lengths."""
 KERNEL = "kernel "
-"""What the name of a method with the data's kernel begins with."""
+"""Prefix of the names of methods with the data's kernel."""
 
 
 @dataclass(frozen=True)
@@ -45,11 +45,11 @@ class Method:
         return "{bits}" in self.spec
 
     def written(self, steps: str, bits: int) -> str:
-        """Returns the whole chain."""
+        """Return the whole chain."""
         return f"{steps},{self.spec.format(bits=bits, dim=max(bits, TUNED_BITS))}"
 
     def settings(self, chosen: Mapping[str, Any], seed: int) -> dict[str, Any]:
-        """Returns all settings, given those that were chosen."""
+        """Return all settings, given those that were chosen."""
         return {**self.fixed, **dict.fromkeys(self.seeded, seed), **chosen}
 
 
@@ -61,7 +61,7 @@ _SCRATCH_GRID = {"mu": [1e3, 1e1, 1e-1], "gamma": [5.0, 5e-2], "alpha": [500.0, 
 
 
 def _behind(learner: str, name: str, **how: Any) -> list[Method]:
-    """Returns the methods that hash what a learner embeds."""
+    """Return the methods that hash what a learner embeds."""
     seeded = [*how.pop("seeded", ()), "random_state"]
     return [
         Method(f"{name}, lsh", f"{learner},lsh:{{bits}}", **how, seeded=[*seeded, "lsh__random_state"]),
@@ -98,7 +98,7 @@ OURS = ("npp-hash", KERNEL + "npp-hash")
 
 @contextmanager
 def learners_of_papers() -> Iterator[None]:
-    """Lets chains name the learners that are only compared with, for a while."""
+    """Let chains name the learners that are only compared with, for a while."""
     added = [learner for learner in OF_PAPERS if learner.name not in LEARNERS]
     LEARNERS.update({learner.name: learner for learner in added})
     try:

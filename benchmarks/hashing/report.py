@@ -37,12 +37,12 @@ Values = NDArray[np.float64]
 
 
 def markdown(document: Document) -> str:
-    """Returns the report: mAP by protocol, a table for each set and number of bits; and how npp-hash compares."""
+    """Return the report: mAP by protocol, a table for each set and number of bits; and how npp-hash compares."""
     settings = document["settings"]
     seeds = settings["seeds"]
     protocol = (
         f"mAP over the whole ranking, mean ± standard error of {len(seeds)} seeds ({seeds[0]} to {seeds[-1]}), which "
-        "divide the photographs anew; the documents have the split of their authors, so that seeds change only the "
+        "divide the photographs again; the documents have the split of their authors, so that seeds change only the "
         "folds and what methods draw. Within views: the mean of both views; across: of both directions. The best codes "
         "are bold. Databases: *labelled*, training items with the codes that were learned from their labels (those of "
         "methods that learn none: the bits that most of the class have); *trained*, the same items coded by hashing "
@@ -78,14 +78,14 @@ def headline(document: Document) -> tuple[str, str, str]:
 
 
 def means(trial: Mapping[str, Any], method: str, bits: int | None, database: str, where: str) -> float:
-    """Returns a method's mAP in one trial, mean over the directions across views, or over the views; NaN of none."""
+    """Return a method's mAP in one trial, mean over the directions across views, or over the views; NaN of none."""
     rows = of_database(rows_with(trial["rows"], method=method, bits=bits, metric="map"), database, "")
     found = [row["value"] for row in rows if (row["query_view"] == row["database_view"]) == WITHIN[where]]
     return float(np.mean(found)) if found else float("nan")
 
 
 def plot(path: Path, document: Document) -> None:
-    """Draws mAP across views against bits, a panel for each data set and protocol, a curve for each kind of codes."""
+    """Draw mAP across views against bits, a panel for each data set and protocol, a curve for each kind of codes."""
     with panels(path, len(TITLES), len(PROTOCOLS), (14, 9)) as figure:
         axes = iter(figure.axes)
         for data, title in TITLES.items():
@@ -132,7 +132,7 @@ def _lines(trials: Trials, bits: int) -> list[list[str]]:
 
 
 def _comparisons(document: Document) -> Iterator[list[str]]:
-    """Yields, for each set and protocol, npp-hash's mAP less the best other codes' at each number of bits.
+    """Yield, for each set and protocol, npp-hash's mAP less the best other codes' at each number of bits.
 
     Without the kernel, with it, and of all: the better of the two less the best of all others. Paired by seed.
     """
@@ -158,7 +158,7 @@ def _difference(trials: Trials, methods: Sequence[Method], bits: int, database: 
 
 
 def _kept(document: Document) -> Iterator[list[str]]:
-    """Yields which share of the best embeddings' mAP the codes of a set keep."""
+    """Yield which share of the best embeddings' mAP the codes of a set keep."""
     yield ["data", "views", "database", "best embeddings", *OURS]
     for data in TITLES:
         trials = rows_with(document["trials"], data=data)

@@ -73,7 +73,7 @@ class SemanticCorrelation(Hasher):
 
 
 def _leading(matrix: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Returns the pair of unit vectors of the largest singular value."""
+    """Return the pair of unit vectors of the largest singular value."""
     if min(matrix.shape) == 1:
         left, _, right = np.linalg.svd(matrix, full_matrices=False)
     else:

@@ -96,7 +96,7 @@ class MatrixFactorizationHashing(Hasher):
     def _latent(
         self, factored: Sequence[tuple[float, Rows]], functions: "Sequence[_Regression]", latent: Rows, turned: Rows
     ) -> Rows:
-        """Returns the best V, (n, B), where the factors and functions are the best ones of the V before.
+        """Return the best V, (n, B), where the factors and functions are the best ones of the V before.
 
         Args:
             factored: the (n, d) rows that are factorised, with their weights.
@@ -131,11 +131,11 @@ class _Regression:
         return cls(*np.linalg.svd(rows, full_matrices=False), penalty)
 
     def weights(self, targets: Rows) -> Matrix:
-        """Returns (B, d) for (n, B) targets."""
+        """Return (B, d) for (n, B) targets."""
         shrunk = self.values / (self.values**2 + self.penalty)
         return np.asarray(((targets.T @ self.left) * shrunk) @ self.right)
 
     def predicted(self, targets: Rows) -> Rows:
-        """Returns what the regression of (n, B) targets predicts for its rows."""
+        """Return what the regression of (n, B) targets predicts for its rows."""
         shares = self.values**2 / (self.values**2 + self.penalty)
         return np.asarray((self.left * shares) @ (self.left.T @ targets))

@@ -3,20 +3,18 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.learners.base import MultiViewLearner
+from crossview.engine.learners.base import MultiViewLearner, Rows
 from crossview.engine.learners.chain import Chain
 from crossview.engine.learners.registry import parse_chain
 from crossview.engine.learners.supervision import Supervision
 
-Rows = NDArray[np.float64]
 Labels = NDArray[Any]
 
 
 class Embedded(NamedTuple):
-    """What a chain makes of the rows of each view, and its last learner."""
+    """The embeddings of each view by a chain, and its last learner."""
 
     learned: Sequence[Rows]
     """Training rows as later stages learn from them: as if left out, where a learner knows how."""
@@ -43,7 +41,7 @@ class Stages:
         self._made: dict[tuple[tuple[str, str], ...], Embedded] = {(): Embedded(train, train, test, test)}
 
     def embedded(self, spec: str, settings: Mapping[str, Any]) -> Embedded:
-        """Returns what a chain makes of the rows; all but what its last stage makes is kept for other chains."""
+        """Return what a chain makes of the rows; all but what its last stage makes is kept for other chains."""
         steps = parse_chain(spec, settings).steps
         names = tuple((step.name, repr(sorted(step.settings().items()))) for step in steps)
         for count in range(1, len(steps)):
@@ -52,7 +50,7 @@ class Stages:
         return self._after(self._made[names[:-1]], steps)
 
     def _after(self, before: Embedded, steps: Sequence[MultiViewLearner]) -> Embedded:
-        """Returns what the last of some steps makes of what those before it made."""
+        """Return what the last of some steps makes of what those before it made."""
         step, shared = steps[-1], Chain(steps[:-1]).capabilities.cross_view
         step.fit(list(before.learned), Supervision(classes=self.labels, shared_space=shared))
         train, items = (

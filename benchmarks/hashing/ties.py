@@ -14,7 +14,7 @@ _DIGITS = 9  # distances of floats that differ by rounding only are ties, too
 
 
 def average_precision(distances: Values, relevant: NDArray[np.bool_]) -> Values:
-    """Returns, per query, the expected average precision over the whole ranking; NaN where nothing is relevant.
+    """Return, per query, the expected average precision over the whole ranking; NaN where nothing is relevant.
 
     Args:
         distances: (queries, n) distances, smaller is better.
@@ -30,9 +30,9 @@ def average_precision(distances: Values, relevant: NDArray[np.bool_]) -> Values:
 
 
 def average_precision_of_codes(distances: NDArray[np.intp], relevant: NDArray[np.bool_]) -> Values:
-    """Returns what ``average_precision`` does, for whole distances, in closed form: fast where they are few.
+    """Return what ``average_precision`` does, for whole distances, in closed form: fast where they are few.
 
-    Of a tie of n items with h hits after r items with H hits, the expected precisions at the hits add up to
+    In a tie of n items with h hits after r items with H hits, the expected precisions at the hits add up to
     h / n (H + 1 - c (r + 1)) (1 / (r + 1) + ... + 1 / (r + n)) + h c with c = (h - 1) / (n - 1).
 
     Args:
@@ -56,7 +56,7 @@ def average_precision_of_codes(distances: NDArray[np.intp], relevant: NDArray[np
 
 
 def _tied(distances: Values, relevant: NDArray[np.bool_]) -> tuple[NDArray[Any], ...]:
-    """Returns rank by rank, (queries, n) each, of the tie that the rank is in: how many ranks are before it, the rank's
+    """Return rank by rank, (queries, n) each, of the tie that the rank is in: how many ranks are before it, the rank's
     place in it from 0, its size, its hits, and the hits before it."""
     order = np.argsort(distances := np.round(distances, _DIGITS), axis=1, kind="stable")
     ranked = np.take_along_axis(distances, order, axis=1)

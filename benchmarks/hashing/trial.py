@@ -12,10 +12,11 @@ from sklearn.model_selection import StratifiedKFold
 
 from benchmarks.frame.databases import TEST, TRAINED, UNSEEN, without_own
 from benchmarks.hashing.methods import METHODS, TUNED_BITS, Method, learners_of_papers
-from benchmarks.hashing.stages import Embedded, Labels, Rows, Stages
+from benchmarks.hashing.stages import Embedded, Labels, Stages
 from benchmarks.hashing.ties import average_precision, average_precision_of_codes
 from benchmarks.photographs import photographs, train_and_test
 from benchmarks.wikipedia.benchmark import read_documents
+from crossview.engine.learners.base import Rows
 from crossview.engine.learners.selection import distances, search
 
 LABELLED = "labelled"
@@ -45,12 +46,12 @@ class Split:
     """Whether the split is that of the data's authors, whose database is all test rows."""
 
     def databases(self, method: Method) -> tuple[str, ...]:
-        """Returns what the queries search by a method's embeddings; only codes are made of labels."""
+        """Return what the queries search by a method's embeddings; only codes are made of labels."""
         protocols = PROTOCOLS if method.binary else PROTOCOLS[1:]
         return (*protocols, TEST) if self.published else protocols
 
     def spec(self, method: Method, bits: int) -> str:
-        """Returns the whole chain of a method."""
+        """Return the whole chain of a method."""
         return method.written(self.steps[method.kernel], bits)
 
     @cached_property
@@ -77,7 +78,7 @@ class _Part:
     labels: Labels
 
     def average_precisions(self, found: Embedded, crossing: tuple[int, int], database: str, codes: bool) -> Rows:
-        """Returns those of the queries, (q,), in a database; NaN where nothing is relevant.
+        """Return those of the queries, (q,), in a database; NaN where nothing is relevant.
 
         No query meets itself, among unseen items not even as the row of its own other view.
         """
@@ -98,9 +99,9 @@ class _Part:
 
 
 def codes_of_labels(found: Embedded, labels: Labels) -> list[Rows]:
-    """Returns the (n, B) codes of the training items in each view that a hasher learned from their labels.
+    """Return the (n, B) codes of the training items in each view that a hasher learned from their labels.
 
-    Of one that has none of its own, these are the bits that most of the class's codes have, in any view.
+    If an item has no code of its own, these are the bits of most codes of its class, in any view.
     """
     learner: Any = found.learner
     if hasattr(learner, "codes_of_classes"):
@@ -117,7 +118,7 @@ def codes_of_labels(found: Embedded, labels: Labels) -> list[Rows]:
 
 
 def corel(data: Path, cache: Path, seed: int) -> Split:
-    """Returns a split of the photographs in folders of classes."""
+    """Return a split of the photographs in folders of classes."""
     images = photographs(data, cache)
     train, test = train_and_test(images.labels, seed)
     rows = [images.color.astype(float), images.words(train, seed).astype(float)]
@@ -135,14 +136,14 @@ def corel(data: Path, cache: Path, seed: int) -> Split:
 
 
 def wikipedia(data: Path, seed: int) -> Split:
-    """Returns the documents with the split of their authors; the seed is of folds and of what methods draw."""
+    """Return the documents with the split of their authors; the seed is of folds and of what methods draw."""
     steps, views = ("l1,sqrt", "l1,kernel:chi2"), ("image", "text")
     return Split(data="wikipedia", seed=seed, views=views, steps=steps, published=True, **vars(read_documents(data)))
 
 
 @learners_of_papers()
 def run(task: tuple[str, int], images: Path, cache: Path, documents: Path, bits: Sequence[int]) -> dict[str, Any]:
-    """Returns the figures of all methods on one split as "rows", and what was chosen as "chosen".
+    """Return the figures of all methods on one split as "rows", and what was chosen as "chosen".
 
     The task is the data and a seed.
     """
@@ -162,7 +163,7 @@ def run(task: tuple[str, int], images: Path, cache: Path, documents: Path, bits:
 
 
 def tuned(method: Method, split: Split) -> dict[str, dict[str, Any]]:
-    """Returns for each database the settings with the best mAP across views in such a one, in the training part."""
+    """Return for each database the settings with the best mAP across views in such a one, in the training part."""
     databases = [database for database in PROTOCOLS if database in split.databases(method)]
     known: dict[str, dict[str, float]] = {}
 
@@ -195,7 +196,7 @@ def _scores(method: Method, settings: dict[str, Any], split: Split, databases: S
 def figures(
     method: Method, settings: dict[str, dict[str, Any]], split: Split, bits: int | None
 ) -> Iterator[dict[str, Any]]:
-    """Yields the mAP of a method's codes of one length, or of its embeddings, for all pairs of views and databases."""
+    """Yield the mAP of a method's codes of one length, or of its embeddings, for all pairs of views and databases."""
     made: dict[str, Embedded] = {}
     for database in split.databases(method):
         own = settings[UNSEEN if database == TEST else database]
@@ -209,5 +210,5 @@ def figures(
 
 
 def task_names(seeds: Sequence[int]) -> dict[str, tuple[str, int]]:
-    """Returns the tasks of some seeds by name, those of one seed after those of another."""
+    """Return the tasks of some seeds by name, those of one seed after those of another."""
     return {f"{data}-{seed}": (data, seed) for seed in seeds for data in DATA}

@@ -23,7 +23,7 @@ class WideITQ(ITQ):
 
 
 def padded_components(rows: Rows, n_bits: int | None, random: np.random.RandomState) -> NDArray[np.float64]:
-    """Returns the rotated components of rows with zeros beside them, (B, d), without the columns of these."""
+    """Return the rotated components of rows with zeros beside them, (B, d), without the columns of these."""
     count, columns = rows.shape
     padded = np.hstack([rows, np.zeros((count, max(0, (n_bits or columns) - columns)))])
     return rotated_components(padded, n_bits, random)[:, :columns]

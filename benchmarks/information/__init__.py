@@ -1,1 +1,1 @@
-"""What learners make of little, partial or wrong information."""
+"""Learners with little, partial or wrong information."""

@@ -1,7 +1,7 @@
 """Kinds of information: few, missing, wrong and no labels, pairs of similar items, items that lack views.
 
 Random 80/20 splits of photographs (corel1k, merged20), of Wikipedia's images and texts, of faces (pubfig) and of spoken
-letters (isolet). Of the training items, 1,000 at most, something is known, drawn by the seed: every method learns from
+letters (isolet). The seed draws at most 1,000 training items with supervision: every method learns from
 that, each at its own defaults, and held-out items ask each other across the views.
 """
 
@@ -20,7 +20,7 @@ SETS = ("corel1k", "merged20", "wikipedia", "pubfig", "isolet")
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Returns settings, rows and trials of all sets and seeds."""
+    """Return settings, rows and trials of all sets and seeds."""
     seeds, cache = seeds_of(options), cache_folder(options)
     for name in options.sets:
         load(name, options.data, cache)  # described once, before trials in several processes need it

@@ -22,19 +22,19 @@ _NEIGHBORS = 5
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Known:
-    """What is known of n items besides their rows."""
+    """The supervision of n items."""
 
     classes: Classes
     """(n,), -1 where the class of an item is not known."""
     pairs: Any = None
-    """Sparse (n, n), symmetric, 1 where items were said to be similar; None: nobody said so of any."""
+    """Sparse (n, n), symmetric, 1 for items stated to be similar; None without statements."""
     mask: NDArray[np.bool_]
     """(n, V), which items have which views."""
     groups: NDArray[np.int64] | None
     """(n,), of items that are alike for other reasons than their classes; None: of none."""
 
     def supervision(self) -> Supervision:
-        """Returns labels and pairs as they are; each item is similar to itself."""
+        """Return labels and pairs as they are; each item is similar to itself."""
         pairs = None if self.pairs is None else sp.csr_array(self.pairs + sp.eye_array(len(self.classes)))
         labelled = self.classes != _UNKNOWN
         return Supervision(
@@ -42,7 +42,7 @@ class Known:
         )
 
     def by_classes(self) -> Supervision:
-        """Returns all as classes: items that pairs join, directly or by others, are of one."""
+        """Return all as classes: items that pairs join, directly or by others, are of one."""
         classes = _alone(self.classes)
         if self.pairs is not None:
             links = self.pairs + _joined(self.classes)
@@ -50,7 +50,7 @@ class Known:
         return Supervision(classes=classes, mask=self.mask, groups=self.groups)
 
     def by_pairs(self) -> Supervision:
-        """Returns all as pairs of similar items: those of one class, those said to be, and each with itself."""
+        """Return all pairs of similar items: items of one class, stated pairs, and each item with itself."""
         if self.pairs is None:
             return Supervision(classes=_alone(self.classes), mask=self.mask, groups=self.groups)
         links = sp.csr_array(self.pairs + _joined(self.classes) + sp.eye_array(len(self.classes)))
@@ -58,13 +58,13 @@ class Known:
 
 
 def _alone(classes: Classes) -> Classes:
-    """Returns the classes with one of its own for each item of unknown class."""
+    """Return the classes with one of its own for each item of unknown class."""
     own = classes.max(initial=0) + 1 + np.arange(len(classes))
     return np.where(classes == _UNKNOWN, own, classes)
 
 
 def _joined(classes: Classes) -> Any:
-    """Returns which items are of one known class, sparse (n, n)."""
+    """Return which items are of one known class, sparse (n, n)."""
     known = np.flatnonzero(classes != _UNKNOWN)
     count = int(classes.max(initial=0)) + 1
     members = sp.csr_array((np.ones(len(known)), (known, classes[known])), shape=(len(classes), count))
@@ -72,7 +72,7 @@ def _joined(classes: Classes) -> Any:
 
 
 Kind = Callable[[Classes, Split, NDArray[np.int64], Draw], Mapping[str, Any]]
-"""Takes the true classes of the items, the split, their numbers in it and a generator; returns fields of ``Known``."""
+"""Takes the true classes of the items, the split, their numbers in it and a generator; return fields of ``Known``."""
 
 
 def _few(each: int, classes: Classes, split: Split, items: NDArray[np.int64], draw: Draw) -> Mapping[str, Any]:
@@ -97,7 +97,7 @@ def _wrong(share: float, classes: Classes, split: Split, items: NDArray[np.int64
 
 
 def _half(share: float, classes: Classes, split: Split, items: NDArray[np.int64], draw: Draw) -> Mapping[str, Any]:
-    """A share of the items of half of the classes are labelled, none of the others'."""
+    """Label a share of the items of half of the classes, and no items of the other classes."""
     count = int(classes.max()) + 1
     named = np.isin(classes, draw.permutation(count)[: count // 2])
     return {"classes": np.where(named & (draw.random(len(classes)) < share), classes, _UNKNOWN)}
@@ -106,7 +106,7 @@ def _half(share: float, classes: Classes, split: Split, items: NDArray[np.int64]
 def _pairs(
     each: float, wrong: float, classes: Classes, split: Split, items: NDArray[np.int64], draw: Draw
 ) -> Mapping[str, Any]:
-    """So many pairs for each item; a share of them join items drawn by chance."""
+    """Return so many pairs for each item; a share of them join items drawn by chance."""
     count = len(classes)
     first = draw.integers(count, size=round(each * count))
     second = np.array([draw.choice(np.flatnonzero(classes == classes[one])) for one in first])
@@ -132,14 +132,14 @@ def _one_view(classes: Classes, split: Split, items: NDArray[np.int64], draw: Dr
 
 
 def _half_missing(classes: Classes, split: Split, items: NDArray[np.int64], draw: Draw) -> Mapping[str, Any]:
-    """Half of the items have one view only, and five of a class are labelled."""
+    """Return half of the items have one view only, and five of a class are labelled."""
     one = draw.random(len(classes)) < 0.5
     found = _one_view(classes, split, items, draw)["mask"]
     return {**_few(5, classes, split, items, draw), "mask": found | ~one[:, None]}
 
 
 def _neighbors(classes: Classes, split: Split, items: NDArray[np.int64], draw: Draw) -> Mapping[str, Any]:
-    """An item's nearest in the last view are similar to it."""
+    """Make an item similar to its nearest neighbours in the last view."""
     rows = list(split.rows.values())[-1][items]
     graph = NearestNeighbors(n_neighbors=_NEIGHBORS).fit(rows).kneighbors_graph()
     return {"classes": np.full(len(classes), _UNKNOWN), "pairs": _symmetric(sp.csr_array(graph))}
@@ -167,7 +167,7 @@ KINDS: Mapping[str, Kind] = {
 
 
 def known(kind: str, split: Split, items: NDArray[np.int64], seed: int) -> Known:
-    """Returns what is known of some items of a split, by their numbers."""
+    """Return what is known of some items of a split, by their numbers."""
     classes = np.unique(split.labels, return_inverse=True)[1][items]
     draw = np.random.default_rng([seed, list(KINDS).index(kind)])
     groups = None if split.groups is None else np.unique(split.groups[items], return_inverse=True)[1]

@@ -13,12 +13,12 @@ from benchmarks.unseen.report import standard_error
 
 Trials = Sequence[Mapping[str, Any]]
 Values = dict[str, NDArray[np.float64]]
-"""Of a figure over the splits, by method."""
+"""The values of a figure over the splits, by method."""
 FIRST = "co-em"
 
 
 def figures_of(trials: Trials) -> dict[tuple[str, str, str, str], Values]:
-    """Returns the values by set, kind, database and metric, then by method."""
+    """Return the values by set, kind, database and metric, then by method."""
     found: dict[tuple[str, str, str, str], dict[str, list[float]]] = {}
     for trial in trials:
         for kind, method, database, metric, value in trial["figures"]:
@@ -27,7 +27,7 @@ def figures_of(trials: Trials) -> dict[tuple[str, str, str, str], Values]:
 
 
 def rows(trials: Trials) -> list[dict[str, Any]]:
-    """Returns mean and deviation over the splits of every figure."""
+    """Return mean and deviation over the splits of every figure."""
     names = ("data", "kind", "database", "metric")
     return [
         {**dict(zip(names, key, strict=True)), "method": method, **summary(values)}
@@ -37,7 +37,7 @@ def rows(trials: Trials) -> list[dict[str, Any]]:
 
 
 def lead(values: Values, count: int, overlap: float) -> tuple[str, float, float] | None:
-    """Returns the best method but ``FIRST``, and by how much ``FIRST`` is ahead of it, with the standard error of the
+    """Return the best method but ``FIRST``, and by how much ``FIRST`` is ahead of it, with the standard error of the
     paired difference; None where ``FIRST`` or all others lack a split."""
     others = [name for name in values if name != FIRST and len(values[name]) == count]
     if not others or len(values.get(FIRST, ())) < count:
@@ -48,7 +48,7 @@ def lead(values: Values, count: int, overlap: float) -> tuple[str, float, float]
 
 
 def markdown(document: Document) -> str:
-    """Returns the report: for every kind of information the mAP of all methods on every set."""
+    """Return the report: for every kind of information the mAP of all methods on every set."""
     trials, settings = document["trials"], document["settings"]
     figures, sets = figures_of(trials), list(dict.fromkeys(trial["data"] for trial in trials))
     text = (
@@ -58,9 +58,9 @@ def markdown(document: Document) -> str:
         "pairs join for one; Multi-NPP and cluster CCA (Rasiwasia et al., 2014) all pairs of similar items; kernel CCA "
         "and PLS the views of items. Held-out items ask each other across the views: mAP in per cent, mean over all "
         "directions, ± standard error over the splits. The last columns: the best of the others, and what co-EM is "
-        "ahead of it, paired, with a standard error corrected for overlapping splits (Nadeau and Bengio, 2003)."
+        "ahead, paired, with a standard error corrected for overlapping splits (Nadeau and Bengio, 2003)."
     )
-    parts = ["# What is known of the items: few, wrong and no labels, pairs, missing views", text, *_summary(trials)]
+    parts = ["# Kinds of supervision: few, wrong and no labels, pairs, missing views", text, *_summary(trials)]
     for name in sets:
         parts.append(f"## {name}")
         parts += [table(_lines(trials, figures, name, UNSEEN))]
@@ -72,7 +72,7 @@ def markdown(document: Document) -> str:
 
 
 def headline(document: Document) -> tuple[str, str, str]:
-    """Returns the mean over the sets of two labels a class, of co-EM and of class posteriors."""
+    """Return the mean over the sets of two labels a class, of co-EM and of class posteriors."""
     figures = figures_of(document["trials"])
     kind, other = "2 labels a class", "posteriors"
     means = {
@@ -100,7 +100,7 @@ def _lines(
 
 
 def _summary(trials: Trials) -> list[str]:
-    """Returns a table of the kinds: on how many sets co-EM is first, equal and behind, beyond its standard error."""
+    """Return a table of the kinds: on how many sets co-EM is first, equal and behind, beyond its standard error."""
     figures = figures_of(trials)
     lines = [["known", "sets where co-EM is first", "equal", "behind", "mean mAP of co-EM", "of the best others"]]
     for kind in dict.fromkeys(figure[0] for figure in trials[0]["figures"]):

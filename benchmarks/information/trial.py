@@ -21,7 +21,7 @@ MOST_ITEMS = 1000
 
 @dataclass(frozen=True)
 class Method:
-    """A column of the tables: a pipeline, and how it is told what is known."""
+    """A column of the tables: a pipeline, and the form of its supervision."""
 
     spec: str
     told: Callable[[Known], Supervision]
@@ -42,7 +42,7 @@ SETTINGS: Mapping[str, Mapping[str, Any]] = {"cluster cca": {"max_iter": 0}}
 
 
 def run(task: tuple[str, int], data: Path, cache: Path) -> dict[str, Any]:
-    """Returns the figures of all methods on one split, each [kind, method, database, metric, value]."""
+    """Return the figures of all methods on one split, each [kind, method, database, metric, value]."""
     name, seed = task
     began = time.monotonic()
     split = load(name, data, cache)(seed)
@@ -58,7 +58,7 @@ def run(task: tuple[str, int], data: Path, cache: Path) -> dict[str, Any]:
 
 
 def _measured(method: str, given: Known, split: Split, items: Any) -> Iterator[tuple[str, str, float]]:
-    """Yields database, metric and value of a method; nothing where it cannot learn from what is given."""
+    """Yield database, metric and value of a method; nothing where it cannot learn from what is given."""
     chain = parse_chain(METHODS[method].spec, SETTINGS.get(method, {}))
     for step in chain.steps:
         if "random_state" in step.get_params():

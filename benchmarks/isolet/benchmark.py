@@ -4,7 +4,7 @@
 
 DIR holds ``isolet_g1_g5.npz``: the first and the last of ISOLET's five groups of 30 speakers, which are two tasks; with
 ``--parts 3`` each is three, of ten speakers whose mean rows are alike. Rows are reduced to the principal components
-with 99 per cent of their variance. Every run divides each task anew, 60 per cent to train on, 20 to choose settings by
+with 99 per cent of their variance. Every run divides each task again, 60 per cent to train on, 20 to choose settings by
 and 20 to test with: the share of these that their three nearest training rows give another letter.
 """
 
@@ -25,7 +25,7 @@ from benchmarks.isolet.methods import METHODS, PEER, measure
 
 
 def measure_all(options: argparse.Namespace) -> dict[str, Any]:
-    """Returns settings, rows and trials of all divisions."""
+    """Return settings, rows and trials of all divisions."""
     letters = read(options.data, options.parts)
     names = [name for name in options.methods or METHODS if name != PEER or peers.available()]
     settings = {
@@ -44,7 +44,7 @@ def measure_all(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def run(seed: int, letters: Letters, names: Sequence[str]) -> dict[str, Any]:
-    """Returns the figures of the named methods on one division."""
+    """Return the figures of the named methods on one division."""
     began = time.perf_counter()
     division = divide(letters, seed)
     methods = {name: measure(METHODS[name], division) for name in names}

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from sklearn.neighbors import NearestNeighbors
 
 from benchmarks.frame.benchmark import read_arrays
+from crossview.engine.learners.base import Rows
 from crossview.engine.learners.supervision import Supervision
 
 FILE = "isolet_g1_g5.npz"
@@ -16,7 +17,6 @@ VARIANCE = 0.99
 SHARES = (0.6, 0.2, 0.2)
 NEIGHBORS = 3
 
-Rows = NDArray[np.float64]
 Labels = NDArray[np.int64]
 
 
@@ -40,7 +40,7 @@ class Letters:
         return self.take(self.tasks == task)
 
     def supervision(self) -> Supervision:
-        """The letters of each task as classes in a notion of its own."""
+        """Return the letters of each task as classes in a notion of its own."""
         names = self.labels.astype(str)
         return Supervision(
             notion_classes={f"task {task + 1}": np.where(self.tasks == task, names, "") for task in range(self.count)}
@@ -57,7 +57,7 @@ class Division:
 
 
 def read(folder: Path, parts: int) -> Letters:
-    """Returns the rows by the principal components that have 99 per cent of the variance.
+    """Return the rows by the principal components that have 99 per cent of the variance.
 
     Each of the two groups of speakers is a task; with ``parts`` above 1 its speakers are ordered by the first principal
     component of their mean rows and cut into so many tasks of as many speakers. The components are those of all rows,
@@ -85,7 +85,7 @@ def _tasks(rows: Rows, groups: Labels, speakers: Labels, parts: int) -> Labels:
 
 
 def divide(letters: Letters, seed: int) -> Division:
-    """Returns a random division, 60, 20 and 20 per cent of every task."""
+    """Return a random division, 60, 20 and 20 per cent of every task."""
     generator = np.random.default_rng(seed)
     sets: list[list[Labels]] = [[], [], []]
     for task in range(letters.count):
@@ -97,7 +97,7 @@ def divide(letters: Letters, seed: int) -> Division:
 
 
 def errors(factors: Mapping[int, Rows], train: Letters, queries: Letters) -> dict[str, list[float]]:
-    """Returns the share of each task's queries that their three nearest rows give another letter.
+    """Return the share of each task's queries that their three nearest rows give another letter.
 
     Args:
         factors: by task the (r, d) factor of its metric.
@@ -114,7 +114,7 @@ def errors(factors: Mapping[int, Rows], train: Letters, queries: Letters) -> dic
 
 
 def vote(rows: Rows, labels: Labels, queries: Rows) -> Labels:
-    """Returns the label of most of each query's three nearest rows, of the nearest where all differ."""
+    """Return the label of most of each query's three nearest rows, of the nearest where all differ."""
     search = NearestNeighbors(n_neighbors=NEIGHBORS, algorithm="brute").fit(rows)
     near = labels[search.kneighbors(queries, return_distance=False)]
     return np.asarray(np.where(near[:, 1] == near[:, 2], near[:, 1], near[:, 0]))

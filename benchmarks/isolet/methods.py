@@ -1,4 +1,4 @@
-"""What the ISOLET benchmark compares: metrics of tasks, and how their settings are chosen."""
+"""Methods of the ISOLET benchmark: metrics of tasks, and the choice of their settings."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks import peers
-from benchmarks.isolet.data import Division, Letters, Rows, errors
-from crossview.engine.learners.base import MultiViewLearner, cut
+from benchmarks.isolet.data import Division, Letters, errors
+from crossview.engine.learners.base import MultiViewLearner, Rows, cut
 from crossview.engine.learners.joint.joint import JointMetrics
 from crossview.engine.learners.joint.mt_lmnn import MultiTaskLMNN
 from crossview.engine.learners.metrics.lmnn import LMNN
@@ -39,7 +39,7 @@ class Method:
 
 
 def measure(method: Method, division: Division) -> dict[str, Any]:
-    """Returns the test errors by task with the settings that do best on the validation rows, chosen for each way."""
+    """Return the test errors by task with the settings that do best on the validation rows, chosen for each way."""
     best: dict[str, tuple[float, dict[str, Any]]] = {}
     began = time.perf_counter()
     for settings in method.points:
@@ -58,26 +58,26 @@ def euclidean(train: Letters) -> Factors:
 
 
 def pooled(train: Letters, **settings: Any) -> Factors:
-    """One metric for all tasks."""
+    """Return one metric for all tasks."""
     factor = LMNN().set_params(**settings).fit(train.rows, train.labels).weights_[0]
     return dict.fromkeys(range(train.count), factor)
 
 
 def separate(train: Letters, **settings: Any) -> Factors:
-    """A metric for each task, learned from its rows alone."""
+    """Return a metric for each task, learned from its rows alone."""
     tasks = (train.of(task) for task in range(train.count))
     return dict(enumerate(LMNN().set_params(**settings).fit(one.rows, one.labels).weights_[0] for one in tasks))
 
 
 def peer(train: Letters, pull: float) -> Factors:
-    """The same by metric-learn, from the same rows in the same units."""
+    """Return the same by metric-learn, from the same rows in the same units."""
     options = {"n_neighbors": 3, "regularization": pull / (1 + pull), "learn_rate": 1e-6, "max_iter": 300}
     tasks = (train.of(task) for task in range(train.count))
     return dict(enumerate(peers.fit("LMNN", one.rows, options, labels=one.labels).components for one in tasks))
 
 
 def several(make: Callable[[], MultiViewLearner]) -> Callable[..., Factors]:
-    """Returns what fits a learner of several notions, each task a notion."""
+    """Return what fits a learner of several notions, each task a notion."""
 
     def fit(train: Letters, **settings: Any) -> Factors:
         learner = make().set_params(**settings).fit([train.rows], train.supervision())

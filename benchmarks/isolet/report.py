@@ -17,12 +17,12 @@ _SHOWN = {"own": "task's own rows", "all": "rows of all tasks"}
 
 
 def values(trials: Trials, method: str, way: str) -> list[float]:
-    """Returns the mean error over the tasks in every run."""
+    """Return the mean error over the tasks in every run."""
     return [float(np.mean(trial["methods"][method][way]["tasks"])) for trial in trials]
 
 
 def rows(trials: Trials) -> list[dict[str, Any]]:
-    """Returns mean and deviation of the errors, of seconds, and of paired differences."""
+    """Return mean and deviation of the errors, of seconds, and of paired differences."""
     names = list(trials[0]["methods"])
     found: list[dict[str, Any]] = [
         {"method": name, "neighbors": way, "metric": "error", **summary(values(trials, name, way))}
@@ -42,14 +42,14 @@ def rows(trials: Trials) -> list[dict[str, Any]]:
 
 
 def progress(trial: Mapping[str, Any]) -> str:
-    """Returns the errors of a run in one line."""
+    """Return the errors of a run in one line."""
     means = {name: [100 * np.mean(of[way]["tasks"]) for way in WAYS] for name, of in trial["methods"].items()}
     errors = ", ".join(f"{name} {own:.2f}/{every:.2f}" for name, (own, every) in means.items())
     return f"{errors}; {trial['seconds']:.0f} s"
 
 
 def headline(document: Document) -> tuple[str, str, str]:
-    """Returns a line of README."""
+    """Return a line of README."""
     trials = document["trials"]
     shown = [mean_and_error(values(trials, name, "own"), 100, 2) for name in (JOINT, MULTI)]
     task = "spoken letters of groups of speakers, joint metrics (MT-LMNN): errors of 3-NN, %"
@@ -57,7 +57,7 @@ def headline(document: Document) -> tuple[str, str, str]:
 
 
 def markdown(document: Document) -> str:
-    """Returns the report: errors beside the paper's, paired differences, errors by task, and the chosen settings."""
+    """Return the report: errors beside the paper's, paired differences, errors by task, and the chosen settings."""
     settings, trials = document["settings"], document["trials"]
     names = list(trials[0]["methods"])
     protocol = (

@@ -35,7 +35,7 @@ TEST, PER_GRID = 20_000, 8
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Returns settings, rows and trials: a trial is of a set, an error rate, a way to ask and a seed."""
+    """Return settings, rows and trials: a trial is of a set, an error rate, a way to ask and a seed."""
     settings = {
         "protocol": (__doc__ or "").split("\n\n", 1)[1].strip(),
         "seeds": list(seeds_of(options)),
@@ -62,7 +62,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def run(task: tuple[str, int, str, int], answers: tuple[int, ...]) -> dict[str, Any]:
-    """Returns the errors of one way to ask after every number of questions, on one set, by one kind of people."""
+    """Return the errors of one way to ask after every number of questions, on one set, by one kind of people."""
     name, share, way, seed = task
     began = time.perf_counter()
     distances = SYNTHETIC[name](seed).distances[NOTIONS[name]]

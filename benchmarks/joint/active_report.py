@@ -16,12 +16,12 @@ COLORS = {"random": "#555555", "active": "#0072B2", "grid": "#E69F00", "active g
 
 
 def progress(trial: Mapping[str, Any]) -> str:
-    """Returns the errors of a trial in one line."""
+    """Return the errors of a trial in one line."""
     return " ".join(f"{100 * point['error']:.1f}" for point in trial["curve"]) + f"; {trial['seconds']:.0f} s"
 
 
 def rows(trials: Trials) -> list[dict[str, Any]]:
-    """Returns mean and deviation of every error."""
+    """Return mean and deviation of every error."""
     found = []
     for name, share, way in _keys(trials):
         curves = _curves(trials, name, share, way)
@@ -34,7 +34,7 @@ def rows(trials: Trials) -> list[dict[str, Any]]:
 
 
 def needed(curve: Sequence[Mapping[str, Any]], error: float) -> float:
-    """Returns how many questions lead to an error, between the measured points by the logarithm; NaN beyond them."""
+    """Return how many questions lead to an error, between the measured points by the logarithm; NaN beyond them."""
     errors = np.minimum.accumulate([point["error"] for point in curve])[::-1]
     if not errors[0] <= error <= errors[-1]:
         return float("nan")
@@ -42,7 +42,7 @@ def needed(curve: Sequence[Mapping[str, Any]], error: float) -> float:
 
 
 def markdown(document: Document) -> str:
-    """Returns the report: answers for the same error, seconds and slips by useful triplet, and all errors."""
+    """Return the report: answers for the same error, seconds and slips by useful triplet, and all errors."""
     settings, trials = document["settings"], document["trials"]
     about = (
         f"200 objects; {len(settings['seeds'])} seeds. Answers that chosen questions need for the error that random "
@@ -56,7 +56,7 @@ def markdown(document: Document) -> str:
 
 
 def plot(path: Path, document: Document) -> None:
-    """Draws the errors against seconds, a panel for each set and error rate."""
+    """Draw the errors against seconds, a panel for each set and error rate."""
     trials = document["trials"]
     places = list(dict.fromkeys((trial["set"], trial["share"]) for trial in trials))
     with panels(path, 1, len(places), (4 * len(places), 4), sharey=True, squeeze=False) as figure:
@@ -73,7 +73,7 @@ def plot(path: Path, document: Document) -> None:
 
 
 def _saved(trials: Trials, name: str) -> str:
-    """A line for each error rate and number of random answers: what the other ways need."""
+    """Return a line for each error rate and number of random answers: what the other ways need."""
     head = ["people err", "random answers", "error, %", "active", "grids", "active grids"]
     lines = [[*head, *(f"seconds, {way}" for way in WAYS), *(f"slips, {way}" for way in WAYS)]]
     for share in dict.fromkeys(trial["share"] for trial in trials if trial["set"] == name):
@@ -86,7 +86,7 @@ def _saved(trials: Trials, name: str) -> str:
 
 
 def _costs(trials: Trials, name: str, share: int, place: int) -> list[str]:
-    """Error of random questions at a budget; shares of answers, seconds and slips by useful triplet of all ways."""
+    """Return the error of random questions at a budget, and the costs of a useful triplet of all ways."""
     baseline = _curves(trials, name, share, "random")
     errors = [curve[place]["error"] for curve in baseline]
     budget = baseline[0][place]["questions"]

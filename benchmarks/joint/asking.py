@@ -17,7 +17,7 @@ from crossview.engine.questions import Places, choose
 from crossview.engine.questions.places import FIRST
 
 DIMENSIONS, PENALTY = 10, 5.0
-"""Of the embedding, and the weight of its penalty divided by the number of triplets."""
+"""Dimension of the embedding, and the weight of its penalty divided by the number of triplets."""
 ROUND, LEAST, TOGETHER = 8, 10, 10
 """An embedding is learned again after an eighth more questions, LEAST at least; so many are chosen at once."""
 GRID, PICKS = 9, 4
@@ -51,7 +51,7 @@ WAYS: Mapping[str, Way] = {
 
 
 def learned(answers: Triplets, count: int, alpha: float, loss: LossName, before: Learned | None) -> Learned:
-    """Returns an embedding of ``count`` objects that (m, 3) triplets order; ``before``: where the descent begins."""
+    """Return an embedding of ``count`` objects that (m, 3) triplets order; ``before``: where the descent begins."""
     constraints = Notions(triplets(answers, 0.0), np.zeros(len(answers), np.int64), 1)
     how = JointSettings(n_components=DIMENSIONS, alpha=alpha, loss=loss, sharing="independent", tol=1e-4, max_iter=200)
     return learn(Objects(count), constraints, how, before)
@@ -68,7 +68,7 @@ class Session:
         self._learned: Learned | None = None
 
     def ask(self, until: int) -> None:
-        """Puts questions until there have been so many."""
+        """Put questions until there have been so many."""
         while self.questions < until:
             if self._way.active and len(self.answers) >= FIRST * len(self._distances):
                 count = min(max(self.questions // ROUND, LEAST), until - self.questions)
@@ -79,19 +79,19 @@ class Session:
                 self._note(self._random(min(count, left) if self._way.active else count))
 
     def embedding(self) -> NDArray[np.float64]:
-        """Returns the places of the objects, (n, D)."""
+        """Return the places of the objects, (n, D)."""
         count = len(self._distances)
         alpha = PENALTY * self._way.triplets**0.5 / len(self.answers)  # triplets of one grid share what they tell
         self._learned = learned(self.answers, count, alpha, "logistic", self._learned)
         return np.asarray(Objects(count).project(self._learned.factors[0]))
 
     def error(self, test: Triplets) -> float:
-        """Returns the share of test triplets that the embedding orders wrongly."""
+        """Return the share of test triplets that the embedding orders wrongly."""
         embedded = self.embedding()
         return wrong(cdist(embedded, embedded, "sqeuclidean"), test)
 
     def slips(self) -> float:
-        """Returns the share of all answered triplets that are wrong."""
+        """Return the share of all answered triplets that are wrong."""
         return wrong(self._distances, self.answers)
 
     def _answer_chosen(self, count: int) -> None:

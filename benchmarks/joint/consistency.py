@@ -31,7 +31,7 @@ ENOUGH = 600
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Returns settings, rows and trials: a trial is of a set and a seed."""
+    """Return settings, rows and trials: a trial is of a set and a seed."""
     settings = {
         "seeds": list(seeds_of(options)),
         "budgets": options.budgets,
@@ -54,7 +54,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def run(task: tuple[str, Callable[[int], Notions], int], budgets: Sequence[int], width: int) -> dict[str, Any]:
-    """Returns the consistency of a set, and the errors of every method by number of triplets."""
+    """Return the consistency of a set, and the errors of every method by number of triplets."""
     name, load, seed = task
     notions = load(seed)
     methods = [Method(sharing, width, grid, ENOUGH) for sharing, grid in GRIDS.items()]

@@ -26,17 +26,17 @@ SHARINGS = tables.JOINT, tables.POOLED
 
 
 def of_share(share: int) -> str:
-    """Returns the name of a set whose notions have a share in common, per cent."""
+    """Return the name of a set whose notions have a share in common, per cent."""
     return f"{share} % shared"
 
 
 def progress(trial: Mapping[str, Any]) -> str:
-    """Returns the consistency and the errors of a trial in one line."""
+    """Return the consistency and the errors of a trial in one line."""
     return f"{trial['consistency']:.2f}, {tables.progress(trial)}"
 
 
 def rows(trials: Trials, settings: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Returns mean and deviation of every consistency, gain and error."""
+    """Return mean and deviation of every consistency, gain and error."""
     found: list[dict[str, Any]] = []
     for name in _sets(trials):
         of_set = _of(trials, name)
@@ -49,7 +49,7 @@ def rows(trials: Trials, settings: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def markdown(document: Document) -> str:
-    """Returns the report: gains in the order of consistency, the paper's beside ours, and all errors."""
+    """Return the report: gains in the order of consistency, the paper's beside ours, and all errors."""
     settings, trials = document["settings"], document["trials"]
     budgets = ", ".join(f"{budget:,}" for budget in settings["budgets"])
     about = (
@@ -58,16 +58,16 @@ def markdown(document: Document) -> str:
         f"logarithm of the number of triplets ({budgets} of all notions; the paper's go to 100,000). "
         f"D = {settings['dimensions']}, {len(settings['seeds'])} seeds, ± standard error. Weights are chosen by "
         f"{settings['folds']} folds of the training triplets, of which so many are looked at as have "
-        f"{settings['held-out triplets that choose']:,} held-out ones. Of sets with "
+        f"{settings['held-out triplets that choose']:,} held-out ones. In sets with "
         "a share, notions have four coordinates in common, which are that share of each squared distance, and four of "
         "their own each."
     )
     head = ["set", "consistency", "joint gains, %", "pooled, %", "paper: consistency", "joint", "pooled"]
     where = (
         "The paper's uniform and clustered sets are drawn as ours; its other sets are birds (CUB-200), 39 attributes "
-        "of faces, and photographs of aeroplanes, in place of which ours are eleven attributes and a model's pictures."
+        "of faces, and photographs of aeroplanes, instead of which ours are eleven attributes and a model's pictures."
     )
-    title = "# What sharing gains by how consistent notions are, after Zhang, Maji and Tomioka (2015), figure 5"
+    title = "# Gain of sharing by the consistency of notions, after Zhang, Maji and Tomioka (2015), figure 5"
     gains = table([head, *(_line(trials, name, settings) for name in _sets(trials))])
     parts = [title, about, gains, where, "## Errors"]
     for name in _sets(trials):
@@ -76,7 +76,7 @@ def markdown(document: Document) -> str:
 
 
 def plot(path: Path, document: Document) -> None:
-    """Draws the gains by consistency, ours and the paper's."""
+    """Draw the gains by consistency, ours and the paper's."""
     settings, trials = document["settings"], document["trials"]
     with panels(path, 1, 1, (7, 4.5)) as figure:
         (axis,) = figure.axes
@@ -101,7 +101,7 @@ def _line(trials: Trials, name: str, settings: Mapping[str, Any]) -> list[str]:
 
 
 def _point(trials: Trials, name: str, settings: Mapping[str, Any], sharing: str) -> tuple[float, float, float]:
-    """Consistency, gain and its standard error."""
+    """Return consistency, gain and its standard error."""
     of_set = _of(trials, name)
     gains = 100 * np.array(tables.gains(of_set, settings["budgets"], settings["dimensions"])[sharing])
     error = float(np.std(gains, ddof=1) / np.sqrt(len(gains))) if len(gains) > 1 else 0.0
@@ -109,7 +109,7 @@ def _point(trials: Trials, name: str, settings: Mapping[str, Any], sharing: str)
 
 
 def _sets(trials: Trials) -> list[str]:
-    """The sets by ascending consistency."""
+    """Return the sets by ascending consistency."""
     names = dict.fromkeys(trial["set"] for trial in trials)
     return sorted(names, key=lambda name: float(np.mean([trial["consistency"] for trial in _of(trials, name)])))
 

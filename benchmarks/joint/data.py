@@ -7,9 +7,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from crossview.engine.learners.base import Rows
 from crossview.engine.learners.comparisons import Comparisons
 
-Rows = NDArray[np.float64]
 Kind = Literal["uniform", "clustered"]
 KINDS: tuple[Kind, ...] = ("uniform", "clustered")
 
@@ -26,7 +26,7 @@ class Synthetic:
 
 
 def synthetic(kind: Kind, seed: int, count: int = OBJECTS, dimensions: Sequence[int] = DIMENSIONS) -> Synthetic:
-    """Returns objects uniform in a unit cube of 10 dimensions, or of four Gaussians of variance 1, and their views.
+    """Return objects uniform in a unit cube of 10 dimensions, or of four Gaussians of variance 1, and their views.
 
     The Gaussians' centres are uniform in a cube of side 10. Each view is a projection onto a random subspace.
     """
@@ -42,14 +42,14 @@ def synthetic(kind: Kind, seed: int, count: int = OBJECTS, dimensions: Sequence[
 
 
 def triplets(views: Sequence[Rows], counts: Sequence[int], generator: np.random.Generator) -> Comparisons:
-    """Returns so many triplets of three different objects in each view, ordered by it; notions are "0", "1" ..."""
+    """Return so many triplets of three different objects in each view, ordered by it; notions are "0", "1" ..."""
     found = [_ordered(view, count, generator) for view, count in zip(views, counts, strict=True)]
     notions = np.repeat(np.arange(len(views)).astype(str), counts)
     return Comparisons(np.concatenate(found), notions=notions)
 
 
 def of(comparisons: Comparisons, notion: int) -> NDArray[np.int64]:
-    """Returns the triplets of a notion, (n, 3)."""
+    """Return the triplets of a notion, (n, 3)."""
     return np.asarray(comparisons.items[np.asarray(comparisons.notions) == str(notion)])
 
 

@@ -33,7 +33,7 @@ SOLVING = JointSettings(n_components=10, loss="logistic", tol=1e-5, max_iter=400
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Returns settings, rows and trials: a trial is of a number of notions and a seed."""
+    """Return settings, rows and trials: a trial is of a number of notions and a seed."""
     seeds = list(seeds_of(options))
     settings = {
         "seeds": seeds,
@@ -54,7 +54,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def run(task: tuple[int, int], settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the mean triplet errors of hidden and of labelled notions."""
+    """Return the mean triplet errors of hidden and of labelled notions."""
     count, seed = task
     began = time.perf_counter()
     views = synthetic("uniform", seed, OBJECTS, DIMENSIONS[:count]).views
@@ -77,7 +77,7 @@ def run(task: tuple[int, int], settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _best(learned: Comparisons, other: Comparisons, count: int, settings: Mapping[str, Any]) -> tuple[Hidden, float]:
-    """Returns the hidden notions of the weight under which other triplets are likeliest, and their likelihood."""
+    """Return the hidden notions of the weight under which other triplets are likeliest, and their likelihood."""
     inputs, found = Objects(OBJECTS), []
     for alpha in GRID:
         how = replace(SOLVING, alpha=alpha)
@@ -107,7 +107,7 @@ def _progress(trial: Mapping[str, Any]) -> str:
 
 
 def markdown(document: Document) -> str:
-    """Returns a table of errors, and one of likelihoods by number of notions."""
+    """Return a table of errors, and one of likelihoods by number of notions."""
     settings, trials = document["settings"], document["trials"]
     likelihoods = "nats a held-out triplet: one notion fewer", "as many", "one more"
     lines = [["notions", "labelled, error %", "hidden", "points more", *likelihoods]]

@@ -9,12 +9,11 @@ from numpy.typing import NDArray
 
 from benchmarks.joint.data import of
 from benchmarks.joint.people import Triplets
+from crossview.engine.learners.base import Rows
 from crossview.engine.learners.comparisons import Comparisons
 from crossview.engine.learners.joint.fitting import JointSettings, Sharing
 from crossview.engine.learners.joint.objects import JointObjects
 from crossview.engine.training.notion_measures import triplet_error
-
-Rows = NDArray[np.float64]
 
 FOLDS, ENOUGH = 5, 2_000
 """Folds of the triplets, and how many held-out ones choose: of many triplets not all folds are looked at."""
@@ -48,19 +47,19 @@ class Embedded:
     alphas: Sequence[float]
 
     def errors(self, test: Comparisons) -> list[float]:
-        """Returns the triplet error of each notion."""
+        """Return the triplet error of each notion."""
         return [triplet_error(rows, of(test, notion)).value for notion, rows in enumerate(self.rows)]
 
 
 def tuned(method: Method, train: Comparisons, count: int, notions: int, seed: int) -> Embedded:
-    """Returns what a method makes of triplets, with the weights that are best for it."""
+    """Return what a method makes of triplets, with the weights that are best for it."""
     best = weights(method, train, count, notions, seed)
     fitted = {alpha: fit(method, alpha, train, count, notions) for alpha in set(best)}
     return Embedded([fitted[alpha][notion] for notion, alpha in enumerate(best)], best)
 
 
 def weights(method: Method, train: Comparisons, count: int, notions: int, seed: int) -> list[float]:
-    """Returns the weight of the least error in folds of the triplets, of each notion.
+    """Return the weight of the least error in folds of the triplets, of each notion.
 
     Independent metrics have the best weight of each notion, others the best of all.
     """
@@ -71,7 +70,7 @@ def weights(method: Method, train: Comparisons, count: int, notions: int, seed: 
 
 
 def fit(method: Method, alpha: float, train: Comparisons, count: int, notions: int) -> list[Rows]:
-    """Returns the embeddings of all notions for one weight."""
+    """Return the embeddings of all notions for one weight."""
     chosen: dict[str, Any] = {
         "n_components": method.width,
         "alpha": alpha,
@@ -84,7 +83,7 @@ def fit(method: Method, alpha: float, train: Comparisons, count: int, notions: i
 def _validated(
     method: Method, alpha: float, train: Comparisons, count: int, notions: int, seed: int
 ) -> NDArray[np.float64]:
-    """Returns the mean error of each notion over the folds that are looked at, (T,)."""
+    """Return the mean error of each notion over the folds that are looked at, (T,)."""
     folds = _folds(train, seed)
     errors = []
     for fold in range(min(FOLDS, -(-(method.enough or ENOUGH) * FOLDS // len(train)))):
@@ -94,7 +93,7 @@ def _validated(
 
 
 def _folds(train: Comparisons, seed: int) -> NDArray[np.intp]:
-    """Returns the fold of each triplet, (n,); every notion is spread evenly."""
+    """Return the fold of each triplet, (n,); every notion is spread evenly."""
     found = np.empty(len(train), np.intp)
     order = np.lexsort((np.random.default_rng(seed).random(len(train)), np.asarray(train.notions)))
     found[order] = np.arange(len(train)) % FOLDS
@@ -104,7 +103,7 @@ def _folds(train: Comparisons, seed: int) -> NDArray[np.intp]:
 def best_of(
     fit: Callable[[Triplets, float], Rows], grid: Sequence[float], given: Triplets, seed: int, enough: int = ENOUGH
 ) -> tuple[Rows, float]:
-    """Returns what ``fit`` makes of (n, 3) triplets of one notion, with the best weight of a grid, and this weight.
+    """Return what ``fit`` makes of (n, 3) triplets of one notion, with the best weight of a grid, and this weight.
 
     It is that of the least error in folds of them, of which so many are looked at as have ``enough`` triplets.
     """
@@ -121,5 +120,5 @@ def best_of(
 
 
 def area(budgets: Sequence[int], errors: Sequence[float]) -> float:
-    """Returns the area under errors over the decimal logarithm of budgets, by trapezoids."""
+    """Return the area under errors over the decimal logarithm of budgets, by trapezoids."""
     return float(np.trapezoid(errors, np.log10(budgets)))

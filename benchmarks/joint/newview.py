@@ -17,15 +17,16 @@ from benchmarks.frame.benchmark import Benchmark, numbers, positive, seeds_of, t
 from benchmarks.frame.journal import run_trials
 from benchmarks.joint import newview_report as report
 from benchmarks.joint import tables
-from benchmarks.joint.methods import ENOUGH, FOLDS, SOLVING, Method, Rows, best_of, weights
+from benchmarks.joint.methods import ENOUGH, FOLDS, SOLVING, Method, best_of, weights
 from benchmarks.joint.people import Triplets, drawn
 from benchmarks.joint.sets import SYNTHETIC, Notions
+from crossview.engine.learners.base import Rows
 from crossview.engine.learners.comparisons import Comparisons
 from crossview.engine.learners.joint.objects import JointObjects
 from crossview.engine.training.notion_measures import triplet_error
 
 DIMENSIONS, MANY = 10, 3_000
-"""Of the embeddings; and triplets of each notion that was known before."""
+"""Dimension of the embeddings; and triplets of each earlier notion."""
 NEW = "new"
 FEW = (10, 30, 100, 300, 1_000, 3_000, 10_000)
 MAP, ALONE = (3e-2, 1e-2, 3e-3), (1e-1, 1e-2, 1e-3)
@@ -33,7 +34,7 @@ MAP, ALONE = (3e-2, 1e-2, 3e-3), (1e-1, 1e-2, 1e-3)
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Returns settings, rows and trials: a trial is of a set and a seed."""
+    """Return settings, rows and trials: a trial is of a set and a seed."""
     settings = {
         "seeds": list(seeds_of(options)),
         "sets": options.sets,
@@ -53,7 +54,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def run(task: tuple[str, int], many: int, few: Sequence[int]) -> dict[str, Any]:
-    """Returns the errors of every method by number of triplets, with each notion of a set left out."""
+    """Return the errors of every method by number of triplets, with each notion of a set left out."""
     name, seed = task
     notions = SYNTHETIC[name](seed)
     left_out = [_left_out(notions, place, many, few, seed) for place in range(len(notions.names))]
@@ -61,7 +62,7 @@ def run(task: tuple[str, int], many: int, few: Sequence[int]) -> dict[str, Any]:
 
 
 def _left_out(notions: Notions, place: int, many: int, few: Sequence[int], seed: int) -> dict[str, Any]:
-    """Returns the errors in one notion, of which the others are known."""
+    """Return the errors in one notion, of which the others are known."""
     rest = replace(
         notions,
         names=(*notions.names[:place], *notions.names[place + 1 :]),
@@ -84,7 +85,7 @@ def _left_out(notions: Notions, place: int, many: int, few: Sequence[int], seed:
 
 
 def _learned(known: JointObjects, others: Comparisons, few: Triplets, seed: int) -> Iterator[tuple[str, Rows]]:
-    """Yields the embedding of the new notion by every method."""
+    """Yield the embedding of the new notion by every method."""
     name, count = f"{len(few)} triplets", len(known.common_)
     yield report.ADDED, known.add_notion(name, Comparisons(few)).embeddings_[name]
     notions = np.concatenate([np.asarray(others.notions), np.full(len(few), NEW)])

@@ -20,7 +20,7 @@ PAPER = 700
 
 
 def progress(trial: Mapping[str, Any]) -> str:
-    """Returns the errors of a trial in one line."""
+    """Return the errors of a trial in one line."""
     counts = _counts([trial])
     shown = (
         f"{name} {' '.join(f'{100 * _errors([trial], name, count)[0]:.1f}' for count in counts)}" for name in METHODS
@@ -29,7 +29,7 @@ def progress(trial: Mapping[str, Any]) -> str:
 
 
 def rows(trials: Trials) -> list[dict[str, Any]]:
-    """Returns mean and deviation over the seeds of every mean error over the notions."""
+    """Return mean and deviation over the seeds of every mean error over the notions."""
     found = []
     for name in _sets(trials):
         of_set = _of(trials, name)
@@ -43,7 +43,7 @@ def rows(trials: Trials) -> list[dict[str, Any]]:
 
 
 def markdown(document: Document) -> str:
-    """Returns the report: errors by number of triplets of the new notion, and how long the others help."""
+    """Return the report: errors by number of triplets of the new notion, and how long the others help."""
     settings, trials = document["settings"], document["trials"]
     about = (
         f"Each notion is left out in turn; of each of the others there are {settings['triplets of the others']:,} "
@@ -66,7 +66,7 @@ def markdown(document: Document) -> str:
 
 
 def plot(path: Path, document: Document) -> None:
-    """Draws the errors by number of triplets, a panel for each set."""
+    """Draw the errors by number of triplets, a panel for each set."""
     trials = document["trials"]
     names = _sets(trials)
     with panels(path, 1, len(names), (5.5 * len(names), 4.5), sharey=True, squeeze=False) as figure:
@@ -89,7 +89,7 @@ def _table(trials: Trials) -> str:
 
 
 def _better(trials: Trials) -> str:
-    """The most triplets up to which the mean error of the added notion is less than the independent one's."""
+    """Return the most triplets up to which the mean error of the added notion is less than the independent one's."""
     last = "no"
     for count in _counts(trials):
         if np.mean(_errors(trials, ADDED, count)) >= np.mean(_errors(trials, INDEPENDENT, count)):
@@ -99,7 +99,7 @@ def _better(trials: Trials) -> str:
 
 
 def _errors(trials: Trials, method: str, count: int) -> list[float]:
-    """The mean error over the notions, by trial."""
+    """Return the mean error over the notions, by trial."""
     return [_error(trial, method, count) for trial in trials]
 
 

@@ -35,7 +35,7 @@ neighbours is that of the person.
 
 
 def measure(options: argparse.Namespace, load: Callable[..., Notions]) -> dict[str, Any]:
-    """Returns settings, rows and trials of all seeds."""
+    """Return settings, rows and trials of all seeds."""
     settings = {
         "seeds": list(seeds_of(options)),
         "budgets": options.budgets,
@@ -55,7 +55,7 @@ def measure(options: argparse.Namespace, load: Callable[..., Notions]) -> dict[s
 
 
 def run(seed: int, load: Callable[[int], Notions], budgets: Sequence[int], widths: Sequence[int]) -> dict[str, Any]:
-    """Returns the errors of every method by number of triplets, of the objects of one seed."""
+    """Return the errors of every method by number of triplets, of the objects of one seed."""
     notions = load(seed)
     methods = [Method(sharing, width, grid) for width in widths for sharing, grid in GRIDS.items()]
     found = tables.curves(notions, methods, budgets, seed)
@@ -63,7 +63,7 @@ def run(seed: int, load: Callable[[int], Notions], budgets: Sequence[int], width
 
 
 def markdown(document: Document, title: str, about: str) -> str:
-    """Returns the report: errors by number of triplets, and the gains of sharing."""
+    """Return the report: errors by number of triplets, and the gains of sharing."""
     settings, trials = document["settings"], document["trials"]
     protocol = (
         f"{about} Mean error of {settings['test triplets of a notion']:,} test triplets of each notion in per cent, by "

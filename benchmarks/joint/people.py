@@ -17,7 +17,7 @@ _STEPS, _WIDEST, _SAMPLE, _DRAWS = 40, 20.0, 20_000, 100
 
 @dataclass(frozen=True)
 class Person:
-    """Who perceives each distance times exp(noise z), z standard normal, anew for every question.
+    """A person who perceives each distance times exp(noise z), with a new standard normal z for every question.
 
     So close calls are hard and clear ones easy: Weber's law. In a grid the person picks a given number of candidates
     that seem nearest.
@@ -27,7 +27,7 @@ class Person:
 
     @classmethod
     def who_errs(cls, share: float, distances: Table, generator: np.random.Generator) -> Self:
-        """Returns a person who answers this share of triplets drawn at random wrongly, given (n, n) distances."""
+        """Return a person who answers this share of triplets drawn at random wrongly, given (n, n) distances."""
         if not share:
             return cls(0.0)
         triplets = drawn(distances, _SAMPLE, generator)
@@ -43,7 +43,7 @@ class Person:
     def answer(
         self, distances: Table, anchor: int, candidates: Sequence[int], picks: int, generator: np.random.Generator
     ) -> Triplets:
-        """Returns the triplets of an answer: each pick is nearer to the anchor than each of the others."""
+        """Return the triplets of an answer: each pick is nearer to the anchor than each of the others."""
         seen = distances[anchor, list(candidates)] * np.exp(self.noise * generator.normal(size=len(candidates)))
         order = np.array(candidates)[np.argsort(seen)]
         near, far = order[:picks], order[picks:]
@@ -51,12 +51,12 @@ class Person:
 
 
 def seconds(candidates: int, picks: int) -> float:
-    """Returns how long a question takes: all pictures are looked at, the anchor too, and the near ones picked."""
+    """Return how long a question takes: all pictures are looked at, the anchor too, and the near ones picked."""
     return LOOK * (candidates + 1) + DECIDE + PICK * picks
 
 
 def drawn(distances: Table, count: int, generator: np.random.Generator) -> Triplets:
-    """Returns random triplets (a, b, c) of different items, a nearer to b than to c; ties are left out.
+    """Return random triplets (a, b, c) of different items, a nearer to b than to c; ties are left out.
 
     Raises:
         ValueError: if all draws are ties.
@@ -67,7 +67,7 @@ def drawn(distances: Table, count: int, generator: np.random.Generator) -> Tripl
         found = np.concatenate([found, triplets[_of(distances, triplets, 1) < _of(distances, triplets, 2)]])
         if len(found) >= count:
             return found[:count]
-    raise ValueError(f"{_DRAWS} draws of {count} triplets have {len(found)} that are no ties")
+    raise ValueError(f"{_DRAWS} draws of {count} triplets contain only {len(found)} without ties")
 
 
 def _ordered(distances: Table, count: int, generator: np.random.Generator) -> Triplets:
@@ -83,7 +83,7 @@ def _ordered(distances: Table, count: int, generator: np.random.Generator) -> Tr
 
 
 def wrong(distances: Table, triplets: Triplets) -> float:
-    """Returns the share of triplets that (n, n) distances order otherwise; ties count half."""
+    """Return the share of triplets that (n, n) distances order otherwise; ties count half."""
     gaps = _of(distances, triplets, 2) - _of(distances, triplets, 1)
     return float(np.mean(np.heaviside(-gaps, 0.5)))
 

@@ -1,6 +1,6 @@
 """Aeroplanes seen from anywhere: 16 landmarks of a 3-D model whose shape varies, drawn in a plane.
 
-In place of the 200 annotated photographs of Zhang, Maji and Tomioka (2015). Landmarks and their five subsets are those
+Instead of the 200 annotated photographs of Zhang, Maji and Tomioka (2015). Landmarks and their five subsets are those
 of the paper's supplement. Seeds 0 to 4 are reported; those from 100 up were for development.
 """
 
@@ -43,25 +43,25 @@ PARTS: Mapping[str, Sequence[int]] = {
     "nose": (7, 8, 9),
     "engines": (12, 13, 14, 15),
 }
-"""What varies in size and place by itself, with the plane's symmetry kept."""
+"""The parts that vary in size and place independently, within the plane's symmetry."""
 _SIZE, _SHIFT, _STRETCH = 0.2, 0.1, 0.25  # standard deviations: of a part's log size, its shift, the plane's log axes
 _PITCH, _ROLL = 20.0, 20.0  # degrees, standard deviations; yaw is uniform
 _MARKED = 0.02  # of the plane's root mean square size: how exactly landmarks are marked in a picture
 
 
 def poses(seed: int, count: int = OBJECTS) -> Points:
-    """Returns the landmarks of pictures, (count, 16, 2), in an orthographic projection, about their centres."""
+    """Return the landmarks of pictures, (count, 16, 2), in an orthographic projection, about their centres."""
     generator = np.random.default_rng(seed)
     return np.stack([_picture(generator) for _ in range(count)])
 
 
 def distances(pictures: Points) -> Points:
-    """Returns how unlike pictures are in each subset of landmarks, (5, n, n): element (a, b) with b aligned to a."""
+    """Return how unlike pictures are in each subset of landmarks, (5, n, n): element (a, b) with b aligned to a."""
     return np.stack([residuals(pictures[:, np.array(subset) - 1]) for subset in SUBSETS.values()])
 
 
 def residuals(pictures: Points) -> Points:
-    """Returns what is left of each of (n, m, 2) pictures, (n, n), when another is moved and scaled to fit it best.
+    """Return what is left of each of (n, m, 2) pictures, (n, n), when another is moved and scaled to fit it best.
 
     The scale is not negative and nothing is turned: |a|^2 - <a, b>^2 / |b|^2 of centred landmarks, or |a|^2 where
     <a, b> is negative.
@@ -74,7 +74,7 @@ def residuals(pictures: Points) -> Points:
 
 
 def _picture(generator: np.random.Generator) -> Points:
-    """One plane of a shape of its own, seen from somewhere, by (16, 2) landmarks."""
+    """Return one plane of a shape of its own, seen from somewhere, by (16, 2) landmarks."""
     shape = np.array(list(LANDMARKS.values())) * np.exp(_STRETCH * generator.normal(size=3))
     length = float(np.sqrt(np.square(shape).sum(axis=1).mean()))
     for part in PARTS.values():
@@ -89,7 +89,7 @@ def _picture(generator: np.random.Generator) -> Points:
 
 
 def _rotation(generator: np.random.Generator) -> Points:
-    """A plane's attitude: roll, then pitch, then yaw."""
+    """Return a plane's attitude: roll, then pitch, then yaw."""
     yaw = generator.uniform(0, 2 * np.pi)
     pitch, roll = np.radians([_PITCH, _ROLL]) * generator.normal(size=2)
     turns = [(2, yaw), (1, pitch), (0, roll)]

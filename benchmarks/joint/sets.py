@@ -15,7 +15,7 @@ Table = NDArray[np.float64]
 
 OBJECTS, WIDTH = 200, 10
 WIDTHS = (2, 3, 4, 5, 6, 7)
-"""Of the random subspaces that are the notions of synthetic objects."""
+"""Dimension of the random subspaces that are the notions of synthetic objects."""
 SENSES, COORDINATES = 5, 4
 """Notions that share coordinates, and how many of these they have in common, and each of its own."""
 ATTRIBUTES: Mapping[str, tuple[str, ...]] = {
@@ -27,7 +27,7 @@ ATTRIBUTES: Mapping[str, tuple[str, ...]] = {
 """Groups of our own of PubFig's eleven attributes."""
 PUBFIG = "pubfig_relattr.npz"
 PICTURES = 25
-"""Of each of the eight people, all among those that the attributes' predictor was not trained on."""
+"""Photographs of each of the eight people, all outside the training of the attributes' predictor."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,14 +51,14 @@ class Notions:
 
 
 def uniform(seed: int) -> Notions:
-    """Returns 200 points of a 10-dimensional unit cube in six random subspaces."""
+    """Return 200 points of a 10-dimensional unit cube in six random subspaces."""
     generator = np.random.default_rng(seed)
     points = generator.uniform(size=(OBJECTS, WIDTH))
     return Notions(_names(), _projected(points, generator))
 
 
 def clustered(seed: int) -> Notions:
-    """Returns 200 points of four normal distributions of variance 1, centres in a cube of side 10, likewise."""
+    """Return 200 points of four normal distributions of variance 1, centres in a cube of side 10, in the same form."""
     generator = np.random.default_rng(seed)
     classes = generator.integers(4, size=OBJECTS)
     points = generator.uniform(0, 10, size=(4, WIDTH))[classes] + generator.normal(size=(OBJECTS, WIDTH))
@@ -66,7 +66,7 @@ def clustered(seed: int) -> Notions:
 
 
 def partly_shared(share: float, seed: int) -> Notions:
-    """Returns 200 normal points in five notions, which have four coordinates in common and four of their own each.
+    """Return 200 normal points in five notions, which have four coordinates in common and four of their own each.
 
     The common ones are ``share`` of each squared distance: notions are the more consistent, the greater it is.
     """
@@ -79,12 +79,12 @@ def partly_shared(share: float, seed: int) -> Notions:
 
 
 def aeroplanes(seed: int) -> Notions:
-    """Returns 200 pictures of a plane by five subsets of its landmarks."""
+    """Return 200 pictures of a plane by five subsets of its landmarks."""
     return Notions(tuple(poses.SUBSETS), poses.distances(poses.poses(seed)))
 
 
 def faces(seed: int, folder: Path) -> Notions:
-    """Returns pictures of PubFig by groups of attribute scores, each of variance 1; classes are the people.
+    """Return pictures of PubFig by groups of attribute scores, each of variance 1; classes are the people.
 
     MissingDataError names what is missing.
     """
@@ -114,6 +114,6 @@ def _names() -> tuple[str, ...]:
 
 
 def _projected(points: Table, generator: np.random.Generator) -> Table:
-    """Squared distances, (6, n, n), of points in random subspaces."""
+    """Return squared distances, (6, n, n), of points in random subspaces."""
     bases = [np.linalg.qr(generator.normal(size=(points.shape[1], width)))[0] for width in WIDTHS]
     return np.stack([cdist(points @ basis, points @ basis, "sqeuclidean") for basis in bases])

@@ -28,7 +28,7 @@ LONG: Sequence[tuple[Start, int, int]] = (("slopes", 0, 20), ("random", 1, 0), (
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Returns settings and rows."""
+    """Return settings and rows."""
     settings = {name: getattr(options, name) for name in ("objects", "triplets", "dim", "rows", "row_triplets")}
     found = _of_objects(options) + _of_rows(options)
     return {"settings": {**settings, "cores": usable_cores()}, "rows": found}
@@ -81,7 +81,7 @@ def _row(what: str, metric: str, value: float) -> dict[str, Any]:
 
 
 def markdown(document: Document) -> str:
-    """Returns a table of seconds, objectives and errors."""
+    """Return a table of seconds, objectives and errors."""
     lines = [["what", "figure", "value"]]
     lines += [[row["what"], row["metric"], f"{row['value']:.4g}"] for row in document["rows"]]
     return f"# Speed of joint metrics\n\nSix notions, {document['settings']['cores']} cores.\n\n{table(lines)}"

@@ -35,7 +35,7 @@ GRIDS: Mapping[str, Sequence[float]] = {
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Returns settings, rows and trials: a trial is of a kind of objects and a seed."""
+    """Return settings, rows and trials: a trial is of a kind of objects and a seed."""
     seeds = list(seeds_of(options))
     settings = {
         "seeds": seeds,
@@ -55,7 +55,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def run(task: tuple[Any, int], settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the errors of every method by number of triplets, of objects of one kind and seed."""
+    """Return the errors of every method by number of triplets, of objects of one kind and seed."""
     kind, seed = task
     objects = synthetic(kind, seed)
     methods = [
@@ -71,7 +71,7 @@ def run(task: tuple[Any, int], settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _measured(objects: Synthetic, method: Method, budget: int, seed: int, extra: int = 0) -> dict[str, Any]:
-    """Returns a method's errors in each view, of triplets that are the same for all methods."""
+    """Return a method's errors in each view, of triplets that are the same for all methods."""
     views = objects.views
     counts = [budget // len(views)] * len(views)
     counts[0] += extra
@@ -95,13 +95,13 @@ def _neighbor_errors(objects: Synthetic, found: Embedded) -> list[float]:
 
 
 def _wide(objects: Synthetic, seed: int) -> list[dict[str, Any]]:
-    """Returns errors of joint embeddings of 60 dimensions and of independent ones of 10 in each of six views."""
+    """Return errors of joint embeddings of 60 dimensions and of independent ones of 10 in each of six views."""
     methods = Method("joint", WIDE, GRIDS["joint"]), Method("independent", WIDE // 6, GRIDS["independent"])
     return [_measured(objects, method, budget, seed) for budget in WIDE_BUDGETS for method in methods]
 
 
 def _one_view(objects: Synthetic, seed: int) -> list[dict[str, Any]]:
-    """Returns errors where the first view has further triplets."""
+    """Return errors where the first view has further triplets."""
     methods = [Method(sharing, 10, GRIDS[sharing]) for sharing in ("joint", "independent")]
     return [
         {"added": added, **_measured(objects, method, ONE_VIEW, seed, added)} for added in ADDED for method in methods
@@ -109,7 +109,7 @@ def _one_view(objects: Synthetic, seed: int) -> list[dict[str, Any]]:
 
 
 def _consistency(objects: Synthetic, seed: int) -> float:
-    """Returns the mean share of triplets that two views order equally."""
+    """Return the mean share of triplets that two views order equally."""
     asked = triplets(objects.views[:1], [TEST], np.random.default_rng([seed, 3])).items
     pairs = [(one, other) for place, one in enumerate(objects.views) for other in objects.views[:place]]
     return float(np.mean([consistency(*pair, asked).value for pair in pairs]))

@@ -27,19 +27,19 @@ COLORS = {"joint": "#0072B2", "independent": "#D55E00", "pooled": "#555555"}
 
 
 def name(sharing: str, width: int) -> str:
-    """Returns what the trials call a method."""
+    """Return what the trials call a method."""
     return f"{sharing}, D = {width}"
 
 
 def progress(trial: Mapping[str, Any]) -> str:
-    """Returns the errors of a trial in one line."""
+    """Return the errors of a trial in one line."""
     last = max(curve["triplets"] for curve in trial["curves"])
     shown = [curve for curve in trial["curves"] if curve["triplets"] == last]
     return f"{last:,} triplets: " + ", ".join(f"{one['method']} {100 * np.mean(one['errors']):.1f}" for one in shown)
 
 
 def rows(trials: Trials, settings: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Returns mean and deviation of every error, and of the gains of area over independent embeddings."""
+    """Return mean and deviation of every error, and of the gains of area over independent embeddings."""
     found: list[dict[str, Any]] = []
     for kind in KINDS:
         of_kind = [trial for trial in trials if trial["kind"] == kind]
@@ -58,7 +58,7 @@ def rows(trials: Trials, settings: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def headline(document: Document) -> tuple[str, str, str]:
-    """Returns the gain of joint embeddings of 10 dimensions, or of the widest there are."""
+    """Return the gain of joint embeddings of 10 dimensions, or of the widest there are."""
     settings, shown, paper = document["settings"], [], []
     for kind in KINDS:
         of_kind = _of(document, kind)
@@ -70,7 +70,7 @@ def headline(document: Document) -> tuple[str, str, str]:
 
 
 def markdown(document: Document) -> str:
-    """Returns the report: errors by number of triplets, gains beside the paper's, and the further questions."""
+    """Return the report: errors by number of triplets, gains beside the paper's, and the further questions."""
     settings = document["settings"]
     parts = ["# Joint embeddings of six notions, after Zhang, Maji and Tomioka (2015), figures 3, 6 and 7"]
     parts.append(_protocol(settings))
@@ -93,7 +93,7 @@ def markdown(document: Document) -> str:
 
 
 def plot(path: Path, document: Document) -> None:
-    """Draws the errors by number of triplets, a panel for each kind of objects."""
+    """Draw the errors by number of triplets, a panel for each kind of objects."""
     settings = document["settings"]
     with panels(path, 1, len(KINDS), (11, 4.5), sharey=True) as figure:
         for axis, kind in zip(figure.axes, KINDS, strict=True):
@@ -184,7 +184,7 @@ def _of(document: Document, kind: str) -> Trials:
 
 
 def _errors(trials: Trials, method: str, budget: int, metric: str) -> list[float]:
-    """Returns the mean over views of a method's errors, by trial."""
+    """Return the mean over views of a method's errors, by trial."""
     return [
         float(np.mean(curve[metric]))
         for trial in trials
@@ -194,7 +194,7 @@ def _errors(trials: Trials, method: str, budget: int, metric: str) -> list[float
 
 
 def _gains(trials: Trials, sharing: str, width: int, budgets: Sequence[int]) -> list[float]:
-    """Returns by what share the area of a method is less than that of independent embeddings, by trial."""
+    """Return by what share the area of a method is less than that of independent embeddings, by trial."""
     found = []
     for trial in trials:
         areas = [

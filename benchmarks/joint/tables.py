@@ -20,19 +20,19 @@ TEST = 5_000
 
 
 def compared(notions: Notions, counts: Sequence[int], generator: np.random.Generator) -> Comparisons:
-    """Returns so many random triplets of each notion; notions are "0", "1" ..."""
+    """Return so many random triplets of each notion; notions are "0", "1" ..."""
     found = [drawn(one, count, generator) for one, count in zip(notions.distances, counts, strict=True)]
     return Comparisons(np.concatenate(found), notions=np.repeat(np.arange(len(found)).astype(str), counts))
 
 
 def curves(notions: Notions, methods: Sequence[Method], budgets: Sequence[int], seed: int) -> list[dict[str, Any]]:
-    """Returns the errors of methods by number of triplets of all notions, which are the same for all methods."""
+    """Return the errors of methods by number of triplets of all notions, which are the same for all methods."""
     return [point(notions, method, [budget // len(notions.names)] * len(notions.names), seed) | {"triplets": budget}
             for budget in budgets for method in methods]  # fmt: skip
 
 
 def point(notions: Notions, method: Method, counts: Sequence[int], seed: int) -> dict[str, Any]:
-    """Returns a method's errors by notion after so many triplets of each."""
+    """Return a method's errors by notion after so many triplets of each."""
     train = compared(notions, counts, np.random.default_rng([seed, 1]))
     test = compared(notions, [TEST] * len(counts), np.random.default_rng([seed, 2]))
     found = tuned(method, train, notions.count, len(counts), seed)
@@ -47,7 +47,7 @@ def point(notions: Notions, method: Method, counts: Sequence[int], seed: int) ->
 
 
 def consistency(notions: Notions, seed: int) -> float:
-    """Returns the mean share of random triplets that two notions order equally, of those in which neither has a tie."""
+    """Return the mean share of random triplets that two notions order equally, of those in which neither has a tie."""
     triplets = drawn(notions.distances[0], TEST, np.random.default_rng([seed, 3]))
     orders = [
         np.sign(one[triplets[:, 0], triplets[:, 1]] - one[triplets[:, 0], triplets[:, 2]]) for one in notions.distances
@@ -57,7 +57,7 @@ def consistency(notions: Notions, seed: int) -> float:
 
 
 def gains(trials: Trials, budgets: Sequence[int], width: int) -> dict[str, list[float]]:
-    """Returns by what share joint and pooled areas under the error are smaller than independent ones, by trial."""
+    """Return by what share joint and pooled areas under the error are smaller than independent ones, by trial."""
     found: dict[str, list[float]] = {JOINT: [], POOLED: []}
     for trial in trials:
         errors = {(one["method"], one["triplets"]): float(np.mean(one["errors"])) for one in trial["curves"]}
@@ -69,7 +69,7 @@ def gains(trials: Trials, budgets: Sequence[int], width: int) -> dict[str, list[
 
 
 def rows(trials: Trials) -> list[dict[str, Any]]:
-    """Returns mean and deviation of the mean error over the notions, and of that of nearest neighbours."""
+    """Return mean and deviation of the mean error over the notions, and of that of nearest neighbours."""
     found = []
     for method, budget in _points(trials):
         names = {"method": method, "triplets": budget}
@@ -80,7 +80,7 @@ def rows(trials: Trials) -> list[dict[str, Any]]:
 
 
 def errors_table(trials: Trials, metric: str = "errors") -> str:
-    """Returns the mean errors in per cent, a line for each method and a column for each number of triplets."""
+    """Return the mean errors in per cent, a line for each method and a column for each number of triplets."""
     budgets = list(dict.fromkeys(budget for _, budget in _points(trials)))
     lines = [["method", *(f"{budget:,}" for budget in budgets)]]
     for method in dict.fromkeys(method for method, _ in _points(trials)):
@@ -89,7 +89,7 @@ def errors_table(trials: Trials, metric: str = "errors") -> str:
 
 
 def gains_line(trials: Trials, budgets: Sequence[int], widths: Sequence[int]) -> str:
-    """Returns consistency and gains in words."""
+    """Return consistency and gains in words."""
     shown = mean_and_error([trial["consistency"] for trial in trials], 1, 2)
     parts = []
     for width in widths:
@@ -99,7 +99,7 @@ def gains_line(trials: Trials, budgets: Sequence[int], widths: Sequence[int]) ->
 
 
 def progress(trial: Mapping[str, Any]) -> str:
-    """Returns the mean errors of a trial in one line."""
+    """Return the mean errors of a trial in one line."""
     shown = (f"{one['method']} at {one['triplets']:,}: {100 * np.mean(one['errors']):.1f}" for one in trial["curves"])
     return ", ".join(shown)
 

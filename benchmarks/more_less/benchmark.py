@@ -4,7 +4,7 @@
 
 DIR holds photographs by class (``images/<class>/``): coast, forest, highway, insidecity, mountain, opencountry, street
 and tallbuilding. 30 photographs of each class train the six relative attributes of their GIST; the others are added to
-the collection afterwards. Of these some, drawn anew for each seed, are queries: each searches all items but itself for
+the collection afterwards. Some of these, drawn again for each seed, are queries: each searches all items but itself for
 20 hits, once as it is, once for more of each attribute (of which its class has not the most already) or less (not the
 least), and once more with all other attributes held. The amount is the product's own, 2 standard deviations, which was
 chosen on seeds from 100; others are measured beside it.
@@ -37,6 +37,7 @@ from crossview.engine.item import NewItem
 from crossview.engine.query import AMOUNT, HitList, Query, SearchRequest
 from crossview.engine.recipe import Recipe
 from crossview.engine.strategy import EVERY_AXIS
+from crossview.features.base import FeatureRows
 
 TRAIN, HITS = 30, 20
 AMOUNTS = (0.5, 1.0, 1.5, 3.0)
@@ -46,7 +47,7 @@ ENOUGH = 0.5
 NAME, VIEW, SPACE = "scenes", "gist", "attributes"
 SEARCHES, WARM = 60, 5
 NOISE = 0.1
-"""Of the items among which searches are timed, in standard deviations of each column."""
+"""Noise of the items of timed searches, in standard deviations of each column."""
 TIMED: Mapping[str, Mapping[str, Any]] = {
     "as it is": {},
     "more": {"more": {"natural": AMOUNT}},
@@ -61,11 +62,9 @@ TIMED: Mapping[str, Mapping[str, Any]] = {
 }
 _AT_ONCE, _ADDED_AT_ONCE = 256, 10_000
 
-Rows = NDArray[np.float32]
-
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Returns settings, rows and trials of all seeds, and the times."""
+    """Return settings, rows and trials of all seeds, and the times."""
     data = photographs(options.data, cache_folder(options))
     seeds = seeds_of(options)
     settings = {
@@ -86,8 +85,8 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     return {"settings": settings, "rows": report.rows(trials, times), "trials": trials, "times": times}
 
 
-def run(seed: int, gist: Rows, labels: NDArray[np.str_], queries: int) -> dict[str, Any]:
-    """Returns the figures of one draw of training photographs and queries, by direction and attribute."""
+def run(seed: int, gist: FeatureRows, labels: NDArray[np.str_], queries: int) -> dict[str, Any]:
+    """Return the figures of one draw of training photographs and queries, by direction and attribute."""
     began = time.perf_counter()
     generator = np.random.default_rng(seed)
     training = training_items(labels, generator)
@@ -100,14 +99,16 @@ def run(seed: int, gist: Rows, labels: NDArray[np.str_], queries: int) -> dict[s
 
 
 def training_items(labels: NDArray[np.str_], generator: np.random.Generator) -> NDArray[np.int64]:
-    """Returns the positions of 30 photographs of each class."""
+    """Return the positions of 30 photographs of each class."""
     drawn = [generator.choice(np.flatnonzero(labels == label), TRAIN, replace=False) for label in np.unique(labels)]
     return np.concatenate(drawn)
 
 
 @contextmanager
-def filled(home: Home, gist: Rows, labels: NDArray[np.str_], training: NDArray[np.int64]) -> Iterator[Collection]:
-    """A collection of the training photographs, with their attributes learned."""
+def filled(
+    home: Home, gist: FeatureRows, labels: NDArray[np.str_], training: NDArray[np.int64]
+) -> Iterator[Collection]:
+    """Return a collection of the training photographs, with their attributes learned."""
     with home.create(NAME, views=(VIEW,)) as collection:
         add(collection, gist, labels, training)
         settings = {"orderings": ranks_of_classes(), "names": list(ATTRIBUTES)}
@@ -115,28 +116,28 @@ def filled(home: Home, gist: Rows, labels: NDArray[np.str_], training: NDArray[n
         yield collection
 
 
-def add(collection: Collection, gist: Rows, labels: NDArray[np.str_], which: NDArray[np.int64]) -> None:
-    """Adds photographs, whose keys are their positions."""
+def add(collection: Collection, gist: FeatureRows, labels: NDArray[np.str_], which: NDArray[np.int64]) -> None:
+    """Add photographs, whose keys are their positions."""
     items = [NewItem(str(at), rows={VIEW: gist[at]}, labels=(str(labels[at]),)) for at in which.tolist()]
     collection.import_items(items)
 
 
-class Found(NamedTuple):
+class MeanHits(NamedTuple):
     """Means over the hits of queries, both (q, attributes)."""
 
     ranks: NDArray[np.float64]
-    """Of the classes."""
+    """Mean ranks of the classes."""
     scores: NDArray[np.float64]
 
 
 class Searches:
-    """What queries of a collection find."""
+    """The searches of a collection and their figures."""
 
     def __init__(self, collection: Collection, ranks: NDArray[np.int64]) -> None:
         self._collection, self._ranks = collection, ranks
 
     def figures(self, asked: NDArray[np.int64]) -> dict[str, dict[str, dict[str, float]]]:
-        """Returns figures by direction and attribute."""
+        """Return figures by direction and attribute."""
         plain = self._search(asked)
         found: dict[str, dict[str, dict[str, float]]] = {}
         for direction, sign in (("more", 1), ("less", -1)):
@@ -144,11 +145,13 @@ class Searches:
             for column, attribute in enumerate(ATTRIBUTES):
                 ranks = sign * self._ranks[:, column]
                 open_ = np.flatnonzero(ranks[asked] < ranks.max())
-                before = Found(*(one[open_] for one in plain))
+                before = MeanHits(*(one[open_] for one in plain))
                 found[direction][attribute] = self._of(asked[open_], direction, column, sign, before)
         return found
 
-    def _of(self, asked: NDArray[np.int64], direction: str, column: int, sign: int, before: Found) -> dict[str, float]:
+    def _of(
+        self, asked: NDArray[np.int64], direction: str, column: int, sign: int, before: MeanHits
+    ) -> dict[str, float]:
         attribute = ATTRIBUTES[column]
         others = [at for at in range(len(ATTRIBUTES)) if at != column]
         moved = self._search(asked, **{direction: {attribute: AMOUNT}})
@@ -174,19 +177,19 @@ class Searches:
             figures[f"raised, {amount:g}"] = float((change >= ENOUGH).mean())
         return figures
 
-    def _search(self, asked: NDArray[np.int64], **options: Any) -> Found:
-        """Returns the mean ranks and scores of the hits of every query."""
+    def _search(self, asked: NDArray[np.int64], **options: Any) -> MeanHits:
+        """Return the mean ranks and scores of the hits of every query."""
         lists: list[HitList] = []
         for start in range(0, len(asked), _AT_ONCE):
             queries = [Query(VIEW, key=str(at)) for at in asked[start : start + _AT_ONCE].tolist()]
             lists += self._collection.search(SearchRequest(queries, k=HITS, **options))
         hits = [[int(hit.key) for hit in one.hits] for one in lists]
         scores = [[[hit.scores[name] for name in ATTRIBUTES] for hit in one.hits] for one in lists]
-        return Found(self._ranks[np.array(hits)].mean(axis=1), np.array(scores).mean(axis=1))
+        return MeanHits(self._ranks[np.array(hits)].mean(axis=1), np.array(scores).mean(axis=1))
 
 
-def time_searches(gist: Rows, labels: NDArray[np.str_], items: int, seed: int) -> list[dict[str, Any]]:
-    """Returns the seconds of single searches among so many items, in process and over gRPC."""
+def time_searches(gist: FeatureRows, labels: NDArray[np.str_], items: int, seed: int) -> list[dict[str, Any]]:
+    """Return the seconds of single searches among so many items, in process and over gRPC."""
     generator = np.random.default_rng(seed)
     with tempfile.TemporaryDirectory() as folder:
         home = Home(Path(folder) / "home")
@@ -197,8 +200,8 @@ def time_searches(gist: Rows, labels: NDArray[np.str_], items: int, seed: int) -
             return found + _times("over gRPC", client.open(NAME), gist, seed)
 
 
-def _add_many(collection: Collection, gist: Rows, items: int, generator: np.random.Generator) -> None:
-    """Adds so many items, each the row of a photograph with noise."""
+def _add_many(collection: Collection, gist: FeatureRows, items: int, generator: np.random.Generator) -> None:
+    """Add so many items, each the row of a photograph with noise."""
     deviations = gist.std(axis=0)
     for start in range(0, items, _ADDED_AT_ONCE):
         count = min(_ADDED_AT_ONCE, items - start)
@@ -212,10 +215,10 @@ class Searched(Protocol):
     """A collection, in process or of a server."""
 
     def search(self, request: SearchRequest) -> list[HitList]:
-        """Returns the hits of every query."""
+        """Return the hits of every query."""
 
 
-def _times(where: str, collection: Searched, gist: Rows, seed: int) -> list[dict[str, Any]]:
+def _times(where: str, collection: Searched, gist: FeatureRows, seed: int) -> list[dict[str, Any]]:
     asked = np.random.default_rng(seed).integers(len(gist), size=SEARCHES + WARM)
     found = []
     for name, options in TIMED.items():

@@ -19,7 +19,7 @@ ATTRIBUTES = tuple(ORDERINGS)
 
 
 def ranks_of_classes() -> dict[str, list[int]]:
-    """Returns each class's rank in every attribute, from 0."""
+    """Return each class's rank in every attribute, from 0."""
     found: dict[str, list[int]] = {}
     for text in ORDERINGS.values():
         for rank, group in enumerate(text.split("<")):
@@ -29,6 +29,6 @@ def ranks_of_classes() -> dict[str, list[int]]:
 
 
 def ranks_of(labels: Sequence[str]) -> NDArray[np.int64]:
-    """Returns the ranks of items by their classes, (n, attributes)."""
+    """Return the ranks of items by their classes, (n, attributes)."""
     known = ranks_of_classes()
     return np.array([known[label] for label in labels])

@@ -15,7 +15,7 @@ Times = Sequence[Mapping[str, Any]]
 
 
 def rows(trials: Trials, times: Times) -> list[dict[str, Any]]:
-    """Returns mean and deviation of all figures over the seeds, and the times."""
+    """Return mean and deviation of all figures over the seeds, and the times."""
     found = [
         {
             "method": direction,
@@ -34,7 +34,7 @@ def rows(trials: Trials, times: Times) -> list[dict[str, Any]]:
 
 
 def markdown(document: Document) -> str:
-    """Returns the report."""
+    """Return the report."""
     settings, trials = document["settings"], document["trials"]
     protocol = (
         f"{settings['photographs']} photographs of eight scene classes; {settings['train']} of each train the "

@@ -27,7 +27,7 @@ from benchmarks.photographs import TEST_SIZE, Photographs, photographs
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Returns settings, rows, chosen settings and comparisons of all splits."""
+    """Return settings, rows, chosen settings and comparisons of all splits."""
     cache = cache_folder(options)
     images = photographs(options.data, cache)
     seeds = seeds_of(options)
@@ -45,19 +45,19 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def run(seed: int, data: Path, cache: Path, cells: Path, plan: Plan) -> dict[str, Any]:
-    """Returns the figures of a seed; its finished cells are kept in a folder, so that a rerun goes on from them."""
+    """Return the figures of a seed; its finished cells are kept in a folder, so that a rerun goes on from them."""
     return run_trial(photographs(data, cache), seed, Journal(cells / f"{seed}.jsonl"), plan)
 
 
 def summary(trials: Sequence[Sequence[dict[str, Any]]]) -> list[dict[str, Any]]:
-    """Returns one row per figure with its mean and (population) standard deviation over the trials."""
+    """Return one row per figure with its mean and (population) standard deviation over the trials."""
     names = ("method", "dim", "query_view", "database_view", "database", "metric", "k")
     found = values_by(chain.from_iterable(trials), names)
     return [{**about, "value": float(np.mean(values)), "std": float(np.std(values))} for about, values in found]
 
 
 def compared(trials: Sequence[Sequence[Row]], pair: Views) -> list[dict[str, Any]]:
-    """Returns one row per method and figure: its mean over the trials, and its mean difference to the best baseline's.
+    """Return one row per method and figure: its mean over the trials, and its mean difference to the best baseline's.
 
     Figures are accuracy and mAP, from either view of the pair to either, in each database. The best baseline is the
     one with the greatest mean; within a view it is the original space. "standard_error" is that of the mean of the
@@ -106,7 +106,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _views(text: str) -> Views:
-    """Returns two or three views, for argparse."""
+    """Return two or three views, for argparse."""
     views = tuple(text.split(","))
     if not 2 <= len(views) == len(set(views)) or not set(views) <= set(VIEWS):
         raise argparse.ArgumentTypeError(f"{text!r} is not two or three of {','.join(VIEWS)}")

@@ -16,7 +16,7 @@ WIDEST = (50,)
 
 STEPS = ("l1,sqrt", "l1,sqrt,standardize", "l1")
 AS_PRINTED = " as printed"
-"""What the names of methods end in that have the paper's own settings, and none of ours."""
+"""Suffix of the names of methods with the paper's own settings."""
 
 Grid = Mapping[str, Sequence[Any]]
 
@@ -34,7 +34,7 @@ class Method:
     exhaustive: bool = True
     """Whether every combination is tried; or else the parameters are chosen one after another."""
     shared: bool = True
-    """Whether the views share a space: then it is tuned across the views, else within the query's."""
+    """Whether the views share a space: then tuning is across the views, otherwise within the query's view."""
     dims: Sequence[int | None] = DIMS
     """Dimensions asked for; None: the method has its own."""
 
@@ -45,17 +45,17 @@ class Method:
 
 
 def specs(learner: str, steps: Sequence[str] = STEPS) -> list[str]:
-    """Returns the chains of a learner after each of the steps."""
+    """Return the chains of a learner after each of the steps."""
     return [f"{before},{learner}" for before in steps]
 
 
 def both(learner: str, steps: Sequence[str]) -> list[str]:
-    """Returns the same with embeddings of unit length first, and then as they are."""
+    """Return the same with embeddings of unit length first, and then as they are."""
     return [*specs(f"{learner},l2", steps), *specs(learner, steps)]
 
 
 def kernels(views: Views) -> list[str]:
-    """Returns the steps before the learners on kernel maps."""
+    """Return the steps before the learners on kernel maps."""
     numbers = [str(number) for number, view in enumerate(views) if view in HISTOGRAMS]
     shares = "l1" if len(numbers) == len(views) else f"l1@{'+'.join(numbers)}"
     of_shares = ("sqrt@0,kernel:chi2", "kernel:chi2", "sqrt,kernel:chi2", "sqrt,kernel:rbf")
@@ -63,7 +63,7 @@ def kernels(views: Views) -> list[str]:
 
 
 def penalties(views: int) -> list[list[float]]:
-    """Returns every choice of a close or a loose penalty for each of some views."""
+    """Return every choice of a close or a loose penalty for each of some views."""
     return [list(choice) for choice in product(_CLOSE_AND_LOOSE, repeat=views)]
 
 
@@ -97,7 +97,7 @@ projections, and an alternation that lowers the objective by less than a million
 
 
 def papers(views: Views) -> tuple[Method, ...]:
-    """Returns the methods of the paper's tables, tuned, with what ours start from; ``views``: the pair first."""
+    """Return the methods of the paper's tables, tuned, with what ours start from; ``views``: the pair first."""
     pair = views[:2]
     first, second = (f"hybrid-{view}" for view in pair)
     tried: Grid = {"max_iter": [1, 3, 10], "eta": _PENALTIES, "gamma": _PENALTIES}
@@ -115,7 +115,7 @@ def papers(views: Views) -> tuple[Method, ...]:
 
 
 def printed(pair: Views) -> tuple[Method, ...]:
-    """Returns Multi-NPP and the hybrids with the paper's own settings, which leave nothing to choose.
+    """Return Multi-NPP and the hybrids with the paper's own settings, which leave nothing to choose.
 
     The hybrid is Algorithm 2: one convex optimisation beside the frozen view's principal components.
     """
@@ -128,7 +128,7 @@ def printed(pair: Views) -> tuple[Method, ...]:
 
 
 def linear(pair: Views) -> tuple[Method, ...]:
-    """Returns later methods that are linear."""
+    """Return later methods that are linear."""
     ridge: Grid = {"spec": specs("semantic", STEPS[::2]), **_RIDGE}
     logistic: Grid = {"spec": specs("semantic", STEPS[::2]), **_LOGISTIC}
     return (
@@ -139,7 +139,7 @@ def linear(pair: Views) -> tuple[Method, ...]:
 
 
 def of_kernels(pair: Views) -> tuple[Method, ...]:
-    """Returns the methods on kernel maps of each view."""
+    """Return the methods on kernel maps of each view."""
     steps = kernels(pair)
     npp = both("multi-npp", steps)
     powers: Grid = {"shrinkage": [0.6, "auto", 0.3, 0.9], "power": [4.0, 1.0, 2.0, 8.0]}
@@ -159,7 +159,7 @@ def of_kernels(pair: Views) -> tuple[Method, ...]:
 
 
 def three_views(views: Views) -> tuple[Method, ...]:
-    """Returns the methods that learn from three views at once, which all have kernel maps; none of two views."""
+    """Return the methods that learn from three views at once, which all have kernel maps; none of two views."""
     if len(views) < 3:
         return ()
     steps = kernels(views)
@@ -175,13 +175,13 @@ GROUPS = ("all", "paper")
 
 
 def methods(views: Views, group: str) -> tuple[Method, ...]:
-    """Returns the methods of one of ``GROUPS``; the first two views are the pair that most of them learn from."""
+    """Return the methods of one of ``GROUPS``; the first two views are the pair that most of them learn from."""
     pair = views[:2]
     of_paper = (*papers(views), *printed(pair))
     return of_paper if group == "paper" else (*of_paper, *linear(pair), *of_kernels(pair), *three_views(views))
 
 
 BASELINES = ("kernel multi-npp, random start", "kernel cca", "kernel semantic ridge", "kernel semantic logistic")
-"""What the kernel Multi-NPP has to equal across the views; within a view, the original space too."""
+"""Methods that kernel Multi-NPP must equal across the views; within a view, also the original space."""
 HEADLINE = "hybrid"
 """The name of the hybrid whose frozen view is the queries' own."""

@@ -31,7 +31,7 @@ PRINTED = (
 LIKE_THE_PAPERS = "corel1k"
 """The data beside which the paper's figures stand: a thousand photographs in ten classes, as its own."""
 OLDER = {"data": LIKE_THE_PAPERS, "views": VIEWS}
-"""What earlier runs were of, which do not say it."""
+"""The data of earlier runs, whose records do not name it."""
 NAMES = {"color": "color", "sift": "SIFT", "gist": "GIST"}
 LONG_NAMES = {"color": "colour", "sift": "SIFT words", "gist": "GIST"}
 # One hue per method in every panel, distinct in the common kinds of colour blindness; hybrids by line style.
@@ -72,7 +72,7 @@ class Layout:
 
     @classmethod
     def of(cls, document: Document) -> "Layout":
-        """Returns the layout of a run's report."""
+        """Return the layout of a run's report."""
         settings = OLDER | document["settings"]
         return cls(tuple(settings["views"]), settings["data"] == LIKE_THE_PAPERS)
 
@@ -116,17 +116,17 @@ class Layout:
         return [method.name for method in three_views(self.views)]
 
     def paper_row(self, method: str, dim: int | None, pair: tuple[str, str]) -> PaperRow | None:
-        """Returns the paper's line for a method, also for one as printed; None where it has none or none is shown."""
+        """Return the paper's line for a method, also for one as printed; None where it has none or none is shown."""
         return paper_row(method.removesuffix(AS_PRINTED), dim, *pair) if self.papers else None
 
 
 def with_printed(name: str) -> tuple[str, str]:
-    """Returns the name of a method, and of the same as printed."""
+    """Return the name of a method, and of the same as printed."""
     return name, f"{name}{AS_PRINTED}"
 
 
 def markdown(document: Document) -> str:
-    """Returns the report: the comparison, the paper's five tables, further methods, mAP and precision, in per cent."""
+    """Return the report: the comparison, the paper's five tables, further methods, mAP and precision, in per cent."""
     settings, layout = document["settings"], Layout.of(document)
     theirs = "; in brackets the paper's, on its own images" if layout.papers else ""
     protocol = (
@@ -174,7 +174,7 @@ def headline(document: Document) -> tuple[str, str, str]:
 
 
 def plot(path: Path, document: Document) -> None:
-    """Draws k-NN accuracy against k at the largest dimension, one panel per query and database view."""
+    """Draw k-NN accuracy against k at the largest dimension, one panel per query and database view."""
     dim = max(document["settings"]["dims"])
     with panels(path, 2, 2, (10, 7.5), sharex=True, sharey=True) as figure:
         axes = figure.axes
@@ -222,7 +222,7 @@ def _title(query: str, database: str) -> str:
 
 
 def _databases(document: Document) -> list[tuple[str, str]]:
-    """Returns the databases that the document has figures of, with what they add to a heading."""
+    """Return the databases that the document has figures of, with what they add to a heading."""
     titles = {TRAINED: "", UNSEEN: ", among unseen items"}
     return [(name, title) for name, title in titles.items() if of_database(document["rows"], name)]
 
@@ -238,7 +238,7 @@ def _by_pair(document: Document, metric: str, k: int | None, database: str) -> s
 
 
 def _compared(document: Document, pairs: Sequence[tuple[str, str]], database: str) -> str:
-    """One line per method that has all the figures, those above the best baseline's set in bold."""
+    """Return one line per method that has all the figures, those above the best baseline's set in bold."""
     found: dict[str, dict[tuple[str, str, str], Row]] = {}
     for row in of_database(document["compared"], database):
         if (row["query_view"], row["database_view"]) in pairs:

@@ -32,7 +32,7 @@ TUNED_BY = 5  # neighbours of the accuracy that cross-validation maximises, alon
 
 
 class Plan(NamedTuple):
-    """What is measured in a trial, and how settings are chosen."""
+    """The measures of a trial, and the choice of settings."""
 
     views: Views = VIEWS
     """The pair that most methods learn from first."""
@@ -42,7 +42,7 @@ class Plan(NamedTuple):
     """One of ``GROUPS`` of methods."""
 
     def cells(self) -> Iterator[tuple[Method, int | None, str]]:
-        """Yields every method with every one of its dimensions and views to query with."""
+        """Yield every method with every one of its dimensions and views to query with."""
         for method in methods(self.views, self.group):
             for dim in method.dims:
                 for view in method.views:
@@ -59,7 +59,7 @@ class Trial:
     test_labels: NDArray[Any]
     seed: int
     measure: Measure
-    """What settings are chosen by."""
+    """The measures that choose settings."""
     validations: dict[tuple[Sequence[str], bool], ClassValidation] = field(default_factory=dict)
     """By the views of methods, and whether these share a space."""
     fitted: dict[str, Chain] = field(default_factory=dict)
@@ -67,7 +67,7 @@ class Trial:
 
 
 def run_trial(photographs: Photographs, seed: int, journal: Journal, plan: Plan) -> dict[str, Any]:
-    """Returns a trial's figures as "rows", and what cross-validation chose, by method, dim and query view, as "chosen".
+    """Return a trial's figures as "rows", and what cross-validation chose, by method, dim and query view, as "chosen".
 
     Args:
         photographs: all images.
@@ -107,12 +107,12 @@ def _cell(method: Method, dim: int | None, view: str, trial: Trial) -> dict[str,
 
 
 def accuracy(squared: NDArray[Any], query_labels: NDArray[Any], labels: NDArray[Any]) -> float:
-    """k-NN accuracy, which the paper's tables show."""
+    """Return k-NN accuracy, which the paper's tables show."""
     return float(knn_correct(*_ranked(squared, query_labels, labels), TUNED_BY).mean())
 
 
 def quality(squared: NDArray[Any], query_labels: NDArray[Any], labels: NDArray[Any]) -> float:
-    """The mean of k-NN accuracy and mAP."""
+    """Return the mean of k-NN accuracy and mAP."""
     order, of_queries, of_items = _ranked(squared, query_labels, labels)
     precision = average_precision(relevance(order, of_queries, of_items))
     return (float(knn_correct(order, of_queries, of_items, TUNED_BY).mean()) + float(np.nanmean(precision))) / 2
@@ -132,7 +132,7 @@ def _split(photographs: Photographs, seed: int, views: Views) -> Trial:
 
 
 def _tuned(method: Method, dim: int | None, view: str, trial: Trial) -> tuple[dict[str, Any], Chain]:
-    """Settings for queries of one view, chosen inside the training part, and the learner fitted on all of it."""
+    """Return settings for queries of one view, chosen inside the training part, and the learner fitted on that part."""
     rows = [trial.train[name] for name in method.views]
     found = _chosen(method, dim, view, trial) if method.tuned else _given(method, dim)
     name = repr((method.views, found["spec"], found["settings"]))
@@ -142,7 +142,7 @@ def _tuned(method: Method, dim: int | None, view: str, trial: Trial) -> tuple[di
 
 
 def _given(method: Method, dim: int | None) -> dict[str, Any]:
-    """The settings of a method that leaves nothing to choose, in the form of a selection."""
+    """Return the settings of a method that leaves nothing to choose, in the form of a selection."""
     (spec,) = method.grid["spec"]
     others = {name: values[0] for name, values in method.grid.items() if name != "spec"}
     return {"spec": spec, "settings": {**_fixed(method, dim), **others}, "score": None, "tried": []}
@@ -174,7 +174,7 @@ def _chosen(method: Method, dim: int | None, view: str, trial: Trial) -> dict[st
 
 
 def _crossings(method: Method, view: str) -> list[Crossing]:
-    """What a method is tuned for: from the query view to every other, or within it where views share no space."""
+    """Return the directions that a method is tuned for: from the query view to every other view, or within one view."""
     query = method.views.index(view)
     return [(query, other) for other in range(len(method.views)) if (other != query) == method.shared]
 
@@ -190,7 +190,7 @@ def _members(query_labels: NDArray[Any], labels: NDArray[Any]) -> tuple[Any, Any
 
 
 def _figures(queries: NDArray[Any], items: NDArray[Any], trial: Trial, database: str) -> Iterator[dict[str, Any]]:
-    """Yields the figures of queries among the items of a database; among unseen ones no query finds its own item."""
+    """Yield the figures of queries among the items of a database; among unseen ones no query finds its own item."""
     squared, seen = distances(queries, items), database == TRAINED
     order = ranking(squared) if seen else ranking_of_others(squared)
     of_queries, of_items = _members(trial.test_labels, trial.train_labels if seen else trial.test_labels)
@@ -202,7 +202,7 @@ def _figures(queries: NDArray[Any], items: NDArray[Any], trial: Trial, database:
 
 
 def _headline(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Returns the figures of the hybrid whose frozen view is the queries' own, under the paper's name."""
+    """Return the figures of the hybrid whose frozen view is the queries' own, under the paper's name."""
     return [
         {**row, "method": f"{HEADLINE}{how}"}
         for row in rows

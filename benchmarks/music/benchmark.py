@@ -39,7 +39,7 @@ HELD_OUT, ENOUGH = 0.2, 1_000
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Returns settings, rows and trials of all seeds."""
+    """Return settings, rows and trials of all seeds."""
     settings = {
         "protocol": (__doc__ or "").split("\n\n", 2)[2].strip(),
         "seeds": list(seeds_of(options)),
@@ -64,7 +64,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def run(seed: int, folder: Path, budgets: Sequence[int], answers: Sequence[int]) -> dict[str, Any]:
-    """Returns errors by number of answers, of all ways to place artists, and of chosen and random answers."""
+    """Return errors by number of answers, of all ways to place artists, and of chosen and random answers."""
     music, test = Music.read(folder).split(HELD_OUT, seed)
     ordered = order(music.unlike(), test)
     return {

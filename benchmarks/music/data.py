@@ -19,8 +19,8 @@ class Music:
     """n artists.
 
     Attributes:
-        answers: (m, 3) triplets (a, b, c): somebody found a more similar to b than to c.
-        genres: (n, G) 1 where an artist is of a genre, else 0.
+        answers: (m, 3) triplets (a, b, c): a person found a more similar to b than to c.
+        genres: (n, G) 1 if an artist has a genre, otherwise 0.
     """
 
     answers: Triplets
@@ -28,7 +28,7 @@ class Music:
 
     @classmethod
     def read(cls, folder: Path) -> Self:
-        """Returns the set, without the answers that name an artist twice; MissingDataError names what is missing."""
+        """Return the set, without the answers that name an artist twice; MissingDataError names what is missing."""
         arrays = read_arrays(folder, FILE, "triplets", "genre_label_matrix")
         answers = arrays["triplets"].astype(np.int64)
         different = (answers != np.roll(answers, 1, axis=1)).all(axis=1)
@@ -40,7 +40,7 @@ class Music:
         return len(self.genres)
 
     def split(self, share: float, seed: int) -> tuple[Self, Triplets]:
-        """Returns the set with a part of the answers in random order, and the others, a share of all.
+        """Return the set with a part of the answers in random order, and the others, a share of all.
 
         Answers about the same three artists stay together, whichever of them was asked about.
         """
@@ -51,20 +51,20 @@ class Music:
         return replace(self, answers=self.answers[order]), self.answers[held_out]
 
     def unlike(self) -> Table:
-        """Returns the Jaccard distances of the artists' genres, (n, n); 1 to one without any."""
+        """Return the Jaccard distances of the artists' genres, (n, n); 1 to one without any."""
         distances = cdist(self.genres > 0, self.genres > 0, "jaccard")
         alone = ~self.genres.any(axis=1)
         distances[alone] = distances[:, alone] = 1.0
         return np.asarray(distances)
 
     def by_genres(self, count: int, seed: int) -> Triplets:
-        """Returns so many random triplets, (count, 3), of artists with genres, ordered by these; ties are left out."""
+        """Return so many random triplets, (count, 3), of artists with genres, ordered by these; ties are left out."""
         known = np.flatnonzero(self.genres.any(axis=1))
         found = drawn(self.unlike()[np.ix_(known, known)], count, np.random.default_rng([seed, 1]))
         return np.asarray(known[found])
 
 
 def order(distances: NDArray[np.float64], triplets: Triplets) -> NDArray[np.float64]:
-    """Returns how (n, n) distances order (m, 3) triplets: 1 as they are, -1 otherwise, 0 where there is a tie."""
+    """Return how (n, n) distances order (m, 3) triplets: 1 as they are, -1 otherwise, 0 where there is a tie."""
     near, far = (distances[triplets[:, 0], triplets[:, place]] for place in (1, 2))
     return np.asarray(np.sign(far - near))

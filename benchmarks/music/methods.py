@@ -6,9 +6,10 @@ from functools import partial
 
 import numpy as np
 
-from benchmarks.joint.methods import SOLVING, Rows
+from benchmarks.joint.methods import SOLVING
 from benchmarks.joint.people import Triplets
 from benchmarks.music.data import Music
+from crossview.engine.learners.base import Rows
 from crossview.engine.learners.comparisons import Comparisons
 from crossview.engine.learners.joint.fitting import Sharing, Solving
 from crossview.engine.learners.joint.joint import JointMetrics
@@ -17,10 +18,10 @@ from crossview.engine.learners.joint.objects import JointObjects
 from crossview.engine.learners.supervision import Supervision
 
 DIMENSIONS, BY_GENRES = 10, 10_000
-"""Of the embeddings; and triplets that genres order."""
+"""Dimension of the embeddings; and triplets that genres order."""
 
 Fit = Callable[[Music, Triplets, Triplets, float], Rows]
-"""Takes the artists, people's triplets, those of the genres and a weight; returns the artists' places, (n, D)."""
+"""Takes the artists, people's triplets, those of the genres and a weight; return the artists' places, (n, D)."""
 
 
 @dataclass(frozen=True)
@@ -32,13 +33,13 @@ class Way:
 
 
 def alone(loss: LossName, music: Music, people: Triplets, by_genres: Triplets, alpha: float) -> Rows:
-    """Returns places by people's triplets alone."""
+    """Return places by people's triplets alone."""
     how = replace(SOLVING, n_components=DIMENSIONS, alpha=alpha, sharing="independent", loss=loss)
     return JointObjects(how).fit(Comparisons(people), music.count).embeddings_[""]
 
 
 def beside(sharing: Sharing, music: Music, people: Triplets, by_genres: Triplets, alpha: float) -> Rows:
-    """Returns places by people's triplets, learned beside those of the genres, another notion of the same weight."""
+    """Return places by people's triplets, learned beside those of the genres, another notion of the same weight."""
     notions = np.repeat(["people", "genres"], [len(people), len(by_genres)])
     given = Comparisons(np.concatenate([people, by_genres]), notions=notions)
     how = replace(SOLVING, n_components=DIMENSIONS, alpha=alpha, sharing=sharing, balance=1.0)
@@ -47,7 +48,7 @@ def beside(sharing: Sharing, music: Music, people: Triplets, by_genres: Triplets
 
 
 def over_genres(music: Music, people: Triplets, by_genres: Triplets, alpha: float) -> Rows:
-    """Returns places by a metric over the genres, learned from people's triplets."""
+    """Return places by a metric over the genres, learned from people's triplets."""
     solving = Solving(tol=SOLVING.tol, max_iter=SOLVING.max_iter)
     learner = JointMetrics(n_components=DIMENSIONS, alpha=alpha, sharing="independent", solving=solving)
     learner.fit([music.genres], Supervision(comparisons=Comparisons(people)))

@@ -5,6 +5,7 @@ from numpy.typing import NDArray
 
 from benchmarks.joint.asking import LEAST, ROUND, TOGETHER, learned
 from benchmarks.joint.people import Triplets
+from crossview.engine.learners.base import Rows
 from crossview.engine.learners.joint.fitting import Learned
 from crossview.engine.learners.joint.losses import LossName
 from crossview.engine.learners.joint.problem import Objects
@@ -14,11 +15,9 @@ from crossview.engine.questions.places import FIRST
 
 LOSS: LossName = "tste"
 ALPHA = 1e-2
-"""Of the embedding."""
+"""Dimension of the embedding."""
 LOOKED_AT = 2_000
-"""Questions of the pool that are compared, drawn anew each time."""
-
-Rows = NDArray[np.float64]
+"""Questions of the pool that are compared, a new draw each time."""
 
 
 class Pool:
@@ -46,7 +45,7 @@ class Pool:
         return self._answers[self._asked]
 
     def ask(self, until: int) -> None:
-        """Asks until there have been so many answers."""
+        """Ask until there have been so many answers."""
         while len(self._asked) < until:
             missing, unplaced = until - len(self._asked), int(np.ceil(FIRST * self._count)) - len(self._asked)
             if self._active and unplaced <= 0:
@@ -55,12 +54,12 @@ class Pool:
                 self._note(self._left[: min(missing, unplaced) if self._active else missing])
 
     def embedding(self) -> Rows:
-        """Returns the places of the objects, (n, D)."""
+        """Return the places of the objects, (n, D)."""
         self._learned = learned(self.asked, self._count, ALPHA, LOSS, self._learned)
         return np.asarray(Objects(self._count).project(self._learned.factors[0]))
 
     def _choose(self, count: int) -> None:
-        """Asks for so many answers, some at once, each about another object, before artists are placed anew."""
+        """Ask for answers, some at once, each about another object, before the artists are placed again."""
         belief = Places.of(self.embedding(), self.asked)
         for start in range(0, count, TOGETHER):
             drawn = self._generator.choice(self._left, min(LOOKED_AT, len(self._left)), replace=False)
@@ -76,7 +75,7 @@ class Pool:
 
 
 def gains(belief: Places, questions: Triplets) -> Rows:
-    """Returns the bits that the answers to (m, 3) questions are expected to tell, (m,)."""
+    """Return the bits that the answers to (m, 3) questions are expected to tell, (m,)."""
     means, covariances = belief.distances(questions[:, 0], questions[:, 1:])
     variances = covariances[:, 0, 0] + covariances[:, 1, 1] - 2 * covariances[:, 0, 1]
     return information_gain(means[:, 1] - means[:, 0], np.maximum(variances, 0.0))

@@ -16,7 +16,7 @@ GENRES = "genres as they are"
 
 
 def progress(trial: Mapping[str, Any]) -> str:
-    """Returns the errors after the most answers in one line."""
+    """Return the errors after the most answers in one line."""
     most = max(one["answers"] for one in trial["curves"])
     shown = (f"{one['method']} {100 * one['error']:.1f}" for one in trial["curves"] if one["answers"] == most)
     asked = (f"{one['way']} {100 * one['curve'][-1]['error']:.1f}" for one in trial["asked"])
@@ -24,7 +24,7 @@ def progress(trial: Mapping[str, Any]) -> str:
 
 
 def rows(trials: Trials) -> list[dict[str, Any]]:
-    """Returns mean and deviation of every error."""
+    """Return mean and deviation of every error."""
     found = [{"method": GENRES, "metric": "error", **summary([trial["genres"] for trial in trials])}]
     for method, answers in _points(trials):
         errors = summary(_errors(trials, method, answers))
@@ -38,7 +38,7 @@ def rows(trials: Trials) -> list[dict[str, Any]]:
 
 
 def markdown(document: Document) -> str:
-    """Returns the report: errors of all ways to place artists, and of chosen answers beside random ones."""
+    """Return the report: errors of all ways to place artists, and of chosen answers beside random ones."""
     settings, trials = document["settings"], document["trials"]
     consistency, tied, genres = (
         mean_and_error([trial[name] for trial in trials]) for name in ("consistency", "tied", "genres")
@@ -58,7 +58,7 @@ def markdown(document: Document) -> str:
 
 
 def plot(path: Path, document: Document) -> None:
-    """Draws the errors against answers: of ways to place artists, and of chosen and random answers."""
+    """Draw the errors against answers: of ways to place artists, and of chosen and random answers."""
     trials = document["trials"]
     with panels(path, 1, 2, (11, 4.5), sharey=True) as figure:
         placed, asked = figure.axes

@@ -24,7 +24,7 @@ COUNTS = (2, 3, 5, 10, 20)
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Returns settings, rows and trials of all splits."""
+    """Return settings, rows and trials of all splits."""
     found = pictures(options.data)
     check_counts(found, options.data)
     seeds = seeds_of(options)
@@ -50,7 +50,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def check_counts(found: Pictures, data: Path) -> None:
-    """Raises MissingDataError where a class has no more pictures than train."""
+    """Raise MissingDataError where a class has no more pictures than train."""
     few = [str(name) for name in found.classes if (found.labels == name).sum() <= TRAIN]
     if few:
         raise MissingDataError(f"{data} has no more than {TRAIN} pictures of: {', '.join(few)}")

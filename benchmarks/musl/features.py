@@ -12,7 +12,7 @@ from crossview.features.decode import decode
 from crossview.features.forest import Forest
 
 LEAST_CLASSES = 3
-"""Classes of a kind, at least: with fewer, what stands before a name's first underscore is no kind."""
+"""Classes of a kind, at least: with fewer, the part before a name's first underscore is not a kind."""
 
 Labels = NDArray[np.str_]
 Positions = NDArray[np.intp]
@@ -43,7 +43,7 @@ class Pictures:
         return kinds if shared else np.full(len(kinds), "")
 
     def words(self, train: Positions, seed: int) -> NDArray[np.float64]:
-        """Returns (n, 2000) counts of forest words; the trees are grown on the pictures ``train`` and their classes."""
+        """Return (n, 2000) counts of forest words; the trees are grown on the pictures ``train`` and their classes."""
         samples = [Forest().sample(self._image(i)) for i in train]
         forest = Forest().fit(samples, seed, [(str(self.labels[i]),) for i in train])
         return np.array([forest.row(self._image(i)) for i in range(len(self.paths))], dtype=np.float64)
@@ -53,6 +53,6 @@ class Pictures:
 
 
 def pictures(data: Path) -> Pictures:
-    """Returns the pictures under ``data/images/<class>/`` or ``data/<class>/``; MissingDataError if there are none."""
+    """Return the pictures under ``data/images/<class>/`` or ``data/<class>/``; MissingDataError if there are none."""
     paths = pictures_by_class(data)
     return Pictures(tuple(paths), np.array([path.parent.name for path in paths]))

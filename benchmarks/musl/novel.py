@@ -50,7 +50,7 @@ SOURCE = (
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Returns settings, rows and trials of all draws."""
+    """Return settings, rows and trials of all draws."""
     known, unseen = pictures(options.data), pictures(options.novel)
     for found, data in ((known, options.data), (unseen, options.novel)):
         check_counts(found, data)
@@ -79,19 +79,19 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def values(trials: Trials, name: str, **about: Any) -> list[float]:
-    """Returns a figure of every trial; none where there is no such figure."""
+    """Return a figure of every trial; none where there is no such figure."""
     return [row[name] for trial in trials for row in trial["novel"] if about.items() <= row.items()]
 
 
 def rise(trials: Trials, count: int, name: str = MAIN, thresholds: str = CHOSEN, examples: int = EXAMPLES[-1]) -> Any:
-    """Returns the accuracy of K metrics less that of one, draw by draw."""
+    """Return the accuracy of K metrics less that of one, draw by draw."""
     about = {"thresholds": thresholds, "method": RETRAINED, "examples": examples}
     several, one = (values(trials, name, metrics=metrics, **about) for metrics in (count, 1))
     return np.subtract(several, one)
 
 
 def rows(trials: Trials) -> list[dict[str, Any]]:
-    """Returns means and standard deviations over the trials of all figures, and of what K metrics gain over one."""
+    """Return means and standard deviations over the trials of all figures, and of what K metrics gain over one."""
     found: list[dict[str, Any]] = []
     for row in trials[0]["novel"]:
         about = {name: row[name] for name in NAMES}
@@ -103,14 +103,14 @@ def rows(trials: Trials) -> list[dict[str, Any]]:
 
 
 def progress(trial: dict[str, Any]) -> str:
-    """Returns what a trial found, in short."""
+    """Return what a trial found, in short."""
     about = {"thresholds": CHOSEN, "method": RETRAINED, "examples": EXAMPLES[-1]}
     found = [row for row in trial["novel"] if about.items() <= row.items()]
     return ", ".join(f"K = {row['metrics']} {100 * row[MAIN]:.1f}" for row in found)
 
 
 def markdown(document: Document) -> str:
-    """Returns the report: ours beside the paper's, the curves of K, and what metrics gain over one."""
+    """Return the report: ours beside the paper's, the curves of K, and what metrics gain over one."""
     settings, trials = document["settings"], document["trials"]
     learner = settings["learner"]
     protocol = (
@@ -142,7 +142,7 @@ def headline(document: Document) -> tuple[str, str, str]:
 
 
 def plot(path: Path, document: Document) -> None:
-    """Draws accuracy against K: on the novel classes, on all, and within the query's kind."""
+    """Draw accuracy against K: on the novel classes, on all, and within the query's kind."""
     trials = document["trials"]
     with panels(path, 1, len(PARTS), (5 * len(PARTS), 4.5)) as figure:
         for (part, title), axis in zip(PARTS.items(), figure.axes, strict=True):

@@ -14,12 +14,12 @@ from benchmarks.musl.trial import (
     PRINTED,
     RETRAINED,
     TRAIN,
-    Rows,
     Trial,
     choose,
     measure,
     split,
 )
+from crossview.engine.learners.base import Rows
 from crossview.engine.learners.musl.grouping import by_means
 from crossview.engine.learners.musl.musl import MuSL
 
@@ -61,7 +61,7 @@ class Halves:
 
 
 def run(seed: int, data: Path, novel: Path, counts: Sequence[int]) -> Trial:
-    """Returns the figures of one draw of training, example and test pictures, and the thresholds that were chosen."""
+    """Return the figures of one draw of training, example and test pictures, and the thresholds that were chosen."""
     halves = drawn(pictures(data), pictures(novel), seed)
     chosen = {
         count: choose(halves.old, halves.old_names, seed, "n_thresholds", GRID, n_metrics=count) for count in (1, FEW)
@@ -75,7 +75,7 @@ def run(seed: int, data: Path, novel: Path, counts: Sequence[int]) -> Trial:
 
 
 def drawn(known: Pictures, unseen: Pictures, seed: int) -> Halves:
-    """Returns a draw of pictures, described by words that are learned from the learned classes' training part."""
+    """Return a draw of pictures, described by words that are learned from the learned classes' training part."""
     both = Pictures((*known.paths, *unseen.paths), np.concatenate([known.labels, unseen.labels]))
     train, test = split(both.labels, seed)
     first = len(known.paths)
@@ -98,7 +98,7 @@ def drawn(known: Pictures, unseen: Pictures, seed: int) -> Halves:
 def _fits(
     halves: Halves, counts: Sequence[int], chosen: Mapping[int, int], seed: int
 ) -> Iterator[tuple[str, str, int, MuSL]]:
-    """Yields how thresholds were set, the method, the number of metrics and an unfitted learner, to be fitted there."""
+    """Yield how thresholds were set, the method, the number of metrics and an unfitted learner, to be fitted there."""
     classes, codes = np.unique(halves.old_names, return_inverse=True)
     kinds = np.unique([halves.kinds[name] for name in classes.tolist()], return_inverse=True)[1]
     few, single = chosen[FEW], chosen[1]
@@ -117,7 +117,7 @@ def _fits(
 
 
 def of_novel_classes(learner: MuSL, halves: Halves) -> list[Trial]:
-    """Returns, by number of examples, accuracies on the novel classes; their metrics are found by the first examples.
+    """Return, by number of examples, accuracies on the novel classes; their metrics are found by the first examples.
 
     All examples are the database and the test pictures the queries; "all": with the learned classes' pictures too, in
     both; "kind known": hits of another kind than the query's left out. "kinds" is the share of the novel classes that
@@ -143,7 +143,7 @@ def of_novel_classes(learner: MuSL, halves: Halves) -> list[Trial]:
 
 
 def _within_kinds(learner: MuSL, halves: Halves) -> dict[str, float]:
-    """Returns the mean over novel classes of accuracies where database and queries are of the query's kind."""
+    """Return the mean over novel classes of accuracies where database and queries are of the query's kind."""
     sums: dict[str, float] = {}
     classes = np.unique(halves.new_names)
     of_rows, of_queries = (
@@ -161,6 +161,6 @@ def _within_kinds(learner: MuSL, halves: Halves) -> dict[str, float]:
 
 
 def kind_of(learner: MuSL, metric: int, kinds: Mapping[str, str]) -> str:
-    """Returns the kind of most classes that a metric was learned for; "" where it was learned for none."""
+    """Return the kind of most classes that a metric was learned for; "" where it was learned for none."""
     found = [kinds[str(name)] for name in learner.classes_[learner.metric_of_class(learner.classes_) == metric]]
     return max(sorted(set(found)), key=found.count, default="")

@@ -56,35 +56,35 @@ LABELS = {
 
 
 def abouts(trials: Trials, part: str, *methods: str) -> list[dict[str, Any]]:
-    """Returns what names each figure of a part: method, and number of metrics or of thresholds."""
+    """Return what names each figure of a part: method, and number of metrics or of thresholds."""
     found = [{name: row[name] for name in NAMES if name in row} for row in trials[0].get(part, [])]
     return [about for about in found if not methods or about["method"] in methods]
 
 
 def counts(trials: Trials, part: str) -> list[int]:
-    """Returns the numbers of metrics that a part has figures of methods for."""
+    """Return the numbers of metrics that a part has figures of methods for."""
     return sorted({about["metrics"] for about in abouts(trials, part, *METHODS)})
 
 
 def values(trials: Trials, part: str, name: str, **about: Any) -> list[Any]:
-    """Returns a figure of every trial; none where there is no such figure."""
+    """Return a figure of every trial; none where there is no such figure."""
     found = [row for trial in trials for row in trial.get(part, []) if about.items() <= row.items()]
     return [row[name] for row in found if name in row]
 
 
 def single(trials: Trials, method: str, name: str) -> list[Any]:
-    """Returns a figure of a method that has one number of metrics only."""
+    """Return a figure of a method that has one number of metrics only."""
     return values(trials, "curve", name, method=method)
 
 
 def stability(trials: Trials, method: str, metrics: int) -> list[float]:
-    """Returns the adjusted Rand index of the groups of every two trials; 1 of a single trial."""
+    """Return the adjusted Rand index of the groups of every two trials; 1 of a single trial."""
     groups = values(trials, "groupings", "parts", method=method, metrics=metrics)
     return [adjusted_rand_score(*pair) for pair in combinations(groups, 2)] or [1.0]
 
 
 def rows(trials: Trials) -> list[dict[str, Any]]:
-    """Returns means and standard deviations over the trials of all figures."""
+    """Return means and standard deviations over the trials of all figures."""
     found = []
     timed = (*ACCURACIES, "seconds")
     parts = {"curve": timed, "groupings": ("kinds",), "thresholds": timed}
@@ -103,29 +103,29 @@ def rows(trials: Trials) -> list[dict[str, Any]]:
 
 
 def by_thresholds(trials: Trials, method: str, thresholds: int, name: str = MAIN) -> list[Any]:
-    """Returns a figure of every trial with so many thresholds a word."""
+    """Return a figure of every trial with so many thresholds a word."""
     return values(trials, "thresholds", name, method=method, thresholds=thresholds)
 
 
 def of_chosen(trials: Trials, method: str) -> list[float]:
-    """Returns the accuracy of every trial with the number of thresholds that was chosen in it."""
+    """Return the accuracy of every trial with the number of thresholds that was chosen in it."""
     return [by_thresholds([trial], method, trial["chosen thresholds"][method])[0] for trial in trials]
 
 
 def gain_of_thresholds(trials: Trials, method: str) -> Any:
-    """Returns what the chosen number of thresholds gains over the learner's default, split by split."""
+    """Return what the chosen number of thresholds gains over the learner's default, split by split."""
     return np.subtract(of_chosen(trials, method), by_thresholds(trials, method, THRESHOLDS[0]))
 
 
 def progress(trial: Mapping[str, Any]) -> str:
-    """Returns what a trial found, in short."""
+    """Return what a trial found, in short."""
     shown = [row for row in trial["curve"] if row["method"] in (ONE, ONE_CHOSEN, PER_CLASS)]
     chosen = [f"{method}, thresholds chosen {100 * of_chosen([trial], method)[0]:.1f}" for method in BY_THRESHOLDS]
     return ", ".join([*(f"{row['method']} {100 * row[MAIN]:.1f}" for row in shown), *chosen])
 
 
 def markdown(document: Document) -> str:
-    """Returns the report: ours beside the paper's, accuracy against K and by thresholds, groups and times."""
+    """Return the report: ours beside the paper's, accuracy against K and by thresholds, groups and times."""
     settings, trials = document["settings"], document["trials"]
     learner, kinds = settings["learner"], len(np.unique(settings["kinds"]))
     protocol = (
@@ -165,7 +165,7 @@ def headline(document: Document) -> tuple[str, str, str]:
 
 
 def gained(trials: Trials, metrics: int, other: str) -> Any:
-    """Returns the retrained metrics' accuracy less another method's, split by split; that of one metric has K = 1."""
+    """Return the retrained metrics' accuracy less another method's, split by split; that of one metric has K = 1."""
     against = single(trials, other, MAIN) if other in SINGLE else _accuracy(trials, other, metrics)
     return np.subtract(_accuracy(trials, RETRAINED, metrics), against)
 
@@ -175,7 +175,7 @@ def _accuracy(trials: Trials, method: str, metrics: int) -> list[float]:
 
 
 def plot(path: Path, document: Document) -> None:
-    """Draws accuracy and stability of the groups, each against K, and accuracy against the number of thresholds."""
+    """Draw accuracy and stability of the groups, each against K, and accuracy against the number of thresholds."""
     trials = document["trials"]
     parts = [part for part in LABELS if abouts(trials, part)]
     with panels(path, 1, len(parts), (5 * len(parts), 4.5)) as figure:

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.metrics import adjusted_rand_score
 from sklearn.model_selection import StratifiedKFold
 
 from benchmarks.musl.features import Labels, Positions, pictures
+from crossview.engine.learners.base import Rows
 from crossview.engine.learners.musl.grouping import by_means
 from crossview.engine.learners.musl.musl import MuSL
 from crossview.engine.learners.musl.voting import distances, votes
@@ -32,12 +32,11 @@ FOLDS = 3
 DRAWS = 5
 """Random groupings of a split, whose figures are averaged: single ones differ by more than the methods do."""
 
-Rows = NDArray[np.float64]
 Trial = dict[str, Any]
 
 
 def run(seed: int, data: Path, counts: Sequence[int]) -> Trial:
-    """Returns the figures of one split: "curve", "groupings", "thresholds", and what cross-validation chose."""
+    """Return the figures of one split: "curve", "groupings", "thresholds", and what cross-validation chose."""
     found = pictures(data)
     train, test = split(found.labels, seed)
     words, labels = found.words(train, seed), found.labels
@@ -46,7 +45,7 @@ def run(seed: int, data: Path, counts: Sequence[int]) -> Trial:
 
 
 def split(labels: Labels, seed: int) -> tuple[Positions, Positions]:
-    """Returns 30 training pictures of each class, and all others."""
+    """Return 30 training pictures of each class, and all others."""
     generator = np.random.default_rng(seed)
     drawn = [generator.permutation(np.flatnonzero(labels == name))[:TRAIN] for name in np.unique(labels)]
     train = np.sort(np.concatenate(drawn))
@@ -54,7 +53,7 @@ def split(labels: Labels, seed: int) -> tuple[Positions, Positions]:
 
 
 def learned(halves: tuple[Rows, Labels, Rows, Labels], kinds: Labels, counts: Sequence[int], seed: int) -> Trial:
-    """Returns the figures of all methods for every number of metrics, database and queries of the learned classes.
+    """Return the figures of all methods for every number of metrics, database and queries of the learned classes.
 
     Args:
         halves: rows and class names of the training part, which is the database, and of the queries.
@@ -84,7 +83,7 @@ def learned(halves: tuple[Rows, Labels, Rows, Labels], kinds: Labels, counts: Se
 
 
 def by_thresholds(halves: tuple[Rows, Labels, Rows, Labels], seed: int) -> Trial:
-    """Returns figures of one, five and a metric for each class by thresholds a word, and how many of them are chosen.
+    """Return figures of one, five and a metric for each class by thresholds a word, and how many of them are chosen.
 
     ``halves`` are as in ``learned``.
     """
@@ -103,7 +102,7 @@ def by_thresholds(halves: tuple[Rows, Labels, Rows, Labels], seed: int) -> Trial
 
 
 def _fits(rows: Rows, names: Labels, counts: Sequence[int], seed: int) -> Iterator[tuple[int, str, list[MuSL]]]:
-    """Yields number of metrics, method and unfitted learners, whose figures are to be averaged.
+    """Yield number of metrics, method and unfitted learners, whose figures are to be averaged.
 
     A retrained one's groups are those found before it.
     """
@@ -133,9 +132,9 @@ def _as_printed(classes: int) -> Iterator[tuple[int, str, list[MuSL]]]:
 
 
 def choose(rows: Rows, names: Labels, seed: int, name: str, grid: Sequence[Any], **fixed: Any) -> Any:
-    """Returns the value of a parameter that has the best 5-NN accuracy in cross-validation among training pictures.
+    """Return the value of a parameter that has the best 5-NN accuracy in cross-validation among training pictures.
 
-    ``fixed`` are the learner's other parameters. Of values that are as good, the first is taken.
+    ``fixed`` are the learner's other parameters. If several values are as good, the first is taken.
     """
     scores = np.zeros(len(grid))
     for train, validation in StratifiedKFold(FOLDS, shuffle=True, random_state=seed).split(rows, names):
@@ -146,7 +145,7 @@ def choose(rows: Rows, names: Labels, seed: int, name: str, grid: Sequence[Any],
 
 
 def measure(learner: MuSL, rows: Rows, names: Labels, queries: Rows, query_names: Labels) -> dict[str, float]:
-    """Returns k-NN accuracies, means over classes: distances are under the metrics of the database rows' classes."""
+    """Return k-NN accuracies, means over classes: distances are under the metrics of the database rows' classes."""
     classes, codes = np.unique(names, return_inverse=True)
     stored, probes = (learner.transform(x).astype(np.float32) for x in (rows, queries))
     found_at = distances(probes, stored, learner.metric_of_class(names), learner.n_bits)

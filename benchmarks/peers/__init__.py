@@ -35,7 +35,7 @@ class Peer:
 
 
 def available() -> bool:
-    """Returns whether the peers' environment has been made."""
+    """Return whether the peers' environment has been made."""
     return PYTHON.exists()
 
 
@@ -49,7 +49,7 @@ def fit(
     similar: ArrayLike | None = None,
     timeout: float | None = None,
 ) -> Peer:
-    """Fits one of metric-learn's learners, by its class: "LMNN", "NCA", "ITML" or "LSML".
+    """Fit one of metric-learn's learners, by its class: "LMNN", "NCA", "ITML" or "LSML".
 
     Args:
         learner: the class.

@@ -43,11 +43,11 @@ WITHIN = {
     "ends of the server": Limit(most=0),
     "searches answered afterwards": Limit(least=1),
 }
-Rows = list[dict[str, Any]]
+ResultRows = list[dict[str, Any]]
 
 
 async def idle_streams(address: str) -> None:
-    """Holds thousands of streams of searches that say nothing."""
+    """Hold thousands of streams of searches that say nothing."""
 
     async def hold(channel: Any) -> None:
         while True:
@@ -61,12 +61,12 @@ async def idle_streams(address: str) -> None:
 
 
 async def headers(address: str) -> None:
-    """Opens calls whose headers are large once unpacked, without end, through two connections."""
+    """Open calls whose headers are large once unpacked, without end, through two connections."""
     await asyncio.gather(*(asyncio.to_thread(hold_headers, address, SEARCH) for _ in range(2)))
 
 
 async def object_bombs(address: str) -> None:
-    """Sends requests of 33 million empty items, compressed and as they are."""
+    """Send requests of 33 million empty items, compressed and as they are."""
     bomb = pb.ImportItemsRequest(parent=_PARENT).SerializeToString() + b"\x12\x00" * _EMPTY
     sent = (bomb, grpc.Compression.Gzip), (bomb, grpc.Compression.NoCompression)
 
@@ -82,7 +82,7 @@ async def object_bombs(address: str) -> None:
 
 
 async def large_attributes(address: str) -> None:
-    """Gives 150 items attributes of 1 MB, or as much as is taken, and searches for all of them."""
+    """Give 150 items attributes of 1 MB, or as much as is taken, and searches for all of them."""
     async with _channel(address) as channel:
         for number in range(ITEMS):
             for size in (1_000_000, 99_000):
@@ -105,7 +105,7 @@ async def large_attributes(address: str) -> None:
 
 
 async def silent_connections(address: str) -> None:
-    """Holds many connections that say nothing."""
+    """Hold many connections that say nothing."""
     host, _, port = address.rpartition(":")
 
     async def hold() -> None:
@@ -125,12 +125,12 @@ ATTACKS: dict[str, Callable[[str], Coroutine[Any, Any, None]]] = {
 }
 
 
-def measure_attacks(folder: Path, seconds: float, names: tuple[str, ...] = tuple(ATTACKS)) -> Rows:
-    """Returns the figures of each attack."""
+def measure_attacks(folder: Path, seconds: float, names: tuple[str, ...] = tuple(ATTACKS)) -> ResultRows:
+    """Return the figures of each attack."""
     return [row for name in names for row in _attacked(folder / name.replace(" ", "-"), name, seconds)]
 
 
-def _attacked(home: Path, name: str, seconds: float) -> Rows:
+def _attacked(home: Path, name: str, seconds: float) -> ResultRows:
     port = free_port() if accepts("--health-port") else 0
     options = ["--health-port", str(port)] if port else []
     with serving(home, *options, limits=LIMITS) as server:
@@ -193,8 +193,8 @@ def _channel(address: str) -> Any:
     return grpc.aio.insecure_channel(address, options=_OPTIONS)
 
 
-def attack_table(rows: Rows) -> str:
-    """Returns the figures of the attacks as a table, those out of their limits in bold; "" for none."""
+def attack_table(rows: ResultRows) -> str:
+    """Return the figures of the attacks as a table, those out of their limits in bold; "" for none."""
     names = list(dict.fromkeys(row["task"] for row in rows if row["part"] == "attacks"))
     metrics = list(dict.fromkeys(row["metric"] for row in rows if row["part"] == "attacks"))
     if not names:

@@ -35,7 +35,7 @@ _STEADY = 3  # times the seconds of other measurements: 20 calls a second are fe
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Returns settings, and medians over the trials."""
+    """Return settings, and medians over the trials."""
     rows: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory(prefix="crossview-serve-") as folder, ExitStack() as stack:
         home = Path(folder) / "home"

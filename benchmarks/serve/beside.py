@@ -29,7 +29,7 @@ Figures = list[dict[str, Any]]
 
 
 def measure_beside(served: Served, clients: Clients, seconds: float) -> Figures:
-    """Returns the figures of a trial, idle first; the seconds are those of each condition."""
+    """Return the figures of a trial, idle first; the seconds are those of each condition."""
     rows: Figures = []
     idle: dict[str, Calls] = {}
     for name, loads in _conditions(served).items():
@@ -52,7 +52,7 @@ def _steady(served: Served, clients: Clients, seconds: float) -> dict[str, Calls
 
 
 def _until_calm(served: Served, clients: Clients, usual: float) -> None:
-    """Waits until searches take about as long as usual, in ms: what was begun and given up may go on for a while."""
+    """Wait until searches take about as long as usual, in ms: what was begun and given up may go on for a while."""
     end = time.perf_counter() + _CALM
     load = Load(address=served.ours, requests=served.requests["vector"], rate=A_SECOND, seconds=1.0)
     while clients.run(load).milliseconds(90) > 2 * usual and time.perf_counter() < end:
@@ -83,7 +83,7 @@ def _conditions(served: Served) -> Mapping[str, Sequence[Load]]:
 
 
 def imports(size: int, name: str, count: int) -> tuple[bytes, ...]:
-    """Returns requests of so many items, each of other ones: sent again, they change what they added."""
+    """Return requests of so many items, each of other ones: sent again, they change what they added."""
     rows = np.random.default_rng(0).standard_normal((count * size, DIM), np.float32)
     items = [
         pb.NewItem(key=f"{name}/{number}", rows={VIEW: Vector(values=row.tolist())}) for number, row in enumerate(rows)
@@ -94,7 +94,7 @@ def imports(size: int, name: str, count: int) -> tuple[bytes, ...]:
 
 
 def training(items: int) -> bytes:
-    """Returns the request of a training of some seconds, which activates nothing."""
+    """Return the request of a training of some seconds, which activates nothing."""
     held_out = max(0.0, 1 - TRAINED_ON / items)
     request = pb.TrainRequest(
         parent=f"collections/{VECTORS}",

@@ -23,7 +23,7 @@ class Clients:
         self._executor, self._stopped, self._count = executor, stopped, count
 
     def run(self, load: Load) -> Calls:
-        """Returns what became of the calls of a load, which the client processes share."""
+        """Return what became of the calls of a load, which the client processes share."""
         count = max(1, min(self._count, load.at_once if not load.rate else self._count))
         shares = [load.at_once // count + (number < load.at_once % count) for number in range(count)]
         parts = [replace(load, at_once=max(1, share), rate=load.rate / count) for share in shares]
@@ -31,7 +31,7 @@ class Clients:
 
     @contextmanager
     def beside(self, *loads: Load) -> Iterator[list["Future[Calls]"]]:
-        """Makes other calls as long as the block runs, each load in a process of its own; gives what they will be."""
+        """Make other calls as long as the block runs, each load in a process of its own; give what they will be."""
         started = [self._executor.submit(_make, replace(load, seconds=0.0)) for load in loads]
         try:
             yield started
@@ -46,7 +46,7 @@ class Clients:
 
 @contextmanager
 def clients(count: int = 1) -> Iterator[Clients]:
-    """Gives clients that end with the block."""
+    """Give clients that end with the block."""
     stopped = multiprocessing.get_context("spawn").Event()
     with pool(_MOST, 1, partial(_prepare, stopped)) as executor:
         yield Clients(executor, stopped, count)

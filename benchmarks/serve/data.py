@@ -1,4 +1,4 @@
-"""What is served: a home of three collections, and the queries of each kind as bytes of their requests.
+"""The served data: a home of three collections, and the queries of each kind as bytes of their requests.
 
 ``vectors`` has the vectors of the benchmark ``store``, with labels and an attribute, and a space of 64-bit codes;
 ``texts`` has short texts; ``pictures`` has pictures with the default views, and a space of the three views together.
@@ -30,7 +30,7 @@ _WORDS = 2_000
 
 
 def fill(folder: Path, items: int, seed: int, photographs: Path = SHARED) -> None:
-    """Makes the home in a folder."""
+    """Make the home in a folder."""
     home, data = Home(folder), drawn(items, seed)
     with home.create(VECTORS, [f"{VIEW}=vectors:dim={DIM}"]) as collection:
         import_items(collection, data)
@@ -48,12 +48,12 @@ def fill(folder: Path, items: int, seed: int, photographs: Path = SHARED) -> Non
 
 
 def drawn(items: int, seed: int) -> Data:
-    """Returns the vectors with their labels, and those that are searched for."""
+    """Return the vectors with their labels, and those that are searched for."""
     return draw(items, QUERIES, seed)
 
 
 def pictures(photographs: Path = SHARED) -> list[bytes]:
-    """Returns encoded pictures, those asked with first: photographs where there are some, else drawn ones."""
+    """Return encoded pictures, the queries first: photographs if there are any, otherwise drawn ones."""
     wanted = ASKED_PICTURES + STORED_PICTURES
     files = sorted(photographs.glob("corel1k/images/*/*.jpg"))
     if len(files) < wanted:
@@ -63,7 +63,7 @@ def pictures(photographs: Path = SHARED) -> list[bytes]:
 
 
 def requests(items: int, seed: int, photographs: Path = SHARED) -> Mapping[str, tuple[bytes, ...]]:
-    """Returns encoded requests of one query by kind, and of 64 vectors as "batch"."""
+    """Return encoded requests of one query by kind, and of 64 vectors as "batch"."""
     rows = [pb.Query(view=VIEW, vector=Vector(values=row.tolist())) for row in drawn(items, seed).queries]
     named = [pb.Query(view=VIEW, key=key) for key in keys(0, min(items, QUERIES))]
     written = [pb.Query(view="text", text=text) for text in _texts(QUERIES, seed + 1)]
@@ -79,7 +79,7 @@ def requests(items: int, seed: int, photographs: Path = SHARED) -> Mapping[str, 
 
 
 def search(*queries: pb.Query, collection: str = VECTORS, space: str = "raw") -> bytes:
-    """Returns an encoded request of so many queries."""
+    """Return an encoded request of so many queries."""
     request = pb.SearchRequest(parent=f"collections/{collection}", queries=queries, space=space, k=K)
     return request.SerializeToString()
 

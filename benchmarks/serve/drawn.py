@@ -12,7 +12,7 @@ SIZE = 192, 128
 
 @cache
 def picture(number: int, kind: str = "JPEG", size: tuple[int, int] = SIZE) -> bytes:
-    """Returns a picture of smooth coloured shapes, the same for a number."""
+    """Return a picture of smooth coloured shapes, the same for a number."""
     generator = np.random.default_rng(number)
     small = Image.fromarray(generator.integers(0, 256, (12, 18, 3), dtype=np.uint8))
     buffer = io.BytesIO()

@@ -25,7 +25,7 @@ class Limit(NamedTuple):
 
 
 def judged(rows: Iterable[Row], limits: Mapping[str, Limit], form: str = ",.4g") -> str:
-    """Returns a table of figures beside their limits; those that miss theirs are bold."""
+    """Return a table of figures beside their limits; those that miss theirs are bold."""
     lines = [["figure", "value", "limit"]]
     for row in rows:
         limit, value = limits.get(row["metric"]), format(row["value"], form)
@@ -35,12 +35,12 @@ def judged(rows: Iterable[Row], limits: Mapping[str, Limit], form: str = ",.4g")
 
 
 def figure(part: str, task: str, method: str, metric: str, value: float, clients: int = 0) -> dict[str, Any]:
-    """Returns one row; ``clients`` is how many calls were made at once, 0 where that says nothing."""
+    """Return one row; ``clients`` is how many calls were made at once, 0 where that says nothing."""
     return dict(zip((*NAMES, "value"), (part, task, clients, method, metric, value), strict=True))
 
 
 def medians(rows: Iterable[Row]) -> list[dict[str, Any]]:
-    """Returns a row for all of equal names: the median of their values, and their deviation. NaN are left out."""
+    """Return a row for all of equal names: the median of their values, and their deviation. NaN are left out."""
     found: list[dict[str, Any]] = []
     for names, values in values_by(rows, NAMES):
         if measured := [value for value in values if not math.isnan(value)]:

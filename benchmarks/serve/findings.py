@@ -1,4 +1,4 @@
-"""What calls of a hostile client came to: statuses, and the shortest input of each that no client may cause."""
+"""Results of a hostile client's calls: statuses, and the shortest input of each forbidden status."""
 
 import base64
 import re
@@ -20,7 +20,7 @@ LATE, ENDED = "DEADLINE_EXCEEDED", "ENDED"
 _SHOWN = 2_000  # bytes of an input that are kept
 HEALTH_WAITS = 5.0
 
-Rows = list[dict[str, Any]]
+ResultRows = list[dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Fault:
     request: bytes
 
     def as_json(self) -> dict[str, Any]:
-        """Returns its row; of a long input the beginning."""
+        """Return its row; of a long input the beginning."""
         shown = base64.b64encode(self.request[:_SHOWN]).decode()
         about = {name: getattr(self, name) for name in ("part", "method", "status", "message")}
         return {**about, "bytes": len(self.request), "request": shown}
@@ -48,7 +48,7 @@ class Findings:
     faults: dict[tuple[str, ...], Fault] = field(default_factory=dict)
 
     def note(self, part: str, method: str, request: bytes, status: str, message: str = "") -> None:
-        """Counts a call; what no client may cause is kept with its input, and so is what had no answer in time."""
+        """Count a call; what no client may cause is kept with its input, and so is what had no answer in time."""
         self.statuses.setdefault(part, Counter())[status] += 1
         if status not in (*FAULTS, LATE, ENDED):
             return
@@ -58,11 +58,11 @@ class Findings:
             self.faults[kind] = Fault(part, method, status, message[:300], request)
 
     def total(self, *statuses: str) -> int:
-        """Returns how many calls ended with one of these."""
+        """Return how many calls ended with one of these."""
         return sum(counts[status] for counts in self.statuses.values() for status in statuses)
 
-    def rows(self) -> Rows:
-        """Returns the calls by part and status."""
+    def rows(self) -> ResultRows:
+        """Return the calls by part and status."""
         return [
             figure(part, "calls", "crossview", status, count)
             for part, counts in self.statuses.items()
@@ -72,7 +72,7 @@ class Findings:
 
 @contextmanager
 def health_checks(address: str, every: float = 0.1) -> Iterator[list[float]]:
-    """Gives a list to which the seconds of health checks are added during the block; a failed one is infinite."""
+    """Give a list to which the seconds of health checks are added during the block; a failed one is infinite."""
     found: list[float] = []
     stop = threading.Event()
 
@@ -97,7 +97,7 @@ def health_checks(address: str, every: float = 0.1) -> Iterator[list[float]]:
 
 
 def of_call(error: grpc.RpcError) -> tuple[str, str]:
-    """Returns the status and message of a failed call."""
+    """Return the status and message of a failed call."""
     known: Mapping[str, Any] = {"code": getattr(error, "code", None), "details": getattr(error, "details", None)}
     code, details = (known[name]() if known[name] else None for name in known)
     return (code.name if code else "UNKNOWN"), details or ""

@@ -1,4 +1,4 @@
-"""Messages without their end, in bare HTTP/2: connections that announce a large one, send most of it, and wait."""
+"""Messages without their end, in bare HTTP/2: connections that announce a large message, send most, and wait."""
 
 import select
 import socket
@@ -12,7 +12,7 @@ _ANNOUNCED, _FRAME, _WAIT = 60 * 2**20, 16_384, 10.0
 
 
 def half_messages(address: str, path: str, megabytes: int, wait: float = _WAIT) -> int:
-    """Sends so much of messages of 60 MiB, each through a connection of its own; returns the megabytes that were taken.
+    """Send so much of messages of 60 MiB, each through a connection of its own; return the megabytes that were taken.
 
     The connections stay until all has been sent, or the server takes no more for ``wait`` seconds.
     """
@@ -42,7 +42,7 @@ class Half:
         self._send_data(struct.pack(">BI", 0, _ANNOUNCED))
 
     def push(self) -> int:
-        """Sends as much as the server has room for; returns how many bytes."""
+        """Send as much as the server has room for; return how many bytes."""
         self._listen()
         size = min(self.left, self._room, self._room_of_stream, _FRAME)
         if size <= 0:
@@ -76,7 +76,7 @@ class Half:
             self._received = self._received[9 + size :]
 
     def _take(self, kind: int, flags: int, stream: int, data: bytes) -> None:
-        """What the server asks for: acknowledgements, and how much it takes."""
+        """Return the requests of the server: acknowledgements, and how much it accepts."""
         if kind in (SETTINGS, _PING) and not flags & _ACK:
             if kind == SETTINGS:
                 settings = dict(struct.iter_unpack(">HI", data))
@@ -91,10 +91,10 @@ class Half:
 
 
 def frame(kind: int, data: bytes = b"", flags: int = 0, stream: int = 0) -> bytes:
-    """A frame of HTTP/2."""
+    """Return a frame of HTTP/2."""
     return len(data).to_bytes(3) + struct.pack(">BBI", kind, flags, stream) + data
 
 
 def encoded_text(text: str) -> bytes:
-    """A short text as HPACK writes it."""
+    """Return a short text as HPACK writes it."""
     return bytes([len(text)]) + text.encode()

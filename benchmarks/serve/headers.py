@@ -10,12 +10,12 @@ from benchmarks.serve.halves import HEADERS, PREFACE, SETTINGS, encoded_text, fr
 _VALUE, _TIMES = 3_900, 3
 """Bytes of the entry, which the server's table has room for, and how often each call refers to it."""
 _INDEX = 62
-"""Of the newest entry of the table."""
+"""Index of the newest entry of the table."""
 _AT_ONCE, _PAUSE, _ENDS_HEADERS = 50, 0.01, 4
 
 
 def hold_headers(address: str, path: str) -> None:
-    """Opens calls that never end, as fast as the server takes them; where it cuts the connection, through another."""
+    """Open calls that never end, as fast as the server takes them; where it cuts the connection, through another."""
     while True:
         with suppress(OSError):
             _flood(address, path)
@@ -45,7 +45,7 @@ def _flood(address: str, path: str) -> None:
 
 
 def _rest(number: int) -> bytes:
-    """The bytes of an integer of HPACK beyond its prefix."""
+    """Return the bytes of an integer of HPACK beyond its prefix."""
     found = b""
     while number >= 0x80:
         found, number = found + bytes([number & 0x7F | 0x80]), number >> 7

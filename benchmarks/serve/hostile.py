@@ -1,4 +1,4 @@
-"""What a server must survive: damaged pictures and bombs, malformed messages, slow and vanishing clients, half streams.
+"""Attacks on a server: damaged pictures and bombs, malformed messages, slow and vanishing clients, half streams.
 
 ``python -m benchmarks hostile --json OUT [--report DIR] [--pictures 10000] [--messages 100000] [--megabytes 2000]``
 
@@ -49,7 +49,7 @@ _COLLECTION = f"collections/{NAME}"
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Returns settings, figures, and the faults with their inputs."""
+    """Return settings, figures, and the faults with their inputs."""
     parts: dict[str, Callable[[Victim], None]] = {
         "pictures": partial(send_pictures, count=options.pictures, seed=options.seed),
         "messages": partial(send_messages, count=options.messages, number=options.seed),
@@ -75,7 +75,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def send_pictures(victim: Victim, count: int, seed: int, bombs: bool = True) -> None:
-    """Sends damaged pictures as queries and as imports in turn, and first, with ``bombs``, every bomb as both."""
+    """Send damaged pictures as queries and as imports in turn, and first, with ``bombs``, every bomb as both."""
     large = list(large_pictures().values()) if bombs else []
     every = itertools.chain(large, itertools.islice(mutated(seed), count))
     for number, image in enumerate(every):
@@ -91,7 +91,7 @@ def send_pictures(victim: Victim, count: int, seed: int, bombs: bool = True) -> 
 
 
 def send_messages(victim: Victim, count: int, number: int) -> None:
-    """Sends malformed messages over every RPC; the collection is made again now and then."""
+    """Send malformed messages over every RPC; the collection is made again now and then."""
     for path, method, share in in_turn(count):
         sent = itertools.count(1)
 
@@ -105,7 +105,7 @@ def send_messages(victim: Victim, count: int, number: int) -> None:
 
 
 def each_of(strategy: Any, count: int, number: int, use: Callable[[bytes], None]) -> None:
-    """Calls ``use`` with so many values that Hypothesis draws; it draws fewer where there are no more."""
+    """Call ``use`` with so many values that Hypothesis draws; it draws fewer where there are no more."""
 
     def drawn(value: bytes) -> None:
         use(value)
@@ -123,7 +123,7 @@ def each_of(strategy: Any, count: int, number: int, use: Callable[[bytes], None]
 
 
 def vanish_often(victim: Victim, count: int, number: int) -> None:
-    """Begins calls that are given up, and streams that are not read."""
+    """Begin calls that are given up, and streams that are not read."""
     search = partial(search_pb2.SearchRequest, parent=_COLLECTION)
     queries = search_pb2.Query(view="v", key="0"), search_pb2.Query(view="color", image=picture(3))
     searches = [search(queries=[query] * 50, space="raw") for query in queries]
@@ -144,7 +144,7 @@ def vanish_often(victim: Victim, count: int, number: int) -> None:
 
 
 def send_halves(victim: Victim, megabytes: int) -> None:
-    """Sends the first halves of streams, and of messages, which take so much in all."""
+    """Send the first halves of streams, and of messages, which take so much in all."""
     pictures = [collections_pb2.Picture(image=bytes(2**20))] * (_MESSAGE // 2**20)
     fit = collections_pb2.FitViewsRequest(parent=_COLLECTION, views=["color"], pictures=pictures).SerializeToString()
     search = search_pb2.SearchRequest(
@@ -161,7 +161,7 @@ def send_halves(victim: Victim, megabytes: int) -> None:
 
 
 def markdown(document: Document) -> str:
-    """Returns the report."""
+    """Return the report."""
     counts = [[row["part"], row["metric"], f"{row['value']:,}"] for row in rows_with(document["rows"], task="calls")]
     faults = [
         [

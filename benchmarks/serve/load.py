@@ -43,7 +43,7 @@ class Load:
     at_once: int = 1
     """Calls under way: the next one begins when one ends."""
     rate: float = 0.0
-    """Where positive, so many calls begin in a second, however many are under way."""
+    """Calls that begin in a second, if positive, independent of the calls in progress."""
     streams: bool = False
     """Whether the calls are messages of a few streams."""
     seconds: float = 3.0
@@ -55,7 +55,7 @@ class Load:
 
 @dataclass(frozen=True, eq=False)
 class Calls:
-    """What became of n calls, those that ended after the beginning."""
+    """The results of n calls that ended after the beginning."""
 
     start: float
     """The beginning, by ``time.perf_counter``, which is the same in all processes."""
@@ -74,28 +74,28 @@ class Calls:
         return float(np.sum((self.codes == OK) & (self.began + self.took <= self.lasted)) / max(1e-9, self.lasted))
 
     def milliseconds(self, percent: float, code: int = OK) -> float:
-        """Returns a percentile of the calls of a status; NaN where there are none."""
+        """Return a percentile of the calls of a status; NaN where there are none."""
         chosen = self.took[self.codes == code]
         return 1_000 * float(np.percentile(chosen, percent)) if len(chosen) else float("nan")
 
     def statuses(self) -> dict[str, int]:
-        """Returns how many calls ended with each status."""
+        """Return how many calls ended with each status."""
         return {NAMES[code]: count for code, count in sorted(Counter(self.codes.tolist()).items())}
 
 
 def together(parts: list[Calls]) -> Calls:
-    """Returns the calls of several clients as one."""
+    """Return the calls of several clients as one."""
     rows = (np.concatenate([getattr(one, name) for one in parts]) for name in ("began", "took", "codes"))
     return Calls(parts[0].start, parts[0].lasted, *rows)
 
 
 def make_calls(load: Load, stopped: Event | None = None) -> Calls:
-    """Makes the calls of a load, in this process."""
+    """Make the calls of a load, in this process."""
     return asyncio.run(_Client(load, stopped).run())
 
 
 def status_of(answer: bytes) -> int:
-    """Returns the status of an answer of a stream: field 1 is a response, field 2 an error, whose field 1 it is."""
+    """Return the status of an answer of a stream: field 1 is a response, field 2 an error, whose field 1 it is."""
     if answer[:1] != b"\x12":
         return OK
     place = 1
@@ -176,7 +176,7 @@ class _Client:
         await asyncio.gather(*(self._stream(channel.stream_stream(STREAM), window) for channel in channels))
 
     async def _stream(self, method: Any, window: int) -> None:
-        """Sends requests through one stream, ``window`` of them under way; answers come in their order."""
+        """Send requests through one stream, ``window`` of them under way; answers come in their order."""
         call, room, began = method(timeout=self.load.timeout), asyncio.Semaphore(window), []
 
         async def write() -> None:

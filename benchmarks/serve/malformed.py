@@ -54,7 +54,7 @@ _RANGES = {
 
 
 def methods() -> dict[str, MethodDescriptor]:
-    """Returns every method of the server's own services by its path."""
+    """Return every method of the server's own services by its path."""
     modules = [importlib.import_module(f"{v1.__name__}.{one.name}") for one in pkgutil.iter_modules(v1.__path__)]
     files = [module.DESCRIPTOR for module in modules if hasattr(module, "DESCRIPTOR")]
     services = [service for file in files for service in file.services_by_name.values()]
@@ -63,7 +63,7 @@ def methods() -> dict[str, MethodDescriptor]:
 
 @cache
 def messages(descriptor: Descriptor, depth: int = _MESSAGES_DEEP) -> Strategy:
-    """Returns messages of a type, some fields set, to a depth."""
+    """Return messages of a type, some fields set, to a depth."""
     if descriptor.full_name == "google.protobuf.Struct":
         return _STRUCTS.map(_struct)
     fields = [field for field in descriptor.fields if depth or field.message_type is None]
@@ -109,12 +109,12 @@ def _scalar(field: FieldDescriptor) -> Strategy:
 
 
 def _mostly(usual: Strategy, *others: Strategy) -> Strategy:
-    """The usual one in about nine of ten cases; ``one_of`` has no weights."""
+    """Return the usual one in about nine of ten cases; ``one_of`` has no weights."""
     return st.sampled_from(range(10 * len(others))).flatmap(lambda place: dict(enumerate(others)).get(place, usual))
 
 
 def _message(make: type[Message], values: dict[str, Any]) -> Message:
-    """The message of such fields; of a oneof the last one counts."""
+    """Return the message of such fields; of a oneof the last one counts."""
     return make(**values)
 
 
@@ -129,7 +129,7 @@ _STRUCTS = st.tuples(
 
 
 def _struct(given: tuple[dict[str, Any], int]) -> Message:
-    """The struct of a dictionary, in so many others."""
+    """Return the struct of a dictionary, in so many others."""
     from google.protobuf.struct_pb2 import Struct
 
     values, depth = given
@@ -145,7 +145,7 @@ _DEEP = reduce(lambda inner, _: BytesValue(value=inner).SerializeToString(), ran
 
 
 def requests(method: MethodDescriptor) -> Strategy:
-    """Returns encoded messages of a method, some cut or changed in a byte, and some that are bytes by chance."""
+    """Return encoded messages of a method, some cut or changed in a byte, and some that are bytes by chance."""
     encoded = messages(method.input_type).map(lambda message: message.SerializeToString())
     changed = st.tuples(encoded, st.integers(0, 400), st.integers(0, 255)).map(_changed)
     return _mostly(encoded, changed, st.binary(max_size=60), st.just(_DEEP))
@@ -158,7 +158,7 @@ def _changed(given: tuple[bytes, int, int]) -> bytes:
 
 
 def in_turn(count: int) -> Iterator[tuple[str, MethodDescriptor, int]]:
-    """Yields every method with its share of so many calls."""
+    """Yield every method with its share of so many calls."""
     found = methods()
     for path, method in found.items():
         yield path, method, max(1, count // len(found))

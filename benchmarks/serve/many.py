@@ -30,7 +30,7 @@ _NEAR = SearchRequest([Query("v", key="a")], k=1, space="raw")
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Returns settings and figures."""
+    """Return settings and figures."""
     with tempfile.TemporaryDirectory(prefix="crossview-many-") as folder:
         home = Home(Path(folder) / "home")
         names = _made(home, options.collections)
@@ -56,7 +56,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _made(home: Home, count: int) -> list[str]:
-    """Makes collections, copies of one, and returns their names."""
+    """Make collections, copies of one, and return their names."""
     names = [f"c{number}" for number in range(count)]
     with home.create(names[0], ["v=vectors:dim=4"]) as first:
         first.put_vectors("v", ["a", "b"], np.eye(4, dtype=np.float32)[:2])
@@ -82,7 +82,7 @@ def _descriptors(server: ServerProcess) -> int:
 
 
 def markdown(document: Document) -> str:
-    """Returns the report."""
+    """Return the report."""
     lines = [["figure", "value"], *([row["metric"], f"{row['value']:,.4g}"] for row in document["rows"])]
     return f"# Many collections\n\n{table(lines)}"
 

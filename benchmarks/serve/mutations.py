@@ -16,7 +16,7 @@ Random = np.random.Generator
 
 
 def mutated(seed: int) -> Iterator[bytes]:
-    """Yields damaged pictures without end, of every format and by every kind of damage in turn."""
+    """Yield damaged pictures without end, of every format and by every kind of damage in turn."""
     generator = np.random.default_rng(seed)
     for change, kind in itertools.cycle(itertools.product(_CHANGES, FORMATS)):
         data = picture(int(generator.integers(8)), kind, _SMALL)
@@ -35,13 +35,13 @@ def _truncated(data: bytes, generator: Random) -> bytes:
 
 
 def _spliced(data: bytes, generator: Random) -> bytes:
-    """The head of one and the rest of another, perhaps of another format."""
+    """Return the head of one and the rest of another, perhaps of another format."""
     other = picture(int(generator.integers(8)), str(generator.choice(FORMATS)), _SMALL)
     return data[: generator.integers(4, 64)] + other[generator.integers(len(other)) :]
 
 
 def _overwritten(data: bytes, generator: Random) -> bytes:
-    """Random bytes, or those of the greatest numbers, in the head."""
+    """Return random bytes, or those of the greatest numbers, in the head."""
     start, size = int(generator.integers(4, 60)), int(generator.integers(1, 9))
     patch = bytes([255]) * size if generator.random() < 0.5 else generator.bytes(size)
     return data[:start] + patch + data[start + size :]
@@ -56,7 +56,7 @@ _CHANGES: tuple[Callable[[bytes, Random], bytes], ...] = (_flipped, _truncated, 
 
 
 def large_pictures() -> Mapping[str, bytes]:
-    """Returns small files by what they declare."""
+    """Return small files by what they declare."""
     tiff = struct.pack("<2sHI", b"II", 42, 8)
     return {
         "PNG of 100 megapixels, RGBA": png(10_000, 10_000, 6, 40_000),
@@ -79,7 +79,7 @@ def large_pictures() -> Mapping[str, bytes]:
 
 
 def png(width: int, height: int, colour: int, row: int, extra: bytes = b"", depth: int = 8) -> bytes:
-    """Returns a black PNG of a colour type, whose rows have so many bytes; ``extra`` chunks stand before its pixels."""
+    """Return a black PNG of a colour type, whose rows have so many bytes; ``extra`` chunks stand before its pixels."""
     head = _chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, depth, colour, 0, 0, 0))
     return _PNG + head + extra + _chunk(b"IDAT", _zeros((row + 1) * height if row else 0)) + _chunk(b"IEND", b"")
 

@@ -18,7 +18,7 @@ Figures = list[dict[str, Any]]
 
 
 def measure_overload(served: Served, clients: Clients, seconds: float) -> Figures:
-    """Returns the figures of a trial; the capacity is that of 32 calls at once, unloaded is a fifth of it."""
+    """Return the figures of a trial; the capacity is that of 32 calls at once, unloaded is a fifth of the capacity."""
     rows: Figures = []
     for kind, task in TASKS.items():
         load = partial(Load, address=served.ours, requests=served.requests[kind], seconds=seconds, timeout=_PATIENCE)

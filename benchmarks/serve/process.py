@@ -27,10 +27,10 @@ class ServerProcess:
     """A process that prints its address, HOST:PORT, once it listens."""
 
     def __init__(self, command: list[str], log: Path) -> None:
-        """Raises RuntimeError, with the log, where it ends instead."""
+        """Raise RuntimeError, with the log, where it ends instead."""
         self._log = log.open("ab")
         before = self._log.tell()
-        # a session of its own, so that what is left of it can be ended with it
+        # a session of its own, so that its remaining processes can be ended together
         self._process = subprocess.Popen(command, cwd=ROOT, stdout=self._log, stderr=self._log, start_new_session=True)
         self.address = ""
         while not self.address:
@@ -54,11 +54,11 @@ class ServerProcess:
         return _family(self._process.pid)
 
     def memory(self) -> int:
-        """Returns the bytes in memory of the process and of all that it started; pages that they share count once."""
+        """Return the bytes in memory of the process and of all that it started; pages that they share count once."""
         return sum(map(_proportional, self.processes))
 
     def end(self, number: int = signal.SIGTERM) -> int:
-        """Sends a signal and waits; returns the exit status. What is left of its processes is killed."""
+        """Send a signal and wait; return the exit status. Kill its remaining processes."""
         if self.alive:
             self._process.send_signal(number)
         try:
@@ -72,21 +72,21 @@ class ServerProcess:
 
 @dataclass(frozen=True)
 class Limits:
-    """What each process of a server may have."""
+    """Limits of each process of a server."""
 
     memory: int
-    """Bytes of data. Of addresses it reserves much that it never uses."""
+    """Bytes of data, not of addresses, because a process reserves many addresses that it never uses."""
     descriptors: int
 
     @property
     def command(self) -> list[str]:
-        """What a command begins with that is to be limited."""
+        """Prefix of a command with limits."""
         limits = f"ulimit -d {self.memory >> 10}; ulimit -n {self.descriptors}"
         return ["bash", "-c", f'{limits}; exec "$@"', "limited"]
 
 
 def free_port() -> int:
-    """Returns a port that is free at present."""
+    """Return a port that is free at present."""
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         return int(found.getsockname()[1])
@@ -94,7 +94,7 @@ def free_port() -> int:
 
 @contextmanager
 def serving(home: Path, *options: str, limits: Limits | None = None) -> Iterator[ServerProcess]:
-    """Gives a healthy ``crossview serve`` of a home; its log is beside the home."""
+    """Give a healthy ``crossview serve`` of a home; its log is beside the home."""
     command = [*CLI, "serve", "--home", str(home), "--port", "0", *options]
     command = command if limits is None else [*limits.command, *command]
     server = ServerProcess(command, home.with_name(f"{home.name}.log"))
@@ -107,7 +107,7 @@ def serving(home: Path, *options: str, limits: Limits | None = None) -> Iterator
 
 @contextmanager
 def reference(items: int, seed: int, log: Path) -> Iterator[ServerProcess]:
-    """Gives the reference server."""
+    """Give the reference server."""
     server = ServerProcess([sys.executable, "-m", "benchmarks.serve.reference", str(items), str(seed)], log)
     try:
         yield server
@@ -116,7 +116,7 @@ def reference(items: int, seed: int, log: Path) -> Iterator[ServerProcess]:
 
 
 def until_healthy(address: str, seconds: float = _STARTED) -> float:
-    """Waits until the server's health is SERVING and returns the seconds; TimeoutError where it takes too long."""
+    """Wait until the server's health is SERVING and return the seconds; TimeoutError where it takes too long."""
     began = time.perf_counter()
     while time.perf_counter() - began < seconds:
         with grpc.insecure_channel(address) as channel, suppress(grpc.RpcError):
@@ -129,14 +129,14 @@ def until_healthy(address: str, seconds: float = _STARTED) -> float:
 
 @functools.cache
 def accepts(option: str) -> bool:
-    """Returns whether ``crossview serve`` has an option."""
+    """Return whether ``crossview serve`` has an option."""
     done = subprocess.run([*CLI, "serve", "--help"], cwd=ROOT, capture_output=True, text=True, check=True)
     return re.search(rf"{re.escape(option)}\b", done.stdout) is not None
 
 
 @contextmanager
 def watched(server: ServerProcess, every: float = 0.25) -> Iterator[list[int]]:
-    """Gives a list to which the server's memory is added as long as the block runs."""
+    """Give a list to which the server's memory is added as long as the block runs."""
     found = [server.memory()]
     stop = threading.Event()
 
@@ -165,7 +165,7 @@ def _family(root: int) -> set[int]:
 
 
 def _proportional(process: int) -> int:
-    """Returns the bytes of a process's own pages, and its part of those that it shares: forks share most of theirs."""
+    """Return the bytes of a process's own pages, and its part of those that it shares: forks share most of theirs."""
     try:
         found = re.search(r"^Pss:\s+(\d+) kB", Path(f"/proc/{process}/smaps_rollup").read_text(), re.MULTILINE)
     except OSError:  # it has ended

@@ -1,4 +1,4 @@
-"""What a server cannot exceed, in process: raw FAISS on the vectors, and extraction of the pictures."""
+"""Upper bounds of a server, in process: raw FAISS on the vectors, and extraction of the pictures."""
 
 import itertools
 import threading
@@ -17,7 +17,7 @@ from crossview.v1 import search_pb2 as pb
 
 
 def search_vectors(items: int, seed: int, threads: int, seconds: float) -> float:
-    """Returns the queries a second that threads search, each one at a time."""
+    """Return the queries a second that threads search, each one at a time."""
     data = drawn(items, seed)
     index = faiss.IndexFlatL2(DIM)
     index.add(data.vectors)
@@ -41,7 +41,7 @@ def search_vectors(items: int, seed: int, threads: int, seconds: float) -> float
 
 
 def extract(home: Path, requests: tuple[bytes, ...], seconds: float, first: int) -> float:
-    """Returns the pictures a second that this process describes by the three views, from the ``first`` one on."""
+    """Return the pictures a second that this process describes by the three views, from the ``first`` one on."""
     images = [pb.SearchRequest.FromString(request).queries[0].image for request in requests]
     with Home(home).open(PICTURES) as collection, threadpool_limits(1):
         collection.embed([Query(JOINED, image=images[0])], space=TOGETHER)

@@ -40,7 +40,7 @@ _ABOUT = (
 
 
 def markdown(document: Document) -> str:
-    """Returns the report."""
+    """Return the report."""
     rows, settings = document["rows"], document["settings"]
     parts = ["# A server's speed", _ABOUT.format(**settings)]
     fast = rows_with(rows, part=speed.PART)
@@ -66,7 +66,7 @@ def _calls(rows: list[Row]) -> Iterator[list[str]]:
 
 
 def _shares(rows: list[Row], items: int) -> Iterator[list[str]]:
-    """What has a limit, or is a share of another method's."""
+    """Return the rows that have a limit, or are a share of another method's figure."""
     for row in rows:
         place = (row["part"], row["task"], row["clients"], row["method"], row["metric"])
         if row["metric"] in (SHARE, ABOVE, "times unary"):
@@ -85,7 +85,7 @@ def _columns(rows: list[Row]) -> list[str]:
 
 
 def _wide(rows: list[Row], settings: Mapping[str, Any]) -> Iterator[list[str]]:
-    """A line for each task and method, a column for each metric."""
+    """Return a line for each task and method, a column for each metric."""
     _, *metrics = _columns(rows)
     part = rows[0]["part"]
     for (task,), methods in figures_by(rows, "task").items():
@@ -99,13 +99,13 @@ def _wide(rows: list[Row], settings: Mapping[str, Any]) -> Iterator[list[str]]:
 
 
 def _judged(value: float | None, limit: Limit | None, items: int) -> list[str]:
-    """A figure, bold where it misses its limit, and the limit."""
+    """Return a figure, bold where it misses its limit, and the limit."""
     missed = limit is not None and value is not None and items >= LEGIBLE and value not in limit
     return [f"**{_short(value)}**" if missed else _short(value), "" if limit is None else str(limit)]
 
 
 def _short(value: float | None) -> str:
-    """Three significant digits, and whole numbers in full."""
+    """Return three significant digits, and whole numbers in full."""
     if value is None:
         return ""
     digits = max(0, 2 - math.floor(math.log10(abs(value)))) if value else 0
@@ -113,7 +113,7 @@ def _short(value: float | None) -> str:
 
 
 def draw_plot(path: Path, document: Document) -> None:
-    """Draws calls a second by calls at once, a panel for each kind of query."""
+    """Draw calls a second by calls at once, a panel for each kind of query."""
     rows = rows_with(document["rows"], part=speed.PART, metric="calls/s")
     rows = [row for row in rows if row["method"] not in (speed.RAW, speed.EXTRACTION)]
     kinds = list(dict.fromkeys(row["task"] for row in rows)) or ["none"]

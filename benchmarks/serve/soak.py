@@ -54,7 +54,7 @@ _UNDER_LOAD, _ACCEPTED, _KEYS = 4.0, 0.25, 20_000
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Returns settings and figures."""
+    """Return settings and figures."""
     seconds = 60 * options.minutes
     with tempfile.TemporaryDirectory(prefix="crossview-soak-") as folder, clients() as run:
         home = Path(folder) / "home"
@@ -76,7 +76,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
 def _mixed(
     server: ServerProcess, run: Clients, asked: Mapping[str, tuple[bytes, ...]], items: int, seconds: float
 ) -> dict[str, float]:
-    """Memory and failures of the long part."""
+    """Return memory and failures of the long part."""
     rate = SEARCHES_A_SECOND / 2
     loads = {
         "searches": Load(address=server.address, requests=asked["vector"], rate=rate),
@@ -117,7 +117,7 @@ def _mixed(
 
 
 def _stopped(home: Path, run: Clients, asked: Mapping[str, tuple[bytes, ...]]) -> dict[str, float]:
-    """What becomes of the calls under way when the server gets SIGTERM, and of what it acknowledged."""
+    """Return what happens to calls in progress and to acknowledged writes when the server gets SIGTERM."""
     with serving(home) as server:
         loads = [
             Load(address=server.address, requests=asked["batch"], at_once=4),
@@ -160,7 +160,7 @@ def _killed(home: Path, run: Clients) -> dict[str, float]:
 
 
 def _writes(server: ServerProcess, name: str) -> Load:
-    """Imports of an item each, all of other keys."""
+    """Import of an item each, all of other keys."""
     return Load(address=server.address, requests=imports(1, name, _KEYS), method=IMPORT, at_once=4, warm=0.0)
 
 
@@ -171,7 +171,7 @@ def _deletions() -> tuple[bytes, ...]:
 
 
 def _under_way(calls: Calls, moment: float) -> NDArray[np.int64]:
-    """The statuses of the calls that had been accepted by then and were not answered."""
+    """Return the statuses of the calls that had been accepted by then and were not answered."""
     began = calls.start + calls.began
     return calls.codes[(began < moment - _ACCEPTED) & (began + calls.took > moment)]
 
@@ -188,7 +188,7 @@ def _count(address: str, prefix: str = "") -> int:
 
 
 def markdown(document: Document) -> str:
-    """Returns the report."""
+    """Return the report."""
     about = "{minutes:g} minutes of mixed load on {items:,} items.".format(**document["settings"])
     return "\n\n".join(["# Mixed load, a stop and a kill", about, judged(document["rows"], LIMITS)])
 

@@ -36,7 +36,7 @@ class Served:
     """Whether ours has StreamSearch."""
 
     def loads(self, kind: str) -> dict[str, Load]:
-        """Returns the calls of a kind by method."""
+        """Return the calls of a kind by method."""
         ours = Load(address=self.ours, requests=self.requests[kind])
         found = {OURS: ours}
         if self.streaming:
@@ -49,7 +49,7 @@ class Served:
 
 
 def measure_speed(served: Served, clients: Clients, at_once: Sequence[int], seconds: float, trial: int) -> Figures:
-    """Returns the figures of one trial; the trial's number says who begins."""
+    """Return the figures of one trial; the trial's number says who begins."""
     rows: Figures = []
     for kind in KINDS:
         for count in at_once:
@@ -65,7 +65,7 @@ def measure_speed(served: Served, clients: Clients, at_once: Sequence[int], seco
 
 
 def measure_limits(served: Served, seconds: float, cores: int) -> Figures:
-    """Returns what there is to reach: raw FAISS in process by threads, pictures that the cores extract."""
+    """Return what there is to reach: raw FAISS in process by threads, pictures that the cores extract."""
     rows = []
     for threads in sorted({1, cores}):
         rate = alone(search_vectors, served.items, served.seed, threads, seconds, threads=1)
@@ -77,7 +77,7 @@ def measure_limits(served: Served, seconds: float, cores: int) -> Figures:
 
 
 def _of_turn(kind: str, count: int, found: Mapping[str, Calls]) -> Iterator[dict[str, Any]]:
-    """The methods' figures; what ours does of another's calls stands in the rows of the other."""
+    """Return the methods' figures; what ours does of another's calls stands in the rows of the other."""
     of = partial(figure, PART, kind, clients=count)
     mine = found[OURS]
     for name, calls in found.items():
@@ -93,7 +93,7 @@ def _of_turn(kind: str, count: int, found: Mapping[str, Calls]) -> Iterator[dict
 
 
 def check_answers(served: Served, clients: Clients) -> None:
-    """Asks each kind once; RuntimeError where ours does not accept it."""
+    """Ask each kind once; RuntimeError where ours does not accept it."""
     for kind, requests in served.requests.items():
         load = Load(address=served.ours, requests=requests, method=SEARCH, seconds=0.2, warm=0.0)
         if set(statuses := clients.run(load).statuses()) != {"OK"}:

@@ -20,7 +20,7 @@ _AT_ONCE, _LONGEST, _GIVEN_UP = 16, 0.5, 10.0
 
 
 async def vanish(address: str, requests: dict[str, list[bytes]], count: int, seed: int, findings: Findings) -> None:
-    """Begins so many calls by path, each given up after a while by chance: by the call, or by the connection."""
+    """Begin so many calls by path, each given up after a while by chance: by the call, or by the connection."""
     generator = np.random.default_rng(seed)
     numbers = itertools.count()
     every = [(path, data) for path, ones in requests.items() for data in ones]
@@ -42,7 +42,7 @@ async def vanish(address: str, requests: dict[str, list[bytes]], count: int, see
 async def half_streams(
     address: str, method: MethodDescriptor, message: bytes, megabytes: int, findings: Findings
 ) -> None:
-    """Sends so much, as far as the server takes it, through streams that do not end but are given up."""
+    """Send so much, as far as the server takes it, through streams that do not end but are given up."""
     path = f"/{method.containing_service.full_name}/{method.name}"
 
     async def messages() -> AsyncIterator[bytes]:
@@ -63,7 +63,7 @@ async def half_streams(
 
 
 async def unread(address: str, path: str, message: bytes, count: int, findings: Findings) -> None:
-    """Sends so many requests, as far as the server takes them, through streams whose answers are not read."""
+    """Send so many requests, as far as the server takes them, through streams whose answers are not read."""
 
     async def client() -> None:
         async with _connected(address) as channel:

@@ -55,7 +55,7 @@ class Victim:
         self.health += self._checks
 
     def furnish(self) -> None:
-        """Makes the collection again, as far as it is not there."""
+        """Make the collection again, as far as it is not there."""
         stub = collections_pb2_grpc.CollectionServiceStub(self._channel)
         parent, generator = f"collections/{NAME}", np.random.default_rng(0)
         items = [
@@ -81,7 +81,7 @@ class Victim:
                 call(request, timeout=_PATIENCE)
 
     def send(self, part: str, path: str, method: MethodDescriptor | None, request: bytes) -> None:
-        """Makes a call, unary for no method, and notes what becomes of it; a stream has the request twice."""
+        """Make a call, unary for no method, and note its result; a stream has the request twice."""
         try:
             self._called(path, method, request)
             self.findings.note(part, path, request, "OK")
@@ -90,14 +90,14 @@ class Victim:
         self.revive(part, path, request)
 
     def revive(self, part: str, path: str, request: bytes) -> None:
-        """Starts the server again where it has ended, which is noted as of this request."""
+        """Start the server again where it has ended, which is noted as of this request."""
         if not self._server.alive:
             self.findings.note(part, path, request, ENDED, "the server process ended")
             self.__exit__()
             self.__enter__()
 
     def figures(self) -> list[dict[str, Any]]:
-        """Returns the calls by part and status, and what has a limit; once the run has ended."""
+        """Return the calls by part and status, and what has a limit; once the run has ended."""
         checks = np.array(self.health)
         totals = {
             "calls that failed by the server": self.findings.total(*FAULTS),

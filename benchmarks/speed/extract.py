@@ -40,7 +40,7 @@ IN_WHOLE = ("color", "sift", "gist")
 FITTED = tuple(name for name, view in VIEWS.items() if not view().fitted)
 _NEIGHBORS = 5
 
-Rows = dict[str, NDArray[np.float32]]
+RowsByView = dict[str, NDArray[np.float32]]
 States = Mapping[str, Mapping[str, NDArray[Any]]]
 
 
@@ -53,7 +53,7 @@ class Pictures:
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Returns settings, and rows of all parts and views."""
+    """Return settings, and rows of all parts and views."""
     pictures = read_pictures(options.data, options.limit)
     cores = usable_cores()
     seeds = range(options.seed, options.seed + options.trials)
@@ -69,7 +69,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def read_pictures(data: Path, limit: int | None) -> Pictures:
-    """The pictures in the class folders, sorted by name; every n-th where there are more than the limit."""
+    """Return the pictures in the class folders, sorted by name; every n-th where there are more than the limit."""
     paths = pictures_by_class(data)
     if limit is not None:
         paths = paths[:: max(1, len(paths) // max(1, limit))]
@@ -104,7 +104,7 @@ def time_parts(pictures: Pictures, count: int) -> list[Row]:
 
 
 def whole_path(pictures: Pictures, seeds: Sequence[int], cores: int) -> list[Row]:
-    """Images a second with all cores, from bytes to rows, and 5-NN accuracy of each view after its default steps."""
+    """Return images a second with all cores, and 5-NN accuracy of each view after its default steps."""
     speeds: list[float] = []
     accuracies: dict[str, list[float]] = {name: [] for name in VIEWS}
     with pool(cores, prepare=become_worker) as workers:
@@ -124,8 +124,8 @@ def whole_path(pictures: Pictures, seeds: Sequence[int], cores: int) -> list[Row
     return [_row(WHOLE, f"images a second, {cores} cores", np.array(speeds), np.median), *rows]
 
 
-def fitted_views(samples: Sequence[Rows], classes: NDArray[np.str_], seed: int) -> dict[str, ImageExtractor]:
-    """The views in their default configuration, with codebooks from the samples and their classes."""
+def fitted_views(samples: Sequence[RowsByView], classes: NDArray[np.str_], seed: int) -> dict[str, ImageExtractor]:
+    """Return the views in their default configuration, with codebooks from the samples and their classes."""
     views = {name: make() for name, make in VIEWS.items()}
     for name in FITTED:
         views[name].fit([sample[name] for sample in samples], seed, [(str(one),) for one in classes])
@@ -135,7 +135,7 @@ def fitted_views(samples: Sequence[Rows], classes: NDArray[np.str_], seed: int) 
 def accuracy(
     rows: NDArray[np.float32], classes: NDArray[np.str_], train: NDArray[np.int64], test: NDArray[np.int64]
 ) -> float:
-    """Share of the test rows whose class is the commonest among their 5 nearest training rows (Euclidean)."""
+    """Return share of the test rows whose class is the commonest among their 5 nearest training rows (Euclidean)."""
     classifier = KNeighborsClassifier(_NEIGHBORS).fit(rows[train], classes[train])
     return float(classifier.score(rows[test], classes[test]))
 
@@ -151,24 +151,24 @@ def _by_steps(name: str, rows: NDArray[np.float32]) -> NDArray[np.float32]:
     return rows
 
 
-def _sample(content: bytes) -> Rows:
+def _sample(content: bytes) -> RowsByView:
     return _samples(decode(content).image)
 
 
-def _samples(image: NDArray[np.uint8]) -> Rows:
+def _samples(image: NDArray[np.uint8]) -> RowsByView:
     return {name: VIEWS[name]().sample(image) for name in FITTED}
 
 
 def _extract_all(
     workers: ProcessPoolExecutor, contents: Sequence[bytes], states: States, parts: int, names: Sequence[str]
-) -> Rows:
+) -> RowsByView:
     chunks = np.array_split(np.arange(len(contents)), min(len(contents), parts))
     jobs = [workers.submit(_extract, [contents[i] for i in chunk], states, names) for chunk in chunks]
     results = [job.result() for job in jobs]
     return {name: np.concatenate([result[name] for result in results]) for name in names}
 
 
-def _extract(contents: Sequence[bytes], states: States, names: Sequence[str]) -> Rows:
+def _extract(contents: Sequence[bytes], states: States, names: Sequence[str]) -> RowsByView:
     views = {name: VIEWS[name]().load_state(states.get(name, {})) for name in names}
     images = [decode(content).image for content in contents]
     return {name: np.stack([view.row(image) for image in images]) for name, view in views.items()}

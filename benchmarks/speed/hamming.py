@@ -69,7 +69,7 @@ Search = Callable[[Codes], tuple[NDArray[Any], NDArray[Any]]]
 
 
 def measure_all(options: argparse.Namespace) -> dict[str, Any]:
-    """Returns settings, and rows of every set of codes, each measured in a process of its own."""
+    """Return settings, and rows of every set of codes, each measured in a process of its own."""
     console = Console(stderr=True)
     rows: list[dict[str, Any]] = []
     for case in _cases(options.sizes, options.other_bits):
@@ -83,7 +83,7 @@ def measure_all(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def codes(distribution: str, count: int, bits: int, seed: int) -> Codes:
-    """Returns packed codes; the class centres and hyperplanes are the same for every seed."""
+    """Return packed codes; the class centres and hyperplanes are the same for every seed."""
     shared, generator = np.random.default_rng(0), np.random.default_rng(seed)
     if distribution == "uniform":
         return generator.integers(0, 256, size=(count, bits // 8), dtype=np.uint8)
@@ -99,7 +99,7 @@ def codes(distribution: str, count: int, bits: int, seed: int) -> Codes:
 
 
 def measure(case: Mapping[str, Any], seed: int, approximate: bool) -> list[dict[str, Any]]:
-    """Returns the figures of every method on one set, as rows."""
+    """Return the figures of every method on one set, as rows."""
     faiss.omp_set_num_threads(1)
     base = codes(case["distribution"], case["codes"], case["bits"], seed)
     queries = codes(case["distribution"], QUERIES, case["bits"], seed + 1)
@@ -152,7 +152,7 @@ def _methods(base: Codes, bits: int, approximate: bool) -> Iterator[tuple[str, C
 
 
 def _times(searches: Mapping[str, Search], batches: Sequence[Codes]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Seconds of every search, shape (batches,), and the answers one below the other; the methods take turns."""
+    """Return seconds of every search, shape (batches,), and the answers one below the other; the methods take turns."""
     seconds: dict[str, list[float]] = {method: [] for method in searches}
     answers: dict[str, list[Any]] = {method: [] for method in searches}
     for before, batch in zip([batches[-1], *batches], batches, strict=False):
@@ -170,7 +170,7 @@ def _times(searches: Mapping[str, Search], batches: Sequence[Codes]) -> tuple[di
 
 
 def _repeated(base: Codes) -> float:
-    """The share of codes that are equal to an earlier one."""
+    """Return the share of codes that are equal to an earlier one."""
     words = base.view(np.uint64 if base.shape[1] % 8 == 0 else np.uint32)
     order = words[np.lexsort(words.T)]
     return float((order[1:] == order[:-1]).all(axis=1).sum() / len(base))
@@ -193,7 +193,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def markdown(document: Document) -> str:
-    """Returns the report: a line per set and method, and the wanted figures beside the measured."""
+    """Return the report: a line per set and method, and the wanted figures beside the measured."""
     cases = figures_by(document["rows"], *_SET)
     head = ["codes", "bits", "method", "query, ms", "ratio", "in a batch of 64, ms", "ratio", "build, s"]
     lines = [[*head, "bytes a code", "of codes and ids", "recall", "equal answers"]]
@@ -221,7 +221,7 @@ def markdown(document: Document) -> str:
 
 
 def plot(path: Path, document: Document) -> None:
-    """Draws milliseconds a query against the number of 64-bit codes, clustered and uniform."""
+    """Draw milliseconds a query against the number of 64-bit codes, clustered and uniform."""
     cases = figures_by(document["rows"], *_SET)
     with panels(path, 1, 2, (10, 4.5), sharey=True) as figure:
         for axis, distribution in zip(figure.axes, ("clustered", "uniform"), strict=True):
@@ -255,7 +255,7 @@ def _line(found: Mapping[str, float], bits: int, codes: int) -> list[str]:
 
 
 def _value(found: Mapping[str, float], metric: str, bits: int) -> float:
-    """A figure; memory is a multiple of what codes and their eight-byte ids take."""
+    """Return a figure; memory is a multiple of what codes and their eight-byte ids take."""
     return found["bytes per code"] / (bits / 8 + 8) if metric == "memory" else found[metric]
 
 

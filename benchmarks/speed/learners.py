@@ -19,13 +19,12 @@ from rich.console import Console
 from benchmarks.frame.benchmark import Benchmark, Document, positive
 from benchmarks.frame.tables import figures_by, table
 from benchmarks.frame.workers import alone, start_worker
+from crossview.engine.learners.base import Rows
 from crossview.engine.learners.registry import parse_chain
-
-Rows = NDArray[np.float64]
 
 
 class Shape(NamedTuple):
-    """What learners are fitted to."""
+    """The data for fitting learners."""
 
     kind: str
     items: int
@@ -67,7 +66,7 @@ METHODS: Mapping[str, Mapping[str, Any]] = {
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Returns settings, and rows of every shape and learner."""
+    """Return settings, and rows of every shape and learner."""
     rows: list[dict[str, Any]] = []
     with busy(options.busy):
         for shape in options.shapes:
@@ -80,7 +79,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def draw(shape: Shape, seed: int = 0) -> tuple[list[Rows], NDArray[np.int64]]:
-    """Returns two (n, d_v) views and (n,) classes."""
+    """Return two (n, d_v) views and (n,) classes."""
     generator = np.random.default_rng(seed)
     labels = generator.integers(shape.classes, size=shape.items)
     return [_view(shape.kind, labels, width, generator) for width in shape.widths], labels
@@ -98,7 +97,7 @@ def _view(kind: str, labels: NDArray[np.int64], width: int, generator: np.random
 
 @contextmanager
 def busy(count: int) -> Iterator[None]:
-    """Keeps so many processes busy meanwhile; they end with this one, however it ends."""
+    """Keep so many processes busy meanwhile; they end with this one, however it ends."""
     context = multiprocessing.get_context("spawn")
     others = [context.Process(target=_spin, daemon=True) for _ in range(count)]
     for other in others:
@@ -132,7 +131,7 @@ def _fit(method: str, shape: Shape, repeats: int) -> dict[str, float]:
 
 
 def markdown(document: Document) -> str:
-    """Returns the table, one line per shape and learner."""
+    """Return the table, one line per shape and learner."""
     lines = [["rows", "learner", "seconds", "CPU seconds"]]
     for (shape,), methods in figures_by(document["rows"], "shape").items():
         for method, found in methods.items():

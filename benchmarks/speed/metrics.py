@@ -1,9 +1,9 @@
 """Time, memory and accuracy of learning metrics, beside metric-learn's and scikit-learn's learners.
 
 Every fit runs in a process of its own with the same number of threads, so that its peak memory is its own, data
-included; seconds are those of the fit alone, the median of three where it takes less than ten. What takes longer than
-the time limit is stopped and reported as such, and not run from more. Accuracy is that on rows that were not learned
-from.
+included; seconds are those of the fit alone, the median of three where it takes less than ten. A fit over
+the time limit is stopped and reported as such, and not run with more data. Accuracy is that on rows outside the
+training.
 """
 
 import argparse
@@ -42,7 +42,7 @@ COLORS = ("#0072B2", "#56B4E9", "#009E73", "#D55E00", "#E69F00", "#CC79A7", "#55
 
 
 def measure_all(options: argparse.Namespace) -> dict[str, Any]:
-    """Returns settings, and rows of every problem and method; FileNotFoundError without metric-learn's environment."""
+    """Return settings, and rows of every problem and method; FileNotFoundError without metric-learn's environment."""
     if not peers.available():
         raise FileNotFoundError("metric-learn's environment is missing; make it with: make peers")
     rows: list[dict[str, Any]] = []
@@ -69,7 +69,7 @@ def _print(method: str, cell: Cell, figures: Mapping[str, Any]) -> None:
 
 
 def cells(options: argparse.Namespace) -> Iterator[Cell]:
-    """Yields the problems that the options leave."""
+    """Yield the problems that the options leave."""
     for supervision in options.supervision:
         for width, count in SIZES[supervision]:
             if width <= options.width and count <= options.count:
@@ -78,7 +78,7 @@ def cells(options: argparse.Namespace) -> Iterator[Cell]:
 
 
 def measure(method: str, cell: Cell, timeout: float) -> dict[str, Any]:
-    """Returns the figures of a method on a problem, or "failed": why there are none."""
+    """Return the figures of a method on a problem, or "failed": why there are none."""
     tuples = {"quadruplets": 4, "pairs": 2, "classes": 0}[cell.supervision] * cell.count * cell.width * 8 / 2**20
     if METHODS[method].peer and tuples > MEMORY_MIB:
         return {"failed": f"not run: its tuples of rows alone take {tuples / 1024:.0f} GiB"}
@@ -91,7 +91,7 @@ def measure(method: str, cell: Cell, timeout: float) -> dict[str, Any]:
 
 
 def _alone(method: str, cell: Cell, timeout: float) -> dict[str, Any]:
-    """Returns what a fresh process measures; it is ended when it takes too long."""
+    """Return what a fresh process measures; it is ended when it takes too long."""
     context = multiprocessing.get_context("spawn")
     answers = context.Queue()
     process = context.Process(target=_answer, args=(method, cell, timeout, answers))
@@ -142,7 +142,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def markdown(document: Document) -> str:
-    """Returns the report: a table per kind of supervision, and how many times faster ours is at equal accuracy."""
+    """Return the report: a table per kind of supervision, and how many times faster ours is at equal accuracy."""
     settings = document["settings"]
     data = settings["data"]
     intro = (
@@ -164,7 +164,7 @@ def markdown(document: Document) -> str:
 
 
 def faster(document: Document) -> dict[tuple[str, tuple[Any, ...]], float]:
-    """Returns how many times faster ours is than each peer, by peer and problem, where one of ours is as accurate."""
+    """Return how many times faster ours is than each peer, by peer and problem, where one of ours is as accurate."""
     found = {}
     for problem, figures in figures_by(document["rows"], *_PROBLEM).items():
         ours = [f for name, f in figures.items() if not METHODS[name].peer and "seconds" in f]
@@ -177,7 +177,7 @@ def faster(document: Document) -> dict[tuple[str, tuple[Any, ...]], float]:
 
 
 def plot(path: Path, document: Document) -> None:
-    """Draws seconds against constraints, a panel per supervision and width; crosses at the limit were stopped there."""
+    """Draw seconds against constraints, a panel per supervision and width; crosses at the limit were stopped there."""
     problems = figures_by(document["rows"], *_PROBLEM)
     shown = list(dict.fromkeys((supervision, width) for supervision, width, _ in problems))
     columns = min(len(shown), 3)

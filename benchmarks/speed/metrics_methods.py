@@ -1,4 +1,4 @@
-"""What the metric speed benchmark learns from, and the learners that it compares."""
+"""The data of the metric speed benchmark, and the learners that it compares."""
 
 import resource
 import time
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.neighbors import KNeighborsClassifier, NeighborhoodComponentsAnalysis
 
 from benchmarks import peers
+from crossview.engine.learners.base import Rows
 from crossview.engine.learners.losses.differences import Differences
 from crossview.engine.learners.registry import LEARNERS
 
@@ -18,7 +19,6 @@ RANK, CLASSES = 10, 20
 FLIPPED = 0.05  # share of training comparisons that are wrong
 TEST_ROWS, TEST_COUNT, NEIGHBORS = 2_000, 100_000, 3
 
-Rows = NDArray[np.float64]
 Items = NDArray[np.int64]
 
 
@@ -94,13 +94,13 @@ METHODS: Mapping[str, Method] = {
 
 
 def methods(supervision: str) -> list[str]:
-    """Returns the names of the methods that learn from a kind of supervision and can be had here."""
+    """Return the names of the methods that learn from a kind of supervision and can be had here."""
     known = {name: method for name, method in METHODS.items() if method.peer or method.learner in LEARNERS}
     return [name for name, method in known.items() if method.supervision == supervision]
 
 
 def draw(cell: Cell) -> Problem:
-    """Returns the data of a cell, the same every time.
+    """Return the data of a cell, the same every time.
 
     Rows of one of 20 classes lie in 10 hidden dimensions, standard normal around a centre that is standard normal too;
     the other dimensions are standard normal noise, and a random rotation hides which is which. The target metric is
@@ -131,7 +131,7 @@ def draw(cell: Cell) -> Problem:
 
 
 def fit(name: str, cell: Cell, timeout: float) -> dict[str, float]:
-    """Returns seconds of the fit, steps, peak memory in MiB of the process that fitted, and the accuracy.
+    """Return seconds of the fit, steps, peak memory in MiB of the process that fitted, and the accuracy.
 
     Called in a fresh process: memory is all that it used. The time limit is that of metric-learn's own process; beyond
     it subprocess.TimeoutExpired is raised, and RuntimeError if metric-learn failed.
@@ -153,7 +153,7 @@ def fit(name: str, cell: Cell, timeout: float) -> dict[str, float]:
 
 
 def accuracy(factor: Rows, cell: Cell, problem: Problem) -> float:
-    """Returns how good a (r, d) factor L of a metric is on rows that it was not learned from.
+    """Return how good a (r, d) factor L of a metric is on rows that it was not learned from.
 
     The share of quadruplets in the right order, which for pairs are of a similar and a dissimilar one; for classes the
     accuracy of the 3 nearest rows learned from.
@@ -188,7 +188,7 @@ def _ordered(hidden: Rows, items: Items) -> Items:
 
 
 def _pairs(labels: Items, count: int, generator: np.random.Generator) -> tuple[Items, Items]:
-    """About so many pairs of different rows, about half of them of one class."""
+    """Return about so many pairs of different rows, about half of them of one class."""
     order, sizes = np.argsort(labels), np.bincount(labels)
     anchors = generator.integers(len(labels), size=count)
     classes = labels[anchors]

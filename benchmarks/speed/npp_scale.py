@@ -22,6 +22,7 @@ from benchmarks.frame.plots import panels
 from benchmarks.frame.tables import figures_by, rows_with, table
 from benchmarks.frame.workers import alone
 from crossview.engine.learners.npp.multi_npp import MultiNPP
+from crossview.features.base import FeatureRows
 
 SIZES = (1_000, 3_000, 10_000, 100_000, 1_000_000)
 CLASSES, LATENT, WIDTH, DIM = 50, 40, 300, 50
@@ -33,11 +34,9 @@ METHODS: Mapping[str, Mapping[str, Any]] = {
     "start": {"max_iter": 0},
 }
 
-Rows = NDArray[np.float32]
-
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Returns settings, and rows of every size and method."""
+    """Return settings, and rows of every size and method."""
     rows: list[dict[str, Any]] = []
     for size in options.sizes:
         for method in METHODS:
@@ -60,8 +59,8 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     return {"settings": settings, "rows": rows}
 
 
-def pairs(count: int, seed: int) -> tuple[list[Rows], NDArray[np.int64]]:
-    """Returns two (count, 300) views and (count,) classes; classes and maps are the same for every seed."""
+def pairs(count: int, seed: int) -> tuple[list[FeatureRows], NDArray[np.int64]]:
+    """Return two (count, 300) views and (count,) classes; classes and maps are the same for every seed."""
     shared = np.random.default_rng(0)
     centers = shared.normal(size=(CLASSES, LATENT))
     maps = [shared.normal(size=(LATENT, WIDTH)) / np.sqrt(LATENT) for _ in range(2)]
@@ -77,12 +76,12 @@ def pairs(count: int, seed: int) -> tuple[list[Rows], NDArray[np.int64]]:
     return views, labels
 
 
-def accuracy(learner: MultiNPP, views: Sequence[Rows], labels: NDArray[np.int64], seed: int) -> float:
-    """Returns the 5-NN accuracy of new items' first views among the trained items' second views."""
+def accuracy(learner: MultiNPP, views: Sequence[FeatureRows], labels: NDArray[np.int64], seed: int) -> float:
+    """Return the 5-NN accuracy of new items' first views among the trained items' second views."""
     (queries, _), wanted = pairs(QUERIES, seed)
     probes = learner.transform(queries, view=0)
     found: list[NDArray[np.int64]] = []
-    squared: list[Rows] = []
+    squared: list[FeatureRows] = []
     for start in range(0, len(labels), 50_000):
         placed = learner.transform(views[1][start : start + 50_000], view=1)
         part = (probes**2).sum(axis=1)[:, None] - 2 * probes @ placed.T + (placed**2).sum(axis=1)
@@ -95,7 +94,7 @@ def accuracy(learner: MultiNPP, views: Sequence[Rows], labels: NDArray[np.int64]
 
 
 def markdown(document: Document) -> str:
-    """Returns the table, one line per number of items and method."""
+    """Return the table, one line per number of items and method."""
     lines = [["items", "method", "seconds", "peak memory, MiB", "5-NN accuracy, %"]]
     for (items,), methods in figures_by(document["rows"], "items").items():
         for method, found in methods.items():
@@ -105,7 +104,7 @@ def markdown(document: Document) -> str:
 
 
 def plot(path: Path, document: Document) -> None:
-    """Draws training time and peak memory against the number of items."""
+    """Draw training time and peak memory against the number of items."""
     with panels(path, 1, 2, (10, 4)) as figure:
         for axis, metric, label in zip(figure.axes, ("seconds", "peak memory, MiB"), ("seconds", "MiB"), strict=True):
             for method, marker in zip(METHODS, "os^", strict=True):

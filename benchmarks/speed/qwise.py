@@ -49,7 +49,7 @@ class Size:
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Returns settings, and rows of every method."""
+    """Return settings, and rows of every method."""
     size = Size(options.quadruplets, options.rows, options.width, options.weight, options.seed)
     rows: list[dict[str, Any]] = []
     for method in options.methods:
@@ -66,7 +66,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def draw(size: Size, signed: bool) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Returns (m, d) rows and (n, 4) quadruplets, ordered by differences of one score where ``signed``."""
+    """Return (m, d) rows and (n, 4) quadruplets, ordered by differences of one score where ``signed``."""
     generator = np.random.default_rng([size.seed, size.width])
     rows = generator.normal(size=(size.rows, size.width)) / np.sqrt(size.width)
     weights = 1 / np.arange(1, min(COLUMNS, size.width) + 1)
@@ -102,7 +102,7 @@ def _fit(method: str, size: Size, tol: float, steps: int) -> dict[str, float]:
 
 
 def markdown(document: Document) -> str:
-    """Returns the table, a line per method."""
+    """Return the table, a line per method."""
     settings = document["settings"]
     lines = [["form", "seconds", "peak memory, MiB", "steps", "above the minimum, %", "above the long run, %"]]
     for (method,), found in figures_by([{**row, "form": row["method"]} for row in document["rows"]], "form").items():
@@ -115,13 +115,13 @@ def markdown(document: Document) -> str:
     intro = (
         f"{settings['quadruplets']:,} quadruplets of {settings['rows']:,} rows of {settings['width']} columns, C = "
         f"{settings['weight']:g}, one thread, tolerance {settings['tol']:g}. Memory is that of the process, data "
-        "included. What a form is above the minimum at most it knows itself."
+        "included. Each form computes a bound of its distance from the minimum."
     )
     return f"# Quadruplet-wise metrics from many quadruplets\n\n{intro}\n\n{table(lines)}"
 
 
 def plot(path: Path, document: Document) -> None:
-    """Draws seconds and peak memory of every form."""
+    """Draw seconds and peak memory of every form."""
     with panels(path, 1, 2, (10, 3.5)) as figure:
         for axis, metric in zip(figure.axes, ("seconds", "peak memory, MiB"), strict=True):
             found = [(row["method"], row["value"]) for row in rows_with(document["rows"], metric=metric)]

@@ -32,7 +32,7 @@ _QUERIES = 64
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Returns settings, and rows of every step."""
+    """Return settings, and rows of every step."""
     rows = []
     with tempfile.TemporaryDirectory(prefix="crossview-storage-") as folder:
         home = Path(folder)

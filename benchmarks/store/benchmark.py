@@ -43,7 +43,7 @@ Figures = list[dict[str, Any]]
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Returns settings, and rows of every size: medians over the trials."""
+    """Return settings, and rows of every size: medians over the trials."""
     rows: Figures = []
     for size in options.sizes:
         found: Figures = []
@@ -66,7 +66,7 @@ def _summary(values: list[Any]) -> dict[str, Any]:
 
 
 def _engine(size: int, seed: int, options: argparse.Namespace) -> Figures:
-    """Returns the figures of collections in process; each step has a process of its own, with one thread for a call."""
+    """Return the figures of collections in process; each step has a process of its own, with one thread for a call."""
     with tempfile.TemporaryDirectory(prefix="crossview-store-") as folder:
         step = partial(alone, threads=1)
         given = Path(folder), size, seed, options.queries
@@ -94,7 +94,7 @@ def _fill_and_search(folder: Path, size: int, seed: int, queries: int) -> Figure
 
 
 def _openings(folder: Path, size: int, seed: int, queries: int) -> Figures:
-    """The figures of openings, each in a new process; ours and FAISS's take turns."""
+    """Return the figures of openings, each in a new process; crossview and FAISS take turns."""
     rows = _data(size, seed, queries).queries
     found: dict[str, list[dict[str, float]]] = {OURS: [], FLAT: []}
     for _ in range(OPENINGS):

@@ -35,7 +35,7 @@ Figures = list[dict[str, Any]]
 
 
 def measure_crowd(home: Home, data: Data, folder: Path) -> Figures:
-    """Returns the figures of searches and writes of a collection of all vectors; pictures are written to a folder."""
+    """Return the figures of searches and writes of a collection of all vectors; pictures are written to a folder."""
     sys.setswitchinterval(0.0001)  # as in a server
     _draw(folder)
     with home.create(NAME, [f"{VIEW}=vectors:dim={DIM}", PICTURE_VIEW]) as collection:
@@ -66,7 +66,7 @@ def _fill(collection: Collection, data: Data) -> None:
 
 
 def _draw(folder: Path) -> None:
-    """Pictures of 320 x 240 pixels by chance, BMP."""
+    """Return pictures of 320 x 240 pixels by chance, BMP."""
     folder.mkdir()
     random = np.random.default_rng(0)
     for number in range(PICTURES):
@@ -80,7 +80,7 @@ def _started(home: Home, *arguments: str) -> "subprocess.Popen[bytes]":
 
 
 def _searches(collection: Collection, data: Data, busy: Callable[[], bool]) -> Seconds:
-    """The seconds of searches that begin at a steady rate, of all queries and as long as something is busy."""
+    """Return the seconds of searches that begin at a steady rate, of all queries and as long as something is busy."""
     requests = [SearchRequest([Query(VIEW, vector=row)], space="raw", k=K) for row in data.queries]
     collection.search(requests[0])
     seconds: list[float] = []
@@ -95,7 +95,7 @@ def _searches(collection: Collection, data: Data, busy: Callable[[], bool]) -> S
 
 @contextmanager
 def _writers(collection: Collection, data: Data) -> Iterator[list[float]]:
-    """Threads that write during the block; gives the seconds of their writes."""
+    """Run threads that write during the block; give the seconds of their writes."""
     seconds: list[float] = []
     stop = threading.Event()
 

@@ -1,6 +1,6 @@
 """Opening: how long the first answer of a new process takes, and what the process grows by.
 
-What is timed is imported inside the functions, so that the imports are timed apart.
+The functions import the timed code, so that imports are timed separately.
 """
 
 import time
@@ -18,7 +18,7 @@ TINY = "tiny"
 
 
 def open_collection(home: Path, name: str, queries: NDArray[np.float32]) -> dict[str, float]:
-    """Returns seconds of imports and of the way from them to the first answer, and bytes that the process grew by."""
+    """Return seconds of imports and of the way from them to the first answer, and bytes that the process grew by."""
     began = time.perf_counter()
     import crossview
     from crossview import Query, SearchRequest
@@ -38,7 +38,7 @@ def open_collection(home: Path, name: str, queries: NDArray[np.float32]) -> dict
 
 
 def open_index(path: Path, queries: NDArray[np.float32]) -> dict[str, float]:
-    """Returns the same of FAISS's own file of the vectors."""
+    """Return the same of FAISS's own file of the vectors."""
     began = time.perf_counter()
     import faiss
 

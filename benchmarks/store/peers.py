@@ -39,7 +39,7 @@ class Process:
     """A worker process (``benchmarks.store.worker``) with one store."""
 
     def __init__(self, name: str, folder: Path, data: Path) -> None:
-        """Raises StoreError where the peers' interpreter is missing."""
+        """Raise StoreError where the peers' interpreter is missing."""
         python = Path(sys.executable) if name == OURS else PYTHON
         if not python.exists():
             raise StoreError("not installed; make its environment with: make stores")
@@ -59,7 +59,7 @@ class Process:
         theirs.close()
 
     def ask(self, action: str, timeout: float, **arguments: Any) -> dict[str, Any]:
-        """Returns the worker's answer; StoreError where it fails or is late."""
+        """Return the worker's answer; StoreError where it fails or is late."""
         try:
             self._connection.send_bytes(json.dumps({"action": action, **arguments}).encode())
             if not self._connection.poll(max(0.0, timeout)):
@@ -72,7 +72,7 @@ class Process:
         return answer
 
     def end(self) -> None:
-        """Ends the process, and what it has started."""
+        """End the process, and what it has started."""
         self._connection.close()
         try:
             self._process.wait(_SOON)
@@ -116,7 +116,7 @@ class Contender:
         self.found[metric] += answer.get("ids", [])
 
     def end(self) -> None:
-        """Ends its process; the next question starts another."""
+        """End its process; the next question starts another."""
         if self._process is not None:
             self._process.end()
             self._process = None
@@ -128,7 +128,7 @@ class Contender:
 
 
 def measure_stores(data: Data, names: Sequence[str], queries: int, limit: float) -> list[dict[str, Any]]:
-    """Returns the figures of ours and the named peers on data that have more rows than are imported at first.
+    """Return the figures of ours and the named peers on data that have more rows than are imported at first.
 
     ``limit`` are the seconds that one store may take in all; of one that takes longer, or fails, the row "failed" says
     so. Raises StoreError where ours fails.
@@ -161,7 +161,7 @@ def measure_stores(data: Data, names: Sequence[str], queries: int, limit: float)
 
 
 def writes_of(queries: int) -> int:
-    """Returns how many rows more than are imported the data need."""
+    """Return how many rows more than are imported the data need."""
     return max(3, queries // 10)
 
 
@@ -194,7 +194,7 @@ def _import(stores: Sequence[Contender], count: int) -> None:
 
 
 def _figures(store: Contender, ours: Contender, data: Data, count: int) -> Iterator[dict[str, Any]]:
-    """The rows of one store; ratios are how many times longer ours takes, by medians of the same turns."""
+    """Return the rows of one store; ratios are how many times longer ours takes, by medians of the same turns."""
     if store.failed:
         yield figure("stores", store.name, "failed", store.failed)
     for metric, values in store.seconds.items():
@@ -215,7 +215,7 @@ def _figures(store: Contender, ours: Contender, data: Data, count: int) -> Itera
 
 
 def _recall(found: Sequence[Sequence[int]], data: Data, count: int, only: Condition | None) -> float:
-    """The share of the nearest items that were found; equal distances count as found."""
+    """Return the share of the nearest items that were found; equal distances count as found."""
     kept = np.arange(count)
     if only is not None:
         kept = np.flatnonzero(getattr(data, only[0])[:count] == only[1])

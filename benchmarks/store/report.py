@@ -43,11 +43,11 @@ _METRICS = ("query", "filter 1 %", "filter 50 %", "write", "search after a write
 
 
 def markdown(document: Document) -> str:
-    """Returns the report."""
+    """Return the report."""
     settings = document["settings"]
     about = (
         f"Medians; {settings['queries']} queries of each kind, {settings['trials']} trials. Methods take turns, and a "
-        "ratio is the median of those of the same turns: how many times longer ours takes. Where a task has several "
+        "ratio is the median over the same turns: how many times longer ours takes. If a task has several "
         "peers, the cheapest is shown, by this ratio. Ours starts from the public methods of a collection and returns "
         "keys, labels and attributes; the peers have the vectors in memory, the filtered items as a ready bitmap or "
         "list, and the codes of the queries ready, which ours makes of vectors (LSH of 64 bits). A filter is used "
@@ -133,6 +133,6 @@ def _cell(found: Mapping[str, Any], metric: str, ratio: str) -> str:
 
 
 def _short(value: float) -> str:
-    """Three significant digits, and whole numbers in full."""
+    """Return three significant digits, and whole numbers in full."""
     digits = max(0, 2 - math.floor(math.log10(abs(value)))) if value else 0
     return f"{value:,.{min(digits, 4)}f}"

@@ -28,7 +28,7 @@ Figures = list[dict[str, Any]]
 
 
 def measure_searches(collection: Collection, data: Data, index: Any, rounds: int) -> Figures:
-    """Returns the figures of searches by vector and by key, in one and several threads, and of filtered ones.
+    """Return the figures of searches by vector and by key, in one and several threads, and of filtered ones.
 
     ``index`` is FAISS's flat one of the same vectors.
     """
@@ -45,7 +45,7 @@ def measure_searches(collection: Collection, data: Data, index: Any, rounds: int
 
 
 def measure_codes(collection: Collection, data: Data, rounds: int) -> Figures:
-    """Returns the figures of searches in the space of codes; ours make codes of their queries, FAISS has them ready."""
+    """Return the figures of searches in the space of codes; ours make codes of their queries, FAISS has them ready."""
     index = faiss.IndexBinaryFlat(64)
     index.add(np.concatenate([page.vectors for page in every_page(collection, VIEW, CODES)]))
     queries = [Query(VIEW, vector=row) for row in data.queries]
@@ -61,7 +61,7 @@ def measure_codes(collection: Collection, data: Data, rounds: int) -> Figures:
 
 
 def _first_time(task: str, runs: dict[str, Run], rounds: int) -> Figures:
-    """The figures of queries whose hits were not found before: what these show of items is read then, and kept."""
+    """Return the figures of queries whose hits were not found before: the search reads and keeps their items."""
     return compared(f"{task}, the first time", take_turns(runs, rounds, warm=False))
 
 
@@ -71,7 +71,7 @@ def _name(size: int, callers: int) -> str:
 
 
 def _blocks(rows: NDArray[Any], size: int) -> list[NDArray[Any]]:
-    """Rows in whole blocks of a size."""
+    """Return rows in whole blocks of a size."""
     return [rows[start : start + size] for start in range(0, len(rows) - size + 1, size)]
 
 
@@ -92,7 +92,7 @@ def _at_once(
     rounds: int,
     scale: Callable[[Any], Any] = np.sqrt,
 ) -> Figures:
-    """The figures of searches from several threads at once, a few for each thread and round."""
+    """Return the figures of searches from several threads at once, a few for each thread and round."""
     (theirs,) = (run(0) for name, run in runs.items() if name != OURS)
     recall = figure(task, OURS, "recall", _recall(runs[OURS](0), theirs, scale))
     if callers == 1:
@@ -126,7 +126,7 @@ def _gained(run: Run, rounds: int) -> dict[str, Any]:
 
 
 def _by_key(collection: Collection, data: Data, index: Any, rounds: int) -> Figures:
-    """The figures of many items as queries in one request."""
+    """Return the figures of many items as queries in one request."""
     count = min(BY_KEY, len(data.vectors))
     request = SearchRequest([Query(VIEW, key=key) for key in keys(0, count)], space="raw", k=K)
     rows = data.vectors[:count]
@@ -140,7 +140,7 @@ def _by_key(collection: Collection, data: Data, index: Any, rounds: int) -> Figu
 
 
 def _filtered(collection: Collection, data: Data, index: Any, rounds: int) -> Figures:
-    """The figures of filters beside the ways that a ready list of items can be searched, and of their first use."""
+    """Return the figures of filters, of their first use, and of the ways to search a ready list of items."""
     rows: Figures = []
     norms, blocks = np.einsum("nd,nd->n", data.vectors, data.vectors), _blocks(data.queries, 1)
     for percent, chosen in FILTERS.items():
@@ -183,7 +183,7 @@ def _gather(data: Data, kept: NDArray[np.int64], norms: NDArray[np.float32]) -> 
 
 
 def _recall(ours: Sequence[HitList], theirs: tuple[NDArray[Any], NDArray[Any]], scale: Any = np.sqrt) -> float:
-    """The share of the neighbours there are that ours found; equal distances count as found."""
+    """Return the share of the neighbours there are that ours found; equal distances count as found."""
     distances, ids = theirs
     most = [scale(max(row[there >= 0], default=0.0)) for row, there in zip(distances, ids, strict=True)]
     found = sum(hit.distance <= last * 1.0001 for one, last in zip(ours, most, strict=True) for hit in one.hits)

@@ -32,16 +32,16 @@ class Store(Protocol):
     """A store that is open."""
 
     def add(self, batch: Batch) -> None:
-        """Adds items; they are durable, as far as the store promises it, when it returns."""
+        """Add items; they are durable, as far as the store promises it, when it returns."""
 
     def ready(self) -> None:
-        """Does what the library wants done after an import, and before searches."""
+        """Do what the library wants done after an import, and before searches."""
 
     def search(self, query: NDArray[np.float32], only: Condition | None) -> list[int]:
-        """Returns the ids of the 10 nearest items."""
+        """Return the ids of the 10 nearest items."""
 
     def close(self) -> None:
-        """Closes it."""
+        """Close it."""
 
 
 class Crossview:
@@ -228,5 +228,5 @@ PEERS = tuple(name for name in _STORES if name != OURS)
 
 
 def open_store(name: str, folder: Path, new: bool) -> Store:
-    """Returns a store of a folder, a new one or that which is there."""
+    """Return a store of a folder, a new one or that which is there."""
     return _STORES[name](folder, new)

@@ -14,7 +14,7 @@ Run = Callable[[int], Any]
 
 
 def take_turns(runs: Mapping[str, Run], rounds: int, warm: bool = True) -> dict[str, Seconds]:
-    """Returns the seconds of every method in every round, shape (rounds,); each begins a round in turn.
+    """Return the seconds of every method in every round, shape (rounds,); each begins a round in turn.
 
     A run is called with the number of the round. With ``warm``, it is called with the round's before first, untimed, so
     that the processor's caches are the method's own, and not those of the one before it.
@@ -32,12 +32,12 @@ def take_turns(runs: Mapping[str, Run], rounds: int, warm: bool = True) -> dict[
 
 
 def figure(task: str, method: str, metric: str, value: float | str) -> dict[str, Any]:
-    """Returns one row."""
+    """Return one row."""
     return {"task": task, "method": method, "metric": metric, "value": value}
 
 
 def compared(task: str, seconds: Mapping[str, Seconds], per: int = 1) -> list[dict[str, Any]]:
-    """Returns medians of every method, in ms for one of ``per`` equal parts, and how many times longer ours takes.
+    """Return medians of every method, in ms for one of ``per`` equal parts, and how many times longer ours takes.
 
     The ratio to a method, a median of those of the rounds, stands in the method's rows.
     """

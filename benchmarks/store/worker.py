@@ -29,7 +29,7 @@ class Worker:
         self._store: Store | None = None
 
     def open(self, new: bool) -> Mapping[str, Any]:
-        """Opens the store, imports included; of one that is there, seconds go to the first answer."""
+        """Open the store, imports included; of one that is there, seconds go to the first answer."""
         began = time.perf_counter()
         self._store = open_store(self._name, self._folder, new)
         if not new:
@@ -37,7 +37,7 @@ class Worker:
         return {"seconds": time.perf_counter() - began}
 
     def add(self, first: int, last: int) -> Mapping[str, Any]:
-        """Adds the items of these positions."""
+        """Add the items of these positions."""
         names = (self._data[name][first:last].tolist() for name in ("first", "second"))
         batch = Batch(range(first, last), np.array(self._data["vectors"][first:last]), *names)
         began = time.perf_counter()
@@ -45,13 +45,13 @@ class Worker:
         return {"seconds": time.perf_counter() - began}
 
     def ready(self) -> Mapping[str, Any]:
-        """Does what the library wants after an import."""
+        """Do what the library wants after an import."""
         began = time.perf_counter()
         self._opened().ready()
         return {"seconds": time.perf_counter() - began}
 
     def search(self, numbers: Sequence[int], only: Condition | None, warm: bool) -> Mapping[str, Any]:
-        """Searches one query after the other; with ``warm``, the last of them first, which is not timed."""
+        """Search one query after the other; with ``warm``, the last of them first, which is not timed."""
         store, queries = self._opened(), np.array(self._data["queries"])
         if warm:
             store.search(queries[numbers[-1]], only)
@@ -63,7 +63,7 @@ class Worker:
         return {"seconds": seconds, "ids": ids}
 
     def close(self) -> Mapping[str, Any]:
-        """Closes the store."""
+        """Close the store."""
         began = time.perf_counter()
         self._opened().close()
         return {"seconds": time.perf_counter() - began}

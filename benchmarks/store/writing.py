@@ -16,7 +16,7 @@ from crossview.engine.item import NewItem
 from crossview.engine.query import Query, SearchRequest
 
 ROWS_AT_ONCE, ITEMS_AT_ONCE, CHANGED_AT_ONCE, CHANGES = 5_000, 2_000, 1_000, 5
-"""Of one commit of each kind of import; of one deletion or replacement, and how many of these are timed."""
+"""Items of one commit of each kind of import; items of one deletion or replacement, and the number of these."""
 DELETED = 0.2  # share of the items that is gone before compaction
 SYNC = "4 KiB and fsync"
 PLAIN = "without a write"
@@ -25,7 +25,7 @@ Figures = list[dict[str, Any]]
 
 
 def import_rows(collection: Collection, data: Data) -> Figures:
-    """Fills a collection with vectors alone; returns rows a second, committed."""
+    """Fill a collection with vectors alone; return rows a second, committed."""
     seconds = 0.0
     for start in range(0, len(data.vectors), ROWS_AT_ONCE):
         rows = data.vectors[start : start + ROWS_AT_ONCE]
@@ -35,7 +35,7 @@ def import_rows(collection: Collection, data: Data) -> Figures:
 
 
 def import_items(collection: Collection, data: Data) -> Figures:
-    """Fills a collection with items of two labels and an attribute; returns items a second, committed."""
+    """Fill a collection with items of two labels and an attribute; return items a second, committed."""
     seconds = 0.0
     for start in range(0, len(data.vectors), ITEMS_AT_ONCE):
         rows = data.vectors[start : start + ITEMS_AT_ONCE]
@@ -50,7 +50,7 @@ def import_items(collection: Collection, data: Data) -> Figures:
 
 
 def measure_writes(collection: Collection, data: Data, folder: Path, count: int) -> Figures:
-    """Returns the figures of single durable writes, each followed by a search, and by another without a write.
+    """Return the figures of single durable writes, each followed by a search, and by another without a write.
 
     The durable write of 4 KiB into a file of the same disk takes its turn with ours.
     """
@@ -82,7 +82,7 @@ def measure_writes(collection: Collection, data: Data, folder: Path, count: int)
 
 
 def measure_changes(collection: Collection, data: Data, folder: Path) -> Figures:
-    """Returns the figures of replacing and deleting items, of the search after it, and of compaction.
+    """Return the figures of replacing and deleting items, of the search after it, and of compaction.
 
     ``folder`` is the collection's.
     """
@@ -115,7 +115,7 @@ def measure_changes(collection: Collection, data: Data, folder: Path) -> Figures
 
 
 def disk(folder: Path) -> int:
-    """Returns the bytes of all files below a folder."""
+    """Return the bytes of all files below a folder."""
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 

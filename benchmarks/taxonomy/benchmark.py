@@ -47,22 +47,22 @@ class Task:
     cache: Path
     seed: int
     speakers: int
-    """Of letters; 0: photographs."""
+    """Number of letters; 0: photographs."""
 
     @property
     def set(self) -> str:
-        """What is learned from."""
+        """The training data."""
         return f"{LETTERS} of {self.speakers} speakers" if self.speakers else PHOTOGRAPHS
 
     def trial(self) -> Trial:
-        """Returns its data."""
+        """Return its data."""
         if self.speakers:
             return letters(self.data / FOLDER, self.seed, self.speakers)
         return pictures(self.data, self.cache, self.seed)
 
 
 def measure_all(options: argparse.Namespace) -> dict[str, Any]:
-    """Returns settings, rows and trials of all sets."""
+    """Return settings, rows and trials of all sets."""
     if max(options.speakers) > MOST_SPEAKERS:
         raise SystemExit(f"--speakers: letters are learned from at most {MOST_SPEAKERS} speakers")
     names = options.methods or list(METHODS)
@@ -85,7 +85,7 @@ def measure_all(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def run(task: Task, names: Sequence[str]) -> dict[str, Any]:
-    """Returns the figures of the named methods on one trial."""
+    """Return the figures of the named methods on one trial."""
     began = time.perf_counter()
     trial = task.trial()
     found: dict[str, Any] = {}
@@ -97,7 +97,7 @@ def run(task: Task, names: Sequence[str]) -> dict[str, Any]:
 
 
 def _tasks(options: argparse.Namespace) -> list[Task]:
-    """Returns the trials, once the photographs that they share are described."""
+    """Return the trials, once the photographs that they share are described."""
     cache, counts = cache_folder(options), list(options.speakers) if LETTERS in options.sets else []
     if PHOTOGRAPHS in options.sets:
         try:

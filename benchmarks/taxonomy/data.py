@@ -1,4 +1,4 @@
-"""What the taxonomy benchmark learns from: letters of speakers that are unseen in the test, and photographs by kind."""
+"""Data of the taxonomy benchmark: letters, with other speakers in the test, and photographs by kind."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,6 +14,7 @@ from benchmarks.isolet.data import FILE
 from benchmarks.photographs import Photographs, photographs
 from benchmarks.verification.data import histograms
 from crossview.engine.ingest.taxonomy_file import read_taxonomy
+from crossview.engine.learners.base import Rows
 from crossview.engine.learners.chain import Chain
 from crossview.engine.learners.comparisons import Taxonomy
 from crossview.engine.learners.steps.normalization import Scale
@@ -24,11 +25,10 @@ LETTERS, PHOTOGRAPHS = "letters", "photographs"
 FOLDERS = ("merged20", "merged10")
 TEST_SPEAKERS = 30
 TRAIN_SHARE = 0.6
-"""Of the photographs of every class."""
+"""Photographs of every class."""
 FOLDS = 3
 VARIANCE = 0.95
 
-Rows = NDArray[np.float64]
 Positions = NDArray[np.intp]
 
 
@@ -52,12 +52,12 @@ class Trial:
 
 
 def tree(name: str) -> Taxonomy:
-    """Returns the tree of a set."""
+    """Return the tree of a set."""
     return read_taxonomy(Path(__file__).with_name(f"{name}.txt"))
 
 
 def letters(folder: Path, seed: int, speakers: int) -> Trial:
-    """Returns spoken letters to learn from, of so many speakers, and those of 30 others; folds part no speaker.
+    """Return spoken letters to learn from, of so many speakers, and those of 30 others; folds part no speaker.
 
     MissingDataError names what is missing.
     """
@@ -70,9 +70,9 @@ def letters(folder: Path, seed: int, speakers: int) -> Trial:
 
 
 def pictures(data: Path, cache: Path, seed: int) -> Trial:
-    """Returns 60 per cent of the photographs of every class to learn from, and the others, in three views.
+    """Return 60 per cent of the photographs of every class to learn from, and the others, in three views.
 
-    What is described once is cached, and the words of a seed, whose codebook is of the training photographs.
+    The cache has the features, and the words of each seed, whose codebook comes from the training photographs.
     """
     images = all_photographs(data, cache)
     splitter = StratifiedShuffleSplit(1, train_size=TRAIN_SHARE, random_state=seed)
@@ -87,7 +87,7 @@ def pictures(data: Path, cache: Path, seed: int) -> Trial:
 
 
 def all_photographs(data: Path, cache: Path) -> Photographs:
-    """Returns the photographs of both folders as one set; MissingDataError where one is missing."""
+    """Return the photographs of both folders as one set; MissingDataError where one is missing."""
     sets = [photographs(data / folder, cache) for folder in FOLDERS]
     starts = np.cumsum([0, *(len(one.descriptors) for one in sets)])
     return Photographs(
@@ -108,7 +108,7 @@ def _trial(
     test: Positions,
     parts: Sequence[Part],
 ) -> Trial:
-    """The trial of folds and a test; every division by the principal components of what it learns from."""
+    """Return the trial of folds and a test; every division by the principal components of what it learns from."""
 
     def sample(known: Positions, asked: Positions) -> Sample:
         chain = Chain([*own_learners([parts]), PCA(VARIANCE), Scale()]).fit([features[known]])

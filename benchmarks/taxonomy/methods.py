@@ -1,4 +1,4 @@
-"""What the taxonomy benchmark compares: metrics, how their settings are chosen, and how they are judged."""
+"""Methods of the taxonomy benchmark: metrics, the choice of their settings, and their measures."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 from sklearn.svm import LinearSVC
 
-from benchmarks.taxonomy.data import Rows, Sample, Trial
+from benchmarks.taxonomy.data import Sample, Trial
+from crossview.engine.learners.base import Rows
 from crossview.engine.learners.comparisons import Taxonomy
 from crossview.engine.learners.losses.parameters import Form
 from crossview.engine.learners.metrics.lmnn import LMNN
@@ -44,7 +45,7 @@ class Method:
     after: str = ""
 
     def values(self, chosen: Mapping[str, Any]) -> dict[str, Sequence[Any]]:
-        """Returns what is tried, given the settings that were chosen for the method before."""
+        """Return what is tried, given the settings that were chosen for the method before."""
         found: dict[str, Sequence[Any]] = {name: (value,) for name, value in chosen.items() if name not in self.grid}
         for name, tried in self.grid.items():
             first = chosen.get(name, tried[0])
@@ -53,12 +54,12 @@ class Method:
 
 
 def euclidean(sample: Sample, taxonomy: Taxonomy) -> Rows:
-    """The metric of the rows as they are."""
+    """Return the metric of the rows as they are."""
     return np.eye(sample.rows.shape[1])
 
 
 def lmnn(form: Form) -> Callable[..., Rows]:
-    """Returns what fits a metric by the classes alone."""
+    """Return what fits a metric by the classes alone."""
 
     def fit(sample: Sample, taxonomy: Taxonomy, **settings: Any) -> Rows:
         return LMNN(form=form).set_params(**settings).fit(sample.rows, sample.labels).weights_[0]
@@ -67,7 +68,7 @@ def lmnn(form: Form) -> Callable[..., Rows]:
 
 
 def quadruplets(form: Form) -> Callable[..., Rows]:
-    """Returns what fits the same with the tree."""
+    """Return what fits the same with the tree."""
 
     def fit(sample: Sample, taxonomy: Taxonomy, *, drawn: float, **settings: Any) -> Rows:
         learner = LMNN(form=form).set_params(siblings=drawn, cousins=drawn, **settings)
@@ -92,7 +93,7 @@ METHODS: Mapping[str, Method] = {
 
 
 def measure(method: Method, trial: Trial, chosen: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the test figures with the settings that do best in the folds of the training part, and those settings.
+    """Return the test figures with the settings that do best in the folds of the training part, and those settings.
 
     ``chosen`` are those of the method that the choice starts from.
     """
@@ -117,14 +118,14 @@ def measure(method: Method, trial: Trial, chosen: Mapping[str, Any]) -> dict[str
 
 
 def nearest(factor: Rows, sample: Sample) -> Labels:
-    """Returns what the nearest rows by a metric vote for, of every query."""
+    """Return what the nearest rows by a metric vote for, of every query."""
     classes = np.unique(sample.labels)
     order = ranking(cdist(sample.queries @ factor.T, sample.rows @ factor.T))
     return classes[knn_votes(order, members(sample.labels[:, None].tolist(), classes.tolist()), NEIGHBORS)]
 
 
 def machine(factor: Rows, of_folds: Sequence[Rows], trial: Trial) -> Labels:
-    """Returns what a linear SVM of rows under a metric predicts; its C is chosen in the folds, under their metrics."""
+    """Return what a linear SVM of rows under a metric predicts; its C is chosen in the folds, under their metrics."""
 
     def score(settings: dict[str, Any]) -> float:
         fitted = zip(of_folds, trial.inner, strict=True)
@@ -142,13 +143,13 @@ def _svm(factor: Rows, sample: Sample, penalty: float) -> Labels:
 
 
 def _mean(trial: Trial, predicted: Sequence[Labels]) -> float:
-    """Returns the mean hierarchical accuracy of predictions for the folds."""
+    """Return the mean hierarchical accuracy of predictions for the folds."""
     found = zip(predicted, trial.inner, strict=True)
     return float(np.mean([judged(one, fold.query_labels, trial.taxonomy)[HIERARCHICAL] for one, fold in found]))
 
 
 def judged(predicted: Labels, labels: Labels, taxonomy: Taxonomy) -> dict[str, float]:
-    """Returns the means over the classes of what predictions are worth: accuracy, with the tree, and its loss."""
+    """Return the means over the classes of what predictions are worth: accuracy, with the tree, and its loss."""
     tables = costs(taxonomy, taxonomy.leaves)
     pairs = taxonomy.positions(labels.tolist()), taxonomy.positions(predicted.tolist())
     values = {

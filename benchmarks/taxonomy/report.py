@@ -43,18 +43,18 @@ PAPER: Mapping[str, tuple[str, str, str]] = {
 
 
 def values(trials: Trials, method: str, classifier: str, metric: str) -> list[float]:
-    """Returns a figure of every trial."""
+    """Return a figure of every trial."""
     return [trial["methods"][method][classifier][metric] for trial in trials]
 
 
 def gains(trials: Trials, pair: tuple[str, str], classifier: str, metric: str) -> Any:
-    """Returns the first method's figure less the second's, trial by trial."""
+    """Return the first method's figure less the second's, trial by trial."""
     first, second = (values(trials, name, classifier, metric) for name in pair)
     return np.subtract(first, second)
 
 
 def by_set(trials: Trials) -> dict[str, list[Mapping[str, Any]]]:
-    """Returns the trials of every set."""
+    """Return the trials of every set."""
     found: dict[str, list[Mapping[str, Any]]] = {}
     for trial in trials:
         found.setdefault(trial["set"], []).append(trial)
@@ -62,7 +62,7 @@ def by_set(trials: Trials) -> dict[str, list[Mapping[str, Any]]]:
 
 
 def rows(trials: Trials) -> list[dict[str, Any]]:
-    """Returns mean and deviation of the figures, of paired differences and of the seconds of a fit, set by set."""
+    """Return mean and deviation of the figures, of paired differences and of the seconds of a fit, set by set."""
     found: list[dict[str, Any]] = []
     for kind, of_set in by_set(trials).items():
         names = list(of_set[0]["methods"])
@@ -80,7 +80,7 @@ def rows(trials: Trials) -> list[dict[str, Any]]:
 
 
 def progress(trial: Mapping[str, Any]) -> str:
-    """Returns accuracy and hierarchical accuracy of every method by nearest neighbours in one line."""
+    """Return accuracy and hierarchical accuracy of every method by nearest neighbours in one line."""
     shown = [
         f"{name} {100 * found[NEAREST][ACCURACY]:.1f}/{100 * found[NEAREST][HIERARCHICAL]:.1f}"
         for name, found in trial["methods"].items()
@@ -89,7 +89,7 @@ def progress(trial: Mapping[str, Any]) -> str:
 
 
 def headline(document: Document) -> tuple[str, str, str]:
-    """Returns a line of README: the first set, hierarchical accuracy of the full metrics."""
+    """Return a line of README: the first set, hierarchical accuracy of the full metrics."""
     kind, trials = next(iter(by_set(document["trials"]).items()))
     ours = [mean_and_error(values(trials, name, NEAREST, HIERARCHICAL)) for name in (QWISE_FULL, LMNN_FULL)]
     task = f"{kind}, metric of a class tree (LMNN): hierarchical accuracy of 10-NN, %"
@@ -97,7 +97,7 @@ def headline(document: Document) -> tuple[str, str, str]:
 
 
 def markdown(document: Document) -> str:
-    """Returns the report: the figures of every set, paired differences, and the chosen settings."""
+    """Return the report: the figures of every set, paired differences, and the chosen settings."""
     title = "# Metrics that respect a tree of classes, after Law, Thome and Cord (2017), tables 4 to 6"
     parts = [title, _protocol(document)]
     for kind, trials in by_set(document["trials"]).items():
@@ -115,8 +115,8 @@ def markdown(document: Document) -> str:
 def _protocol(document: Document) -> str:
     settings = document["settings"]
     return (
-        f"{len(settings['seeds'])} splits. Letters spoken by {settings['test speakers']} people whom no training "
-        "has heard, in a tree by the sound of their names; photographs of 30 classes by kind, "
+        f"{len(settings['seeds'])} splits. Letters spoken by {settings['test speakers']} people outside the training, "
+        " in a tree by the sound of their names; photographs of 30 classes by kind, "
         f"{100 * settings['training share']:.0f} per cent of each class to learn from. {settings['neighbors']}-NN "
         "among the training rows, and a linear SVM on the projected ones. Qwise is LMNN, its regulariser and its "
         "triplets, with what the tree adds. Settings and the C of the SVM are chosen by hierarchical accuracy in "

@@ -1,7 +1,7 @@
 """Items that come later: every learner at its own defaults, in databases of trained, unseen and mixed items.
 
 Random 80/20 splits of photographs (corel1k, merged20, osr8), of Wikipedia's images and texts, of faces (pubfig) and of
-spoken letters (isolet, halves of its columns as views); speakers and equal pictures stay together. What is measured is
+spoken letters (isolet, halves of its columns as views); speakers and equal pictures stay together. The measure is
 the mean average precision of held-out queries in every direction, and how the default compares with the best of the
 other learners.
 """
@@ -19,7 +19,7 @@ from benchmarks.unseen.trial import METHODS, run
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Returns settings, rows and trials of all sets and seeds."""
+    """Return settings, rows and trials of all sets and seeds."""
     seeds = seeds_of(options)
     cache = cache_folder(options)
     for name in options.sets:

@@ -12,15 +12,14 @@ from sklearn.model_selection import GroupShuffleSplit
 
 from benchmarks.frame.benchmark import read_arrays
 from benchmarks.photographs import TEST_SIZE, Photographs, photographs, train_and_test
-
-Rows = NDArray[np.float32]
+from crossview.features.base import FeatureRows
 
 
 @dataclass(frozen=True, kw_only=True)
 class Split:
     """Views of all items, and which of these are held out."""
 
-    rows: Mapping[str, Rows]
+    rows: Mapping[str, FeatureRows]
     """(n, d_v) by view, normalised as the product normalises them."""
     labels: NDArray[Any]
     """(n,)."""
@@ -35,7 +34,7 @@ Data = Callable[[int], Split]
 
 
 def load(name: str, data: Path, cache: Path) -> Data:
-    """Returns a set by name; MissingDataError where its files are missing."""
+    """Return a set by name; MissingDataError where its files are missing."""
     return LOADERS[name](data, cache)
 
 

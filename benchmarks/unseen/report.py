@@ -20,7 +20,7 @@ _BEHIND, _WIDE = -0.01, 0.02
 
 
 def figures_of(trials: Trials) -> Figures:
-    """Returns the values of all splits."""
+    """Return the values of all splits."""
     found: dict[tuple[str, str, str, str, str], dict[str, list[float]]] = {}
     for trial in trials:
         for method, *key, value in trial["figures"]:
@@ -29,7 +29,7 @@ def figures_of(trials: Trials) -> Figures:
 
 
 def rows(trials: Trials) -> list[dict[str, Any]]:
-    """Returns mean and deviation over the splits of every figure."""
+    """Return mean and deviation over the splits of every figure."""
     names = ("data", "database", "query_view", "database_view", "metric")
     return [
         {**dict(zip(names, key, strict=True)), "method": method, **_rounded(summary(values))}
@@ -43,7 +43,7 @@ def _rounded(found: Mapping[str, float]) -> dict[str, float]:
 
 
 def compared(trials: Trials) -> list[dict[str, Any]]:
-    """Returns the trials with the values that are compared split by split: all among unseen items, else the default's.
+    """Return the trials with the compared values: all among unseen items, otherwise those of the default.
 
     To five digits, as thousands of values are kept.
     """
@@ -61,7 +61,7 @@ def compared(trials: Trials) -> list[dict[str, Any]]:
 
 
 def interval(differences: NDArray[np.float64], overlap: float) -> tuple[float, float]:
-    """Returns mean and half width of the 95 % interval of paired differences over random splits that overlap."""
+    """Return mean and half width of the 95 % interval of paired differences over random splits that overlap."""
     count = len(differences)
     if count < 2:
         return float(differences.mean()), float("inf")
@@ -69,7 +69,7 @@ def interval(differences: NDArray[np.float64], overlap: float) -> tuple[float, f
 
 
 def standard_error(differences: NDArray[np.float64], overlap: float) -> float:
-    """Returns that of the mean of two or more paired differences over random splits that overlap.
+    """Return that of the mean of two or more paired differences over random splits that overlap.
 
     Nadeau and Bengio (2003): the variance of the mean is (1 / n + n_test / n_train) times that of the splits.
     """
@@ -77,7 +77,7 @@ def standard_error(differences: NDArray[np.float64], overlap: float) -> float:
 
 
 def holds(mean: float, half: float) -> bool:
-    """Returns whether a difference of the default to the best learner keeps the rule.
+    """Return whether a difference of the default to the best learner keeps the rule.
 
     It is at least -.01 mAP, or its interval has 0 in it and reaches at most .02 to either side.
     """
@@ -85,7 +85,7 @@ def holds(mean: float, half: float) -> bool:
 
 
 def markdown(document: Document) -> str:
-    """Returns the report: mAP of all methods in every direction, and the default beside the best of the others."""
+    """Return the report: mAP of all methods in every direction, and the default beside the best of the others."""
     figures = figures_of(document["trials"])
     overlaps = {trial["data"]: trial["sizes"][1] / trial["sizes"][0] for trial in document["trials"]}
     text = (
@@ -105,7 +105,7 @@ def markdown(document: Document) -> str:
 
 
 def headline(document: Document) -> tuple[str, str, str]:
-    """Returns the mean over sets and directions across views of the default, and the best of the others."""
+    """Return the mean over sets and directions across views of the default, and the best of the others."""
     figures = figures_of(document["trials"])
     means, trained = _across(figures), _across(figures, TRAINED)
     best = max((name for name in means if name != DEFAULT), key=lambda name: means[name])
@@ -144,13 +144,13 @@ def _lines(figures: Figures, data: str, overlap: float) -> list[list[str]]:
 
 
 def _means(figures: Figures) -> list[list[str]]:
-    """Returns a line for each method that answers across views, and one for those within them."""
+    """Return a line for each method that answers across views, and one for those within them."""
     means = _across(figures)
     return [[name, f"{means[name]:.4f}"] for name in sorted(means, key=lambda name: -means[name])]
 
 
 def _across(figures: Figures, where: str = UNSEEN) -> dict[str, float]:
-    """Returns the mean mAP over all sets and directions across views, of methods that answer in all of them."""
+    """Return the mean mAP over all sets and directions across views, of methods that answer in all of them."""
     found = [
         methods
         for (_, database, query, target, metric), methods in figures.items()

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from benchmarks.frame.databases import TRAINED, UNSEEN
 from benchmarks.unseen.data import Split, load
 from crossview.engine.evaluation import MIXED
+from crossview.engine.learners.base import Rows
 from crossview.engine.learners.chain import Chain
 from crossview.engine.learners.registry import parse_chain
 from crossview.engine.learners.selection import distances
@@ -45,11 +46,9 @@ SHARE = "unseen_share"
 FIRST = 10
 """Hits of a list in which the share of unseen items is counted."""
 
-Rows = NDArray[np.float64]
-
 
 def run(task: tuple[str, int], data: Path, cache: Path) -> dict[str, Any]:
-    """Returns the figures of all methods on one split, each [method, database, query view, view, metric, value]."""
+    """Return the figures of all methods on one split, each [method, database, query view, view, metric, value]."""
     name, seed = task
     began = time.monotonic()
     split = load(name, data, cache)(seed)
@@ -60,7 +59,7 @@ def run(task: tuple[str, int], data: Path, cache: Path) -> dict[str, Any]:
 
 
 def measured(spec: str, split: Split) -> Iterator[tuple[Any, ...]]:
-    """Yields database, query view, view of the items, metric and value of one pipeline; nothing if it takes no such
+    """Yield database, query view, view of the items, metric and value of one pipeline; nothing if it takes no such
     views."""
     began = time.perf_counter()
     chain = parse_chain(spec, {}) if spec else Chain()
@@ -77,14 +76,14 @@ def measured(spec: str, split: Split) -> Iterator[tuple[Any, ...]]:
 
 
 def learn(chain: Chain, split: Split) -> None:
-    """Fits a pipeline on the training items of a split."""
+    """Fit a pipeline on the training items of a split."""
     groups = None if split.groups is None else split.groups[split.train]
     known = Supervision(classes=split.labels[split.train], groups=groups)
     chain.fit([view[split.train] for view in split.rows.values()], known)
 
 
 def retrieved(chain: Chain, split: Split) -> Iterator[tuple[str, str, str, str, float]]:
-    """Yields database, query view, view of the items, metric and value of a fitted pipeline."""
+    """Yield database, query view, view of the items, metric and value of a fitted pipeline."""
     names, rows = list(split.rows), list(split.rows.values())
     items = [chain.transform(view, view=number).astype(np.float64) for number, view in enumerate(rows)]
     for query, target in product(range(len(rows)), repeat=2):
@@ -95,7 +94,7 @@ def retrieved(chain: Chain, split: Split) -> Iterator[tuple[str, str, str, str, 
 
 
 def _retrieved(queries: Rows, items: Rows, split: Split) -> Iterator[tuple[str, str, float]]:
-    """Yields mAP in every database, and the share of unseen items among the first hits in a mixed one."""
+    """Yield mAP in every database, and the share of unseen items among the first hits in a mixed one."""
     count = len(split.labels)
     unseen = np.isin(np.arange(count), split.held_out)
     gaps = distances(queries, items)

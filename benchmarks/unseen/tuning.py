@@ -40,7 +40,7 @@ _PAIRS = ((TUNED, PLAIN), (BY_ITEMS, BY_LABELS))
 
 
 def run(task: tuple[str, int], data: Path, cache: Path) -> dict[str, Any]:
-    """Returns the figures of all methods on one split, each [method, database, query view, view, metric, value]."""
+    """Return the figures of all methods on one split, each [method, database, query view, view, metric, value]."""
     name, seed = task
     began = time.monotonic()
     split = load(name, data, cache)(seed)
@@ -58,7 +58,7 @@ def run(task: tuple[str, int], data: Path, cache: Path) -> dict[str, Any]:
 
 
 def _measured(recipe: Recipe, split: Split) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
-    """Yields figures of a recipe, and with each the settings that were chosen."""
+    """Yield figures of a recipe, and with each the settings that were chosen."""
     parts: list[tuple[()]] = [()] * len(recipe.views)
     began, chosen = time.perf_counter(), {}
     if recipe.tune is not None:
@@ -73,7 +73,7 @@ def _measured(recipe: Recipe, split: Split) -> Iterator[tuple[tuple[Any, ...], d
 
 
 def examples(split: Split) -> Examples:
-    """Returns the training items of a split, as the product's training has them."""
+    """Return the training items of a split, as the product's training has them."""
     count = len(split.train)
     return Examples(
         ids=np.arange(count),
@@ -86,7 +86,7 @@ def examples(split: Split) -> Examples:
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Returns settings, rows and trials of all sets and seeds."""
+    """Return settings, rows and trials of all sets and seeds."""
     seeds, cache = seeds_of(options), cache_folder(options)
     for name in options.sets:
         load(name, options.data, cache)  # described once, before trials in several processes need it
@@ -98,7 +98,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def markdown(document: Document) -> str:
-    """Returns the report: in every direction what tuning gains, and what choosing without labels costs."""
+    """Return the report: in every direction what tuning gains, and what choosing without labels costs."""
     figures = report.figures_of(document["trials"])
     overlaps = {trial["data"]: trial["sizes"][1] / trial["sizes"][0] for trial in document["trials"]}
     text = (

@@ -29,7 +29,7 @@ CLASSES = ("merged20", "corel1k")
 
 @dataclass(frozen=True)
 class Task:
-    """What one process does: a trial of one data set."""
+    """The work of one process: a trial of one data set."""
 
     options: argparse.Namespace
     cache: Path
@@ -39,7 +39,7 @@ class Task:
     curves: bool
 
     def trial(self) -> Trial:
-        """Returns the data of the trial."""
+        """Return the data of the trial."""
         data = self.options.data / self.kind
         if self.kind == KINSHIP:
             return kinship(data)[self.which]
@@ -47,7 +47,7 @@ class Task:
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Returns settings, rows and trials of all sets."""
+    """Return settings, rows and trials of all sets."""
     settings = _settings(options)
     tasks = {f"{task.kind} {task.which}": task for task in _tasks(options)}
     trials = run_trials(options, settings, tasks, run)
@@ -55,7 +55,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def run(task: Task) -> dict[str, Any]:
-    """Returns the figures of all methods on one trial, and, where asked for, the curves."""
+    """Return the figures of all methods on one trial, and, where asked for, the curves."""
     began = time.perf_counter()
     trial = task.trial()
     bench = Bench.of(trial, task.options.variance)
@@ -77,7 +77,7 @@ def run(task: Task) -> dict[str, Any]:
 
 
 def _tasks(options: argparse.Namespace) -> list[Task]:
-    """Returns the trials, once the features that they share are cached; MissingDataError names a missing data set."""
+    """Return the trials, once the features that they share are cached; MissingDataError names a missing data set."""
     cache = cache_folder(options)
     tasks = []
     try:

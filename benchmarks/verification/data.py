@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from benchmarks.frame.benchmark import read_arrays
 from benchmarks.photographs import Photographs, photographs
+from crossview.engine.learners.base import Rows
 from crossview.engine.learners.chain import Chain
 from crossview.engine.learners.samplers.likeness import draw_tuples, likeness_by_class
 from crossview.engine.learners.steps.normalization import L1, Scale, Sqrt
@@ -21,8 +22,6 @@ KINSHIP_FILE = "kinfacew_I.npz"
 RELATIONS = ("fd", "fs", "md", "ms")
 TRAIN_SHARE = 0.6  # of the classes
 FOLDS = 3  # of the training classes
-
-Rows = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -54,7 +53,7 @@ class Split:
         return self.rows[self.known_items]
 
     def reduced(self, variance: float | None = None) -> "Split":
-        """Returns the split on the principal components of the known rows with a share of variance; None: on all.
+        """Return the split on the principal components of the known rows with a share of variance; None: on all.
 
         The views are joined as in a space that learns from the known rows. Divided by the known rows' root mean square
         length, so that bounds on distances mean the same everywhere.
@@ -65,7 +64,7 @@ class Split:
 
 @dataclass(frozen=True)
 class Trial:
-    """What is learned and tested once, and the splits of its training part by which settings are chosen."""
+    """One training and test, and the splits of its training part that choose settings."""
 
     name: str
     outer: Split
@@ -75,7 +74,7 @@ class Trial:
 
 
 def kinship(data: Path) -> list[Trial]:
-    """Returns a trial for each relation and test fold; MissingDataError if the file is missing.
+    """Return a trial for each relation and test fold; MissingDataError if the file is missing.
 
     Two of the other folds, then the other two, validate what the remaining ones teach.
     """
@@ -102,7 +101,7 @@ def _relation(relation: str, file: Any) -> list[Trial]:
 
 
 def unseen(data: Path, cache: Path, seed: int, pairs: int) -> Trial:
-    """Returns the trial of a seed: pairs of images of the same or of two classes, those of the test unseen in training.
+    """Return the trial of a seed: pairs of images of the same or of two classes, those of the test unseen in training.
 
     So many pairs, half of each kind, to learn from, and so many to test on, of a folder of images by class, whose
     features are computed once and cached; MissingDataError if it has none.
@@ -126,12 +125,12 @@ def unseen(data: Path, cache: Path, seed: int, pairs: int) -> Trial:
 
 
 def histograms(views: Sequence[Rows]) -> tuple[Part, ...]:
-    """Returns views as parts of a joined one: histograms, whose rows are divided by their sums and rooted."""
+    """Return views as parts of a joined one: histograms, whose rows are divided by their sums and rooted."""
     return tuple(Part(rows.shape[1], (L1.name, Sqrt.name)) for rows in views)
 
 
 def _views(images: Photographs, training: NDArray[np.int64], cache: Path, seed: int) -> list[Rows]:
-    """The rows of every view; the words' codebook is of the training classes, so it is cached by seed."""
+    """Return the rows of every view; the words' codebook is of the training classes, so it is cached by seed."""
     path = cache / images.fingerprint / f"words-verification-{seed}.npy"
     if not path.exists():
         np.save(path, images.words(training, seed))

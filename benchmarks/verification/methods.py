@@ -1,4 +1,4 @@
-"""What the verification benchmark compares: our settings, metric-learn's ITML and two logistic baselines."""
+"""Methods of the verification benchmark: our settings, metric-learn's ITML and two logistic baselines."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -52,12 +52,12 @@ class Fitted:
 
 
 def reference(split: Split, rank: int | None = None) -> Fitted:
-    """Returns the identity, or the leading principal directions of the rows that are learned from."""
+    """Return the identity, or the leading principal directions of the rows that are learned from."""
     return Fitted(np.eye(split.rows.shape[1]) if rank is None else principal_components(split.known, rank)[0])
 
 
 def hinge(split: Split, rank: int, steps: int, **settings: Any) -> Fitted:
-    """Returns the metric of our learner, which sees the known rows only; other settings are its own."""
+    """Return the metric of our learner, which sees the known rows only; other settings are its own."""
     learner = Fantope().set_params(**{"n_components": rank, "mu": 0.0, "max_iter": steps, **settings})
     items = np.searchsorted(split.known_items, split.fit.items)
     learner.fit_constraints(split.known, constraints.pairs(items, split.fit.alike, UPPER, LOWER))
@@ -65,12 +65,12 @@ def hinge(split: Split, rank: int, steps: int, **settings: Any) -> Fitted:
 
 
 def logistic(split: Split, rank: int, beta: float, steps: int, full: bool = False) -> Fitted:
-    """Minimises the mean of log(1 + exp(beta y (D^2 - 1))) / beta over the pairs, y = 1 where alike, else -1.
+    """Minimise the mean of log(1 + exp(beta y (D^2 - 1))) / beta over the pairs, y = 1 if similar, otherwise -1.
 
     Over L of a rank this is PCCA (Mignon and Jurie, CVPR 2012), and over all positive semidefinite
     matrices the logistic discriminant of LDML (Guillaumin, Verbeek and Schmid, ICCV 2009) with their bias b = beta, for
     its metric is beta times ours. From the leading principal directions, by (projected) gradient steps that are
-    taken if they lower the loss, the next then longer, else shorter; as our learner takes its own.
+    taken if they lower the loss, then the next is longer, otherwise shorter; our learner does the same.
     """
     features, signs = Differences(split.rows), np.where(split.fit.alike, 1.0, -1.0)
 
@@ -104,7 +104,7 @@ def logistic(split: Split, rank: int, beta: float, steps: int, full: bool = Fals
 
 
 def itml(split: Split, gamma: float) -> Fitted:
-    """Returns the metric of metric-learn's ITML, its bounds the 5th and 95th percentiles of the distances."""
+    """Return the metric of metric-learn's ITML, its bounds the 5th and 95th percentiles of the distances."""
     signs = np.where(split.fit.alike, 1, -1)
     settings = {"gamma": gamma, "max_iter": ROUNDS}
     peer = peers.fit("ITML", split.rows, settings, tuples=split.fit.items, similar=signs)
@@ -123,12 +123,12 @@ class Method:
 
 
 def _grid(**values: Sequence[Any]) -> list[dict[str, Any]]:
-    """All combinations."""
+    """Return all combinations."""
     return [dict(zip(values, combination, strict=True)) for combination in product(*values.values())]
 
 
 def _and_early(name: str, fit: Callable[..., Fitted], grid: Grid) -> tuple[Method, Method]:
-    """A method, and the same stopped at any of the steps with each setting of its grid."""
+    """Return a method, and the same stopped at any of the steps with each setting of its grid."""
 
     def early(chosen: Chosen) -> list[dict[str, Any]]:
         return [{**point, "steps": steps} for point in grid(chosen) for steps in STEPS]

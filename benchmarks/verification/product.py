@@ -30,7 +30,7 @@ _FOLD = Grouping("fold")
 
 
 def through_the_product(trial: Trial, chosen: Mapping[str, Any], variance: float) -> dict[str, dict[str, Any]]:
-    """Returns the figures of the settings that were chosen for the Fantope, by a collection's own methods.
+    """Return the figures of the settings that were chosen for the Fantope, by a collection's own methods.
 
     The collection holds the items of the training pairs when it learns from these, and the others are added then; or it
     holds all before, so that the rows of the others, of which nothing is known, take part in the principal components
@@ -61,7 +61,7 @@ def through_the_product(trial: Trial, chosen: Mapping[str, Any], variance: float
 
 
 def _calibrated(collection: Collection, trial: Trial, refit: bool) -> dict[str, Any]:
-    """The figures of the test pairs at the threshold of the validation pairs, or of the training pairs."""
+    """Return the figures of the test pairs at the threshold of the validation pairs, or of the training pairs."""
     (view,) = collection.space("fantope").views
     began = time.perf_counter()
     pairs = _pooled(trial) if refit else trial.outer.fit
@@ -84,13 +84,13 @@ def _calibrated(collection: Collection, trial: Trial, refit: bool) -> dict[str, 
 
 
 def _pooled(trial: Trial) -> Pairs:
-    """The validation pairs of all inner splits."""
+    """Return the validation pairs of all inner splits."""
     checks = [split.check for split in trial.inner]
     return Pairs(np.concatenate([one.items for one in checks]), np.concatenate([one.alike for one in checks]))
 
 
 def _folds(trial: Trial) -> NDArray[np.int64]:
-    """The inner split whose validation pairs name each item, or another one of its class; -1 for those of the test."""
+    """Return for each item the inner split whose validation pairs contain its class; -1 for items of the test."""
     if trial.classes is None:
         raise ValueError(f"{trial.name} has no classes to divide the pairs by")
     folds = np.full(len(trial.classes), -1, np.int64)
@@ -100,7 +100,7 @@ def _folds(trial: Trial) -> NDArray[np.int64]:
 
 
 def _ready(split: Split) -> list[NDArray[np.float32]]:
-    """The rows of each view after its own steps, which vectors from outside have none of."""
+    """Return the rows of each view after its own steps, which vectors from outside have none of."""
     ends = np.cumsum([part.width for part in split.parts])[:-1]
     columns = zip(split.parts, np.split(split.rows, ends, axis=1), strict=True)
     return [

@@ -28,7 +28,7 @@ COLORS = {"merged20": "#0072B2", "corel1k": "#D55E00"}  # distinct in the common
 
 
 def rows(trials: Trials) -> list[dict[str, Any]]:
-    """Returns mean and standard deviation of every figure, and of the paired differences from the Fantope."""
+    """Return mean and standard deviation of every figure, and of the paired differences from the Fantope."""
     found = []
     for kind, own in _sets(trials).items():
         for method in own[0]["methods"]:
@@ -42,14 +42,14 @@ def rows(trials: Trials) -> list[dict[str, Any]]:
 
 
 def markdown(document: Document) -> str:
-    """Returns the report: a table for each data set, paired differences, and what depends on iterations, mu, pairs."""
+    """Return the report: a table for each data set, paired differences, and what depends on iterations, mu, pairs."""
     settings = document["settings"]
     ran = "" if settings["ITML ran"] else " ITML is missing: metric-learn's environment is not there."
     protocol = (
         "Views are joined as a space joins them: each a histogram, then the element-wise square root, then divided by "
         "the root mean square length of its centred rows to learn from. Principal components with "
         f"{100 * settings['variance']:.0f} % of the variance for all methods but the Euclidean distance; u = "
-        f"{settings['upper']}, l = {settings['lower']}, PCA start of rank e. Of merged20 and corel1k "
+        f"{settings['upper']}, l = {settings['lower']}, PCA start of rank e. In merged20 and corel1k "
         f"{100 * settings['share of classes in training']:.0f} % of the classes train and the others test, "
         f"{settings['pairs']:,} pairs each, half of one class; seeds {span(settings['seeds'])}. Settings are those "
         "that verify most of the validation pairs, whose classes are unseen there too, and so is the threshold "
@@ -81,7 +81,7 @@ def headline(document: Document) -> tuple[str, str, str]:
 
 
 def plot(path: Path, document: Document) -> None:
-    """Draws rank and accuracy against mu, as figure 2, and accuracy against iterations, as table 4."""
+    """Draw rank and accuracy against mu, as figure 2, and accuracy against iterations, as table 4."""
     with panels(path, 1, 3, (15, 4.5)) as figure:
         left, middle, right = figure.axes
         for kind, own in _sets(_with_curves(document["trials"])).items():
@@ -140,7 +140,7 @@ def _chosen(trials: Trials) -> list[list[str]]:
 def _curves(trials: Trials) -> list[str]:
     remark = (
         f"Of the first {len(trials)} trials, at the ranks chosen above. Here the first validation part alone chooses "
-        "the thresholds, and mu and beta anew for every number of iterations unless they are kept, so figures differ "
+        "the thresholds, and mu and beta again for every number of iterations unless they are kept, so figures differ "
         "from those above."
     )
     first = trials[0]
@@ -180,5 +180,5 @@ def _with_curves(trials: Trials) -> Trials:
 
 
 def _known(trials: Trials, method: str, metric: str) -> list[float]:
-    """The figures of a metric; none for methods that it does not apply to."""
+    """Return the figures of a metric; none for methods that it does not apply to."""
     return [value for value in values(trials, method, metric) if value is not None]

@@ -45,11 +45,11 @@ class Bench:
 
     @classmethod
     def of(cls, trial: Trial, variance: float | None) -> Self:
-        """Returns the bench of a trial, each split on principal components with a share of variance; None: on all."""
+        """Return the bench of a trial, each split on principal components with a share of variance; None: on all."""
         return cls(trial.outer.reduced(variance), [split.reduced(variance) for split in trial.inner])
 
     def run(self, chosen_from: Sequence[Method]) -> dict[str, dict[str, Any]]:
-        """Returns the figures of methods, each with the settings that verify most validation pairs."""
+        """Return the figures of methods, each with the settings that verify most validation pairs."""
         chosen: dict[str, Settings] = {}
         figures = {}
         for method in chosen_from:
@@ -61,11 +61,11 @@ class Bench:
         return figures
 
     def best(self, method: Method, points: Sequence[Settings]) -> Validated:
-        """Returns the settings that verify most validation pairs, of equally good ones the first."""
+        """Return the settings that verify most validation pairs, of equally good ones the first."""
         return max((self.validated(method, point) for point in points), key=lambda found: found.accuracy)
 
     def validated(self, method: Method, settings: Settings) -> Validated:
-        """Returns how well settings verify the pooled validation pairs of all inner splits."""
+        """Return how well settings verify the pooled validation pairs of all inner splits."""
         key = json.dumps([method.fit.__name__, settings], sort_keys=True)
         if key not in self._known:
             self._known[key] = np.concatenate(
@@ -76,7 +76,7 @@ class Bench:
         return Validated(settings, float(np.mean((self._known[key] <= threshold) == alike)), threshold)
 
     def tested(self, method: Method, found: Validated) -> dict[str, Any]:
-        """Returns the figures of the test pairs, after learning from all of the training part."""
+        """Return the figures of the test pairs, after learning from all of the training part."""
         began = time.perf_counter()
         fitted = method.fit(self.outer, **found.settings)
         seconds = time.perf_counter() - began
@@ -95,10 +95,10 @@ class Bench:
         }
 
     def iterations(self, figures: Mapping[str, Any], steps: Sequence[int]) -> dict[str, list[dict[str, Any]]]:
-        """Returns the figures of methods after at most so many steps, table 4 of the paper.
+        """Return the figures of methods after at most so many steps, table 4 of the paper.
 
-        At the rank chosen with all validation parts; mu and beta are chosen anew for every number of steps, or stay as
-        they were chosen above. Ours go on until ten steps lower the objective by less than 1e-6 of it.
+        At the rank chosen with all validation parts; mu and beta are chosen again for every number of steps, or stay as
+        they were chosen above. Ours go on until ten steps lower the objective by less than the share 1e-6.
         """
         found = {}
         for method in _named(ITERATED, figures):
@@ -113,13 +113,13 @@ class Bench:
         return found
 
     def weights(self, figures: Mapping[str, Any], mus: Sequence[float]) -> list[dict[str, Any]]:
-        """Returns accuracy and rank against mu, at the rank chosen for the Fantope: figure 2 of the paper."""
+        """Return accuracy and rank against mu, at the rank chosen for the Fantope: figure 2 of the paper."""
         (method,) = _named([methods.FANTOPE], figures)
         settings = figures[methods.FANTOPE]["settings"]
         return [{**self._point(method, [{**settings, "mu": mu}]), "mu": mu} for mu in mus]
 
     def amounts(self, figures: Mapping[str, Any], counts: Sequence[int]) -> dict[str, list[dict[str, Any]]]:
-        """Returns the figures of methods with their settings from fewer training pairs."""
+        """Return the figures of methods with their settings from fewer training pairs."""
         found: dict[str, list[dict[str, Any]]] = {}
         for method in _named(THINNED, figures):
             points = [figures[method.name]["settings"]]
@@ -127,13 +127,13 @@ class Bench:
         return found
 
     def _point(self, method: Method, points: Sequence[Settings], pairs: int | None = None) -> dict[str, Any]:
-        """The figures of a point of a curve; the first validation part chooses among settings, and the threshold."""
+        """Return the figures of a point of a curve; the first validation part chooses settings and threshold."""
         one = Bench(_thinned(self.outer, pairs), [_thinned(self.inner[0], pairs)])
         return one.tested(method, one.best(method, points))
 
 
 def _thinned(split: Split, pairs: int | None) -> Split:
-    """The split with so many of its training pairs, similar and dissimilar ones in proportion."""
+    """Return the split with so many of its training pairs, similar and dissimilar ones in proportion."""
     if pairs is None or pairs >= len(split.fit.alike):
         return split
     positions = np.linspace(0, len(split.fit.alike) - 1, pairs).round().astype(int)

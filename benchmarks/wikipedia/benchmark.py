@@ -25,6 +25,7 @@ from benchmarks.frame.databases import TEST, TRAINED, UNSEEN, ranking_of_others
 from benchmarks.frame.journal import run_trials
 from benchmarks.wikipedia import report
 from benchmarks.wikipedia.methods import METHODS, Method
+from crossview.engine.learners.base import Rows
 from crossview.engine.learners.chain import Chain
 from crossview.engine.learners.registry import parse_chain
 from crossview.engine.learners.selection import ClassValidation, distances, select
@@ -39,7 +40,6 @@ CUTS = (10, 50)
 RECALLS = tuple(n / 10 for n in range(11))
 DATABASES = (TEST, UNSEEN, TRAINED)
 
-Rows = NDArray[np.float64]
 Labels = NDArray[Any]
 
 
@@ -54,7 +54,7 @@ class Documents:
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Returns settings, rows and chosen settings of all methods."""
+    """Return settings, rows and chosen settings of all methods."""
     documents = read_documents(options.data)
     settings = {
         "train": len(documents.train_labels),
@@ -77,7 +77,7 @@ def _progress(found: Mapping[str, Any]) -> str:
 
 
 def read_documents(data: Path) -> Documents:
-    """Returns the documents of a folder; MissingDataError names what is missing."""
+    """Return the documents of a folder; MissingDataError names what is missing."""
     rows = ("image_sift_bow128", "text_lda10")
     arrays = read_arrays(data, FILE, *rows, "y", "class_names", "is_train")
     views = [arrays[name].astype(np.float64) for name in rows]
@@ -86,7 +86,7 @@ def read_documents(data: Path) -> Documents:
 
 
 def run(method: Method, documents: Documents) -> dict[str, Any]:
-    """Returns a method's figures as "rows", and what was chosen for it in the training part as "chosen"."""
+    """Return a method's figures as "rows", and what was chosen for it in the training part as "chosen"."""
     started = time.monotonic()
     validation = ClassValidation(
         documents.train,
@@ -105,12 +105,12 @@ def run(method: Method, documents: Documents) -> dict[str, Any]:
 
 
 def mean_average_precision(squared: Rows, query_labels: Labels, labels: Labels) -> float:
-    """mAP over the whole database, the measure that settings are chosen by."""
+    """Return mAP over the whole database, the measure that settings are chosen by."""
     return float(np.nanmean(average_precision(_relevant(squared, query_labels, labels))))
 
 
 def interpolated_precision(relevant: NDArray[np.bool_]) -> Rows:
-    """Returns, per query, the greatest precision at each of the 11 recalls 0, 0.1, ..., 1 or above it, (queries, 11).
+    """Return, per query, the greatest precision at each of the 11 recalls 0, 0.1, ..., 1 or above it, (queries, 11).
 
     Args:
         relevant: (queries, n) rank by rank, whether the item is relevant. Queries without a relevant one are left out.
@@ -136,7 +136,7 @@ def _relevant(
 
 
 def _figures(chain: Chain, documents: Documents) -> Iterator[dict[str, Any]]:
-    """Figures for both directions, and the mean of the two as that of "both" views, in each database."""
+    """Return figures for both directions, and the mean of the two as that of "both" views, in each database."""
     test, train = (
         [chain.transform(rows, view=view) for view, rows in enumerate(part)]
         for part in (documents.test, documents.train)

@@ -18,12 +18,12 @@ _KERNEL: Mapping[str, Any] = {**_PLAIN, **_LANDMARKS, "standardize": False}
 
 
 def _specs(learner: str, steps: Sequence[str] = STEPS, ends: Sequence[str] = ENDS) -> list[str]:
-    """The chains of a learner after each of the steps: embeddings compared by product, by cosine, and as they are."""
+    """Return the chains of a learner after each step: embeddings compared by product, by cosine, and unchanged."""
     return [f"{before},{learner}{after}" for after in ends for before in steps]
 
 
 def _kernel_specs(learner: str) -> list[str]:
-    """The same on kernel maps; cosine for the first kernel only, as these take longest."""
+    """Return the same on kernel maps; cosine for the first kernel only, as these take longest."""
     return [*_specs(learner, KERNELS, ENDS[:1]), *_specs(learner, KERNELS[:1], ENDS[1:2])]
 
 

@@ -20,7 +20,7 @@ STYLES = ("-", "--")  # the second for the methods after those that have used up
 
 
 def markdown(document: Document) -> str:
-    """Returns the report: mAP of both directions and their mean, ours and published, and what was chosen."""
+    """Return the report: mAP of both directions and their mean, ours and published, and what was chosen."""
     settings = document["settings"]
     protocol = (
         f"{settings['train']} documents to train on; {settings['test']} test documents in {len(settings['classes'])} "
@@ -70,7 +70,7 @@ def headline(document: Document) -> tuple[str, str, str]:
 
 
 def plot(path: Path, document: Document) -> None:
-    """Draws interpolated precision at 11 recalls, one panel per direction, one curve per method."""
+    """Draw interpolated precision at 11 recalls, one panel per direction, one curve per method."""
     methods = [one["method"] for one in document["chosen"]]
     with panels(path, 1, 2, (10, 4.5), sharex=True, sharey=True) as figure:
         axes = figure.axes
@@ -89,7 +89,7 @@ def plot(path: Path, document: Document) -> None:
 
 
 def _cell(document: Document, method: str, pair: tuple[str, str] = DIRECTIONS[-1], database: str = TEST) -> str:
-    """A mAP and its standard error, over the queries."""
+    """Return a mAP and its standard error, over the queries."""
     found = _map(document, method, pair, database)
     queries = document["settings"]["test"] * (2 if pair == DIRECTIONS[-1] else 1)
     return f"{found['value']:.4f} ± {found['std'] / queries**0.5:.4f}"

@@ -1,5 +1,5 @@
-"""The catalog, the only truth about a collection: schema, migrations, items, rows, views, spaces, and who may write.
+"""The catalog, the single source of truth of a collection: schema, migrations, items, rows, views, spaces, locks.
 
-Everything else is derived from it. May import ``features``, ``engine.runtime`` and the nouns of ``engine``
-that import nothing; SQLAlchemy and SQLite are known here only.
+All other data derives from the catalog. This room may import ``features``, ``engine.runtime`` and the nouns of
+``engine`` that import nothing; no other room imports SQLAlchemy or SQLite.
 """

@@ -1,4 +1,4 @@
-"""Answers in the catalog: what people said of items in some notion of similarity."""
+"""Answers in the catalog: people's choices between items in a notion of similarity."""
 
 from typing import Any
 
@@ -15,18 +15,18 @@ class Answers:
         self._connection = connection
 
     def add(self, answer: Answer, created: str) -> Answer:
-        """Store an answer, and return it as it is stored."""
+        """Store an answer and return it with its id."""
         columns = {name: getattr(answer, name) for name in ("person", "notion", "kind", "anchor", "near", "far")}
         statement = sa.insert(answers).values(**columns, created=created).returning(*answers.c)
         return _answer(self._connection.execute(statement).one())
 
     def page(self, notion: str = "", person: str = "", after: int = 0, limit: int | None = None) -> list[Answer]:
-        """Return answers with ids above ``after``, up to ``limit``; of one notion, or person, where these are named."""
+        """Return up to ``limit`` answers with ids above ``after``; only those of ``notion`` and ``person`` if given."""
         query = sa.select(answers).where(answers.c.id > after, *_of(notion, person)).order_by(answers.c.id)
         return [_answer(row) for row in self._connection.execute(query.limit(limit))]
 
     def last(self, notion: str, person: str) -> Answer | None:
-        """Return the last answer of a person in a notion; None for none."""
+        """Return the last answer of a person in a notion; None if the person gave no answer."""
         query = sa.select(answers).where(*_of(notion, person)).order_by(answers.c.id.desc()).limit(1)
         found = self._connection.execute(query).one_or_none()
         return None if found is None else _answer(found)

@@ -1,4 +1,4 @@
-"""Long lists of parameters, in pieces that every database takes."""
+"""Long lists of parameters, split into pieces that one SQLite statement accepts."""
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
@@ -7,7 +7,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 SIZE = 10_000
-"""Parameters per statement; SQLite takes 32,766."""
+"""Parameters per statement; SQLite accepts at most 32,766."""
 
 
 def batches(values: Iterable[T], size: int = SIZE) -> Iterator[list[T]]:

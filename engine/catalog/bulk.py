@@ -1,4 +1,4 @@
-"""Statements for many rows at once, by the driver's own parameters: no object for each row, cell or parameter."""
+"""Statements for many rows at once, with the driver's own parameters: SQLAlchemy would make objects for each cell."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
@@ -11,7 +11,7 @@ from sqlalchemy.dialects import sqlite
 from crossview.engine.catalog.batches import SIZE, batches
 
 _ROWS = 200
-"""Rows of one INSERT: a statement costs SQLite as much as a short row."""
+"""Rows of one INSERT: to run a statement takes SQLite as long as to write a short row."""
 
 
 def insert(
@@ -21,9 +21,9 @@ def insert(
     rows: Iterable[Sequence[Any]],
     replacing: Sequence[str] = (),
 ) -> None:
-    """Insert rows, each the values of the columns.
+    """Insert rows; each row has one value for each column.
 
-    With ``replacing``, columns that are unique together, rows that have the values of existing ones replace these.
+    ``replacing`` names columns that are unique together: a row with the same values there replaces the existing row.
     """
     names = ", ".join(map(_quoted, columns))
     row = f"({_marks(len(columns))})"
@@ -36,7 +36,7 @@ def insert(
 
 
 def update(connection: sa.Connection, table: sa.Table, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Give columns of existing rows new values; each row has these, and last the row's id."""
+    """Give columns of existing rows new values; each entry has the new values, then the row's id."""
     changes = ", ".join(f"{_quoted(name)} = ?" for name in columns)
     statement = f"UPDATE {_quoted(table.name)} SET {changes} WHERE id = ?"  # noqa: S608 - as above
     for batch in batches(rows):
@@ -44,7 +44,7 @@ def update(connection: sa.Connection, table: sa.Table, columns: Sequence[str], r
 
 
 def select(connection: sa.Connection, query: "sa.Select[Any]") -> Sequence[Sequence[Any]]:
-    """Return the rows of a query, a constant without parameters, as the driver gives them."""
+    """Return the rows of a query, which must be a constant without parameters, as the driver gives them."""
     return connection.exec_driver_sql(_text(query)).all()
 
 
@@ -55,7 +55,10 @@ def select_among(
     values: Iterable[Any],
     at_once: int = SIZE,
 ) -> Iterator[Sequence[Any]]:
-    """Yield the rows of a query, a constant without parameters, whose column is among values, so many at once."""
+    """Yield the rows of a query whose column is among the values, ``at_once`` values for each statement.
+
+    The query must be a constant without parameters.
+    """
     text, name = _text(query), _text(column)
     join = "WHERE" if query.whereclause is None else "AND"
     for batch in batches(values, at_once):
@@ -63,7 +66,7 @@ def select_among(
         yield from connection.exec_driver_sql(where, tuple(batch)).all()
 
 
-@lru_cache(maxsize=32)  # known by identity: queries that are constants are compiled once
+@lru_cache(maxsize=32)  # the key is the identity of the query, so that each constant compiles once
 def _text(part: "sa.Select[Any] | sa.ColumnElement[Any]") -> str:
     return str(part.compile(dialect=sqlite.dialect()))
 

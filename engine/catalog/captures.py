@@ -1,4 +1,4 @@
-"""Captures in the catalog: when pictures were taken, and the pages that were saved beside them."""
+"""Captures in the catalog: the times of pictures, and the pages saved beside them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -35,7 +35,7 @@ class Captures:
         return {row.item_id: _capture(row) for one in found for row in self._connection.execute(one)}
 
     def put(self, found: Mapping[int, Capture]) -> None:
-        """Write captures by item, in place of those that they have."""
+        """Write captures by item; they replace the items' existing captures."""
         rows = (_row(item, one) for item, one in found.items())
         bulk.insert(self._connection, captures, _COLUMNS, rows, replacing=("item_id",))
 

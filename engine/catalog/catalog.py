@@ -16,7 +16,7 @@ from crossview.engine.catalog.database import Database
 from crossview.engine.catalog.item_writer import ItemWriter
 from crossview.engine.catalog.items import Items
 from crossview.engine.catalog.roots import Roots
-from crossview.engine.catalog.rows import Rows
+from crossview.engine.catalog.rows import RowStore
 from crossview.engine.catalog.snapshots import Snapshots
 from crossview.engine.catalog.spaces import Spaces
 from crossview.engine.catalog.views import ViewRecord, Views
@@ -30,8 +30,8 @@ class KnownViews(Protocol):
         """Return every view in the order of its creation."""
 
 
-class Described(Protocol):
-    """What knows a collection's name and views: a transaction, or a state that is in memory."""
+class NamedViews(Protocol):
+    """A collection's name and views: a transaction, or a version of the collection in memory."""
 
     @property
     def views(self) -> KnownViews:
@@ -42,7 +42,7 @@ class Described(Protocol):
 
 
 class Head(NamedTuple):
-    """What a catalog states of its collection at one time."""
+    """The facts about a collection that change with its sequence, at one moment."""
 
     name: str
     sequence: int
@@ -52,16 +52,16 @@ class Head(NamedTuple):
 
     @property
     def state(self) -> tuple[str, int]:
-        """What no other state of the items, views and spaces has, in this history or another."""
+        """The identity of this state: no other state, in this history or another, has the same value."""
         return self.history, self.sequence
 
 
 _HEAD = str(sa.select(*(schema.collection.c[name] for name in Head._fields)))
-"""As text, which costs a tenth of the expression: each reading on demand begins with it."""
+"""SQL text, because every read begins with this query, and compiling the expression takes ten times as long."""
 
 
 class Transaction:
-    """One consistent state of the catalog; in a write transaction also the way to change it."""
+    """One consistent state of the catalog; a write transaction can also change it."""
 
     def __init__(self, connection: sa.Connection) -> None:
         self._connection = connection
@@ -70,7 +70,7 @@ class Transaction:
         self.items = Items(connection)
         self.item_writer = ItemWriter(connection)
         self.roots = Roots(connection)
-        self.rows = Rows(connection)
+        self.rows = RowStore(connection)
         self.snapshots = Snapshots(connection)
         self.spaces = Spaces(connection)
         self.views = Views(connection)
@@ -84,7 +84,7 @@ class Transaction:
         return str(self._connection.scalar(sa.select(schema.collection.c.name)))
 
     def count_collections(self) -> int:
-        """Return how many collections the catalog describes: one, unless it comes from elsewhere."""
+        """Return the number of collections that the catalog describes: 1, except in a damaged or foreign file."""
         return int(self._connection.scalar(sa.select(sa.func.count()).select_from(schema.collection)) or 0)
 
     def description(self) -> str:
@@ -109,9 +109,9 @@ class Transaction:
         return str(self._connection.scalar(sa.select(schema.collection.c.active_space)) or "")
 
     def purge(self) -> int:
-        """Remove the tombstones that the snapshots of all indexes have passed; return how many.
+        """Remove the tombstones that the snapshots of all indexes cover; return how many.
 
-        A follower that is further behind finds that in ``head``, and begins anew.
+        A follower that is further behind sees this in ``head().purged`` and starts again from the items.
         """
         passed = self.snapshots.least_sequence()
         sequence = self.sequence() if passed is None else passed
@@ -121,7 +121,7 @@ class Transaction:
         return removed
 
     def rename(self, name: str) -> None:
-        """Give the collection another name, and begin another history of its changes: it was restored from a copy."""
+        """Give a collection restored from a copy its name, and start a new history of its changes."""
         self._connection.execute(sa.update(schema.collection).values(name=name, history=secrets.token_hex(8)))
 
     def activate(self, space: str) -> None:
@@ -130,7 +130,7 @@ class Transaction:
 
 
 class Catalog:
-    """The catalog in a database file; ``writing`` makes the contexts that its changes are committed in."""
+    """The catalog in a database file; ``writing`` returns the context of a commit, such as the writer lock."""
 
     def __init__(
         self,
@@ -138,7 +138,7 @@ class Catalog:
         writing: "Callable[[], AbstractContextManager[object]]" = nullcontext,
         new: bool = False,
     ) -> None:
-        """Open it, or with ``new`` make its tables; StorageError where that cannot be."""
+        """Open the file, or with ``new`` make its tables; StorageError if the file cannot be used."""
         self._database = Database(path, new)
         self._writing = writing
 
@@ -160,24 +160,24 @@ class Catalog:
 
     @contextmanager
     def write(self) -> Iterator[Transaction]:
-        """Open a transaction that is durable when the block ends, and undone if it raises or is no longer wanted.
+        """Open a transaction that is durable after the block, and rolled back if the block raises or is cancelled.
 
-        Nobody else writes during the block: what takes long is prepared before it, and what that went by is checked
-        again in it. Not inside another such block. Raises BusyError after long waiting.
+        Other writers wait during the block, so do long work before it, and check the assumptions of that work again
+        inside it. Do not nest these blocks. Raises BusyError if the lock stays busy.
         """
         with self._writing(), self._database.write() as connection:
             yield Transaction(connection)
-            checkpoint()
+            checkpoint()  # the last moment: a cancelled call must not commit
 
     def counter(self) -> int:
-        """Return a number that differs after every change by anybody."""
+        """Return a number that differs after every change by any process."""
         return self._database.counter()
 
     def shrink(self) -> None:
-        """Give the space of what was deleted back to the file system, bit by bit, so that other writers get their turn.
+        """Give the space of deleted rows back to the file system, in steps, so that other writers get their turn.
 
-        Raises BusyError and StorageError, after which nothing is lost but the space. A catalog of an earlier version is
-        written anew, once; that keeps writers waiting, and needs as much again as is left.
+        A catalog of an earlier version is rewritten once: writers wait for it, and it needs free disk space for a copy.
+        Raises BusyError and StorageError; the catalog is then whole, and only keeps its space.
         """
         while True:
             with self._writing():
@@ -187,7 +187,7 @@ class Catalog:
         self.truncate_log()
 
     def truncate_log(self) -> None:
-        """Empty the log of what was written; not while it is being read. Raises BusyError and StorageError."""
+        """Empty the write-ahead log unless a reader uses it. Raises BusyError and StorageError."""
         self._database.truncate_log()
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""What items may hold: keys, texts, labels, JSON attributes; checked wherever it comes from.
+"""Checks of the content of items: keys, texts, labels, JSON attributes. Every path into the catalog uses them.
 
 Keys are equal if their Unicode normal forms are.
 """
@@ -19,34 +19,34 @@ MAX_LABEL = 1024
 MAX_TEXT = 1_000_000
 """Characters that a text may have."""
 MAX_SOURCE = 1 << 14
-"""Characters of the path of a file, whose bytes may each be written out by four."""
+"""Characters of the path of a file; each of its bytes can take four characters."""
 MAX_ATTRIBUTES = 100_000
 """Characters of an item's attributes, written as JSON."""
 MAX_NAME = 1024
 """Characters of a name."""
 MAX_DEPTH = 16
-"""Lists and objects inside each other; protobuf refuses messages that are nested 100 deep, and each takes up to 3."""
+"""Levels of nested lists and objects: protobuf refuses messages 100 levels deep, and each JSON level takes up to 3."""
 MAX_INTEGER = 2**53
-"""Answers of a server hold numbers as doubles, which round larger integers."""
+"""Largest integer of an attribute: servers send numbers as doubles, which round larger integers."""
 MAX_SEED = 2**31 - 1
 _QUOTED = 40
 
 
 def check_seed(seed: int) -> None:
-    """Raise InvalidInputError for a seed that NumPy's and scikit-learn's generators do not all take."""
+    """Raise InvalidInputError for a seed that some generator of NumPy or scikit-learn does not accept."""
     if not 0 <= seed <= MAX_SEED:
-        raise InvalidInputError(f"a seed is at least 0 and at most {MAX_SEED}, not {seed}")
+        raise InvalidInputError(f"a seed must be between 0 and {MAX_SEED}, not {seed}")
 
 
 def check_key(key: str) -> str:
-    """Return the key of an item; InvalidInputError if it cannot be one."""
+    """Return the key of an item; InvalidInputError for an invalid key."""
     if not key:
-        raise InvalidInputError(f"a key has 1 to {MAX_KEY:,} characters, not none")
+        raise InvalidInputError(f"a key must have 1 to {MAX_KEY:,} characters; this key is empty")
     return check_characters(key, "a key", MAX_KEY)
 
 
 def normal(key: str) -> str:
-    """Return the normal form (NFC) of a key or path: systems write the same letters in different ways."""
+    """Return the Unicode normal form C of a key or path: macOS and Linux encode the same letters differently."""
     return key if key.isascii() else unicodedata.normalize("NFC", key)
 
 
@@ -61,11 +61,11 @@ def check_characters(text: Any, what: str, most: int) -> str:
         return text
     quoted = _quoted(text)
     if len(text) > most:
-        raise InvalidInputError(f"{what} has at most {most:,} characters; {quoted} has {len(text):,}")
+        raise InvalidInputError(f"{what} may have at most {most:,} characters; {quoted} has {len(text):,}")
     if "\0" in text:
-        raise InvalidInputError(f"{what} must not hold NUL, as {quoted} does at position {text.index(chr(0))}")
+        raise InvalidInputError(f"{what} must not contain NUL; {quoted} does at position {text.index(chr(0))}")
     try:
-        text.encode().decode()  # NumPy makes texts of larger numbers, which are encoded but not decoded again
+        text.encode().decode()  # NumPy can make code points beyond Unicode, which Python encodes but does not decode
     except UnicodeEncodeError as error:
         raise InvalidInputError(f"{what} must be Unicode; {quoted} is not at position {error.start}") from error
     except UnicodeDecodeError as error:
@@ -77,38 +77,38 @@ def check_characters(text: Any, what: str, most: int) -> str:
 def _quoted(text: str) -> str:
     try:
         return repr(text if len(text) <= _QUOTED else text[:_QUOTED] + "...")
-    except SystemError:  # of a text that is not Unicode
+    except SystemError:  # the text is not Unicode
         return ascii(text)
 
 
 def check_text(text: str) -> str:
-    """Return a text that can be stored and sent; InvalidInputError states what is wrong with any other."""
+    """Return a text that can be stored and sent; InvalidInputError describes the problem of any other text."""
     return check_characters(text, "a text", MAX_TEXT)
 
 
 def check_label(label: str) -> str:
-    """Return a label that can be stored and sent; InvalidInputError states what is wrong with any other."""
+    """Return a label that can be stored and sent; InvalidInputError describes the problem of any other label."""
     if check_characters(label, "a label", MAX_LABEL) == "":
         raise InvalidInputError("a label must not be empty: leave it out")
     return label
 
 
-_known_label = lru_cache(1 << 12)(check_label)  # few labels are on many items
+_known_label = lru_cache(1 << 12)(check_label)  # many items share few labels
 
 
 def check_labels(labels: Iterable[str]) -> tuple[str, ...]:
-    """Return labels that are each a ``check_label``; InvalidInputError for any other, and for a single text."""
+    """Return the checked labels; InvalidInputError for an invalid label, or for one text instead of a sequence."""
     if isinstance(labels, str):
         raise InvalidInputError(f"labels must be a sequence of texts, not one text: [{labels[:MAX_LABEL]!r}]")
     return tuple(_known_label(label) if type(label) is str else check_label(label) for label in labels)
 
 
 _ESCAPED, _NUMBER = 12, 3
-"""Characters by which JSON escapes one at most, and a third of an escaped one that a number or word takes at most."""
+"""Most characters of one escaped character in JSON; a number or word takes at most three times as many."""
 
 
 def check_attribute_name(name: Any) -> str:
-    """Return the name of an attribute; InvalidInputError states what is wrong with any other value."""
+    """Return the name of an attribute; InvalidInputError describes the problem of any other value."""
     return check_characters(name, "the name of an attribute", MAX_NAME)
 
 
@@ -118,10 +118,10 @@ _known_name = lru_cache(1 << 12)(check_attribute_name)
 def check_attributes(attributes: Mapping[str, Any]) -> dict[str, Any]:
     """Return attributes as plain JSON values, tuples as lists; InvalidInputError names the one that cannot be stored.
 
-    A name is any text without NUL, "" too. Numbers are finite, and integers at most ``MAX_INTEGER``.
+    A name is any text without NUL, also "". Numbers must be finite, and integers at most ``MAX_INTEGER``.
     """
     if not isinstance(attributes, Mapping):
-        raise InvalidInputError(f"attributes must be JSON values by name, not {attributes!r}")
+        raise InvalidInputError(f"attributes must map names to JSON values, not {attributes!r}")
     if all(map(_is_short, attributes.values())):
         checked = [_known_name(name) if type(name) is str else check_attribute_name(name) for name in attributes]
         values = sum([len(value) if type(value) is str else _NUMBER for value in attributes.values()])
@@ -131,18 +131,18 @@ def check_attributes(attributes: Mapping[str, Any]) -> dict[str, Any]:
     if (length := len(json.dumps(plain))) > MAX_ATTRIBUTES:
         longest = max(plain, key=lambda name: len(json.dumps(plain[name])))
         raise InvalidInputError(
-            f"an item's attributes have at most {MAX_ATTRIBUTES:,} characters as JSON, not {length:,}; "
+            f"an item's attributes may have at most {MAX_ATTRIBUTES:,} characters as JSON, not {length:,}; "
             f"the longest is {longest!r}"
         )
     return plain
 
 
 def _is_short(value: Any) -> bool:
-    """Return whether a value is a JSON scalar as it is, and short: nearly all are, and need no other look."""
+    """Return whether a value is a short JSON scalar: nearly all values are, and need no further check."""
     match value:
         case None | bool():
             return True
-        case int() | float():  # larger floats, too, take the other way
+        case int() | float():  # larger floats also need the full check
             return -MAX_INTEGER <= value <= MAX_INTEGER
         case str():
             return len(value) <= MAX_NAME and value.isascii() and "\0" not in value
@@ -158,23 +158,21 @@ def _value(value: Any, what: str, depth: int) -> Any:
         case int() | float():
             return _number(value, what)
         case Mapping() | list() | tuple() if depth > MAX_DEPTH:
-            raise InvalidInputError(f"{what} has lists and objects more than {MAX_DEPTH} deep")
+            raise InvalidInputError(f"{what} nests lists and objects more than {MAX_DEPTH} levels deep: flatten them")
         case Mapping():
             names = [check_characters(name, f"a name in {what}", MAX_NAME) for name in value]
             return {name: _value(value[name], what, depth + 1) for name in names}
         case list() | tuple():
             return [_value(inner, what, depth + 1) for inner in value]
     raise InvalidInputError(
-        f"{what} is a {type(value).__name__}, which JSON does not know: "
-        "give text, a number, true, false, null, a list or an object"
+        f"{what} is a {type(value).__name__}, which JSON does not have: "
+        "use text, a number, true, false, null, a list or an object"
     )
 
 
 def _number(value: float, what: str) -> float:
     if isinstance(value, int) and not -MAX_INTEGER <= value <= MAX_INTEGER:
-        raise InvalidInputError(
-            f"{what} is an integer beyond {MAX_INTEGER:,}, which a number of JSON may not hold exactly: give it as text"
-        )
+        raise InvalidInputError(f"{what} is an integer beyond {MAX_INTEGER:,}, which a JSON number may round: use text")
     if not math.isfinite(value):
-        raise InvalidInputError(f"{what} is {value}, which is no JSON number: leave it out or give null")
+        raise InvalidInputError(f"{what} is {value}, which is not a JSON number: leave it out or use null")
     return value

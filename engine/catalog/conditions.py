@@ -51,7 +51,7 @@ class _Sql(Visitor["sa.ColumnElement[bool]"]):
     def has_key(self, condition: HasKey) -> "sa.ColumnElement[bool]":
         forms = sorted({form for key in condition.keys for form in (key, normal(key))})
         found = [sa.select(items.c.id).where(LIVE, column.in_(listed(forms))) for column in _KEYS]
-        return items.c.id.in_(sa.union(*found))  # with "or" every item would be read
+        return items.c.id.in_(sa.union(*found))  # OR would make SQLite read every item
 
     def key_begins(self, condition: KeyBegins) -> "sa.ColumnElement[bool]":
         return _begins(condition.prefix)
@@ -67,32 +67,32 @@ class _Sql(Visitor["sa.ColumnElement[bool]"]):
 
 
 def _begins(prefix: str) -> "sa.ColumnElement[bool]":
-    """Return the condition that a key, in any form, begins so. No LIKE: to SQLite's, A and a are equal."""
+    """Return the condition that a key, in any Unicode form, begins with a prefix. LIKE would ignore the case."""
     forms = sorted({prefix, normal(prefix)})
-    # Most keys have no other form; a comparison with NULL would be neither true nor false, and so would its negation.
+    # Most keys have no second form: without coalesce, NULL would make both the condition and its negation unknown.
     columns = items.c.key, sa.func.coalesce(items.c.normal_key, "")
     return sa.or_(*(sa.func.substr(column, 1, len(form)) == form for column in columns for form in forms))
 
 
 def listed(values: Iterable[str]) -> "sa.Select[tuple[str]]":
-    """Return values as one parameter, however many they are: SQLite takes 32,766 in a statement."""
+    """Return values as one JSON parameter, because SQLite accepts at most 32,766 parameters in a statement."""
     return sa.select(sa.func.json_each(json.dumps(list(values))).table_valued("value").c.value)
 
 
 def each_attribute() -> "sa.TableValuedAlias":
-    """Return the attributes of an item as a table; NaN, which earlier versions let in, would stop the statement."""
+    """Return the attributes of an item as a table, without NaN: earlier versions stored NaN, and SQLite refuses it."""
     readable = sa.case((sa.func.json_valid(ATTRIBUTES_AS_TEXT) == 1, ATTRIBUTES_AS_TEXT), else_="{}")
     return sa.func.json_each(readable).table_valued("key", "type", "value").alias()
 
 
 def _attribute_is(name: str, value: Any) -> "sa.ColumnElement[bool]":
-    """Return the condition that an item has a top-level attribute which equals a JSON scalar and has its type.
+    """Return the condition that a top-level attribute of an item equals a JSON scalar of the same type.
 
     Numbers are one type: 1 equals 1.0. A missing attribute equals nothing, not even None.
 
-    Raises TypeError for a value that is no string, number, boolean or None.
+    Raises TypeError for a value that is not a string, number, boolean or None.
     """
-    # Not by a JSON path: no quoting lets every name through, and SQLite compares it with the name as JSON escapes it.
+    # Not by a JSON path: paths cannot quote every name, and SQLite compares them with the escaped form of the name.
     each = each_attribute()
     match value:
         case None:
@@ -102,9 +102,9 @@ def _attribute_is(name: str, value: Any) -> "sa.ColumnElement[bool]":
         case str():
             equal = [each.c.type == "text", each.c.value == value]
         case int() | float():
-            # SQLite reads both numbers from JSON, so that they are rounded alike; it could not bind large integers.
+            # SQLite reads both numbers from JSON and so rounds both the same way; it cannot bind large integers.
             number = sa.func.json_extract(json.dumps([value]), "$[0]")
             equal = [each.c.type.in_(("integer", "real")), each.c.value == number]
         case _:
-            raise TypeError(f"attribute {name!r} compares with a string, a number, a boolean or null, not {value!r}")
+            raise TypeError(f"attribute {name!r} can equal a string, a number, a boolean or null, not {value!r}")
     return sa.exists().select_from(each).where(each.c.key == name, *equal)

@@ -1,4 +1,4 @@
-"""What is in an open collection: descriptions and items, from its catalog alone."""
+"""Descriptions and items of an open collection, read from its catalog alone."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -18,14 +18,14 @@ from crossview.engine.item import DeletedPicture, Item
 from crossview.features.vectors import MAX_VALUE
 
 _SHOWN = 3
-"""Keys that a finding names."""
+"""Number of keys that a finding names."""
 
 
 class Contents:
     """The contents of the collection in a folder; a context manager.
 
-    Every method raises NotFoundError once the collection has been deleted, NotReadyError once it was closed, and
-    StorageError.
+    Every method raises NotFoundError after the deletion of the collection, NotReadyError after ``close``, and
+    StorageError if the file system or the database fails.
     """
 
     def __init__(self, folder: CollectionFolder) -> None:
@@ -40,7 +40,7 @@ class Contents:
         self.close()
 
     def close(self) -> None:
-        """Close the catalog; what is asked of the collection afterwards raises NotReadyError."""
+        """Close the catalog; later calls raise NotReadyError."""
         self._closed = True
         self._catalog.close()
 
@@ -50,7 +50,7 @@ class Contents:
         return self._folder.name
 
     def is_alive(self) -> bool:
-        """Return whether the collection has not been deleted since it was opened."""
+        """Return whether the collection still exists as it was opened."""
         return self._folder.is_alive()
 
     def info(self) -> CollectionInfo:
@@ -59,12 +59,12 @@ class Contents:
             return collection_info(tx, self._folder.size())
 
     def findings(self) -> tuple[str, ...]:
-        """Return what is inconsistent, such as one file that is two items: a sentence each."""
+        """Return the inconsistencies, one sentence each, such as one file that is two items."""
         with self._read() as tx:
             return tuple(_findings(tx))
 
     def deleted_pictures(self) -> list[DeletedPicture]:
-        """Return the pictures whose items were deleted, in the order of keys."""
+        """Return the pictures of deleted items, in the order of keys."""
         with self._read() as tx:
             return tx.items.deleted_pictures()
 
@@ -84,13 +84,13 @@ class Contents:
             return find_space_info(tx, name)
 
     def made_by(self, request_id: str) -> SpaceInfo | None:
-        """Return the space of which a request made a generation that is still there; None where none did."""
+        """Return the space with a generation made by a request; None if no such generation exists any more."""
         with self._read() as tx:
             made = [one.space for one in tx.spaces.generations() if one.summary.get("request_id") == request_id]
             return find_space_info(tx, made[0]) if made and request_id else None
 
     def items(self, filter: Filter = EVERY_ITEM, after: str = "", limit: int = 100) -> list[Item]:
-        """Return up to ``limit`` items that pass the filter, in the order of keys, those above ``after``."""
+        """Return up to ``limit`` items with keys above ``after`` that pass the filter, in the order of keys."""
         if limit < 1:
             raise InvalidInputError(f"limit must be at least 1, not {limit}")
         with self._read() as tx:
@@ -107,12 +107,12 @@ class Contents:
             return tuple(tx.items.attribute_names())
 
     def item(self, key: str) -> Item:
-        """Return one item; NotFoundError if there is none of that key."""
+        """Return one item; NotFoundError if the key does not exist."""
         with self._read() as tx:
             return with_views(tx, tx.items.by_id([item_id(tx, key)]))[0]
 
     def thumbnail(self, key: str) -> bytes:
-        """Return an item's small picture (JPEG); NotFoundError where there is none."""
+        """Return an item's small picture (JPEG); NotFoundError if the item has none."""
         with self._read() as tx:
             found = tx.items.thumbnail(item_id(tx, key))
         if found is None:
@@ -121,13 +121,13 @@ class Contents:
 
     @property
     def _writable(self) -> Catalog:
-        """The catalog, to be changed."""
+        """The catalog, after a check that the collection is open and alive."""
         self._check_open()
         self._folder.check_alive()
         return self._catalog
 
     def _check_open(self) -> None:
-        """Raise NotReadyError once the collection was closed."""
+        """Raise NotReadyError if the collection is closed."""
         if self._closed:
             raise NotReadyError(f"collection {self.name!r} is closed: open it again")
 
@@ -140,7 +140,7 @@ class Contents:
 
 
 def _findings(tx: Transaction) -> Iterator[str]:
-    """Yield what is odd in a collection, as earlier versions let it in, and what to do about it."""
+    """Yield each oddity that earlier versions accepted, with its remedy."""
     if groups := tx.items.with_equal_sources():
         what = "1 file is" if len(groups) == 1 else f"{len(groups)} files are"
         yield f"{what} indexed under more than one key, such as {_listed(groups[0])}: delete all but one"
@@ -161,7 +161,7 @@ def _large_rows(tx: Transaction) -> Iterator[str]:
             keys = [item.key for item in tx.items.by_id(wrong[:_SHOWN]).values()]
             what = "1 row" if len(wrong) == 1 else f"{len(wrong)} rows"
             yield (
-                f"{what} of view {view.name!r} cannot be compared, the values are too large: give other rows to "
+                f"{what} of view {view.name!r} cannot be compared, their values are too large: replace the rows of "
                 f"{_listed(keys)}"
             )
 

@@ -1,4 +1,4 @@
-"""Copies of a catalog's database: made while it is read and written, checked, and put in its place again."""
+"""Copies of a catalog's database: making them during reads and writes, checking them, putting them in place."""
 
 import errno
 import os
@@ -25,38 +25,38 @@ _PAGES_AT_ONCE = 1024
 _PIECE = 1 << 20
 _MAGIC = b"SQLite format 3\x00"
 _SEAL = b"\ncrossview copy, CRC-32 "
-"""Begins the end of a copy, behind the pages of the database, where SQLite does not look."""
+"""Start of the seal of a copy, which stands after the pages of the database, where SQLite does not look."""
 _SEAL_LENGTH = len(_SEAL) + 9
 _WORTH_WRITING = 0.95
-"""Share of a database that may be left of it for it to be written anew."""
+"""Largest share of a database that may remain for a rewrite to be worth its time."""
 _UNTRUSTED = ("trusted_schema=OFF", "cell_size_check=ON", "query_only=ON", "ignore_check_constraints=ON")
-"""How a file of somebody else is opened: checks and functions that its schema names are not run."""
+"""Pragmas for foreign files: SQLite must not run functions that the schema of such a file names."""
 _LEAST_LENGTH = 1 << 20
-"""Bytes that SQLite may need for its own texts."""
+"""Bytes that SQLite may need for its own texts, such as the schema."""
 _NO_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
 
 Progress = Callable[[int, int], None]
-"""Takes how many pages are done, and of how many."""
+"""A function of the number of pages done and of all pages."""
 
 
 def copy_database(source: Path, target: Path, progress: Progress | None = None) -> None:
-    """Write a copy of a database, as it is at this moment, into another; others read and write the source meanwhile.
+    """Copy one state of a database into another database, while other processes read and write the source.
 
-    The target has the copy or what it had. Raises StorageError.
+    After an error, the target has its former content. Raises StorageError.
     """
     with storage_errors(), closing(_opened(source)) as one, closing(sqlite3.connect(target, timeout=60)) as other:
-        one.execute("BEGIN")  # of one state, whatever is written meanwhile
+        one.execute("BEGIN")  # holds one state during later writes
         one.execute("SELECT count(*) FROM sqlite_master").fetchone()
         one.backup(other, pages=_PAGES_AT_ONCE, progress=_reported(progress))
 
 
 def finish_copy(path: Path) -> None:
-    """Make a copy one file on the disk with a checksum; StorageError if it is damaged, as its source is then."""
+    """Make a copy one file on the disk with a checksum; StorageError if it is damaged, because its source is too."""
     with storage_errors(), closing(sqlite3.connect(path)) as database:
         try:
             check_database(path)
         except InvalidInputError as error:
-            raise StorageError("the collection's catalog is damaged: restore it from an earlier copy") from error
+            raise StorageError("the collection's catalog is damaged: restore the collection from a copy") from error
         database.execute("PRAGMA journal_mode=DELETE").fetchone()
     with file_errors(), path.open("rb+") as file:
         size = file.seek(0, os.SEEK_END)
@@ -68,7 +68,7 @@ def finish_copy(path: Path) -> None:
 
 
 def place_copy(part: Path, target: Path) -> None:
-    """Give a finished copy its name; AlreadyExistsError where a file of that name has appeared meanwhile."""
+    """Give a finished copy its name; AlreadyExistsError if a file of this name appeared in the meantime."""
     with file_errors():
         try:
             try:
@@ -84,7 +84,7 @@ def place_copy(part: Path, target: Path) -> None:
 
 
 def like_pages_of(one: Path, other: Path) -> None:
-    """Give a database that nobody else has open, the other, pages of the size of those of one."""
+    """Give the database ``other``, which no other process may have open, the page size of ``one``."""
     with storage_errors():
         with closing(_opened(one)) as database:
             (size,) = database.execute("PRAGMA page_size").fetchone()
@@ -96,10 +96,10 @@ def like_pages_of(one: Path, other: Path) -> None:
 
 
 def write_anew(path: Path) -> None:
-    """Write a database anew, without the room of what was deleted, unless that would gain next to nothing.
+    """Rewrite a database without the space of deleted rows, unless the rewrite would free almost nothing.
 
-    The caller sees to it that nobody else writes it; others read meanwhile. It needs free disk space for a copy, and as
-    much again while that takes the database's place. Raises StorageError, after which the database is as it was.
+    The caller holds the writer lock; other processes can read. The rewrite needs free disk space for two copies: the
+    new file, and the log with which its pages replace the old ones. After a StorageError the database is unchanged.
     """
     with temporary(path.parent) as part:
         with storage_errors(), closing(sqlite3.connect(path, isolation_level=None, timeout=60)) as database:
@@ -115,33 +115,33 @@ def write_anew(path: Path) -> None:
 
 
 def _check_room(path: Path, needed: int) -> None:
-    """Raise StorageError unless so many bytes are free beside a file."""
+    """Raise StorageError unless the disk of a file has ``needed`` free bytes."""
     free = shutil.disk_usage(path.parent).free
     if free < needed:
         raise StorageError(
-            f"{path} was not written anew and is as it was: that needs {needed / 1e6:,.1f} MB of free disk space, and "
+            f"{path} is not compacted and unchanged: compacting needs {needed / 1e6:,.1f} MB of free disk space, and "
             f"{free / 1e6:,.1f} MB are free: free some space and try again"
         )
 
 
 def check_database(path: Path) -> None:
-    """Raise InvalidInputError unless a file is a catalog without damage.
+    """Raise InvalidInputError unless a file is an undamaged catalog.
 
-    In a copy, every byte is checked; in the database of a collection, which has no checksum, how its pages hang
-    together.
+    For a copy, the checksum covers every byte. The database of a collection has no checksum; SQLite checks the
+    structure of its pages.
     """
     opened_copy(path).close()
 
 
 def opened_copy(path: Path) -> sqlite3.Connection:
-    """Return a connection to a file that ``check_database`` finds sound; it sees one state of it, and runs nothing.
+    """Return a connection to one state of a file that ``check_database`` finds sound; it runs no code of the file.
 
-    A value has no more bytes than the file. Raises InvalidInputError.
+    No value has more bytes than the file. Raises InvalidInputError.
     """
     try:
         with open(path, "rb", opener=_without_waiting) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise InvalidInputError(f"{path} is no file: name a copy of a collection")
+                raise InvalidInputError(f"{path} is not a file: name a copy of a collection")
             _check_seal(path, file)
             size = file.seek(0, os.SEEK_END)
     except OSError as error:
@@ -155,7 +155,7 @@ def opened_copy(path: Path) -> sqlite3.Connection:
     except sqlite3.OperationalError as error:
         database.close()
         raise InvalidInputError(f"{path} cannot be read: {error}") from None
-    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # SQLite's message may quote what is no text
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # SQLite's message may quote bytes that are not text
         database.close()
         raise damaged(path, str(error)) from None
     except BaseException:
@@ -167,22 +167,24 @@ def opened_copy(path: Path) -> sqlite3.Connection:
 def _check_opened(path: Path, database: sqlite3.Connection) -> None:
     database.execute("BEGIN")
     if found := foreign_object(database):
-        raise InvalidInputError(f"{path} has a {found}, which no copy of a collection has: use another copy")
+        raise InvalidInputError(
+            f"{path} contains a {found}, which a copy of a collection never contains: use another copy"
+        )
     (answer,) = database.execute("PRAGMA quick_check(1)").fetchone()
     if answer != "ok":
         raise damaged(path, answer)
     tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     if not {"collection", "items", "views", "alembic_version"} <= tables:
-        raise InvalidInputError(f"{path} is a database, but not of a collection: name a copy of one")
+        raise InvalidInputError(f"{path} is a database, but not a collection's: name a copy of a collection")
 
 
 def _without_waiting(path: str, flags: int) -> int:
-    """Open a file, also a pipe that nobody writes into."""
+    """Open a file without waiting, also if it is a pipe without a writer."""
     return os.open(path, flags | os.O_NONBLOCK)
 
 
 def _check_seal(path: Path, file: BinaryIO) -> None:
-    """Raise InvalidInputError for what is no database, has another checksum than that at its end, or is cut."""
+    """Raise InvalidInputError for a file that is not a database, has a wrong checksum, or lacks its end."""
     begins = file.read(18)
     if not begins.startswith(_MAGIC):
         raise InvalidInputError(f"{path} is not a copy of a collection: make a copy with: crossview backup NAME FILE")
@@ -192,12 +194,13 @@ def _check_seal(path: Path, file: BinaryIO) -> None:
     if end.startswith(_SEAL):
         if end != _seal(file, size - _SEAL_LENGTH):
             raise damaged(path, "its checksum does not match")
-    elif size % (int.from_bytes(begins[16:18]) or 1):  # the size of a page, 1 for one that does not fit in here
+    # the page size; SQLite writes 1 for 65,536, which has no room in two bytes
+    elif size % (int.from_bytes(begins[16:18]) or 1):
         raise damaged(path, "its end is missing")
 
 
 def _seal(file: BinaryIO, size: int) -> bytes:
-    """Return what ends a copy of so many bytes."""
+    """Return the seal of a copy of ``size`` bytes: the magic, the size and the checksum."""
     checksum = 0
     file.seek(0)
     while size:
@@ -207,15 +210,15 @@ def _seal(file: BinaryIO, size: int) -> bytes:
 
 
 def damaged(path: Path, how: str) -> InvalidInputError:
-    """Return the error for a copy that is damaged in some way."""
+    """Return the error for a damaged copy; ``how`` describes the damage."""
     return InvalidInputError(f"{path} is damaged: {how}; use another copy")
 
 
 @contextmanager
 def temporary(folder: Path) -> Iterator[Path]:
-    """Give the path of a file to be written, which is removed with what SQLite puts beside it.
+    """Give the path of a temporary file, and remove it and SQLite's files beside it after the block.
 
-    What others that were killed left in the folder is removed, too.
+    Also remove temporary files of killed processes from the folder.
     """
     remove_leftovers(folder, PART_NAME)
     part = folder / f"{PART}{uuid.uuid4().hex}"

@@ -1,4 +1,4 @@
-"""Opening a catalog database: connections, transactions, migrations, and storage errors in plain words."""
+"""A catalog's database: connections, transactions, migrations, and SQLite's errors in plain words."""
 
 import os
 import sqlite3
@@ -19,23 +19,24 @@ from crossview.engine.errors import BusyError, NotReadyError, StorageError
 HEAD = "0007"
 """The schema version that this code reads and writes (the newest migration)."""
 
+# Options of a connection, by which _begin chooses the statement that begins its transaction.
 _WRITE = "crossview_write"
 _ALONE = "crossview_alone"
 _PRAGMAS = (
-    "journal_mode=WAL",
-    "synchronous=FULL",
-    "foreign_keys=ON",
-    "busy_timeout=10000",
-    "trusted_schema=OFF",
-    "cell_size_check=ON",
+    "journal_mode=WAL",  # readers and the writer do not wait for each other
+    "synchronous=FULL",  # an acknowledged write survives a power failure
+    "foreign_keys=ON",  # off by default, and a setting of the connection
+    "busy_timeout=10000",  # for locks beside the writer lock, such as that of a checkpoint
+    "trusted_schema=OFF",  # a copied file may name functions in its schema
+    "cell_size_check=ON",  # a damaged page gives an error, not wrong rows
 )
 _PAGE_SIZE = "PRAGMA page_size=16384"
-"""Of a new database only: rows of 2 kB leave less of a large page unused."""
+"""Page size of new databases: rows of 2 kB leave a smaller share of a large page unused."""
 _INCREMENTAL = 2
 IN_PIECES = f"PRAGMA auto_vacuum={_INCREMENTAL}"
-"""Lets space be given back in pieces; of a new database, or from the next VACUUM on."""
+"""Allows ``shrink`` to free space in steps; takes effect in a new database, or at the next VACUUM."""
 _PAGES_AT_ONCE = 512
-"""Pages given back in one step: 8 MB, a few hundredths of a second."""
+"""Pages that one step frees: 8 MB in a few hundredths of a second, so that writers wait only briefly."""
 _MIGRATIONS = Path(__file__).parent / "migrations"
 _versions = sa.Table(
     "alembic_version",
@@ -43,13 +44,13 @@ _versions = sa.Table(
     sa.Column("version_num", sa.String(32)),
     sa.PrimaryKeyConstraint("version_num", name="alembic_version_pkc"),
 )
-"""Where Alembic keeps the schema version."""
+"""Alembic's table of the schema version."""
 
 
 class Database:
     """The SQLite database in a file; with ``new``, make its tables.
 
-    Raises StorageError, also for one that is not new and has no tables, or has what runs by itself: it is damaged.
+    Raises StorageError, also for an existing file without tables, or with code that runs by itself, such as triggers.
     """
 
     def __init__(self, path: Path, new: bool = False) -> None:
@@ -72,7 +73,7 @@ class Database:
 
     @contextmanager
     def write(self) -> Iterator[sa.Connection]:
-        """Open a transaction that is durable when the block ends, and undone if it raises."""
+        """Open a transaction that is durable after the block, and rolled back if the block raises."""
         self._check_open()
         with (
             storage_errors(),
@@ -84,7 +85,8 @@ class Database:
     def counter(self) -> int:
         """Return a number that differs after every commit of another connection.
 
-        It is asked for by a connection of its own, which never writes, in a few microseconds.
+        A separate connection reads it in a few microseconds: a commit by that connection itself would not count, so it
+        never writes.
         """
         self._check_open()
         try:
@@ -92,16 +94,16 @@ class Database:
                 if self._watch is None:
                     pooled = self._engine.raw_connection()
                     self._watch = pooled.driver_connection
-                    pooled.detach()  # no transaction is ever begun on it
+                    pooled.detach()  # the pool must not begin a transaction on it
                 return int(self._watch.execute("PRAGMA data_version").fetchone()[0])
         except Exception:
-            with storage_errors():  # entered here only: each query asks
+            with storage_errors():  # only on an error: every query comes here, and the context costs more than the read
                 raise
 
     def shrink(self) -> bool:
-        """Give some of the space of deleted rows back to the file system; return whether there may be more.
+        """Give some of the space of deleted rows back to the file system; return whether more may remain.
 
-        Searches go on meanwhile. A database of an earlier version is written anew, beside itself, once.
+        Searches continue. A database of an earlier version, which cannot free space in steps, is rewritten once.
         """
         with self._alone() as connection:
             if _number(connection, "auto_vacuum") != _INCREMENTAL:
@@ -109,15 +111,15 @@ class Database:
                 connection.exec_driver_sql("VACUUM")
                 return False
             driver = cast(sqlite3.Connection, connection.connection.driver_connection)
-            # As a script it runs to its end; as a statement, which has no columns, Python leaves it after one page.
+            # Python steps a statement without columns only once, which would free one page; a script runs to its end.
             driver.executescript(f"PRAGMA incremental_vacuum({_PAGES_AT_ONCE})")
             return _number(connection, "freelist_count") > 0
 
     def truncate_log(self) -> None:
-        """Bring what was written into the database's own file, and empty the log; not while it is being read."""
+        """Move the write-ahead log into the database file and empty the log, unless a reader still uses the log."""
         with self._alone() as connection:
             patience = _number(connection, "busy_timeout")
-            connection.exec_driver_sql("PRAGMA busy_timeout=0")  # who waits for readers here keeps writers waiting
+            connection.exec_driver_sql("PRAGMA busy_timeout=0")  # waiting for readers here would make writers wait
             try:
                 connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").all()
             finally:
@@ -125,13 +127,13 @@ class Database:
 
     @contextmanager
     def _alone(self) -> Iterator[sa.Connection]:
-        """Open a connection without a transaction, for what no transaction may hold."""
+        """Open a connection without a transaction, for statements that SQLite refuses inside one, such as VACUUM."""
         self._check_open()
         with storage_errors(), self._engine.connect().execution_options(**{_ALONE: True}) as connection:
             yield connection
 
     def close(self) -> None:
-        """Close every connection; what is asked for then raises NotReadyError."""
+        """Close every connection; later calls raise NotReadyError."""
         self._closed = True
         with self._watching:
             if self._watch is not None:
@@ -141,14 +143,16 @@ class Database:
 
     def _check_open(self) -> None:
         if self._closed:
-            raise NotReadyError("the collection is closed: open it again, and close it when nothing needs it any more")
+            raise NotReadyError("the collection is closed: open it again, and close it after its last use")
 
     def _check(self) -> None:
-        """Raise StorageError for a database that somebody else has had their way with."""
+        """Raise StorageError for a database with objects that crossview does not make, such as triggers."""
         with self._alone() as connection:
             found = foreign_object(cast(sqlite3.Connection, connection.connection.driver_connection))
         if found:
-            raise StorageError(f"the catalog has a {found}, which no collection has: restore it from a copy")
+            raise StorageError(
+                f"the catalog contains a {found}, which a collection never contains: restore the collection from a copy"
+            )
 
     def _migrate(self, new: bool) -> None:
         with self._engine.connect() as connection:
@@ -156,7 +160,7 @@ class Database:
         if version == HEAD:
             return
         if not version and not new:
-            raise StorageError("the catalog is damaged (it is empty); restore it from a copy")
+            raise StorageError("the catalog is damaged (it is empty): restore the collection from a copy")
         with self.write() as connection:
             if version:
                 migrate(connection, version)
@@ -165,7 +169,7 @@ class Database:
 
 
 def make_tables(connection: sa.Connection) -> None:
-    """Make the tables of a new catalog at once; a test compares them with what the migrations make one by one."""
+    """Make the tables of a new catalog at once; a test compares them with the tables that the migrations make."""
     metadata.create_all(connection)
     _versions.create(connection)
     connection.execute(sa.insert(_versions).values(version_num=HEAD))
@@ -184,17 +188,19 @@ def new_database(path: Path, version: str) -> None:
 
 
 def known_versions() -> set[str]:
-    """Return the schema versions that this program reads."""
+    """Return the schema versions that this version of crossview reads."""
     return {path.name.split("_")[0] for path in (_MIGRATIONS / "versions").glob("[0-9]*.py")}
 
 
 def migrate(connection: sa.Connection, version: str, target: str = "head") -> None:
-    """Bring the tables from a schema version, "" for none, to another; StorageError if they are newer than known."""
+    """Migrate the tables from a schema version ("" for no tables) to another; StorageError for an unknown version."""
     from alembic import command
     from alembic.config import Config
 
     if version and version not in known_versions():
-        raise StorageError(f"the catalog has schema version {version}, newer than this program's {HEAD}: upgrade it")
+        raise StorageError(
+            f"the catalog has schema version {version}, newer than version {HEAD} of this crossview: upgrade crossview"
+        )
     config = Config()
     config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
     config.attributes["connection"] = connection
@@ -203,22 +209,22 @@ def migrate(connection: sa.Connection, version: str, target: str = "head") -> No
 
 @contextmanager
 def storage_errors() -> Iterator[None]:
-    """Turn the database's and the file system's refusals into StorageError or BusyError."""
+    """Turn errors of the database and the file system into StorageError or BusyError."""
     try:
         with file_errors():
             yield
     except (sa.exc.DBAPIError, sqlite3.Error) as error:
         text = str(getattr(error, "orig", error))
         if "lock" in text:
-            raise BusyError("another process is writing this collection; try again in a moment") from error
+            raise BusyError("another process is writing this collection: try again in a moment") from error
         raise StorageError(_plain(text)) from error
     except sa.exc.TimeoutError as error:
-        raise BusyError("too many threads read this collection at once; try again in a moment") from error
+        raise BusyError("too many threads read this collection at once: try again in a moment") from error
 
 
 @contextmanager
 def _readable_schema() -> Iterator[None]:
-    """Take a schema that SQLite cannot even quote in a message for damaged."""
+    """Report a damaged database if SQLite's message quotes a schema that is not text."""
     try:
         yield
     except UnicodeDecodeError as error:
@@ -233,10 +239,10 @@ def _plain(text: str) -> str:
     if "readonly" in text or "unable to open" in text:
         return f"the folder is read-only or cannot be opened: let this user write there ({text})"
     if "malformed" in text or "not a database" in text:
-        return f"the catalog is damaged ({text}); restore it from a copy"
+        return f"the catalog is damaged ({text}): restore the collection from a copy"
     if "I/O" in text:
         return f"{DISK_FAILS} ({text})"
-    return f"the catalog cannot be used ({text}): try again; if that does not help, restore it from a copy"
+    return f"the catalog cannot be used ({text}): try again; if this does not help, restore the collection from a copy"
 
 
 def _number(connection: sa.Connection, pragma: str) -> int:
@@ -250,19 +256,21 @@ def _version(connection: sa.Connection) -> str:
 
 
 def _url(path: Path) -> sa.URL:
-    """Return the URL by which SQLAlchemy opens a file; in a folder that cannot be written, the URL of a read-only file.
+    """Return SQLAlchemy's URL of a file; a read-only URL if this user cannot write its folder.
 
-    SQLite cannot write its log in such a folder. It reads what a killed process left there if the index is there.
+    SQLite cannot make its log in such a folder. It reads the log of a killed process there only if the log has its
+    index file.
     """
     if os.access(path.parent, os.W_OK):
         return sa.URL.create("sqlite", database=str(path))
+    # "immutable" skips the log, so it is right only if the log holds no commit.
     log = Path(f"{path}-wal")
     mode = "mode=ro" if log.is_file() and log.stat().st_size else "immutable=1"
     return sa.URL.create("sqlite", database=f"file:{quote(str(path))}?{mode}", query={"uri": "true"})
 
 
 def _configure(connection: Any, _record: Any) -> None:
-    # Transactions are begun below, where it is known whether they write.
+    # The driver must not begin transactions: only _begin knows whether a transaction writes.
     connection.isolation_level = None
     if connection.execute("PRAGMA page_count").fetchone() == (0,):
         connection.execute(_PAGE_SIZE)
@@ -273,5 +281,6 @@ def _configure(connection: Any, _record: Any) -> None:
 
 def _begin(connection: sa.Connection) -> None:
     options = connection.get_execution_options()
-    if not options.get(_ALONE, False):  # what no transaction may hold
+    # A writer takes SQLite's lock at once: to upgrade a read transaction later can fail as busy without a wait.
+    if not options.get(_ALONE, False):  # statements that SQLite refuses inside a transaction
         connection.exec_driver_sql("BEGIN IMMEDIATE" if options.get(_WRITE, False) else "BEGIN")

@@ -1,4 +1,4 @@
-"""Descriptions of a collection and of its spaces, from the catalog alone: no learner is loaded for it."""
+"""Descriptions of a collection and its spaces, from the catalog alone, so that ``list`` and ``show`` start fast."""
 
 import re
 from collections.abc import Sequence
@@ -12,13 +12,13 @@ from crossview.engine.errors import InvalidInputError, NotFoundError
 from crossview.engine.info import CollectionInfo, ConstraintCounts, SpaceInfo, Threshold
 
 RAW = "raw"
-"""The space that every collection has: the views themselves, after their own normalisation steps."""
+"""Name of the space that every collection has: the views themselves, after their normalisation steps."""
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,62}")
 
 
 def check_space_name(name: str) -> str:
-    """Return the name of a trained space; InvalidInputError if it cannot be one."""
+    """Return the name of a trained space; InvalidInputError for an invalid name."""
     if name == RAW or not _NAME.fullmatch(name):
         raise InvalidInputError(
             f"{name!r} cannot name a space: use 1 to 63 of a-z, 0-9, '.', '-' and '_', and not {RAW!r}"
@@ -27,22 +27,22 @@ def check_space_name(name: str) -> str:
 
 
 def raw_views(views: Sequence[ViewRecord]) -> list[ViewRecord]:
-    """Return the views that the raw space is of: those that have rows."""
+    """Return the views of the raw space: the fitted ones."""
     return [view for view in views if view.revision > 0]
 
 
 def raw_generation(views: Sequence[ViewRecord]) -> int:
-    """Return the generation of the raw views' space; it grows with every fit of a view."""
+    """Return the generation of the raw space; it grows with every fit of a view."""
     return sum(view.revision for view in views)
 
 
 def raw_identity(views: Sequence[ViewRecord]) -> tuple[int, ...]:
-    """Return what distinguishes the raw views' space from that of other views, or of other revisions of them."""
+    """Return the identity of the raw space: it differs for other views, and for other revisions of the same views."""
     return tuple(number for view in views for number in (view.id, view.revision))
 
 
 def raw_info(tx: Transaction, active: bool) -> SpaceInfo:
-    """Return the description of the raw views' space; its vectors are as wide as the views, whose steps keep widths."""
+    """Return the description of the raw space; the steps of views keep widths, so vectors are as wide as the views."""
     views = tx.views.all()
     dims = {view.name: view.dim for view in raw_views(views)}
     number = raw_generation(views)
@@ -70,7 +70,7 @@ def raw_info(tx: Transaction, active: bool) -> SpaceInfo:
 def space_info(
     used: Generation, generations: Sequence[Generation], active: bool, thresholds: tuple[Threshold, ...] = ()
 ) -> SpaceInfo:
-    """Return the description of a space by the generation in use; ``generations`` are all that it has."""
+    """Return the description of a space by its generation in use; ``generations`` are all its generations."""
     counts = used.summary.get("constraints")
     return SpaceInfo.from_json(
         used.summary,
@@ -102,7 +102,7 @@ def collection_info(tx: Transaction, bytes_on_disk: int) -> CollectionInfo:
 
 
 def space_infos(tx: Transaction) -> tuple[SpaceInfo, ...]:
-    """Return the descriptions of the trained spaces, then that of ``raw``, the views themselves."""
+    """Return the descriptions of the trained spaces, then the description of ``raw``."""
     active, infos = tx.active_space(), []
     for name, number in tx.spaces.in_use().items():
         generations = tx.spaces.generations(name)
@@ -120,6 +120,6 @@ def find_space_info(tx: Transaction, name: str) -> SpaceInfo:
 
 
 def no_space(tx: Transaction, name: str) -> NotFoundError:
-    """Return the error for a space that does not exist; it lists those that do."""
+    """Return the error for an unknown space; it lists the existing ones."""
     known = ", ".join([*tx.spaces.in_use(), RAW])
     return NotFoundError(f"no space {name!r} in collection {tx.name()!r}; there are: {known}")

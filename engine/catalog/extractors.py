@@ -1,6 +1,6 @@
 """Views of a collection: their descriptions, and their extractors at a revision.
 
-Their classes are imported where they are used, so that describing a collection loads no OpenCV.
+The functions import the classes of extractors at use, so that describing a collection does not load OpenCV.
 """
 
 import json
@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable
 from typing import Any
 
 from crossview.engine.catalog import state
-from crossview.engine.catalog.catalog import Described, Transaction
+from crossview.engine.catalog.catalog import NamedViews, Transaction
 from crossview.engine.catalog.views import ViewRecord
 from crossview.engine.errors import AlreadyExistsError, InvalidInputError, NotFoundError, NotReadyError, StorageError
 from crossview.engine.info import ViewInfo
@@ -28,21 +28,20 @@ def view_info(record: ViewRecord) -> ViewInfo:
 def parse_view(spec: str) -> tuple[str, Extractor]:
     """Return the name and unfitted extractor of ``[name=]extractor[:param=value...]``, such as ``sift:words=100``.
 
-    Without a name, the view is called after its extractor; ``clip=vectors:dim=512`` is the view ``clip``.
+    Without a name, the view has the name of its extractor; ``clip=vectors:dim=512`` is the view ``clip``.
 
-    Raises InvalidInputError for a name that cannot be, an unknown extractor or parameter, naming the known ones.
+    Raises InvalidInputError for an invalid name, and for an unknown extractor or parameter; it lists the known ones.
     """
     from crossview.features.registry import extractor
 
     if len(spec) > _MOST_CHARACTERS:
-        raise InvalidInputError(f"a view is described in at most {_MOST_CHARACTERS:,} characters, not {len(spec):,}")
+        raise InvalidInputError(
+            f"the description of a view may have at most {_MOST_CHARACTERS:,} characters, not {len(spec):,}"
+        )
     head, *pairs = spec.strip().split(":")
     first, named, second = head.partition("=")
     if "+" in first:
-        raise InvalidInputError(
-            f"{first!r} cannot name a view: '+' joins views that exist, wherever they are named, "
-            f"as in: train --views {first}"
-        )
+        raise InvalidInputError(f"{first!r} cannot name a view: '+' joins existing views, as in: train --views {first}")
     params: dict[str, Any] = {}
     for pair in pairs:
         key, found, value = pair.partition("=")
@@ -57,17 +56,19 @@ def parse_view(spec: str) -> tuple[str, Extractor]:
 
 
 def check_view_name(name: str) -> str:
-    """Return the name of a view; InvalidInputError if it cannot be one."""
+    """Return the name of a view; InvalidInputError for an invalid name."""
     if not _NAME.fullmatch(name):
-        raise InvalidInputError(f"{name!r} cannot name a view: use a-z, 0-9, '-' and '_', a letter first, at most 63")
+        raise InvalidInputError(
+            f"{name!r} cannot name a view: use at most 63 of a-z, 0-9, '-' and '_', starting with a letter"
+        )
     return name
 
 
 def parse_value(text: str) -> Any:
-    """Return a value from its text: JSON where it is, else the text itself."""
+    """Return the JSON value of a text, or the text itself if it is not JSON."""
     try:
         return json.loads(text)
-    except (ValueError, RecursionError):  # no JSON, or lists in lists without end
+    except (ValueError, RecursionError):  # not JSON, or nested too deep
         return text
 
 
@@ -78,23 +79,23 @@ def add_views(tx: Transaction, specs: Iterable[str]) -> None:
     views = [parse_view(spec) for spec in specs]
     names = [name for name, _ in views]
     if not names:
-        raise InvalidInputError(f"a collection needs at least one view; there are: {', '.join(EXTRACTORS)}")
+        raise InvalidInputError(f"a collection needs at least one view: choose from {', '.join(EXTRACTORS)}")
     if repeated := sorted({name for name in names if names.count(name) > 1}):
         name, kind = repeated[0], dict(views)[repeated[0]].name
-        raise InvalidInputError(f"view {name!r} is given twice: name one of them differently, such as {name}2={kind}")
+        raise InvalidInputError(f"two views are named {name!r}: give one another name, such as {name}2={kind}")
     for name, one in views:
         _add(tx, name, one)
 
 
 def add_view(tx: Transaction, spec: str) -> ViewRecord:
-    """Add a view to a collection; its rows are computed by the next indexing.
+    """Add a view to a collection; the next indexing computes its rows.
 
-    Raises InvalidInputError as ``parse_view`` does, AlreadyExistsError where the name is taken.
+    Raises InvalidInputError as ``parse_view`` does, AlreadyExistsError if the name is taken.
     """
     name, made = parse_view(spec)
     if name in {view.name for view in tx.views.all()}:
         raise AlreadyExistsError(
-            f"collection {tx.name()!r} has a view {name!r} already; name another one, such as {name}2={made.name}"
+            f"collection {tx.name()!r} already has a view {name!r}: give another name, such as {name}2={made.name}"
         )
     _add(tx, name, made)
     tx.next_sequence()
@@ -105,8 +106,8 @@ def _add(tx: Transaction, name: str, made: Extractor) -> None:
     tx.views.add(name, made.name, made.params(), made.dim, revision=int(made.fitted))
 
 
-def find_view(tx: Described, name: str) -> ViewRecord:
-    """Return a view by name; NotFoundError lists those that exist."""
+def find_view(tx: NamedViews, name: str) -> ViewRecord:
+    """Return a view by name; NotFoundError lists the existing ones."""
     views = {view.name: view for view in tx.views.all()}
     if name not in views:
         raise NotFoundError(f"no view {name!r} in collection {tx.name()!r}; there are: {', '.join(views)}")
@@ -114,7 +115,7 @@ def find_view(tx: Described, name: str) -> ViewRecord:
 
 
 def inputs_of(view: ViewRecord | ViewInfo) -> frozenset[Input]:
-    """Return what a view's rows can be computed from; nothing where they come from outside."""
+    """Return the inputs from which a view's rows can be computed; empty if another program makes the rows."""
     from crossview.features.registry import EXTRACTORS
 
     return EXTRACTORS[view.extractor].inputs
@@ -125,7 +126,7 @@ def views_of(tx: Transaction, kind: Input) -> tuple[ViewRecord, ...]:
     return tuple(view for view in tx.views.all() if kind in inputs_of(view))
 
 
-def check_fitted(tx: Described, view: ViewRecord) -> None:
+def check_fitted(tx: NamedViews, view: ViewRecord) -> None:
     """Raise NotReadyError, with the remedy, if a view must be fitted before it has rows."""
     if view.revision > 0:
         return
@@ -137,7 +138,7 @@ def check_fitted(tx: Described, view: ViewRecord) -> None:
     )
 
 
-def command_for_rows(tx: Described, view: ViewRecord) -> str:
+def command_for_rows(tx: NamedViews, view: ViewRecord) -> str:
     """Return the command that gives the items of a collection rows of a view."""
     index = f"crossview index {tx.name()}"
     if "image" in inputs_of(view):
@@ -160,14 +161,14 @@ def load_extractor(tx: Transaction, view: ViewRecord) -> Extractor:
         return made.load_state(state.unpack(packed or b"")["fitted"])
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise StorageError(
-            f"what view {view.name!r} was fitted to is damaged ({error}): fit it again, or restore the collection"
+            f"the fitted state of view {view.name!r} is damaged ({error}): fit it again, or restore the collection"
         ) from error
 
 
 def image_extractors(tx: Transaction, names: Collection[str] | None = None) -> dict[str, ImageExtractor]:
-    """Return the extractors of views that are computed from pictures, of all by default.
+    """Return the extractors of the views that are computed from pictures; by default of all of these views.
 
-    NotReadyError where one is not fitted.
+    Raises NotReadyError if a view is not fitted.
     """
     chosen = [view for view in views_of(tx, "image") if names is None or view.name in names]
     made = {view.name: load_extractor(tx, view) for view in chosen}

@@ -1,4 +1,4 @@
-"""What the file system refuses, as StorageError with what to do about it."""
+"""Errors of the file system as StorageError, with their remedies."""
 
 import errno
 import os
@@ -9,26 +9,26 @@ from crossview.engine.errors import StorageError
 
 _NOTHING_LOST = "nothing that was acknowledged is lost"
 DISK_FULL = f"the disk is full: free some space and try again; {_NOTHING_LOST}"
-DISK_FAILS = f"the disk cannot be written or read: see whether it works and has space, and try again; {_NOTHING_LOST}"
+DISK_FAILS = f"the disk cannot be written or read: check that it works and has space, and try again; {_NOTHING_LOST}"
 _PERMISSION = "no permission: let this user read and write there, or use another home"
 OPEN_FILES = "too many files are open: close some, or raise the limit (ulimit -n)"
 _REMEDIES = {
     errno.ENOSPC: DISK_FULL,
     errno.EDQUOT: f"the disk quota is used up: free some space and try again; {_NOTHING_LOST}",
     errno.EFBIG: f"a file would be larger than this user or the file system allows (ulimit -f); {_NOTHING_LOST}",
-    errno.EROFS: "the file system is read-only: mount it to be written, or use another home",
+    errno.EROFS: "the file system is read-only: mount it for writing, or use another home",
     errno.EACCES: _PERMISSION,
     errno.EPERM: _PERMISSION,
     errno.ENOTDIR: "a file is where a folder should be: use another path",
     errno.EEXIST: "a file is where a folder should be: use another path",
     errno.EMFILE: OPEN_FILES,
     errno.ENFILE: OPEN_FILES,
-    errno.ELOOP: "a link is where a file or folder of its own should be: put that there, or remove the link",
+    errno.ELOOP: "a link is where a file or folder should be: put the file or folder there, or remove the link",
 }
 
 
 def too_many_files() -> bool:
-    """Return whether no further file can be opened: SQLite reports that as any other file that it cannot open."""
+    """Return whether this process can open no further file: SQLite reports this like any other failed open."""
     try:
         os.close(os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC))
     except OSError as error:
@@ -38,9 +38,10 @@ def too_many_files() -> bool:
 
 @contextmanager
 def file_errors() -> Iterator[None]:
-    """Turn what the file system refuses into StorageError.
+    """Turn an OSError of the file system into StorageError.
 
-    What has a class of its own in Python and no remedy here, such as FileNotFoundError, is the caller's to understand.
+    A subclass of OSError without a remedy in ``_REMEDIES``, such as FileNotFoundError, passes through: only the caller
+    knows its meaning.
     """
     try:
         yield

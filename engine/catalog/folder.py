@@ -1,4 +1,4 @@
-"""The folder of a collection: what lies where in it, whether it is still the same one, and who may write it."""
+"""The folder of a collection: its files, its identity, and its locks."""
 
 import os
 from collections.abc import Iterator
@@ -17,59 +17,60 @@ if TYPE_CHECKING:
 
 
 class CollectionFolder:
-    """One collection's folder, by path; nothing is made or opened yet.
+    """One collection's folder, by path; making the object neither makes nor opens a file.
 
-    Nobody else knows the names of its files.
+    Only this class knows the names of the files.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.name = path.name
         self.indexes = path / "indexes"
-        """Where the index snapshots lie, once there are any."""
+        """The folder of the index snapshots; the first snapshot makes it."""
         self.writer = WriterLock(path / "lock")
         self.saver = WriterLock(path / "snapshots.lock")
-        """Held by the one who writes index snapshots."""
+        """Held by the process that writes index snapshots, so that two do not write the same ones."""
         self.database = path / "catalog.db"
         """The catalog's file."""
+        # A path can name another collection after a deletion; the inode of the database identifies this one.
         self._inode = self._current_inode()
 
     def holds_collection(self) -> bool:
-        """Return whether there is a catalog."""
+        """Return whether the folder contains a catalog."""
         return self.database.is_file()
 
     def is_alive(self) -> bool:
-        """Return whether the collection that was here at first has neither been deleted nor replaced since."""
+        """Return whether the folder still contains the collection of the beginning, neither deleted nor replaced."""
         return self._inode is not None and self._current_inode() == self._inode
 
     def check_alive(self) -> None:
-        """Raise NotFoundError once the collection has been deleted."""
+        """Raise NotFoundError if the collection has been deleted."""
         if not self.is_alive():
             raise NotFoundError(f"collection {self.name!r} has been deleted")
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Hold the writer lock for a commit; NotFoundError once the collection has been deleted, BusyError."""
+        """Hold the writer lock for a commit. Raises NotFoundError if the collection has been deleted, and BusyError."""
         self.check_alive()
         with ExitStack() as held:
-            with suppress(FileNotFoundError):  # the folder went just now, which the next line reports
+            with suppress(FileNotFoundError):  # the folder was deleted just now; the next line reports it
                 held.enter_context(self.writer.hold())
-            self.check_alive()
+            self.check_alive()  # a deletion can happen during the wait for the lock
             yield
 
     def size(self) -> int:
-        """Return the bytes of all files."""
+        """Return the total bytes of all files."""
         return sum(map(_size, self.path.rglob("*")))
 
     def check(self) -> None:
-        """Raise StorageError if one of the files is a link, which could lead a write outside the folder."""
+        """Raise StorageError if one of the files is a link: a write would leave the folder."""
         for folder in (self.path.resolve(), self.indexes):  # the folder itself may be elsewhere
             check_no_links(folder)
 
     def open_catalog(self) -> "Catalog":
-        """Open the catalog, whose every change holds the writer lock; StorageError where that cannot be.
+        """Open the catalog, whose every change holds the writer lock; StorageError if it cannot be opened.
 
-        Copies of it that processes left which were killed are removed.
+        Also remove the unfinished copies that killed processes left.
         """
         from crossview.engine.catalog.catalog import Catalog  # listing collections needs no database
 
@@ -78,7 +79,7 @@ class CollectionFolder:
         return Catalog(self.database, self.writing)
 
     def create_catalog(self, name: str, description: str) -> "Catalog":
-        """Create the catalog of a new, empty collection, which nobody else knows yet; StorageError where that fails."""
+        """Create the catalog of a new, empty collection that no other process knows yet; StorageError if this fails."""
         from crossview.engine.catalog.catalog import Catalog
 
         with file_errors():
@@ -93,7 +94,7 @@ class CollectionFolder:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make the names in a folder last where the power fails; StorageError."""
+    """Make the names in a folder survive a power failure; StorageError."""
     with file_errors():
         descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
         try:
@@ -103,7 +104,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def _size(path: Path) -> int:
-    """Return the bytes of a file; 0 for a folder, or for a file that is gone by now."""
+    """Return the bytes of a file; 0 for a folder, and for a file that was just deleted."""
     try:
         return path.stat().st_size if path.is_file() else 0
     except FileNotFoundError:

@@ -1,11 +1,11 @@
-"""What a catalog's database does by itself when it is read or written: nothing, unless somebody else has made it."""
+"""Objects of a database that run code when it is read or written; only a database of another maker has them."""
 
 import sqlite3
 
 _OBJECTS = "SELECT type || ' ' || name FROM sqlite_master WHERE type NOT IN ('table', 'index')"
 _TABLES = (
     "SELECT type || ' table ' || name FROM pragma_table_list WHERE schema = 'main' AND type != 'table' "
-    "ORDER BY type DESC"  # a virtual one before its shadows
+    "ORDER BY type DESC"  # a virtual table before its shadow tables
 )
 _COLUMNS = (
     "SELECT 'computed column ' || columns.name || ' of ' || tables.name FROM sqlite_master AS tables, "
@@ -18,9 +18,9 @@ _INDEXES = (
 
 
 def foreign_object(database: sqlite3.Connection) -> str:
-    """Return a view, trigger, virtual table, computed column or index, in words, where a database has one; "" for none.
+    """Return a view, trigger, virtual table, computed column or computed index of a database in words; "" for none.
 
-    They run what their maker wants as soon as somebody reads or writes; no catalog has any.
+    Such objects run code of their maker at any read or write. A catalog never has one.
     """
     for query in (_OBJECTS, _TABLES, _COLUMNS, _INDEXES):
         if (found := database.execute(query).fetchone()) is not None:

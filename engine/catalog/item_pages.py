@@ -1,4 +1,4 @@
-"""What hits show of items, by id, in memory: read when it is first needed, and kept in pages."""
+"""The content of hits, by item id, in memory: read on first use, and kept in pages."""
 
 import json
 import threading
@@ -11,18 +11,18 @@ from crossview.engine.query import Hit
 
 ITEMS_A_PAGE, READ_AT_ONCE = 256, 4
 _parsed = json.JSONDecoder().raw_decode
-"""Without the search for blanks around it, which takes as long."""
+"""Skips the search for blanks around the value, which takes as long as decoding it."""
 MOST_BYTES = 400 << 20
-"""Memory for items at most: a million of them without long texts and attributes. The oldest pages go first."""
+"""Most memory for items: enough for a million without long texts and attributes. The oldest pages go first."""
 _ITEM = 300
-"""Bytes that Python takes for an item beside its characters."""
+"""Bytes of an item in Python without its characters."""
 _HIT = 64
-"""Bytes of a hit beside what it shows of its item."""
+"""Bytes of a hit without the content of its item."""
 _NO_SCORES: Mapping[str, float] = {}
 
 
 class Shown(NamedTuple):
-    """What a hit shows of an item."""
+    """The content of an item that a hit shows."""
 
     key: str
     labels: tuple[str, ...]
@@ -30,17 +30,18 @@ class Shown(NamedTuple):
     """JSON."""
     source: str
     text: str
-    """How it begins."""
+    """The beginning of the text."""
 
     @property
     def size(self) -> int:
-        """About how many bytes a hit takes that shows it."""
+        """Approximate bytes of a hit that shows the item."""
         labels = sum(map(len, self.labels)) if self.labels else 0
         return _HIT + len(self.key) + labels + len(self.attributes) + len(self.source) + len(self.text)
 
     def hit(self, distance: float, target: str, scores: Mapping[str, float] = _NO_SCORES) -> Hit:
-        """Return the item as a hit, with its scores where the space has axes."""
-        hit = object.__new__(Hit)  # a frozen dataclass sets its fields one by one, which takes four times as long
+        """Return the item as a hit, with its scores if the space has axes."""
+        # the constructor of a frozen dataclass sets fields one by one, which takes four times as long
+        hit = object.__new__(Hit)
         vars(hit).update(
             key=self.key,
             distance=distance,
@@ -60,10 +61,10 @@ Page = dict[int, Shown]
 
 
 class ItemPages:
-    """The live items of one state of the catalog, as far as they have been read.
+    """The live items of one state of the catalog that searches have read so far.
 
-    Pages without a change are shared with later states: what is read in one of them is known in all. Methods may be
-    called from several threads.
+    Later states share the pages without a change: an item read in one state is known in all. Several threads may call
+    the methods at once.
     """
 
     def __init__(self, pages: Mapping[int, Page] | None = None, held: int = 0) -> None:
@@ -72,7 +73,7 @@ class ItemPages:
         self._changing = threading.Lock()
 
     def known(self, ids: Iterable[int]) -> dict[int, Shown]:
-        """Return those of some items that have been read."""
+        """Return those of the items that have been read."""
         pages = self._pages
         return {
             item: shown
@@ -81,12 +82,13 @@ class ItemPages:
         }
 
     def read(self, tx: Transaction, ids: Iterable[int]) -> dict[int, Shown]:
-        """Return items that a transaction that sees this state reads, with some beside them, and keep them."""
+        """Read items and some of their neighbours in a transaction that sees this state; keep and return them."""
         firsts = {item // READ_AT_ONCE * READ_AT_ONCE for item in ids}
         wanted = [item for first in sorted(firsts) for item in range(first, first + READ_AT_ONCE)]
         found = {item: Shown(*columns) for item, columns in tx.items.shown(wanted).items()}
         with self._changing:
-            for number in {item // ITEMS_A_PAGE for item in found}:  # a page may be shared with a later state
+            # replace the page, because a later state may share it
+            for number in {item // ITEMS_A_PAGE for item in found}:
                 page = self._pages.get(number, {})
                 new = {item: shown for item, shown in found.items() if item // ITEMS_A_PAGE == number}
                 self._pages[number] = page | new
@@ -96,7 +98,7 @@ class ItemPages:
         return found
 
     def after(self, changes: Changes) -> "ItemPages":
-        """Return the pages of the state that these changes lead to, without the items that changed."""
+        """Return the pages of the next state, without the changed items."""
         with self._changing:
             pages, copied, held = dict(self._pages), set[int](), self._held
         for item in (*changes.live, *changes.deleted):
@@ -111,5 +113,5 @@ class ItemPages:
 
 
 def _bytes(items: Iterable[Shown]) -> int:
-    """Return about how much memory items take."""
+    """Return the approximate memory of items in bytes."""
     return sum(_ITEM + shown.size for shown in items)

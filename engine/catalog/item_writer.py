@@ -1,4 +1,4 @@
-"""Writing items: under a sequence number, and deleting them to tombstones."""
+"""Writing of items under a sequence number, and their deletion to tombstones."""
 
 import json
 from collections import defaultdict
@@ -29,25 +29,25 @@ _NO_PICTURE = PictureRecord()
 
 @dataclass(frozen=True, kw_only=True)
 class NewRecord:
-    """What is written of one item; None keeps what it has."""
+    """The new values of one item; None keeps the stored value."""
 
     key: str
     labels: tuple[str, ...] | None = None
     labels_given: bool = True
-    """False for the name of a folder: it labels only items whose labels nobody chose."""
+    """False for the name of a folder, which only labels items without chosen labels."""
     attributes: Attributes | None = None
-    """They are added to those that it has, in place of those of the same name; none at all removes all."""
+    """Added to the stored attributes, replacing those of the same name; an empty mapping removes all."""
     removed_attributes: tuple[str, ...] = ()
     text: str | None = None
     source: str | None = None
     picture: PictureRecord | None = None
     rows: Mapping[str, NDArray[np.float32] | None] = field(default_factory=dict)
-    """Feature rows by view name; None removes the one that it has."""
+    """Feature rows by view name; None removes the stored row."""
     notion_labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Labels by notion, in place of those that it has in these."""
+    """Labels by notion; they replace the stored labels of these notions."""
     capture: Capture | None = None
     existing: bool = False
-    """Whether it changes an item that exists, and makes none where that is gone."""
+    """Whether the record only changes an existing item, and is skipped if the item is gone."""
 
 
 class ItemWriter:
@@ -59,7 +59,7 @@ class ItemWriter:
         self._captures = Captures(connection)
 
     def put(self, records: Sequence[NewRecord], known: Mapping[str, int], sequence: int) -> list[int]:
-        """Write items of different keys under one change, those of ``known`` to these ids; return the ids in order."""
+        """Write items with different keys under one change; return their ids in order. ``known`` has existing ids."""
         new = [record for record in records if record.key not in known]
         existing = [record for record in records if record.key in known]
         made = self._insert(new, sequence)
@@ -74,7 +74,7 @@ class ItemWriter:
         return ids
 
     def add(self, keys: Sequence[str], sequence: int) -> list[int]:
-        """Make items of which nothing is known but their keys, all of them new; return their ids in order."""
+        """Make new items that have only keys; return their ids in order."""
         first = self._free_id()
         forms = zip(keys, map(normal, keys), strict=True)
         others = (False, sequence, False, "{}", "", "", *(getattr(_NO_PICTURE, name) for name in _PICTURE))
@@ -83,12 +83,12 @@ class ItemWriter:
         return list(range(first, first + len(keys)))
 
     def refresh(self, stamps: Mapping[int, int]) -> None:
-        """Write new modification times of files whose content is the same; no change that a search would follow."""
+        """Write new modification times of unchanged files; searches do not need them, so the sequence stays."""
         rows = ((modified_ns, item) for item, modified_ns in stamps.items())
         bulk.update(self._connection, items, ["modified_ns"], rows)
 
     def delete(self, ids: Sequence[int], sequence: int) -> None:
-        """Turn items into tombstones; their rows are the row store's to remove."""
+        """Turn items into tombstones; the caller removes their rows from the row store."""
         self.touch(ids, sequence, deleted=True, attributes={}, text="")
         self._execute(sa.delete(labels), ids, labels.c.item_id)
         self._execute(sa.delete(notion_labels), ids, notion_labels.c.item_id)
@@ -107,11 +107,11 @@ class ItemWriter:
         return {record.key: item for item, record in enumerate(records, first)}
 
     def _free_id(self) -> int:
-        """Return the first of the ids that were never given: tombstones stay, and nobody else writes meanwhile."""
+        """Return the first free id: tombstones keep their ids, and the writer lock keeps other writers away."""
         return int(self._connection.scalar(sa.select(sa.func.max(items.c.id))) or 0) + 1
 
     def _update(self, records: Sequence[NewRecord], known: Mapping[str, int]) -> None:
-        """Write the columns of existing items, their attributes beside those that they have."""
+        """Write the columns of existing items, and merge their attributes with the stored ones."""
         attributes = self._items.attributes([known[r.key] for r in records if r.attributes or r.removed_attributes])
         by_columns: dict[tuple[str, ...], list[tuple[Any, ...]]] = defaultdict(list)
         for record in records:
@@ -130,7 +130,7 @@ class ItemWriter:
 
     def _put_labels(self, records: Sequence[NewRecord], ids: Sequence[int], existing: set[int]) -> None:
         named = [(record, item) for record, item in zip(records, ids, strict=True) if record.labels is not None]
-        # The name of a folder does not replace labels that somebody chose.
+        # The name of a folder must not replace labels that a person chose.
         folders = [item for record, item in named if item in existing and not record.labels_given]
         chosen = self._items.with_given_labels(folders)
         written = {item: record for record, item in named if item not in chosen}
@@ -161,12 +161,12 @@ class ItemWriter:
 
 
 def _joined(record: NewRecord, attributes: Attributes) -> str:
-    """Return the attributes of an item after a change, as JSON; InvalidInputError where they have become too many."""
+    """Return the attributes of an item after a change, as JSON; InvalidInputError if they become too long."""
     joined = json.dumps(changed_attributes(attributes, record))
     if len(joined) > MAX_ATTRIBUTES and len(joined) > len(json.dumps(attributes)):
         raise InvalidInputError(
-            f"the attributes of item {record.key!r} would have {len(joined):,} characters as JSON with those that it "
-            f"has, and may have {MAX_ATTRIBUTES:,}: remove some first"
+            f"the attributes of item {record.key!r}, old and new, would have {len(joined):,} characters as JSON, "
+            f"and may have {MAX_ATTRIBUTES:,}: remove some first"
         )
     return joined
 
@@ -201,7 +201,7 @@ def _row(item: int, record: NewRecord, sequence: int) -> tuple[Any, ...]:
 
 
 def _changes(record: NewRecord) -> dict[str, Any]:
-    """Return the columns that a record changes of an existing item, without attributes that are added to others."""
+    """Return the columns of an existing item that a record changes, without attributes to be merged."""
     values: dict[str, Any] = {} if record.attributes is None or record.attributes else {"attributes": "{}"}
     own = {"text": record.text, "source": record.source}
     values |= {name: value for name, value in own.items() if value is not None}

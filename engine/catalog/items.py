@@ -1,6 +1,6 @@
 """Items in the catalog, read by key, filter or change; ``item_writer`` writes them.
 
-Keys are equal if their Unicode normal forms (NFC) are; an item keeps the form that it was first given.
+Keys are equal if their Unicode normal forms (NFC) are equal; an item keeps the form of its first key.
 """
 
 import json
@@ -24,7 +24,8 @@ from crossview.engine.query import TEXT_SHOWN
 
 _ITEM = tuple(getattr(items.c, name) for name in Item.__dataclass_fields__ if name in items.c)
 
-# As one row of each kind: for each the driver gives the interpreter away. In an order all items would be read.
+# One row for the live items and one for the deleted: for every row the driver releases the interpreter lock and waits
+# to get it back. An ORDER BY would read all items.
 _CHANGED_SINCE = (
     sa.select(items.c.deleted, sa.func.group_concat(items.c.id))
     .where(items.c.sequence > sa.bindparam("since"))
@@ -33,7 +34,7 @@ _CHANGED_SINCE = (
 
 
 class Stored(NamedTuple):
-    """What decides whether a file must be read again."""
+    """The facts about an item that decide whether its file must be read again."""
 
     id: int
     size: int
@@ -66,7 +67,7 @@ class Items:
         return {r.key: Stored(r.id, r.size, r.modified_ns, r.content_hash, tags.get(r.id, ()), r.source) for r in found}
 
     def deleted_pictures(self) -> list[DeletedPicture]:
-        """Return what is remembered of deleted items that had a picture, each key once, as it was last."""
+        """Return the tombstones of items that had a picture, the latest of each key."""
         query = sa.select(*(items.c[name] for name in DeletedPicture.__dataclass_fields__))
         last: dict[str, DeletedPicture] = {}
         for row in self._connection.execute(query.where(~LIVE, items.c.content_hash != "").order_by(items.c.id)):
@@ -74,7 +75,7 @@ class Items:
         return sorted(last.values(), key=lambda one: one.key)
 
     def ids_of(self, keys: Iterable[str]) -> dict[str, int]:
-        """Return the ids of the keys that exist, by the keys in the form given."""
+        """Return the ids of the existing keys, by the keys in the given form."""
         found: dict[str, int] = {}
         other_forms = self._connection.scalar(sa.select(sa.exists().where(LIVE, _in_another_form)))
         for batch in batches(keys):
@@ -88,20 +89,20 @@ class Items:
         return found
 
     def _by(self, column: "sa.ColumnElement[str | None]", values: Iterable[str]) -> dict[str, int]:
-        """Return the id of the item, the oldest one, that has each of the values in a column."""
+        """Return, for each value of a column, the id of the oldest item with this value."""
         query = sa.select(column, items.c.id).where(LIVE)
         found = [(row[1], row[0]) for row in select_among(self._connection, query, column, values)]
         return {value: item for item, value in sorted(found, reverse=True)}
 
     def with_equal_sources(self) -> list[list[str]]:
-        """Return the keys of the items that were read from one file, for every file of several."""
+        """Return the keys of each group of items that were read from the same file."""
         once = sa.select(items.c.source).where(LIVE, items.c.source != "").group_by(items.c.source)
         several = once.having(sa.func.count() > 1)
         query = sa.select(items.c.source, items.c.key).where(LIVE, items.c.source.in_(several)).order_by(items.c.id)
         return _grouped((row.source, row.key) for row in self._connection.execute(query))
 
     def with_equal_keys(self) -> list[list[str]]:
-        """Return the keys that differ in their Unicode form only, for every key of several."""
+        """Return the keys of each group that differ only in their Unicode form."""
         others = self.in_other_forms()
         found = sa.select(items.c.key).where(LIVE, items.c.key.in_(listed(set(map(normal, others)))))
         forms = self._connection.scalars(found)
@@ -113,11 +114,11 @@ class Items:
         return list(self._connection.scalars(query))
 
     def with_given_labels(self, ids: Sequence[int]) -> set[int]:
-        """Return those of the items whose labels somebody chose."""
+        """Return those of the items whose labels a person chose."""
         return {row.id for row in self._among(sa.select(items.c.id).where(items.c.labels_given.is_(True)), ids)}
 
     def with_sources(self, paths: Collection[str]) -> dict[str, list[str]]:
-        """Return the keys of the items that were read from files, by the path's normal form; they are all read."""
+        """Return the keys of the items that were read from these files, by the path's normal form; scans all items."""
         found: dict[str, list[str]] = defaultdict(list)
         query = sa.select(items.c.key, items.c.source).where(LIVE, items.c.source != "").order_by(items.c.id)
         for row in self._connection.execute(query):
@@ -135,7 +136,7 @@ class Items:
         return {row.id: row.key for row in self._connection.execute(query)}
 
     def labels(self, ids: Sequence[int] | None = None) -> dict[int, tuple[str, ...]]:
-        """Return the labels, sorted, of the labelled items, by id; among the ids, of all by default."""
+        """Return the sorted labels of the labelled items by id, of all items or of those in ``ids``."""
         query = sa.select(labels.c.item_id, labels.c.label).order_by(labels.c.item_id, labels.c.label)
         found: dict[int, list[str]] = defaultdict(list)
         for row in self._among(query, ids, labels.c.item_id):
@@ -143,7 +144,7 @@ class Items:
         return {item: tuple(group) for item, group in found.items()}
 
     def notion_labels(self, ids: Sequence[int] | None = None) -> dict[int, dict[str, tuple[str, ...]]]:
-        """Return the labels by notion, sorted, of the items that have any, by id; among the ids, of all by default."""
+        """Return the sorted labels by notion of the items that have any, of all items or of those in ``ids``."""
         query = sa.select(notion_labels).order_by(*notion_labels.c)
         found: dict[int, dict[str, tuple[str, ...]]] = defaultdict(dict)
         for row in self._among(query, ids, notion_labels.c.item_id):
@@ -157,7 +158,7 @@ class Items:
         return {row.notion: row.total for row in self._connection.execute(query.order_by(notion_labels.c.notion))}
 
     def texts(self, ids: Sequence[int] | None = None) -> dict[int, str]:
-        """Return the texts of the items that have one, among the ids, of all by default, in the order of ids."""
+        """Return the texts of the items that have one, of all items or of those in ``ids``, in the order of ids."""
         query = sa.select(items.c.id, items.c.text).where(LIVE, items.c.text != "").order_by(items.c.id)
         return {row.id: row.text for row in self._among(query, None if ids is None else sorted(ids))}
 
@@ -182,7 +183,7 @@ class Items:
         return self._of_rows(list(self._among(sa.select(items.c.id, *_ITEM).where(LIVE), ids)))
 
     def shown(self, ids: Sequence[int]) -> dict[int, tuple[str, tuple[str, ...], str, str, str]]:
-        """Return what hits show of the live items among the ids: key, labels, attributes as JSON, source, text."""
+        """Return the content of hits of the live items among the ids: key, labels, attributes as JSON, source, text."""
         found = select_among(self._connection, _SHOWN, items.c.id, ids)
         return {
             item: (key, tuple(sorted(tags)), *others)
@@ -209,16 +210,16 @@ class Items:
         return int(self._connection.scalar(query) or 0)
 
     def last_sequence(self) -> int:
-        """Return the number of the last change of an item; 0 where there has been none."""
+        """Return the number of the last change of an item; 0 before the first change."""
         return int(self._connection.scalar(sa.select(sa.func.max(items.c.sequence))) or 0)
 
     def extent(self) -> tuple[int, int]:
-        """Return how many live items there are, and the highest id that one has had; 0 where there is none."""
+        """Return the number of live items, and the highest id that any item has had (0 for none)."""
         count, last = self._connection.execute(sa.select(sa.func.count().filter(LIVE), sa.func.max(items.c.id))).one()
         return count, last or 0
 
     def matching(self, chosen: Condition, ids: Sequence[int] | None = None) -> NDArray[np.int64]:
-        """Return the ids of the items that fulfil the condition, ascending; among the ids, of all by default."""
+        """Return the ascending ids of the items that fulfil the condition, of all items or of those in ``ids``."""
         query = sa.select(items.c.id).where(fulfils(chosen)).order_by(items.c.id)
         return np.array([row.id for row in self._among(query, None if ids is None else sorted(ids))], np.int64)
 
@@ -237,7 +238,7 @@ class Items:
         return {row.id for row in self._among(sa.select(items.c.id).where(items.c.sequence > sequence), ids)}
 
     def purge(self, sequence: int) -> int:
-        """Remove the tombstones up to a change, but those of pictures, which are not to come back; return how many."""
+        """Remove the tombstones up to a change and return how many; those of pictures stay, to keep the files out."""
         return int(self._connection.execute(sa.delete(items).where(*_purgeable(sequence))).rowcount)
 
     def thumbnail(self, item: int) -> bytes | None:
@@ -247,7 +248,7 @@ class Items:
     def _among(
         self, query: "sa.Select[Any]", ids: Iterable[int] | None, column: "sa.ColumnElement[int]" = items.c.id
     ) -> "Iterator[sa.Row[Any]]":
-        """Yield the rows of a query whose column is among the ids; all by default."""
+        """Yield the rows of a query, all of them or those whose column is among ``ids``."""
         parts = [query] if ids is None else (query.where(column.in_(batch)) for batch in batches(ids))
         for part in parts:
             yield from self._connection.execute(part)
@@ -257,8 +258,8 @@ _tags = sa.select(sa.func.json_group_array(labels.c.label)).where(labels.c.item_
 _opening = sa.func.substr(items.c.text, sa.literal_column("1"), sa.literal_column(str(TEXT_SHOWN)))
 _shown = items.c.id, sa.func.json(_tags), items.c.key, ATTRIBUTES_AS_TEXT, items.c.source, _opening
 _SHOWN = sa.select(sa.func.json_group_array(sa.func.json_array(*_shown))).where(LIVE)
-"""Many items as one row: for each row the driver gives the interpreter away."""
-_in_another_form = items.c.normal_key > ""  # not "is not null", for which SQLite does not look into an index
+"""Returns many items as one row, because the driver releases the interpreter lock for each row."""
+_in_another_form = items.c.normal_key > ""  # SQLite uses the index for this comparison, but not for "is not null"
 
 
 def _purgeable(sequence: int) -> tuple["sa.ColumnElement[bool]", ...]:

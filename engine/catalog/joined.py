@@ -1,4 +1,4 @@
-"""Joined views: several views whose rows are put beside each other, named ``color+gist`` wherever a view is named."""
+"""Joined views: several views as one, such as ``color+gist``, whose rows concatenate the rows of the parts."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -7,29 +7,29 @@ from functools import cached_property, reduce
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.catalog.catalog import Described, Transaction
+from crossview.engine.catalog.catalog import NamedViews, Transaction
 from crossview.engine.catalog.extractors import find_view
 from crossview.engine.catalog.rows import ViewRows
 from crossview.engine.catalog.views import ViewRecord
 from crossview.engine.errors import InvalidInputError
 
 JOINT = "+"
-"""Stands between the parts in the name of a joined view; no view of a collection has it in its name."""
+"""Separates the parts in the name of a joined view; the names of single views cannot contain it."""
 
 
 @dataclass(frozen=True)
 class JoinedView:
-    """What a view's name stands for: views of a collection, in order; a name without ``+`` stands for one.
+    """The views of a collection that a name stands for, in order; a name without ``+`` stands for one view.
 
-    An item has a joined view if it has every part. Its row is the rows of the parts beside each other, as they are
-    stored: how they are scaled belongs to the space that learns from them.
+    An item has a joined view if it has every part. Its row concatenates the stored rows of the parts; a space that
+    learns from them scales them.
     """
 
     parts: tuple[ViewRecord, ...]
 
     @cached_property
     def name(self) -> str:
-        """The name of the view, or those of the parts with ``+`` between them."""
+        """The names of the parts, joined by ``+``."""
         return JOINT.join(part.name for part in self.parts)
 
     @cached_property
@@ -57,21 +57,21 @@ class JoinedView:
 
 
 def part_names(view: str) -> tuple[str, ...]:
-    """Return the names of a view's parts; of a view that joins none, its own.
+    """Return the names of a view's parts; a single view is its own part.
 
-    Raises InvalidInputError where a part has no name or is named twice.
+    Raises InvalidInputError if a part has no name or occurs twice.
     """
     names = tuple(view.split(JOINT))
     if len(names) > 1 and not all(names):
         raise InvalidInputError(f"{view!r} joins a view without a name: write two or more names, such as color+gist")
     if repeated := [name for number, name in enumerate(names) if name in names[:number]]:
-        raise InvalidInputError(f"{view!r} joins view {repeated[0]!r} twice: name every view once")
+        raise InvalidInputError(f"{view!r} contains view {repeated[0]!r} twice: name every view once")
     return names
 
 
-def joined_view(tx: Described, name: str) -> JoinedView:
-    """Return what the name of a view stands for.
+def joined_view(tx: NamedViews, name: str) -> JoinedView:
+    """Return the view or views that a name stands for.
 
-    Raises NotFoundError for an unknown view, which lists those that exist, InvalidInputError as ``part_names``.
+    Raises NotFoundError for an unknown view, which lists the existing ones, and InvalidInputError as ``part_names``.
     """
     return JoinedView(tuple(find_view(tx, part) for part in part_names(name)))

@@ -1,4 +1,4 @@
-"""Leftovers: files and folders that have names of their own until they are whole, of processes that were killed."""
+"""Leftovers: unfinished files and folders of killed processes, recognisable by their temporary names."""
 
 import fcntl
 import os
@@ -9,13 +9,16 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 PART = ".crossview-copy-"
-"""Begins the names of copies of databases that are not finished."""
+"""Prefix of the names of unfinished copies of databases."""
 PART_NAME = rf"{re.escape(PART)}[0-9a-f]{{32}}(-journal|-wal|-shm)?"
 
 
 @contextmanager
 def at_work(folder: Path) -> Iterator[None]:
-    """Let nobody take for leftovers what the block makes in a folder; the kernel knows when the process dies."""
+    """Protect the files that the block makes in a folder from ``remove_leftovers``.
+
+    The protection is a lock of the kernel, which ends even if the process is killed.
+    """
     descriptor = _locked(folder, fcntl.LOCK_SH)
     try:
         yield
@@ -25,14 +28,14 @@ def at_work(folder: Path) -> Iterator[None]:
 
 
 def remove_leftovers(folder: Path, name: str) -> None:
-    """Remove what has a whole name that a regular expression describes, unless anybody is at work in the folder."""
+    """Remove entries of a folder whose whole name matches a regular expression, unless a process is at work there."""
     remove_unless_at_work(folder, lambda: [path for path in folder.iterdir() if re.fullmatch(name, path.name)])
 
 
 def remove_unless_at_work(folder: Path, chosen: Callable[[], Iterable[Path]]) -> None:
-    """Remove what is chosen of a folder while nobody is at work there; nothing where anybody is.
+    """Remove the chosen entries of a folder; remove nothing if a process is at work there.
 
-    Names in it are never given again. What cannot be removed only takes room.
+    Temporary names are random and never used again. An entry that cannot be removed only occupies space.
     """
     descriptor = _locked(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
     if descriptor is None:
@@ -41,7 +44,7 @@ def remove_unless_at_work(folder: Path, chosen: Callable[[], Iterable[Path]]) ->
         found = list(chosen())
     finally:
         os.close(descriptor)
-    for path in found:  # whoever is at work by now has other names
+    for path in found:  # the lock is free again: processes that start now use other names
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path, ignore_errors=True)
         else:
@@ -50,14 +53,14 @@ def remove_unless_at_work(folder: Path, chosen: Callable[[], Iterable[Path]]) ->
 
 
 def _locked(folder: Path, how: int) -> int | None:
-    """Return a descriptor that holds a lock on a folder; None where that cannot be had."""
+    """Return a descriptor that holds a lock on a folder; None if the lock is not available."""
     try:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:
         return None
     try:
         fcntl.flock(descriptor, how)
-    except OSError:  # somebody holds it, or the file system knows no locks: then nothing is ever removed
+    except OSError:  # another process holds it, or the file system has no locks: then leftovers stay
         os.close(descriptor)
         return None
     return descriptor

@@ -1,4 +1,4 @@
-"""The lock by which one process at a time writes a collection."""
+"""The lock that lets one process at a time write a collection."""
 
 import fcntl
 import json
@@ -18,22 +18,23 @@ from crossview.engine.errors import BusyError
 from crossview.engine.runtime.cancellation import checkpoint
 
 PATIENCE = 30.0
-"""Seconds that a writer waits for its turn, unless the lock was made with others."""
+"""Default seconds that a writer waits for its turn."""
 _WAKE = 0.1
-"""Seconds between two looks of a waiting thread at whether the waiting is still wanted."""
+"""Seconds between two checks of a waiting thread for cancellation and its deadline."""
 _POLL = 0.002
-"""Seconds, about, between two tries to get what another process holds: the kernel's own waiting has no deadline."""
+"""Mean seconds between two tries to get a lock of another process: a blocking flock has no deadline."""
 
 _NOTE = 4096
-"""Bytes of the note on who holds a lock, so that one takes the place of another whole."""
+"""Bytes of the note about the holder: with a fixed length, each note overwrites all of the last."""
 
 
 class WriterLock:
-    """The right to write one collection: held for a commit, given up when the process dies however it dies.
+    """The right to write one collection, held for a commit; the kernel releases it when the process dies.
 
-    The threads of a process get it first come, first served, even by several locks of the same path. Of several
-    processes each gets its turn: who waits longest holds a second lock, without which nobody takes the first.
-    ``patience`` is how many seconds a writer waits, PATIENCE by default.
+    The threads of a process get it in the order of their requests, also through several locks of the same path.
+    Processes take turns, too: a process first waits for a second lock, ``.next``, and only its holder may take the
+    first, so that a process that commits in a loop cannot starve the others. A writer waits ``patience`` seconds
+    [default: PATIENCE].
     """
 
     def __init__(self, path: Path, patience: float | None = None) -> None:
@@ -43,9 +44,9 @@ class WriterLock:
 
     @contextmanager
     def hold(self) -> Iterator[None]:
-        """Hold the lock for the block; not again inside it.
+        """Hold the lock for the block. Do not nest these blocks.
 
-        Raises BusyError, which names the holder, after the seconds of patience.
+        Raises BusyError after the seconds of patience; its detail names the holder.
         """
         deadline = _Deadline(PATIENCE if self._patience is None else self._patience)
         try:
@@ -53,8 +54,8 @@ class WriterLock:
                 yield
         except _TooLateError as late:
             raise BusyError(
-                f"this collection is being written by another, and has been for the {late.seconds:g} seconds that this "
-                "call waited; try again when it is done",
+                f"another process or thread is writing this collection, and this call waited {late.seconds:g} seconds "
+                "for it: try again later",
                 detail=self._holder(),
             ) from None
 
@@ -80,7 +81,7 @@ class WriterLock:
 
 
 class _TooLateError(Exception):
-    """The patience of a writer is at its end."""
+    """A writer has waited as long as its patience allows."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__()
@@ -88,21 +89,24 @@ class _TooLateError(Exception):
 
 
 class _Deadline:
-    """When the patience of a writer ends."""
+    """The moment at which the patience of a writer ends."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
         self._end = time.monotonic() + seconds
 
     def check(self) -> None:
-        """Raise what ends the waiting: its end is reached, or the work is no longer wanted."""
+        """Raise an error that ends the wait if the work is cancelled or the deadline has passed."""
         checkpoint()
         if time.monotonic() >= self._end:
             raise _TooLateError(self._seconds)
 
 
 class _Queue:
-    """The threads of this process that want one lock, in the order of their coming."""
+    """The threads of this process that wait for one lock, in the order of their requests.
+
+    flock is a lock between open files, so threads need a queue of their own.
+    """
 
     def __init__(self) -> None:
         self._changed = threading.Lock()
@@ -110,7 +114,7 @@ class _Queue:
 
     @contextmanager
     def turn(self, deadline: _Deadline) -> Iterator[None]:
-        """Be the first of them for the block."""
+        """Wait to be first in the queue, and stay first during the block."""
         mine = threading.Event()
         with self._changed:
             self._waiting.append(mine)
@@ -138,7 +142,7 @@ def _queue(path: Path) -> _Queue:
 
 @contextmanager
 def _file(path: Path) -> Iterator[int]:
-    """Open a file that is locked, and made if need be; closing it gives up the lock."""
+    """Open the file of a lock, made on first use; closing the file releases the lock."""
     descriptor = open_file(path, os.O_RDWR | os.O_CREAT)
     try:
         yield descriptor
@@ -153,4 +157,4 @@ def _take(descriptor: int, deadline: _Deadline) -> None:
             return
         except BlockingIOError:
             deadline.check()
-            time.sleep(_POLL * random.uniform(0.5, 1.5))  # processes that wait must not look in step
+            time.sleep(_POLL * random.uniform(0.5, 1.5))  # random, so that waiting processes do not try in step

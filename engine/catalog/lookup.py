@@ -23,15 +23,15 @@ from crossview.engine.errors import InvalidInputError, NotFoundError
 from crossview.engine.item import Item
 
 MAX_NAMES = 10_000
-"""Labels, or keys, that a filter may name."""
+"""Most labels or keys that a filter may name."""
 MAX_ATTRIBUTES = 100
-"""Attributes that it may name; SQLite takes conditions that are 1,000 deep."""
+"""Most attributes that a filter may name; SQLite accepts conditions up to 1,000 levels deep."""
 
 _BOUNDS = ScoreAtLeast, ScoreAtMost
 
 
 def item_id(tx: Transaction, key: str) -> int:
-    """Return the number of an item; NotFoundError if there is none of that key."""
+    """Return the id of an item; NotFoundError if the key does not exist."""
     found = tx.items.ids_of([key])
     if not found:
         raise NotFoundError(f"no item {key!r} in collection {tx.name()!r}")
@@ -39,9 +39,9 @@ def item_id(tx: Transaction, key: str) -> int:
 
 
 def named_keys(tx: Transaction, names: Sequence[str], match_paths: bool = True) -> dict[str, list[str]]:
-    """Return, by name, the keys of the items that it names; nothing for a name of none.
+    """Return the keys of the items that each name stands for; unknown names are left out.
 
-    Names are keys, or with ``match_paths`` paths of the items' files, full or below a root; a key goes first.
+    A name is a key or, with ``match_paths``, the path of an item's file, full or below a root; a key takes precedence.
     """
     found = {name: [name] for name in tx.items.ids_of(names)}
     if match_paths and (left := [name for name in names if name not in found]):
@@ -50,8 +50,8 @@ def named_keys(tx: Transaction, names: Sequence[str], match_paths: bool = True) 
 
 
 def _by_path(tx: Transaction, names: Sequence[str]) -> dict[str, list[str]]:
-    """Return the keys of the items that were read from these paths, full ones or below a root."""
-    # Not by the roots of the catalog: items that a server's client sent have none there.
+    """Return the keys of the items that were read from these paths, each a full path or a path below a root."""
+    # The roots of the catalog do not help: the catalog has no roots for items that a client of a server sent.
     plain = {name: normal(normpath(name)) for name in names}  # ./big/6.jpg is big/6.jpg
     named: dict[str, list[str]] = {}
     for name, path in plain.items():
@@ -69,18 +69,18 @@ def _by_path(tx: Transaction, names: Sequence[str]) -> dict[str, list[str]]:
 
 
 def with_views(tx: Transaction, items: Mapping[int, Item]) -> list[Item]:
-    """Return items, given by number, each with the views that it has rows of."""
+    """Return items, given by id, each with the names of the views for which it has a row."""
     names = {view.id: view.name for view in tx.views.all()}
     views = tx.rows.views_of(items)
     return [replace(item, views=tuple(names[one] for one in views.get(number, ()))) for number, item in items.items()]
 
 
 def check_filter(chosen: C) -> C:
-    """Return a condition that is valid; InvalidInputError states what is wrong with any other."""
+    """Return a valid condition; InvalidInputError describes the problem of any other condition."""
     leaves = list(chosen.leaves())
     compared = sum(isinstance(one, AttributeIs) for one in leaves)
     if compared > MAX_ATTRIBUTES:
-        raise InvalidInputError(f"a filter compares at most {MAX_ATTRIBUTES} attributes, not {compared:,}")
+        raise InvalidInputError(f"a filter may compare at most {MAX_ATTRIBUTES} attributes, not {compared:,}")
     for leaf in leaves:
         leaf.accept(_CHECK)
     least, most = ({one.axis: one.bound for one in leaves if isinstance(one, kind)} for kind in _BOUNDS)
@@ -91,7 +91,7 @@ def check_filter(chosen: C) -> C:
 
 
 class _Check(Visitor[None]):
-    """Raises InvalidInputError for a condition that the catalog or a space cannot decide."""
+    """A visitor that raises InvalidInputError for a condition that neither the catalog nor a space can decide."""
 
     def every(self, condition: All) -> None:
         for part in condition.parts:
@@ -113,7 +113,7 @@ class _Check(Visitor[None]):
         (value,) = check_attributes({condition.name: condition.value}).values()
         if isinstance(value, dict | list):
             raise InvalidInputError(
-                f"attribute {condition.name!r} compares with text, a number, a boolean or null, not {value!r}"
+                f"attribute {condition.name!r} can equal text, a number, a boolean or null, not {value!r}"
             )
 
     def score_at_least(self, condition: ScoreAtLeast) -> None:
@@ -128,7 +128,7 @@ _CHECK = _Check()
 
 def _check_names(names: Sequence[str]) -> None:
     if len(names) > MAX_NAMES:
-        raise InvalidInputError(f"a filter names at most {MAX_NAMES:,} labels or keys")
+        raise InvalidInputError(f"a filter may name at most {MAX_NAMES:,} labels or keys, not {len(names):,}")
     for name in names:
         check_characters(name, "a label or key of a filter", MAX_LABEL)
 

@@ -1,4 +1,4 @@
-"""Catalogs made of copies: the rows of a file that nobody vouches for, in tables of this program's own making."""
+"""Catalogs made from copies: an untrusted file gives its rows, each value checked, to tables that crossview makes."""
 
 import json
 import sqlite3
@@ -17,25 +17,25 @@ from crossview.engine.errors import InvalidInputError
 from crossview.engine.runtime.cancellation import checkpoint
 
 _LEFT = ("alembic_version", "snapshots")
-"""Tables that are not taken over: the version is that of the tables made, and snapshots are of another folder."""
+"""Tables that are not copied: the version is that of the new tables, and the snapshots are in another folder."""
 _JSON: Mapping[str, type] = {
     **dict.fromkeys(("attributes", "params", "summary", "threshold"), dict),
     **dict.fromkeys(("near", "far"), list),
 }
-"""The type of each column of JSON values."""
+"""The type of the values of each JSON column."""
 _DEEPEST = 64
-"""Lists and objects inside each other; those that items may have are fewer."""
+"""Levels of nested lists and objects; items may have fewer."""
 _LARGEST = 2**62
-"""Integers are smaller, so that the number after them is one of 64 bits, too."""
+"""Bound of integers: the integer after any accepted one also has 64 bits."""
 _ROWS_AT_ONCE = 1_000
 
 _Check = Callable[[Any], bool]
 
 
 class Copy:
-    """A copy of a collection: a file that is a sound database, and may hold anything else.
+    """A copy of a collection: a sound database whose content is not trusted.
 
-    Raises InvalidInputError for what is no copy or damaged.
+    Raises InvalidInputError for a file that is damaged or not a copy.
     """
 
     def __init__(self, path: Path) -> None:
@@ -47,19 +47,18 @@ class Copy:
         self._source.close()
 
     def make_catalog(self, folder: Path, name: str, progress: Progress | None = None) -> Path:
-        """Make the catalog of a new collection, in an empty folder, of the copy's rows; return the catalog's file.
+        """Make the catalog of a new collection from the copy's rows, in an empty folder; return the catalog's file.
 
-        It begins another history of the collection's changes.
-
-        Nothing else in the file is used: no view, trigger or constraint, and no value that this program would not
-        write. Raises InvalidInputError for such a file, StorageError where the catalog cannot be written.
+        The collection starts a new history of changes. Only rows of known tables are used: views, triggers and
+        constraints of the file are ignored. Raises InvalidInputError for a value that crossview would not write, and
+        StorageError if the catalog cannot be written.
         """
         version, database = self._version(), CollectionFolder(folder).database
         with storage_errors():
             make_file(database)
             new_database(database, version)
             with closing(sqlite3.connect(database, isolation_level=None)) as made:
-                # A file that is thrown away unless it is finished needs no log.
+                # Without a log: after an error the whole file is deleted.
                 for pragma in ("journal_mode=OFF", "synchronous=OFF"):
                     made.execute(f"PRAGMA {pragma}").fetchone()
                 made.execute("BEGIN")
@@ -71,7 +70,7 @@ class Copy:
             with (
                 closing(CollectionFolder(folder).open_catalog()) as catalog,
                 catalog.write() as tx,
-            ):  # which brings it up to date
+            ):  # opening the catalog migrates it
                 check_sound(tx)
                 tx.rename(name)
         except ValueError as error:
@@ -84,12 +83,12 @@ class Copy:
         if len(found) == 1 and found[0] in known_versions():
             return str(found[0])
         raise InvalidInputError(
-            f"{self._path} has schema version {', '.join(map(repr, found[:3])) or 'none'}, which this program does not "
-            "know: it is damaged, or of a newer program"
+            f"{self._path} has the unknown schema version {', '.join(map(repr, found[:3])) or 'none'}: the file is "
+            "damaged, or a newer crossview made it; use another copy, or upgrade crossview"
         )
 
     def _bring(self, made: sqlite3.Connection, progress: Progress | None) -> None:
-        """Write the rows of every table that another database has, too, into that."""
+        """Write the rows of every table of the new database ``made`` into it."""
         query = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY rowid"
         tables = [name for (name,) in made.execute(query) if name not in _LEFT]
         with self._understood():
@@ -105,13 +104,13 @@ class Copy:
             except sqlite3.IntegrityError as error:
                 raise damaged(self._path, str(error)) from None
         if (found := made.execute("PRAGMA foreign_key_check").fetchone()) is not None:
-            raise damaged(self._path, f"a row of {found[0]} belongs to none of {found[2]}")
+            raise damaged(self._path, f"a row of table {found[0]} refers to a missing row of table {found[2]}")
 
     def _rows(self, table: str, checks: Mapping[str, _Check]) -> Iterator[tuple[Any, ...]]:
-        """Yield the rows of a table, each value checked; InvalidInputError names the column of a wrong one."""
+        """Yield the rows of a table with checked values; InvalidInputError names the column of a wrong value."""
         with self._understood():
             there = {column[1].lower() for column in _columns(self._source, table)}
-            if lacking := sorted(checks.keys() - there):  # SQLite could take its name for a text
+            if lacking := sorted(checks.keys() - there):  # SQLite could read the name of a missing column as a text
                 raise damaged(self._path, f"table {table} has no column {lacking[0]}")
             for row in self._source.execute(f"SELECT {', '.join(checks)} FROM {table}"):  # noqa: S608
                 for value, (column, check) in zip(row, checks.items(), strict=True):
@@ -121,7 +120,7 @@ class Copy:
 
     @contextmanager
     def _understood(self) -> Iterator[None]:
-        """Raise InvalidInputError where SQLite or Python cannot make anything of what the file holds."""
+        """Raise InvalidInputError if SQLite or Python cannot decode the content of the file."""
         try:
             yield
         except (sqlite3.Error, OverflowError, UnicodeDecodeError) as error:
@@ -135,7 +134,7 @@ def _columns(database: sqlite3.Connection, table: str) -> list[tuple[Any, ...]]:
 def _reported(
     rows: Iterator[tuple[Any, ...]], done: int, total: int, progress: Progress | None
 ) -> Iterator[tuple[Any, ...]]:
-    """Yield rows, and report how many of all were, unless the work is no longer wanted."""
+    """Yield rows and report progress; stop if the work is cancelled."""
     for number, row in enumerate(rows, done + 1):
         yield row
         if number % _ROWS_AT_ONCE == 0 or number == total:
@@ -145,7 +144,7 @@ def _reported(
 
 
 def _check(column: str, kind: str, required: int) -> _Check:
-    """Return what tells whether a value can be in a column of a type as SQLite declares it."""
+    """Return a check of the values of a column, by the column's declared type."""
     check = _is_key if column == "key" else _CHECKS[kind] if kind in _CHECKS else _json_check(_JSON[column])
     return check if required else lambda value: value is None or check(value)
 
@@ -196,7 +195,7 @@ def _json_check(kind: type) -> _Check:
 
 
 def _is_flat(found: Any, text: str) -> bool:
-    """Return whether a JSON value is nested less than ``_DEEPEST``: whoever reads it goes down as deep."""
+    """Return whether a JSON value is nested less than ``_DEEPEST`` levels: its readers recurse that deep."""
     if text.count("[") + text.count("{") < _DEEPEST:
         return True
     level = [found]

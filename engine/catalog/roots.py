@@ -1,4 +1,4 @@
-"""Roots: the folders that items were indexed from, each under an alias that begins their keys."""
+"""Roots: the folders of indexed files, each with an alias that is the first part of the keys."""
 
 from collections.abc import Iterable
 
@@ -18,14 +18,14 @@ class Roots:
         return {row.path: row.alias for row in self._connection.execute(sa.select(roots))}
 
     def add(self, path: str, wanted: str) -> str:
-        """Return the alias that a new root is given: ``wanted``, or ``wanted-2`` ... where that is taken."""
+        """Add a root and return its alias: ``wanted``, or ``wanted-2`` ... if that is taken."""
         alias = free_alias(wanted, self.aliases().values())
         self._connection.execute(sa.insert(roots).values(alias=alias, path=path))
         return alias
 
 
 def free_alias(wanted: str, taken: Iterable[str]) -> str:
-    """Return the alias that is wanted, with the first free number behind it where it is taken."""
+    """Return the wanted alias, with the first free number after it if it is taken."""
     aliases, alias, number = set(taken), wanted, 1
     while alias in aliases:
         number += 1

@@ -15,7 +15,7 @@ from crossview.engine.catalog.schema import rows, suspect_rows
 from crossview.engine.catalog.views import ViewRecord
 
 _BYTES_AT_ONCE = 1 << 22
-"""Of rows that are read as one."""
+"""Bytes of feature rows in one row of a result."""
 
 
 class ViewRows(NamedTuple):
@@ -27,14 +27,14 @@ class ViewRows(NamedTuple):
     """Shape (n, d)."""
 
 
-class Rows:
-    """The rows of one transaction, by view and item id; only those of a view's current revision are ever returned."""
+class RowStore:
+    """The feature rows of one transaction, by view and item id; reads return only rows of a view's current revision."""
 
     def __init__(self, connection: sa.Connection) -> None:
         self._connection = connection
 
     def put(self, view: ViewRecord, ids: Sequence[int], values: NDArray[np.float32]) -> None:
-        """Store rows, shape (n, d), replacing those of the same items."""
+        """Store rows, shape (n, d); they replace the rows of the same items."""
         width, data = 4 * view.dim, np.ascontiguousarray(values, "<f4").tobytes()
         records = (
             (view.id, item, view.revision, data[width * place : width * (place + 1)]) for place, item in enumerate(ids)
@@ -43,7 +43,7 @@ class Rows:
         bulk.insert(self._connection, rows, columns, records, replacing=columns[:2])
 
     def get(self, view: ViewRecord, ids: Iterable[int] | None = None) -> ViewRows:
-        """Return the rows of the given items that have one; of every item by default."""
+        """Return the rows of all items, or of those in ``ids``; items without a row are left out."""
         if ids is not None:
             return self._among(view, sorted(ids))
         found = self._connection.execute(self._current(view, rows.c.item_id, rows.c.data)).all()
@@ -51,9 +51,10 @@ class Rows:
         return ViewRows(np.array([row.item_id for row in found], np.int64), values.reshape(len(found), view.dim))
 
     def _among(self, view: ViewRecord, ids: Sequence[int]) -> ViewRows:
-        """Return the rows of the given items that have one, many to a row of the result.
+        """Return the rows of the given items, packed into few rows of the result.
 
-        For each of these rows Python's driver gives the interpreter away, and waits for it where others compute.
+        For each row of a result Python's driver releases the interpreter lock, and waits to get it back from threads
+        that compute.
         """
         found, data = list[NDArray[np.int64]](), list[bytes]()
         at_once = max(1, min(SIZE, _BYTES_AT_ONCE // (4 * view.dim)))
@@ -72,7 +73,7 @@ class Rows:
         return np.array(self._connection.scalars(self._current(view, rows.c.item_id)).all(), np.int64)
 
     def views_of(self, ids: Iterable[int]) -> dict[int, tuple[int, ...]]:
-        """Return, by item, the ids of the views that it has a row for, of whichever revision."""
+        """Return, by item, the ids of the views for which it has a row of any revision."""
         found: dict[int, list[int]] = defaultdict(list)
         for batch in batches(ids):
             query = sa.select(rows.c.item_id, rows.c.view_id).where(rows.c.item_id.in_(batch)).order_by(rows.c.view_id)
@@ -81,23 +82,23 @@ class Rows:
         return {item: tuple(views) for item, views in found.items()}
 
     def suspects(self, view: ViewRecord) -> list[int]:
-        """Return the ids of items whose rows of a view may be too large, as an earlier version let them in."""
+        """Return the ids of items whose rows of a view may have too large values, which earlier versions accepted."""
         query = sa.select(suspect_rows.c.item_id).where(suspect_rows.c.view_id == view.id)
         return list(self._connection.scalars(query))
 
     def misfits(self, view: ViewRecord) -> bool:
-        """Return whether a current row has not the dimension of its view."""
+        """Return whether a current row has another dimension than its view."""
         wrong = self._current(view, rows.c.item_id).where(sa.func.length(rows.c.data) != 4 * view.dim)
         return self._connection.execute(wrong.limit(1)).one_or_none() is not None
 
     def remove(self, ids: Sequence[int], view: ViewRecord | None = None) -> None:
-        """Remove the items' rows of a view, of every view by default."""
+        """Remove the items' rows of a view [default: of every view]."""
         statement = sa.delete(rows) if view is None else sa.delete(rows).where(rows.c.view_id == view.id)
         for batch in batches(ids):
             self._connection.execute(statement.where(rows.c.item_id.in_(batch)))
 
     def remove_view(self, view: ViewRecord) -> None:
-        """Remove every row of a view, of whichever revision."""
+        """Remove every row of a view, of all revisions."""
         for table in (rows, suspect_rows):
             self._connection.execute(sa.delete(table).where(table.c.view_id == view.id))
 
@@ -108,7 +109,7 @@ class Rows:
 
 @lru_cache(maxsize=32)
 def _joined(view: int, revision: int) -> "sa.Select[Any]":
-    """Return what selects the ids of the items that have a row of a view and their rows, in digits, as one row."""
+    """Return the query for the ids and rows of a view's items, as one row of hexadecimal digits."""
     digits = sa.func.group_concat(sa.func.hex(rows.c.data), sa.text("''"))
     of_view = rows.c.view_id == sa.literal_column(str(view)), rows.c.revision == sa.literal_column(str(revision))
     return sa.select(sa.func.group_concat(rows.c.item_id), digits).where(*of_view)

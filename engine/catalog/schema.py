@@ -1,4 +1,4 @@
-"""The catalog's tables. Changing one means a new migration; a test holds the two together."""
+"""The catalog's tables. Each change needs a new migration; a test compares both."""
 
 import sqlalchemy as sa
 
@@ -11,7 +11,7 @@ metadata = sa.MetaData(
     }
 )
 
-# SQLite counts up by itself only for a column that is spelled INTEGER, and keeps 64 bits in it.
+# SQLite assigns ids itself only in a column of type INTEGER, which has 64 bits.
 Id = sa.Integer()
 
 collection = sa.Table(
@@ -24,9 +24,9 @@ collection = sa.Table(
     # The number of the last change; every change of an item, view or space takes the next one.
     sa.Column("sequence", sa.BigInteger, nullable=False),
     sa.Column("active_space", sa.Text, nullable=False),
-    # Random, and another one after the catalog was restored from a copy: sequence numbers are those of one history.
+    # Random, and new after a restore from a copy: two states of different histories can have the same sequence number.
     sa.Column("history", sa.Text, nullable=False, server_default=""),
-    # The last change of the tombstones that were removed: who has followed less far begins anew.
+    # The last change whose tombstone was removed: a follower that is further behind must start again.
     sa.Column("purged", sa.BigInteger, nullable=False, server_default="0"),
 )
 
@@ -43,7 +43,7 @@ items = sa.Table(
     sa.Column("id", Id, primary_key=True, autoincrement=True),
     sa.Column("key", sa.Text, nullable=False),
     sa.Column("sequence", sa.BigInteger, nullable=False, index=True),
-    # A tombstone keeps id, key and sequence, so that followers learn of the deletion.
+    # A tombstone keeps id, key and sequence, so that followers see the deletion.
     sa.Column("deleted", sa.Boolean, nullable=False),
     sa.Column("source", sa.Text, nullable=False),
     sa.Column("size", sa.BigInteger, nullable=False),
@@ -52,17 +52,17 @@ items = sa.Table(
     sa.Column("width", sa.Integer, nullable=False),
     sa.Column("height", sa.Integer, nullable=False),
     sa.Column("attributes", sa.JSON, nullable=False),
-    # The key in Unicode normal form C where it is in another one; keys are equal if their normal forms are.
+    # The key in Unicode normal form C if the key is in another form; keys are equal if their normal forms are equal.
     sa.Column("normal_key", sa.Text, index=True),
-    # Whether somebody chose the labels, be it none; those of a folder's name only fill in.
+    # Whether a person chose the labels, also no labels; the name of a folder never replaces a choice.
     sa.Column("labels_given", sa.Boolean, nullable=False, server_default=sa.false()),
-    # Last, so that statements that do not ask for it need not read it.
+    # Last, because SQLite reads a row up to the last column that a statement uses, and texts are long.
     sa.Column("text", sa.Text, nullable=False, server_default=""),
     sqlite_autoincrement=True,  # ids are never reused, even that of the last item
 )
 live_key = sa.Index("uq_items_live_key", items.c.key, unique=True, sqlite_where=items.c.deleted.is_(False))
 tombstones = sa.Index("ix_items_tombstones", items.c.sequence, sqlite_where=items.c.deleted.is_(True))
-# Behind long texts the column itself would be slow to read.
+# An index, because reading the column itself would pass over long texts.
 given_labels = sa.Index("ix_items_labels_given", items.c.labels_given, sqlite_where=items.c.labels_given.is_(True))
 
 labels = sa.Table(
@@ -79,15 +79,15 @@ thumbnails = sa.Table(
     sa.Column("jpeg", sa.LargeBinary, nullable=False),
 )
 
-# What the file of a picture, and the page beside it, said when they were last looked at.
+# Facts from the file of a picture and from the page beside it, as of the last indexing.
 captures = sa.Table(
     "captures",
     metadata,
     sa.Column("item_id", Id, sa.ForeignKey("items.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
-    # Changes whenever the file or the page does.
+    # Changes with the file or the page.
     sa.Column("stamp", sa.Text, nullable=False),
     sa.Column("modified_ns", sa.BigInteger, nullable=False),
-    # Seconds since 1970, by EXIF data.
+    # Seconds since 1970, from EXIF data.
     sa.Column("taken", sa.BigInteger),
     # Hashes of addresses, 8 bytes each, ascending; null without a page.
     sa.Column("links", sa.LargeBinary),
@@ -123,7 +123,7 @@ rows = sa.Table(
     sa.Column("data", sa.LargeBinary, nullable=False),
 )
 
-# Rows of earlier versions, which may be too large for distances in float32; later ones are refused.
+# Rows of earlier versions, which may be too large for distances in float32; later versions refuse such rows.
 suspect_rows = sa.Table(
     "suspect_rows",
     metadata,
@@ -151,8 +151,8 @@ generations = sa.Table(
     sa.Column("state", sa.LargeBinary, nullable=False),
 )
 
-# The index snapshots that belong to this catalog, by the random token that is in the file: one that was written by
-# another history, or for another generation of the same number, has another.
+# The index snapshots of this catalog. The random token is also in the file: a snapshot of another history, or of
+# another generation with the same number, has another token.
 snapshots = sa.Table(
     "snapshots",
     metadata,
@@ -160,11 +160,11 @@ snapshots = sa.Table(
     sa.Column("generation", sa.Integer, primary_key=True),
     sa.Column("target", sa.Text, primary_key=True),
     sa.Column("token", sa.Text, nullable=False),
-    # That the snapshot covers.
+    # The change up to which the snapshot covers the catalog.
     sa.Column("sequence", sa.BigInteger, nullable=False),
 )
 
-# Distances up to which two items are the same, by generation of a space; of the raw views, by revision of the view.
+# Distances up to which two items are the same, by generation of a space; for the raw space by revision of the view.
 thresholds = sa.Table(
     "thresholds",
     metadata,
@@ -173,7 +173,7 @@ thresholds = sa.Table(
     sa.Column("view", sa.Text, primary_key=True),
     sa.Column("target", sa.Text, primary_key=True),
     sa.Column("threshold", sa.JSON, nullable=False),
-    # Fingerprints of the pairs that it was calibrated on.
+    # Fingerprints of the calibration pairs.
     sa.Column("pairs", sa.LargeBinary, nullable=False),
 )
 
@@ -186,7 +186,7 @@ notion_labels = sa.Table(
     sa.Column("label", sa.Text, primary_key=True),
 )
 
-# What people answered, by the keys of items: an item may be deleted, and come again.
+# Answers of people, by the keys of items, because an item can be deleted and indexed again under another id.
 answers = sa.Table(
     "answers",
     metadata,

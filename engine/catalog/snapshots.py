@@ -1,4 +1,4 @@
-"""Index snapshots in the catalog: which file holds the index of which target, and up to which change."""
+"""Index snapshots in the catalog: the file of each target's index, and the last change that it covers."""
 
 from collections.abc import Collection
 from typing import NamedTuple
@@ -8,28 +8,28 @@ import sqlalchemy as sa
 from crossview.engine.catalog.schema import generations, snapshots
 
 Place = tuple[str, int, str]
-"""A space, a generation of it, and a target."""
+"""A space, its generation, and a target."""
 
 
 class Snapshot(NamedTuple):
-    """The snapshot of a target's index that the catalog takes for the current one."""
+    """The current snapshot of a target's index."""
 
     space: str
     generation: int
     target: str
     token: str
-    """Random, and in the name of the file: no other snapshot was or will be called so."""
+    """Random, and part of the file's name, so that a new snapshot never overwrites a file."""
     sequence: int
     """The change up to which it covers the catalog."""
 
     @property
     def place(self) -> Place:
-        """What it is the snapshot of."""
+        """The space, generation and target of the index."""
         return self.space, self.generation, self.target
 
     @property
     def file_name(self) -> str:
-        """The name of its file, which leads out of no folder, whatever the names are made of."""
+        """The name of the file; escaping keeps it inside the folder for any name of a space or target."""
         made = f"{self.space}-{self.generation}-{self.target}-{self.token}.idx"
         return made.replace("%", "%25").replace("/", "%2F")
 
@@ -46,20 +46,20 @@ class Snapshots:
         return [Snapshot(*row) for row in self._connection.execute(query)]
 
     def get(self, place: Place) -> Snapshot | None:
-        """Return the snapshot of a target; None where there is none."""
+        """Return the snapshot of a target; None if it has none."""
         query = sa.select(*(snapshots.c[name] for name in Snapshot._fields)).where(*_at(place))
         found = self._connection.execute(query).one_or_none()
         return None if found is None else Snapshot(*found)
 
     def least_sequence(self) -> int | None:
-        """Return the least change that a snapshot covers; None where there is none."""
+        """Return the least change that a snapshot covers; None without snapshots."""
         least = self._connection.scalar(sa.select(sa.func.min(snapshots.c.sequence)))
         return None if least is None else int(least)
 
     def put(self, new: Snapshot) -> None:
-        """Take note of a snapshot whose file is whole, in place of an earlier one and of those of generations gone.
+        """Record a snapshot whose file is complete; it replaces an earlier one, and those of deleted generations.
 
-        The raw views have no generations here: of them only those of this one stay.
+        The catalog does not store generations of the raw space: only snapshots of the new one's generation stay.
         """
         self.delete(new.place)
         kept = sa.select(generations.c.generation).where(generations.c.space == new.space)

@@ -1,4 +1,4 @@
-"""Whether a catalog whose rows come from elsewhere can be one of this program's: names, dimensions, numbers."""
+"""Checks of a catalog whose rows come from a file: names, dimensions and numbers must be ones that crossview writes."""
 
 from crossview.engine.catalog.catalog import Transaction
 from crossview.engine.catalog.description import RAW, check_space_name, space_info
@@ -11,17 +11,17 @@ from crossview.engine.errors import CrossviewError
 from crossview.engine.info import Threshold
 
 _MOST_TARGET = 200
-"""Characters of a target's name, which is part of the name of a file."""
+"""Most characters of a target's name, which is part of a file's name."""
 
 
 def check_sound(tx: Transaction) -> None:
-    """Raise ValueError, which states what is wrong, unless every name, dimension and number can be a catalog's own."""
+    """Raise ValueError, which describes the problem, unless crossview could have written every name and number."""
     if (count := tx.count_collections()) != 1:
         raise ValueError(f"it describes {count} collections")
     head, views = tx.head(), tx.views.all()
     numbers = (head.purged, tx.items.last_sequence(), *(one.sequence for one in tx.spaces.generations()))
     if not all(0 <= number <= head.sequence for number in numbers):
-        raise ValueError(f"a change has a number above the last one, {head.sequence}")
+        raise ValueError(f"a change has a number above the last change, {head.sequence}")
     for view in views:
         _check_view(tx, view)
     try:
@@ -41,7 +41,7 @@ def _check_view(tx: Transaction, view: ViewRecord) -> None:
         check_view_name(view.name)
         made = stored_extractor(view.extractor, view.params)
     except (ValueError, TypeError) as error:
-        raise ValueError(f"view {view.name[:40]!r} cannot be one ({error})") from error
+        raise ValueError(f"view {view.name[:40]!r} is invalid ({error})") from error
     if view.dim != made.dim or view.revision < made.fitted:
         raise ValueError(f"view {view.name!r} has dimension {view.dim} at revision {view.revision}")
     if tx.rows.misfits(view):
@@ -52,9 +52,9 @@ def _check_spaces(tx: Transaction, views: set[str]) -> None:
     used, generations = tx.spaces.in_use(), tx.spaces.generations()
     numbers = {(one.space, one.generation) for one in generations}
     if lacking := used.items() - numbers:
-        raise ValueError(f"there is no generation {lacking.pop()}")
+        raise ValueError(f"the generation {lacking.pop()} does not exist")
     if (active := tx.active_space()) not in ("", RAW, *used):
-        raise ValueError(f"there is no space {active[:40]!r}, which is to be active")
+        raise ValueError(f"the active space {active[:40]!r} does not exist")
     for one in generations:
         _check_generation(tx, one, views)
 
@@ -62,20 +62,22 @@ def _check_spaces(tx: Transaction, views: set[str]) -> None:
 def _check_generation(tx: Transaction, one: Generation, views: set[str]) -> None:
     info = space_info(one, [one], False, _thresholds(tx, one.space, one.generation))
     if found := mistyped(info):
-        raise ValueError(f"{found} of space {one.space!r} is of another type")
+        raise ValueError(f"{found} of space {one.space!r} has a wrong type")
     for target in (*info.targets, *info.dim):
         if not isinstance(target, str) or not 0 < len(target) <= _MOST_TARGET or "\0" in target:
-            raise ValueError(f"a target of space {one.space!r} is called {repr(target)[:40]}")
+            raise ValueError(f"a target of space {one.space!r} has the invalid name {repr(target)[:40]}")
     parts = {part for view in info.views for part in part_names(view)}
     if one.generation < 1 or not parts <= views:
-        raise ValueError(f"generation {one.generation} of space {one.space!r} is of views {', '.join(sorted(parts))}")
+        raise ValueError(
+            f"generation {one.generation} of space {one.space!r} uses unknown views: {', '.join(sorted(parts))}"
+        )
 
 
 def _thresholds(tx: Transaction, space: str, generation: int) -> tuple[Threshold, ...]:
     found = tx.spaces.thresholds(space, generation)
     for one in found:
         if wrong := mistyped(one):
-            raise ValueError(f"{wrong} of a threshold of space {space!r} is of another type")
+            raise ValueError(f"{wrong} of a threshold of space {space!r} has a wrong type")
         if not len(one.distances) == len(one.probabilities) > 0:
             raise ValueError(f"a threshold of space {space!r} has no probability for each distance")
     return found

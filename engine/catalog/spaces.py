@@ -1,4 +1,4 @@
-"""Spaces in the catalog: generations beside each other, one of them in use."""
+"""Spaces in the catalog: each has several generations, and one of them is in use."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -21,7 +21,7 @@ class Generation:
     sequence: int
     """The collection's sequence that the training saw."""
     summary: Mapping[str, Any]
-    """What ``show`` reports of it, without reading the state."""
+    """The description for ``show``, so that it need not read the state."""
 
 
 _COLUMNS = tuple(getattr(generations.c, name) for name in Generation.__dataclass_fields__)
@@ -36,18 +36,18 @@ class Spaces:
         self._connection = connection
 
     def in_use(self) -> dict[str, int]:
-        """Return, by space, the generation in use."""
+        """Return the generation in use of every space."""
         query = sa.select(spaces).order_by(spaces.c.name)
         return {row.name: row.generation for row in self._connection.execute(query)}
 
     def generations(self, space: str | None = None) -> list[Generation]:
-        """Return a space's generations, oldest first; those of every space by default."""
+        """Return the generations of a space [default: of every space], oldest first."""
         query = sa.select(*_COLUMNS).order_by(generations.c.space, generations.c.generation)
         chosen = query if space is None else query.where(generations.c.space == space)
         return [Generation(**row._mapping) for row in self._connection.execute(chosen)]
 
     def identity(self, space: str) -> tuple[int, int] | None:
-        """Return the number of the generation in use and the sequence that its training saw; None for no space.
+        """Return the generation in use and the sequence that its training saw; None for an unknown space.
 
         A deletion raises the sequence, so a space that is deleted and trained again has another identity.
         """
@@ -56,7 +56,7 @@ class Spaces:
         return None if found is None else (found.generation, found.sequence)
 
     def identities(self) -> dict[str, tuple[int, int]]:
-        """Return what ``identity`` does, of every space."""
+        """Return the ``identity`` of every space."""
         found = bulk.select(self._connection, _IDENTITIES)
         return {name: (generation, sequence) for name, generation, sequence in found}
 
@@ -68,21 +68,21 @@ class Spaces:
     def thresholds(self, space: str, generation: int) -> tuple[Threshold, ...]:
         """Return the thresholds of a generation, in the order of views and targets.
 
-        The generation of the raw views, of which each has its own, is the revision of the threshold's view.
+        For the raw space, the generation is the revision of the threshold's view.
         """
         query = sa.select(thresholds.c.threshold).where(*_thresholds(space, generation))
         found = self._connection.scalars(query.order_by(thresholds.c.view, thresholds.c.target))
         return tuple(Threshold(**{name: _tuple(one) for name, one in tree.items()}) for tree in found)
 
     def put_threshold(self, space: str, generation: int, threshold: Threshold, pairs: bytes) -> None:
-        """Store the threshold of a view and target in place of an earlier one, with fingerprints of its pairs."""
+        """Store the threshold of a view and target with fingerprints of its pairs, replacing an earlier threshold."""
         place = {"space": space, "generation": generation, "view": threshold.view, "target": threshold.target}
         gone = [thresholds.c[name] == value for name, value in place.items()]
         self._connection.execute(sa.delete(thresholds).where(*gone))
         self._connection.execute(sa.insert(thresholds).values(**place, threshold=asdict(threshold), pairs=pairs))
 
     def calibrating_pairs(self, space: str, generation: int, view: str, target: str) -> bytes:
-        """Return the fingerprints of the pairs that a threshold was calibrated on; none without a threshold."""
+        """Return the fingerprints of the calibration pairs of a threshold; empty without a threshold."""
         at = (thresholds.c.view == view, thresholds.c.target == target)
         return self._connection.scalar(sa.select(thresholds.c.pairs).where(*_thresholds(space, generation), *at)) or b""
 
@@ -101,7 +101,7 @@ class Spaces:
         self._connection.execute(sa.update(spaces).where(spaces.c.name == space).values(generation=generation))
 
     def delete(self, space: str, generation: int | None = None) -> None:
-        """Delete a generation of a space; by default the space with all of them."""
+        """Delete a generation of a space; without ``generation`` delete the space with all generations."""
         for table in (generations, snapshots, thresholds):
             gone = sa.delete(table).where(table.c.space == space)
             self._connection.execute(gone if generation is None else gone.where(table.c.generation == generation))

@@ -24,7 +24,7 @@ _DAMAGED = (
     RuntimeError,
     MemoryError,
 )
-"""What NumPy, zipfile and json raise for bytes that nobody has packed."""
+"""Errors of NumPy, zipfile and json for bytes that ``pack`` did not make."""
 
 
 def pack(tree: Any) -> bytes:
@@ -41,11 +41,11 @@ def pack(tree: Any) -> bytes:
 
 
 def unpack(data: bytes) -> Any:
-    """Return the tree that ``pack`` was given; ValueError if the bytes are damaged, or would become many more."""
+    """Return the tree that ``pack`` packed; ValueError if the bytes are damaged, or would expand to many more."""
     try:
         with np.load(io.BytesIO(data), allow_pickle=False) as archive:
             if sum(member.file_size for member in archive.zip.infolist()) > len(data):
-                raise ValueError("its arrays are larger than it")
+                raise ValueError("its arrays are larger than the file")
             members = _Members(archive)
             return _restore(json.loads(members["tree"].tobytes()), members)
     except (*_DAMAGED, zipfile.BadZipFile) as error:
@@ -62,7 +62,7 @@ class _Members(dict[str, np.ndarray[Any, Any]]):
     def __missing__(self, name: str) -> np.ndarray[Any, Any]:
         array = self._archive[name]
         if not isinstance(array, np.ndarray) or (array.size and not array.itemsize):
-            raise ValueError(f"{name} is no array")
+            raise ValueError(f"{name} is not an array")
         self[name] = array
         return array
 

@@ -1,4 +1,4 @@
-"""Whether the values of a dataclass have the types that it states: JSON of others may hold anything."""
+"""Type checks of dataclass values, for JSON from untrusted files."""
 
 import types
 from collections.abc import Mapping
@@ -7,9 +7,9 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 
 def mistyped(value: Any, kind: Any = None) -> str:
-    """Return the name of a field of a dataclass whose value has not the type that is stated; "" for none.
+    """Return the name of a dataclass field whose value has another type than annotated; "" if all types are right.
 
-    The fields are those of ``kind``, by default of the value's own class.
+    The annotations are those of ``kind`` [default: the class of ``value``].
     """
     hints = get_type_hints(kind or type(value))
     names = [one.name for one in fields(kind or value)]

@@ -1,4 +1,4 @@
-"""Values of feature rows: which ones distances can be computed from."""
+"""Values of feature rows: the limits within which float32 distances can be computed."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
@@ -10,69 +10,69 @@ from crossview.engine.errors import InvalidInputError
 from crossview.features.vectors import MAX_VALUE
 
 
-class Described(Protocol):
-    """A view, or several joined."""
+class RowForm(Protocol):
+    """The name and row length of a view or a joined view."""
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """The name of the view."""
 
     @property
     def dim(self) -> int:
-        """Length of its rows."""
+        """Length of the rows."""
 
 
 def to_rows(rows: NDArray[Any], name: Callable[[int], str]) -> NDArray[np.float32]:
-    """Return rows, (n, d) real numbers, as float32; InvalidInputError unless all are less than ``MAX_VALUE`` in size.
+    """Return rows, (n, d) real numbers, as float32; InvalidInputError unless all sizes are below ``MAX_VALUE``.
 
-    The message gives the first value that is not, its column counted from 1, and its row as ``name`` calls it by its
-    position from 0.
+    The message gives the first wrong value, its column counted from 1, and its row by ``name``, a function of the
+    row's position from 0.
     """
     found = _float32(rows)
     if not _surely_small(found) and not usable(found).all():
         row, column = np.argwhere(~(np.abs(found) < MAX_VALUE))[0].tolist()
         value = "NaN" if np.isnan(rows[row, column]) else f"{rows[row, column]:g}"
         raise InvalidInputError(
-            f"{name(row)} holds {value} in column {column + 1}; values must be finite and less than {MAX_VALUE:g} in "
-            "size, because distances are computed in float32: mend or scale the rows"
+            f"{name(row)} has {value} in column {column + 1}; values must be finite and less than {MAX_VALUE:g} in "
+            "size, because distances are computed in float32: correct or scale the rows"
         )
     return found
 
 
 def usable(rows: NDArray[np.float32]) -> NDArray[np.bool_]:
-    """Return which of the rows, (n, d), hold nothing but values that distances can be computed from, (n,)."""
+    """Return which of the rows, (n, d), have only values that distances can be computed from, (n,)."""
     # NaN is neither the greatest nor the smallest, and is not less than anything.
     kept: NDArray[np.bool_] = np.abs(rows).max(axis=1, initial=0.0) < MAX_VALUE
     return kept
 
 
-def check_row(values: NDArray[np.float32] | Sequence[float], view: Described) -> NDArray[np.float32]:
+def check_row(values: NDArray[np.float32] | Sequence[float], view: RowForm) -> NDArray[np.float32]:
     """Return a feature row as (d,) float32; InvalidInputError for another dimension, or as ``to_rows`` does."""
     what = f"a row of view {view.name!r}"
     try:
         row = np.asarray(values)
         row = row if row.dtype.kind in "fiu" else row.astype(np.float64)
     except (ValueError, TypeError) as error:
-        raise InvalidInputError(f"{what} must be numbers: {error}") from error
+        raise InvalidInputError(f"{what} must consist of numbers: {error}") from error
     if row.shape != (view.dim,):
         found = f"{row.size}" if row.ndim == 1 else f"an array of shape {row.shape}"
-        raise InvalidInputError(f"{what} has {view.dim} values, not {found}")
+        raise InvalidInputError(f"{what} must have {view.dim} values, not {found}")
     checked: NDArray[np.float32] = to_rows(row[None], lambda _: what)[0]
     return checked
 
 
 def _surely_small(rows: NDArray[Any]) -> bool:
-    """Return True only where all values are less than ``MAX_VALUE`` in size.
+    """Return True only if all absolute values are below ``MAX_VALUE``; False can also mean a large sum.
 
-    One product, where to look at every value takes several calls, of which a single row feels each.
+    One product is quicker than the several calls that look at every value, which matters for a single row.
     """
     return bool(np.vdot(rows, rows) < MAX_VALUE**2 / 2)
 
 
 def within_reach(vectors: NDArray[Any]) -> NDArray[np.float32]:
-    """Return vectors, (n, D), as contiguous float32, their components cut off at ``MAX_VALUE``.
+    """Return vectors, (n, D), as contiguous float32 with components clipped to ``MAX_VALUE``.
 
-    A learner can stretch a row beyond what distances can be computed from. Cut off, it is still far from the others.
+    A learner can stretch a row beyond the limit of distances. A clipped vector is still far from the others.
     """
     found = _float32(vectors)
     if not _surely_small(found) and not (np.abs(found) < MAX_VALUE).all():
@@ -81,12 +81,12 @@ def within_reach(vectors: NDArray[Any]) -> NDArray[np.float32]:
 
 
 def out_of_reach(vectors: NDArray[Any]) -> bool:
-    """Return whether ``within_reach`` has cut off a component of the vectors, (n, D)."""
+    """Return whether ``within_reach`` has clipped a component of the vectors, (n, D)."""
     return not _surely_small(vectors) and bool((np.abs(vectors) >= MAX_VALUE).any())
 
 
 def _float32(values: NDArray[Any]) -> NDArray[np.float32]:
     if values.dtype == np.float32:
         return np.ascontiguousarray(values)
-    with np.errstate(over="ignore"):  # what is beyond float32 becomes infinite
+    with np.errstate(over="ignore"):  # values beyond float32 become infinite, and are refused or clipped afterwards
         return np.ascontiguousarray(values, np.float32)

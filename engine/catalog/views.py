@@ -14,7 +14,7 @@ class ViewRecord:
     """One view of a collection."""
 
     id: int
-    """Never that of another view, even after a deletion: derived data is current if this and the revision match."""
+    """Never used again, even after a deletion: derived data is current if id and revision match."""
     name: str
     extractor: str
     params: Mapping[str, Any]
@@ -22,13 +22,13 @@ class ViewRecord:
     revision: int
     """The current revision of the fitted extractor; 0 until it is fitted."""
     history: str
-    """The catalog's history, which a restored copy begins anew: ids and revisions of another one mean other things."""
+    """The catalog's history, new in a restored copy: ids and revisions of another history mean other things."""
 
 
 _HISTORY = sa.select(collection.c.history).scalar_subquery().label("history")
 _COLUMNS = tuple(views.c.get(name, _HISTORY) for name in ViewRecord.__dataclass_fields__)
 _ALL = sa.select(*_COLUMNS).order_by(views.c.id)
-"""Made once, as is what else each new version of a collection reads: to make an expression takes longer than SQLite."""
+"""Made once, like the other queries of each new version: making the expression takes longer than the query."""
 
 
 class Views:
@@ -37,7 +37,7 @@ class Views:
     def __init__(self, connection: sa.Connection) -> None:
         self._connection = connection
         self._known: tuple[ViewRecord, ...] | None = None
-        """They change within the transaction by these methods only."""
+        """A cache: within a transaction only the methods below change the views."""
 
     def all(self) -> tuple[ViewRecord, ...]:
         """Return every view in the order of its creation."""
@@ -49,16 +49,17 @@ class Views:
     def add(self, name: str, extractor: str, params: Mapping[str, Any], dim: int, revision: int) -> None:
         """Add a view."""
         self._known = None
-        # SQLite would give the id of a view that was deleted last to the next one; deletions keep below the sequence.
+        # SQLite would reuse the id of the last view after its deletion. ``delete`` keeps the sequence at or above
+        # that id.
         highest = self._connection.scalar(sa.select(sa.func.max(views.c.id))) or 0
         sequence = self._connection.scalar(sa.select(collection.c.sequence)) or 0
         new = {"name": name, "extractor": extractor, "params": dict(params), "dim": dim, "revision": revision}
         self._connection.execute(sa.insert(views).values(id=max(highest, sequence) + 1, **new))
 
     def delete(self, view: ViewRecord) -> None:
-        """Delete a view and its fitted states; its rows are the row store's to remove.
+        """Delete a view and its fitted states; the caller removes its rows from the row store.
 
-        The collection's sequence is raised to the view's id at least, so that no later view has it.
+        The collection's sequence rises at least to the view's id, so that no later view gets this id.
         """
         self._known = None
         self._connection.execute(sa.delete(view_revisions).where(view_revisions.c.view_id == view.id))
@@ -75,6 +76,6 @@ class Views:
         return revision
 
     def state(self, view: ViewRecord, revision: int) -> bytes | None:
-        """Return the fitted state of a revision; None for an extractor without any."""
+        """Return the fitted state of a revision; None for an extractor without fitted state."""
         query = sa.select(view_revisions.c.state).where(view_revisions.c.view_id == view.id)
         return self._connection.scalar(query.where(view_revisions.c.revision == revision))

@@ -1,4 +1,4 @@
-"""Writing items: one change of the catalog for each batch, rows and all."""
+"""Writing of items with their rows: each batch is one change of the catalog."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,25 +19,25 @@ Result = TypeVar("Result")
 
 
 class OvertakenError(NotReadyError):
-    """What was read before a commit has changed since, so that what was made of it cannot be written any more."""
+    """Data read before a commit has changed since, so that results computed from the data must not be written."""
 
 
 class ViewsChangedError(OvertakenError):
-    """A view was fitted again or deleted after rows of it were computed."""
+    """A view was fitted again or deleted after the computation of its rows."""
 
 
 @dataclass
 class Written:
-    """What became of records."""
+    """The outcome of writing records."""
 
     added: set[str] = field(default_factory=set)
-    """Keys of items that are new."""
+    """Keys of new items."""
     missing: list[str] = field(default_factory=list)
-    """Keys of items that a record was to change, which do not exist."""
+    """Keys of records that may only change existing items, and whose items do not exist."""
 
 
 def until_not_overtaken(work: Callable[[], Result]) -> Result:
-    """Return what work returns that reads and commits, done again where what it read has changed meanwhile."""
+    """Return the result of work that reads and commits; repeat it while its data changes before the commit."""
     while True:
         checkpoint()
         try:
@@ -47,19 +47,19 @@ def until_not_overtaken(work: Callable[[], Result]) -> Result:
 
 
 def check_views(tx: Transaction, seen: Iterable[ViewRecord]) -> None:
-    """Raise ViewsChangedError, which names the view, unless views are still as they were when their rows were made.
+    """Raise ViewsChangedError, which names the view, if a view has changed since its rows were computed.
 
-    The ids of items that were read together with the views mean the same items, too.
+    Without an error, item ids that were read together with the views also still mean the same items.
     """
     now, history = {view.name: (view.id, view.revision) for view in tx.views.all()}, tx.head().history
     for view in seen:
         if view.history != history:
-            raise ViewsChangedError(f"collection {tx.name()!r} was restored from a copy meanwhile: try again")
+            raise ViewsChangedError(f"collection {tx.name()!r} was just restored from a copy: try again")
         if view.name not in now:
-            raise ViewsChangedError(f"view {view.name!r} was deleted meanwhile: try again without it")
+            raise ViewsChangedError(f"view {view.name!r} was just deleted: try again without it")
         if now[view.name] != (view.id, view.revision):
             raise ViewsChangedError(
-                f"view {view.name!r} was fitted again meanwhile, so what was made at its revision {view.revision} is "
+                f"view {view.name!r} was just fitted again, so rows of its revision {view.revision} are "
                 "obsolete: try again"
             )
 
@@ -67,13 +67,13 @@ def check_views(tx: Transaction, seen: Iterable[ViewRecord]) -> None:
 def put_records(tx: Transaction, records: Sequence[NewRecord], seen: Iterable[ViewRecord] = ()) -> Written:
     """Write items with their rows under one sequence number, in order.
 
-    ``seen`` are the views as they were when the rows were computed. Before anything is written, ViewsChangedError is
-    raised where one has changed since, and InvalidInputError for a label that cannot be one.
+    ``seen`` are the views at the time when the rows were computed. Before any write, the function raises
+    ViewsChangedError if one of them has changed since, and InvalidInputError for an invalid label.
     """
     by_notion = (label for record in records for found in record.notion_labels.values() for label in found)
     check_labels({*by_notion, *(label for record in records for label in record.labels or ())})
     used = {name for record in records for name in record.rows}
-    # What was not fitted yet when a picture or a text was read may be by now: then it lacks a row.
+    # A view can be fitted after a picture or text was read without it: the item would lack the row.
     computed = any(record.picture is not None or record.text is not None for record in records)
     check_views(tx, [view for view in seen if computed or view.name in used])
     written = Written()
@@ -84,7 +84,7 @@ def put_records(tx: Transaction, records: Sequence[NewRecord], seen: Iterable[Vi
 
 
 def _distinct(tx: Transaction, records: Sequence[NewRecord]) -> list[list[NewRecord]]:
-    """Return the records in lists that name each item once; those of one item stay in order."""
+    """Return the records in lists that contain each item once; the records of one item keep their order."""
     if len({normal(record.key) for record in records}) == len(records):
         return [list(records)] if records else []
     known = tx.items.ids_of(record.key for record in records)
@@ -114,7 +114,7 @@ def _put_distinct(tx: Transaction, records: Sequence[NewRecord], sequence: int, 
 
 
 def put_rows(tx: Transaction, view: ViewRecord, rows: Mapping[int, NDArray[np.float32] | None]) -> None:
-    """Write rows of a view by item, removing those that are None."""
+    """Write rows of a view by item; None removes the item's row."""
     written = {item: row for item, row in rows.items() if row is not None}
     if written:
         tx.rows.put(view, list(written), np.stack(list(written.values())))
@@ -124,9 +124,9 @@ def put_rows(tx: Transaction, view: ViewRecord, rows: Mapping[int, NDArray[np.fl
 def put_matrix(
     tx: Transaction, view: ViewRecord, keys: Sequence[str], rows: NDArray[np.float32], known: Mapping[str, int]
 ) -> int:
-    """Write rows of a view, shape (n, d), by different keys under one sequence number; return how many items are new.
+    """Write rows of a view, shape (n, d), for distinct keys under one sequence number; return the number of new items.
 
-    ``known`` are the ids of the keys that exist.
+    ``known`` has the ids of existing keys.
     """
     sequence = tx.next_sequence()
     new = [key for key in keys if key not in known]
@@ -137,7 +137,7 @@ def put_matrix(
 
 
 def delete_items(tx: Transaction, keys: Sequence[str]) -> int:
-    """Delete the items that exist of the keys; return how many."""
+    """Delete the existing items among the keys; return how many."""
     ids = sorted(set(tx.items.ids_of(keys).values()))  # two forms of one key are one item
     if ids:
         tx.item_writer.delete(ids, tx.next_sequence())

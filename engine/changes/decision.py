@@ -1,4 +1,4 @@
-"""From how far two versions differ to whether the change is important: a threshold, with or without labels."""
+"""Decision whether a change is important: a threshold on distances, learned with or without labels."""
 
 from dataclasses import dataclass
 
@@ -6,24 +6,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossview.engine.changes.request import EXTREME
+from crossview.engine.learners.base import Rows
 from crossview.engine.learners.losses.constraints import pairs
 from crossview.engine.learners.solvers.diagonal import diagonal_problem
 from crossview.engine.learners.solvers.newton import Newton, minimize
 
-Rows = NDArray[np.float64]
 C = 10.0
 """Weight of the loss of a pair, as of a support vector machine."""
 LABEL = 4.0
-"""What a labelled pair weighs beside one that is only taken for important or not."""
-_SHARE = 4  # of all pairs, at most, are taken for either
+"""Weight of a labelled pair; a pair that is only assumed to be important or not has weight 1."""
+_SHARE = 4  # at most one in four pairs is assumed to be of either kind
 
 
 @dataclass(frozen=True, eq=False)
 class Decision:
-    """A change is important where the weighted sum of its distances is above a threshold.
+    """A rule: a change is important if the weighted sum of its distances is above a threshold.
 
     Attributes:
-        weights: (f,) of the distances, not negative.
+        weights: (f,) weights of the distances, not negative.
         threshold: positive.
     """
 
@@ -31,22 +31,22 @@ class Decision:
     threshold: float
 
     def scores(self, distances: Rows) -> Rows:
-        """Returns the weighted sums of (p, f) distances in units of the threshold: important above 1."""
+        """Return the weighted sums of (p, f) distances in units of the threshold: important above 1."""
         return np.asarray(distances @ self.weights / self.threshold)
 
 
 def decide(pool: Rows, labelled: Rows, important: NDArray[np.bool_], extreme: int = EXTREME) -> Decision:
-    """Returns the threshold between pairs, and weights of their distances: a linear support vector machine.
+    """Return the threshold between pairs, and weights of their distances: a linear support vector machine.
 
-    Besides the labelled pairs, those of the pool with the largest first distance are taken for important, and those
-    with the smallest one above 0 for unimportant.
+    Besides the labelled pairs, the pairs of the pool with the largest first distance are assumed to be important, and
+    those with the smallest first distance above 0 unimportant.
 
     Args:
-        pool: (p, f) distances of pairs without a label: the first is learned from time; others may follow, such as of
-            structure.
-        labelled: (m, f) those of labelled pairs.
+        pool: (p, f) distances of pairs without a label: the first is learned from time; further ones, such as of the
+            structure, may follow.
+        labelled: (m, f) distances of labelled pairs.
         important: (m,) their labels.
-        extreme: how many pairs are taken for either, at most a quarter of the pool.
+        extreme: number of pairs assumed to be of each kind, at most a quarter of the pool.
 
     Raises:
         ValueError: if no pairs differ.
@@ -54,7 +54,7 @@ def decide(pool: Rows, labelled: Rows, important: NDArray[np.bool_], extreme: in
     order = np.argsort(pool[:, 0], kind="stable")
     order = order[pool[order, 0] > 0]
     if not len(order) + len(important):
-        raise ValueError("no two successive versions differ in what was learned to be important")
+        raise ValueError("no two successive versions differ in an important region")
     count = min(extreme, max(len(order) // _SHARE, min(1, len(order))))
     taken = pool[np.concatenate([order[:count], order[len(order) - count :]])]
     rows = np.vstack([taken, labelled])
@@ -69,15 +69,15 @@ def decide(pool: Rows, labelled: Rows, important: NDArray[np.bool_], extreme: in
     found = minimize(diagonal_problem(features, constraints, C * float(costs.sum()), 1.0), Newton())
     if found.w.any() and found.b:
         return Decision(found.w / scale, found.b)
-    return Decision(np.eye(len(scale))[0], float(np.median(rows[:, 0])) or 1.0)  # nothing tells the two kinds apart
+    return Decision(np.eye(len(scale))[0], float(np.median(rows[:, 0])) or 1.0)  # no direction separates the two kinds
 
 
 def least_sure(scores: Rows, candidates: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Returns the candidates whose label would tell most, first: those whose score is the nearest factor from 1.
+    """Return the candidates in the order of the information of their labels: those with scores near 1 come first.
 
     Args:
         scores: (p,) in units of the threshold.
-        candidates: positions of pairs that may be asked about.
+        candidates: positions of pairs without a label.
     """
     away = np.abs(np.log(np.maximum(scores[candidates], np.finfo(float).tiny)))
     return candidates[np.argsort(away, kind="stable")]

@@ -1,4 +1,4 @@
-"""Finding the important changes of a series: learning what matters, deciding, and saying why."""
+"""The important changes of a series: learning the important regions, deciding, and explaining."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,23 +18,23 @@ from crossview.engine.changes.series import Series, read_series
 from crossview.engine.changes.structure import distances
 from crossview.engine.changes.times import Period
 from crossview.engine.errors import InvalidInputError, NotReadyError
+from crossview.engine.learners.base import Rows
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.features.page import Page
 
-Rows = NDArray[np.float64]
 MOST = 2_000
-"""Versions that a metric is learned from, the newest ones: what matters on a page may change, too."""
+"""Number of newest versions for learning a metric, because the important regions of a page can change."""
 QUESTIONS = 20
-"""Pairs that are proposed for labels."""
+"""Number of pairs proposed for labels."""
 
 
 def find_changes(tx: Transaction, request: ChangesRequest) -> Callable[[], Changes]:
-    """Read the successive versions of a collection, and return what finds their changes, and which are important.
+    """Read the successive versions of a collection, and return the function that finds their important changes.
 
-    It reads nothing more of the catalog: the transaction need not be open by then. Without ``learned`` the metric and
-    the threshold are learned from all versions, and from labels if there are any.
+    The function does not read the catalog, so no transaction stays open for it. Without ``learned``, it learns the
+    metric and the threshold from all versions, and from labels if there are any.
 
-    Raises InvalidInputError, NotFoundError (view), NotReadyError (too few versions, or none that differ).
+    Raises InvalidInputError, NotFoundError (view), NotReadyError (too few versions, or equal versions).
     """
     request.check()
     series = read_series(tx, request.view or (request.learned.view if request.learned else ""), request.gone)
@@ -44,11 +44,11 @@ def find_changes(tx: Transaction, request: ChangesRequest) -> Callable[[], Chang
 
 
 class _Read(NamedTuple):
-    """What is compared of the versions from a position on."""
+    """The rows and pages of the versions from a position on."""
 
     rows: NDArray[np.float32]
     pages: list[Page | None]
-    """None for a version without HTML; none at all where structure does not count."""
+    """None for a version without HTML; empty if the structure does not count."""
     start: int
 
 
@@ -66,11 +66,11 @@ def _found(request: ChangesRequest, series: Series, read: _Read) -> Changes:
         notes += more
     elif learned.grid != series.grid:
         raise InvalidInputError(
-            f"what was learned has {learned.grid} cells a side, view {series.view.name!r} has {series.grid}"
+            f"the learned metric has {learned.grid} cells a side, view {series.view.name!r} has {series.grid}"
         )
     metric, decision = _metric(learned), Decision(np.array(learned.weights), learned.threshold)
     if len(learned.weights) not in (1, 3) or not learned.threshold > 0:
-        raise InvalidInputError("what was learned has one weight, or three with HTML, and a positive threshold")
+        raise InvalidInputError("learned must have one weight, or three with HTML, and a positive threshold")
     found = _changes(series, compared, metric, decision)
     return Changes(
         versions=len(series.keys),
@@ -88,10 +88,10 @@ def _found(request: ChangesRequest, series: Series, read: _Read) -> Changes:
 
 @dataclass(frozen=True, eq=False)
 class _Compared:
-    """The successive pairs of a series from a position on, and the labelled ones, by region and by structure."""
+    """The distances of successive pairs and of labelled pairs, by region and by structure."""
 
     places: NDArray[np.int64]
-    """(p, 2) of successive versions, then (m, 2) of labelled ones."""
+    """(p, 2) positions of successive versions, then (m, 2) of labelled pairs."""
     regions: Rows
     structure: Rows
     """(p + m, 2) Jaccard distances of links and images; (p + m, 0) without HTML."""
@@ -111,30 +111,29 @@ class _Compared:
 
     @property
     def important(self) -> NDArray[np.bool_]:
-        """(m,) what is said of the labelled pairs."""
+        """(m,) the labels of the labelled pairs."""
         return np.array([important for important in self.said.values() if important is not None], np.bool_)
 
     @property
     def labelled(self) -> slice:
-        """Where the labelled pairs are."""
+        """The rows of the labelled pairs."""
         return slice(len(self.places) - len(self.important), None)
 
     @property
     def successive(self) -> slice:
-        """Where the successive pairs are."""
+        """The rows of the successive pairs."""
         return slice(0, len(self.places) - len(self.important))
 
     def distances(self, metric: Importance) -> Rows:
-        """(p + m, 1 or 3): the learned distance, then those of structure."""
+        """Return (p + m, 1 or 3): the learned distance, then the distances of the structure."""
         return np.column_stack([metric.distances(self.regions), self.structure])
 
 
 def _structure(pages: list[Page | None], pairs: NDArray[np.int64], request: ChangesRequest) -> Rows:
-    """Returns the Jaccard distances of pairs of versions, by the positions of their pages.
+    """Return the Jaccard distances of pairs of versions, by the positions of their pages.
 
-    Where all versions have HTML, or where some was learned from.
-
-    Versions without any then differ by nothing of it.
+    The structure counts if all versions have HTML, or if ``learned`` has weights for it; versions without HTML then
+    have distance 0.
     """
     if request.learned is None and None in pages:
         pages = []
@@ -148,12 +147,12 @@ def _structure(pages: list[Page | None], pairs: NDArray[np.int64], request: Chan
 
 
 def _said(series: Series, labels: Sequence[PairLabel], start: int) -> dict[tuple[int, int], bool | None]:
-    """Returns what was said of pairs of versions from a position on, the earlier first; the last word counts."""
+    """Return the labels of pairs of versions from a position on, the earlier version first; the last label counts."""
     found: dict[tuple[int, int], bool | None] = {}
     for label in labels:
         one, other = sorted((series.position(label.earlier), series.position(label.later)))
         if one == other:
-            raise InvalidInputError(f"a label compares {label.earlier!r} with itself; name two versions")
+            raise InvalidInputError(f"a label compares {label.earlier!r} with itself: name two versions")
         if one >= start:
             found.pop((one, other), None)
             found[one, other] = label.important
@@ -177,7 +176,7 @@ def _learn(
         distances = compared.distances(metric)
         decision = decide(distances[free], distances[told], important, request.extreme)
     except ValueError as error:
-        raise NotReadyError(f"nothing can be learned of these {len(series.keys)} versions: {error}") from error
+        raise NotReadyError(f"these {len(series.keys)} versions give nothing to learn from: {error}") from error
     learned = LearnedImportance(
         view=series.view.name,
         grid=series.grid,
@@ -193,7 +192,7 @@ def _learn(
     notes = [f"the metric is learned from the newest {MOST:,} versions"] if first else []
     if known.gaps:
         longest = np.diff(series.line.hours()[first:]).max()
-        gaps = f"{known.gaps} times a period or more lies between two successive versions, of which nothing is assumed"
+        gaps = f"{known.gaps} pairs of successive versions are a period or more apart and do not teach the metric"
         notes.append(f"{gaps}; the longest time is {longest:.0f} hours")
     return learned, notes
 
@@ -202,7 +201,9 @@ def _metric(learned: LearnedImportance) -> Importance:
     values, cells = np.array(learned.matrix), learned.grid**2
     wanted = cells if learned.form == "diagonal" else cells**2
     if len(values) != wanted or not np.isfinite(values).all():
-        raise InvalidInputError(f"a {learned.form} metric of {learned.grid} cells a side has {wanted:,} finite numbers")
+        raise InvalidInputError(
+            f"a {learned.form} metric of {learned.grid} cells a side must have {wanted:,} finite numbers"
+        )
     matrix = np.diag(values) if learned.form == "diagonal" else values.reshape(cells, cells)
     return Importance(matrix, learned.form, learned.weight, learned.order)
 
@@ -236,7 +237,7 @@ def _changes(series: Series, compared: _Compared, metric: Importance, decision: 
 
 
 def _questions(found: Sequence[Change], compared: _Compared) -> list[int]:
-    """Returns the changes to ask about, the least sure ones first; not those that somebody was asked about."""
+    """Return the changes to label next, the least certain first, without those that a person has labelled."""
     asked = [tuple(pair) in compared.said for pair in compared.places[compared.successive].tolist()]
     candidates = [place for place, change in enumerate(found) if not (change.identical or asked[place])]
     scores = np.array([change.importance for change in found])

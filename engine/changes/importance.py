@@ -1,4 +1,4 @@
-"""Which regions matter: a metric on the region distances of pairs of versions, learned from time and from labels."""
+"""The importance of regions: a metric on the region distances of pairs of versions, learned from time and labels."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from crossview.engine.changes.monotony import Monotony
 from crossview.engine.changes.request import Form
+from crossview.engine.learners.base import Rows
 from crossview.engine.learners.losses.constraints import Constraints, quadruplets
 from crossview.engine.learners.losses.differences import Differences
 from crossview.engine.learners.losses.objective import satisfied
@@ -18,24 +19,23 @@ from crossview.engine.learners.solvers.cutting_plane import cut
 from crossview.engine.learners.solvers.diagonal import diagonal_problem
 from crossview.engine.learners.solvers.newton import Newton, minimize
 
-Rows = NDArray[np.float64]
 WEIGHTS: Mapping[Form, Sequence[float]] = {
     "diagonal": (1e2, 1e3, 1e4, 1e5, 1e6, 1e7),
     "full": (1e0, 1e1, 1e2, 1e3, 1e4),
     "structural": (1e0, 1e1, 1e2, 1e3, 1e4),
 }
-"""Weights of the loss, C, to choose from: the more, the less the norm counts."""
+"""Weights of the loss, C, to choose from: with a larger C, the norm counts less."""
 LABELLED = 0.5
-"""Share of the loss that labels have, where there are any."""
+"""Share of the loss for labels, if there are any."""
 _FOLDS = 3
-_FEWEST = 20  # held-out comparisons that tell one weight from another
+_FEWEST = 20  # least number of held-out comparisons to choose a weight by
 _TOLERANCE = 1e-2
 _MOST_PLANES = 200
 
 
 @dataclass(frozen=True, eq=False)
 class Labels:
-    """What a person said of some pairs.
+    """A person's labels of pairs.
 
     Attributes:
         regions: (m, g^2) region distances of the pairs.
@@ -47,7 +47,7 @@ class Labels:
 
     @property
     def tell(self) -> bool:
-        """Whether there are pairs of both kinds, without which none is to be nearer than another."""
+        """Whether there are pairs of both kinds; pairs of one kind give no constraint."""
         return bool(self.important.any() and not self.important.all())
 
 
@@ -56,10 +56,10 @@ class Importance:
     """A learned metric D^2 = c^T M c, c the square roots of a pair's region distances (equations 22 and 23).
 
     Attributes:
-        matrix: (g^2, g^2) M, positive semidefinite, of region distances as they are.
+        matrix: (g^2, g^2) M, positive semidefinite, for unscaled region distances.
         form: "diagonal"; "full"; or "structural", full, learned from rankings.
         weight: C.
-        order: share of held-out comparisons in order, of the C that was chosen; None where none was held out.
+        order: share of held-out comparisons in order for the chosen C; None without held-out comparisons.
     """
 
     matrix: Rows
@@ -68,15 +68,15 @@ class Importance:
     order: float | None
 
     def distances(self, regions: Rows) -> Rows:
-        """Returns the (p,) squared distances of pairs from their (p, g^2) region distances."""
+        """Return the (p,) squared distances of pairs from their (p, g^2) region distances."""
         roots = np.sqrt(regions)
         return np.asarray(np.einsum("pi,pi->p", roots @ self.matrix, roots))
 
     def weights(self) -> Rows:
-        """Returns how important each region is, (g^2,), not negative and with sum 1 unless all are zero.
+        """Return the importance of each region, (g^2,), not negative and with sum 1 unless all are zero.
 
-        A diagonal metric's entries. Of a full one those of its nearest matrix of rank 1, which are the squares of the
-        dominant eigenvector; figure 6 of the paper shows that vector's absolute values.
+        For a diagonal metric these are its entries. For a full metric they are the diagonal of the nearest matrix of
+        rank 1, the squares of the dominant eigenvector; figure 6 of the paper shows that vector's absolute values.
         """
         diagonal = self.form == "diagonal"
         found = np.diag(self.matrix) if diagonal else np.square(np.linalg.eigh(self.matrix)[1][:, -1])
@@ -84,7 +84,7 @@ class Importance:
         return np.asarray(found / total if total > 0 else found)
 
     def shares(self, regions: Rows) -> Rows:
-        """Returns what each region contributes to the squared distance of pairs, (p, g^2), which they sum to."""
+        """Return the contribution of each region to the squared distance of pairs, (p, g^2), which is their sum."""
         roots = np.sqrt(regions)
         return np.asarray(roots * (roots @ self.matrix))
 
@@ -98,32 +98,32 @@ def learn(
     weights: Sequence[float] | None = None,
     as_printed: bool = False,
 ) -> Importance:
-    """Returns the metric that agrees best with what is assumed of versions, and with labels.
+    """Return the metric that agrees best with the quadruplets from time, and with labels.
 
-    Each pair labelled as important is to be farther than each that is not by 2, which is what equations (20) and (21)
-    ask of them by a threshold. C is that by which metrics of two thirds of the time put most quadruplets of A of the
-    last third in order, each third in turn: nothing but time is needed to choose it.
+    Each pair labelled as important must be farther apart than each unimportant pair by 2, which equations (20) and (21)
+    state with a threshold. C is the value with which metrics of two thirds of the time put most quadruplets of A of the
+    other third in order, each third in turn: the choice needs only time.
 
-    A full M is learned in the coordinates of the diagonal metric, in which that metric is the identity. Its norm thus
-    counts most where a region tells little, so that the thousands of its entries do not bring back what the diagonal
-    ones leave out.
+    A full M is learned in the coordinates of the diagonal metric, in which that metric is the identity. Its norm then
+    counts most for uninformative regions, so that the thousands of entries of M do not restore what the diagonal metric
+    suppresses.
 
     Args:
         regions: (p, g^2) region distances of ``known.pairs``.
         known: the quadruplets.
-        form: of the metric.
-        labels: of pairs, or none.
-        weights: to choose C from, ascending; None: ``WEIGHTS``.
-        as_printed: a full M in the coordinates of the regions, as in the paper.
+        form: the form of the metric.
+        labels: labels of pairs, or none.
+        weights: values of C to choose from, ascending; None: ``WEIGHTS``.
+        as_printed: learn a full M in the coordinates of the regions, as in the paper.
 
     Raises:
         ValueError: if there are no quadruplets, or no two versions differ.
     """
     if not len(known):
-        raise ValueError("there are too few versions near each other in time to learn from")
+        raise ValueError("too few versions are near each other in time")
     scale = float(regions.sum(axis=1).mean())
     if scale <= 0:
-        raise ValueError("no two versions differ: there is nothing to learn from")
+        raise ValueError("no two versions differ")
     said = labels if labels is not None and labels.tell else None
     rows = regions if said is None else np.vstack([regions, said.regions])
     constraints = _with(known.constraints(), said, len(regions))
@@ -140,7 +140,7 @@ def learn(
 
 @dataclass(frozen=True, eq=False)
 class _Problem:
-    """Pairs' region distances, what is asked of them, and the same of each two thirds, with what the last one tells."""
+    """Region distances and constraints of all pairs and of each two thirds, with the quadruplets of the rest."""
 
     regions: Rows
     constraints: Constraints
@@ -149,7 +149,7 @@ class _Problem:
     def best(
         self, form: Form, weights: Sequence[float], inner: float | None = None
     ) -> tuple[Rows, float, float | None]:
-        """Returns M of the best C, that C, and how much it puts in order; ``inner`` is C of the diagonal metric."""
+        """Return M of the best C, that C, and the share in order; ``inner`` is C of the diagonal metric."""
         weight, order = weights[0], None
         if len(weights) > 1 and self.folds:
             orders = [
@@ -164,13 +164,13 @@ class _Problem:
         return metric, weight, order
 
     def _features(self, importance: Rows | float = 1.0) -> Differences:
-        """The square roots of the region distances after a row of zeros, from which all pairs differ by their own."""
+        """Return the square roots of the region distances, below a row of zeros: pairs differ from it by themselves."""
         return Differences(np.vstack([np.zeros(self.regions.shape[1]), np.sqrt(self.regions * importance)]))
 
     def _path(
         self, constraints: Constraints, form: Form, weights: Sequence[float], inner: float | None = None
     ) -> list[Rows]:
-        """Returns M of several C."""
+        """Return M of several C."""
         if form == "diagonal":
             return _diagonal(self._features(), constraints, weights)
         if inner is None:
@@ -182,7 +182,7 @@ class _Problem:
 
 
 def _with(constraints: Constraints, labels: Labels | None, offset: int) -> Constraints:
-    """Returns constraints on the rows after zero, and those of labels on the rows after ``offset`` more."""
+    """Return the constraints on the rows after the zero row, and those of labels on the rows after ``offset`` more."""
     if labels is None:
         return constraints
     rows = 1 + offset + np.arange(len(labels.important))
@@ -199,7 +199,7 @@ def _with(constraints: Constraints, labels: Labels | None, offset: int) -> Const
 
 
 def _folds(known: Monotony) -> list[tuple[Constraints, Constraints]]:
-    """Returns the quadruplets outside each third of the versions, and those of A inside it."""
+    """Return the quadruplets outside each third of the versions, and those of A inside it."""
     near, far = known.pairs[known.near], known.pairs[known.far]
     first, last = np.minimum(near, far).min(axis=1), np.maximum(near, far).max(axis=1)
     ends = np.linspace(0, known.pairs.max() + 1, _FOLDS + 1)
@@ -215,9 +215,9 @@ def _folds(known: Monotony) -> list[tuple[Constraints, Constraints]]:
 
 
 def _simplest(weights: Sequence[float], orders: Rows) -> tuple[float, float]:
-    """Returns the smallest C whose order is within a standard error of the best's, and that order.
+    """Return the smallest C whose order is within one standard error of the best order, and its order.
 
-    The usual rule of one standard error (Breiman and others, "Classification and Regression Trees", 1984).
+    This is the usual rule of one standard error (Breiman and others, "Classification and Regression Trees", 1984).
     """
     means = orders.mean(axis=0)
     best = int(np.argmax(means))

@@ -1,4 +1,4 @@
-"""The method of a collection by which it finds important changes between pictures of one page or view."""
+"""The method of a collection that finds important changes between pictures of one page or scene."""
 
 from typing import TYPE_CHECKING
 
@@ -9,12 +9,12 @@ if TYPE_CHECKING:
 
 
 class ImportantChanges(Contents):
-    """A collection whose pictures are versions of one page or view."""
+    """A collection whose pictures are versions of one page or scene."""
 
     def changes(self, request: "ChangesRequest") -> "Changes":
-        """Return what changed between successive pictures, and which changes are important, learned from time alone.
+        """Return the changes between successive pictures, and which are important, learned from time alone.
 
-        Raises InvalidInputError, NotFoundError (view), NotReadyError (too few versions, or none that differ).
+        Raises InvalidInputError, NotFoundError (view), NotReadyError (too few versions, or equal versions).
         """
         from crossview.engine.changes.finding import find_changes
 

@@ -1,4 +1,4 @@
-"""Files of labels: which pairs of versions differ importantly, by a person."""
+"""Label files: a person's labels of pairs of versions as important or not."""
 
 import csv
 import os
@@ -14,11 +14,11 @@ _MEANING = {word: important for important, words in _WORDS.items() for word in w
 
 
 def read_labels(path: Path) -> list[PairLabel]:
-    """Return the labels of a CSV file with the header earlier,later,important; of a file that does not exist, none.
+    """Return the labels of a CSV file with the header earlier,later,important; a missing file has no labels.
 
-    The versions are named by keys of items or names of their files; important is yes, no or unclear.
+    Keys of items or names of their files name the versions; important is yes, no or unclear.
 
-    Raises InvalidInputError for a file that cannot be read, another header, or a line that is no label.
+    Raises InvalidInputError for an unreadable file, another header, or a line that is not a label.
     """
     if not path.exists():
         return []
@@ -36,7 +36,7 @@ def read_labels(path: Path) -> list[PairLabel]:
 
 
 def add_labels(path: Path, labels: Sequence[PairLabel]) -> int:
-    """Append labels to a file, which is made if there is none; return its size before, to which an undo cuts it.
+    """Append labels to a new or existing file; return its former size, so that an undo can truncate it.
 
     Raises InvalidInputError for a file that cannot be written.
     """
@@ -66,6 +66,6 @@ def _label(path: Path, number: int, line: list[str]) -> PairLabel:
     cells = [cell.strip() for cell in line]
     if len(cells) != len(COLUMNS) or not all(cells[:2]) or cells[2].lower() not in _MEANING:
         raise InvalidInputError(
-            f"{path}, line {number}: a label is earlier,later,yes|no|unclear, not {','.join(line)!r}"
+            f"{path}, line {number}: write a label as earlier,later,yes|no|unclear, not {','.join(line)!r}"
         )
     return PairLabel(cells[0], cells[1], _MEANING[cells[2].lower()])

@@ -1,4 +1,4 @@
-"""Quadruplets of versions from time alone: what is near in time differs less than what is far apart."""
+"""Quadruplets of versions from time alone: versions near in time differ less than versions far apart."""
 
 from dataclasses import dataclass
 
@@ -9,21 +9,21 @@ from crossview.engine.learners.losses.constraints import Constraints
 
 Indices = NDArray[np.int64]
 PERIOD = 4.0
-_BEFORE, _AFTER = 1.5, 1.75  # periods: with one of 4 versions, r >= t - 6 and s <= t + 7
-_JITTER = 0.02  # of a period: a visit may be a little late
+_BEFORE, _AFTER = 1.5, 1.75  # periods: for a period of 4 versions, r >= t - 6 and s <= t + 7
+_JITTER = 0.02  # share of a period by which a visit may be late
 
 
 @dataclass(frozen=True)
 class Monotony:
-    """Pairs of versions, and which of them are assumed to differ less than which.
+    """Pairs of versions, and the assumption that the near pairs differ less than the far pairs.
 
     Attributes:
         pairs: (p, 2) positions of versions, the earlier first.
-        near: (n,) positions in ``pairs``: of two successive versions.
-        far: (n,) positions in ``pairs``: of an earlier or the same, and a later or the same.
-        margins: (n,), 1 where the far pair is at least a period apart (the set A, equation 19), else 0 (B,
+        near: (n,) positions in ``pairs``: two successive versions.
+        far: (n,) positions in ``pairs``: an earlier or the same version, and a later or the same version.
+        margins: (n,), 1 if the far pair is at least a period apart (the set A, equation 19), otherwise 0 (the set B,
             equation 18).
-        gaps: how many successive versions are a period or more apart, of which nothing is assumed.
+        gaps: number of successive versions a period or more apart, about which there is no assumption.
     """
 
     pairs: Indices
@@ -36,33 +36,33 @@ class Monotony:
         return len(self.near)
 
     def triplets(self) -> "Monotony":
-        """Returns the quadruplets of A whose pairs have a version in common: what triplets can say."""
+        """Return the quadruplets of A whose pairs share a version, which are triplets."""
         near, far = self.pairs[self.near], self.pairs[self.far]
         return self.take(np.flatnonzero((self.margins > 0) & (near == far).any(axis=1)))
 
     def take(self, which: Indices) -> "Monotony":
-        """Returns the quadruplets at some positions, over the same pairs."""
+        """Return the quadruplets at some positions, over the same pairs."""
         return Monotony(self.pairs, self.near[which], self.far[which], self.margins[which], self.gaps)
 
     def constraints(self) -> Constraints:
-        """Returns the constraints on rows of which the first is zero and the others are the features of ``pairs``."""
+        """Return the constraints on rows: the first row is zero, the others are the features of ``pairs``."""
         near, far = (np.column_stack([chosen + 1, np.zeros_like(chosen)]) for chosen in (self.near, self.far))
         return Constraints(near, far, self.margins, np.ones(len(self)))
 
 
 def monotony(times: NDArray[np.float64], period: float = PERIOD) -> Monotony:
-    """Returns the quadruplets of versions in the order of time.
+    """Return the quadruplets of versions in the order of time.
 
-    Of every two successive versions t and t + 1 less than a period apart: that they differ less than r and s for all
-    r <= t < s with r at most 1.5 periods before t and s at most 1.75 periods after it, by a margin of 1 where r and s
-    are at least a period apart.
+    For every two successive versions t and t + 1 less than a period apart: they differ less than r and s, for all
+    r <= t < s with r at most 1.5 periods before t and s at most 1.75 periods after t. The margin is 1 if r and s are at
+    least a period apart.
 
     Args:
-        times: (n,) ascending; ``np.arange(n)`` where only the order counts.
+        times: (n,) ascending; ``np.arange(n)`` if only the order counts.
         period: the change period gamma, in the unit of ``times``.
 
     Raises:
-        ValueError: for times that do not ascend, or a period that is not positive.
+        ValueError: for times that are not ascending, or a period that is not positive.
     """
     if not period > 0 or (np.diff(times) <= 0).any():
         raise ValueError("the times of versions must ascend, and a period must be positive")

@@ -1,13 +1,13 @@
-"""How far two versions differ in each region of a grid."""
+"""The distance of two versions in each region of a grid."""
 
 import numpy as np
 from numpy.typing import NDArray
 
-Rows = NDArray[np.float64]
+from crossview.engine.learners.base import Rows
 
 
 def region_distances(rows: NDArray[np.float32], pairs: NDArray[np.int64], grid: int) -> Rows:
-    """Returns the squared Euclidean distances of pairs of versions, cell by cell.
+    """Return the squared Euclidean distances of pairs of versions, cell by cell.
 
     Args:
         rows: (n, c g^2) GIST rows on a grid of g x g cells, cell by cell within each of the c filters.
@@ -18,10 +18,10 @@ def region_distances(rows: NDArray[np.float32], pairs: NDArray[np.int64], grid: 
         (p, g^2) float64, row by row of the grid (section 5.2 of the paper).
 
     Raises:
-        ValueError: for rows that are not of such a grid.
+        ValueError: for rows of another length than such a grid has.
     """
     if rows.ndim != 2 or rows.shape[1] % grid**2:
-        raise ValueError(f"rows of {rows.shape[-1]} numbers are not of a grid of {grid} x {grid} cells")
+        raise ValueError(f"rows of {rows.shape[-1]} numbers do not fit a grid of {grid} x {grid} cells")
     cells = rows.astype(np.float64).reshape(len(rows), -1, grid * grid)
     found = np.empty((len(pairs), grid * grid))
     for start in range(0, len(pairs), 256):  # differences of all pairs at once would be gigabytes

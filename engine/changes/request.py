@@ -1,4 +1,4 @@
-"""What is asked of a series of pictures, and what is found: values that are passed whole."""
+"""The request for the changes of a series of pictures, and the answer, as values."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -10,40 +10,40 @@ from crossview.engine.errors import InvalidInputError
 Form = Literal["diagonal", "full", "structural"]
 FORMS: tuple[Form, ...] = ("diagonal", "full", "structural")
 EXTREME = 25
-"""How many of the most, and of the least distant pairs are taken for important changes and for others (section 5.5)."""
+"""Number of most distant pairs assumed to be important, and of least distant assumed not to be (section 5.5)."""
 
 
 @dataclass(frozen=True)
 class PairLabel:
-    """What a person said of two versions."""
+    """A person's label of two versions."""
 
     earlier: str
     """The key of an item, or the name of its file."""
     later: str
     important: bool | None
-    """Whether an important change lies between them; None where they could not tell."""
+    """Whether the change between them is important; None if the person could not decide."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LearnedImportance:
-    """What was learned of a series: enough to judge further versions of it."""
+    """The learned state of a series, with which it can judge further versions."""
 
     view: str
     grid: int
     form: Form
     matrix: Sequence[float]
-    """The metric on region distances: g^2 numbers of a diagonal one, else g^4, row by row."""
+    """The metric on region distances: g^2 numbers for a diagonal metric, otherwise g^4, row by row."""
     weight: float
-    """C, of the loss beside the norm."""
+    """C, the weight of the loss relative to the norm."""
     order: float | None
-    """Share of comparisons held out in time that the metric puts in order; None where too few could be held out."""
+    """Share of held-out comparisons that the metric puts in order; None if too few could be held out."""
     weights: Sequence[float]
-    """Of the distance and, where pages were saved, of the Jaccard distances of links and images."""
+    """Weights of the distance and, with saved pages, of the Jaccard distances of links and images."""
     threshold: float
-    """Of the weighted sum."""
+    """Threshold of the weighted sum."""
     quadruplets: int
     labels: int
-    """How many pairs were learned from that a person labelled as important or not."""
+    """Number of pairs with a person's label that it learned from."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,28 +56,28 @@ class ChangesRequest:
     view: str = ""
     """A view ``gist``; "" for the only one, or the one with most cells."""
     period: str = ""
-    """After how long most changes, such as 4h or 4steps; "" for four times the usual distance in time."""
+    """Time after which most of a page changes, such as 4h or 4steps; "" for four times the time between versions."""
     form: Form = "diagonal"
     labels: Sequence[PairLabel] = ()
     extreme: int = EXTREME
-    """How many of the most, and of the least distant pairs the threshold takes for important, and for not."""
+    """Number of most and of least distant pairs that the threshold assumes to be important and unimportant."""
     structure: bool = True
-    """Whether the HTML saved beside pictures counts, where all have some."""
+    """Whether the HTML beside pictures counts, if all pictures have HTML."""
     learned: LearnedImportance | None = None
-    """What to judge by, in place of learning."""
+    """A learned state to judge by, instead of learning."""
     after: str = ""
-    """The key of an item: with ``learned``, only changes after this version are looked at."""
+    """The key of an item: with ``learned``, only changes after this version are judged."""
     gone: Sequence[str] = ()
-    """Keys of items that are left out because their files are gone, as ``ImportReport`` names them."""
+    """Keys of items to leave out because their files have disappeared, from ``ImportReport``."""
 
     def check(self) -> None:
-        """Raise InvalidInputError for what no series could answer."""
+        """Raise InvalidInputError for a request that no series can answer."""
         if self.form not in FORMS:
             raise InvalidInputError(f"form must be one of {', '.join(FORMS)}, not {self.form!r}")
         if self.extreme < 1:
             raise InvalidInputError(f"extreme must be a positive number of pairs, not {self.extreme}")
         if self.after and self.learned is None:
-            raise InvalidInputError("after needs learned: without it all versions are learned from")
+            raise InvalidInputError("after needs learned, because without learned all versions are training data")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,39 +87,39 @@ class Change:
     earlier: str
     later: str
     time: datetime
-    """Of the later one."""
+    """Time of the later version."""
     hours: float
-    """Between them."""
+    """Hours between them."""
     importance: float
     """Weighted distance in units of the threshold: important above 1."""
     important: bool
     identical: bool
-    """Whether no region differs at all."""
+    """Whether the versions are equal in every region."""
     regions: Sequence[float]
     """(g^2) the share of each region in the learned distance, row by row."""
     links: float | None = None
     """Jaccard distance of the pages' links; None without HTML."""
     images: float | None = None
     label: bool | None = None
-    """What a person said."""
+    """A person's label, if any."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Changes:
-    """What was found in a series."""
+    """The changes of a series."""
 
     versions: int
     first: datetime
     last: datetime
     source: str
-    """What tells the times of the versions: names, EXIF data, or times of the files."""
+    """The source of the versions' times: names, EXIF data, or times of the files."""
     period: str
     learned: LearnedImportance
     importance: Sequence[float]
-    """(g^2) how important each region is, row by row, not negative, with sum 1."""
+    """(g^2) the importance of each region, row by row, not negative, with sum 1."""
     changes: Sequence[Change]
     """In the order of time."""
     questions: Sequence[int] = ()
-    """Positions among the changes: those whose label would tell most, the first one most."""
+    """Positions of the changes to label next, the most informative first."""
     notes: Sequence[str] = field(default_factory=tuple)
-    """Sentences on what was left out or not assumed."""
+    """Sentences about left-out versions and missing assumptions."""

@@ -20,7 +20,7 @@ from crossview.features.page import Page
 
 EXTRACTOR = "gist"
 FEWEST = 3
-"""Versions that something can be learned from."""
+"""Least number of versions for learning."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,12 +28,12 @@ class Series:
     """Versions in the order of time.
 
     Attributes:
-        view: the view that describes them, whose rows are GIST on a grid.
-        ids: (n,) of the items.
-        keys: of the items.
-        paths: of the pictures, by which they are named; nobody may open them, for a client of a server may name any.
-        line: when they were taken.
-        notes: what was left out, and what may be wrong.
+        view: the view of the versions, whose rows are GIST on a grid.
+        ids: (n,) ids of the items.
+        keys: keys of the items.
+        paths: paths of the pictures, used as names only: a server must not open a path that a client chose.
+        line: the times of the versions.
+        notes: sentences about left-out versions and possible errors.
     """
 
     view: ViewRecord
@@ -55,23 +55,23 @@ class Series:
         return found.rows[np.searchsorted(found.ids, ids)]
 
     def pages(self, tx: Transaction, start: int = 0) -> list[Page | None]:
-        """Return the page that was saved beside each picture from a position on; None for one that has none."""
+        """Return the page beside each picture from a position on; None for a picture without a page."""
         ids = self.ids[start:].tolist()
         found = tx.captures.get(ids)
         return [found[one].page if one in found else None for one in ids]
 
     def position(self, name: str) -> int:
-        """Return where a version is, by its key or the name of its file; InvalidInputError unless it is one."""
+        """Return the position of a version by its key or file name; InvalidInputError unless exactly one matches."""
         found = self._places.get(name, ())
         if len(found) == 1:
             return found[0]
         if found:
-            raise InvalidInputError(f"{len(found)} versions are files of the name {name!r}: name one by its key")
-        raise InvalidInputError(f"{name!r} is no version: name one by its key, such as {self.keys[0]!r}")
+            raise InvalidInputError(f"{len(found)} versions have files named {name!r}: use a key")
+        raise InvalidInputError(f"{name!r} is not a version: use a key, such as {self.keys[0]!r}")
 
     @cached_property
     def _places(self) -> dict[str, tuple[int, ...]]:
-        """Where versions are, by the names of their files and by their keys, which come first."""
+        """Positions of versions by the names of their files and by their keys, which take precedence."""
         found: dict[str, tuple[int, ...]] = {}
         for place, path in enumerate(self.paths):
             found[path.name] = (*found.get(path.name, ()), place)
@@ -79,10 +79,10 @@ class Series:
 
 
 def read_series(tx: Transaction, view: str = "", gone: Collection[str] = ()) -> Series:
-    """Return the versions of a collection: its items with a picture and a row of the view, but for the keys ``gone``.
+    """Return the versions of a collection: its items with a picture and a row of the view, except the keys ``gone``.
 
-    Raises NotFoundError for an unknown view, InvalidInputError for one of another kind and for pictures whose order is
-    not known, NotReadyError where no view is of that kind, or where there are fewer than three versions.
+    Raises NotFoundError for an unknown view, InvalidInputError for a view of another kind and for pictures in unknown
+    order, NotReadyError without a view of this kind, or with fewer than three versions.
     """
     record = _view(tx, view)
     items = tx.items.by_id(tx.rows.ids(record).tolist())
@@ -91,7 +91,7 @@ def read_series(tx: Transaction, view: str = "", gone: Collection[str] = ()) -> 
     present = {number: item for number, item in pictures.items() if item.key not in missing}
     if len(present) < FEWEST:
         raise NotReadyError(
-            f"changes are learned from {FEWEST} versions or more, and collection {tx.name()!r} has {len(present)} "
+            f"learning changes needs {FEWEST} or more versions, and collection {tx.name()!r} has {len(present)} "
             f"pictures with view {record.name!r}: add some with: crossview index {tx.name()} PATH"
         )
     numbers = list(present)
@@ -103,16 +103,16 @@ def read_series(tx: Transaction, view: str = "", gone: Collection[str] = ()) -> 
     versions = [present[numbers[place]] for place in order]
     notes = list(line.notes)
     if left_out := len(pictures) - len(present):
-        notes.append(f"{left_out} versions whose files are gone are left out")
+        notes.append(f"{left_out} versions whose files have disappeared are left out")
     if unread := sum(not one.stamp for one in captures):
-        notes.append(f"{unread} versions are known without their EXIF data and pages: index their files again")
+        notes.append(f"{unread} versions have no stored EXIF data and pages: index their files again")
     sizes = Counter((item.width, item.height) for item in versions)
     if len(sizes) > 1:
         ((width, height), most), *_ = sizes.most_common(1)
         others = len(versions) - most
         notes.append(
-            f"{others} of {len(versions)} pictures are not {width} x {height} as the others; all are resized to a "
-            "square, so regions may not lie in the same places"
+            f"{others} of {len(versions)} pictures are not {width} x {height} like the others; all are resized to a "
+            "square, so regions may not match"
         )
     return Series(
         record,
@@ -125,7 +125,7 @@ def read_series(tx: Transaction, view: str = "", gone: Collection[str] = ()) -> 
 
 
 def grid_of(view: ViewRecord) -> int:
-    """Return how many cells a side a view has."""
+    """Return the number of cells of a side of a view's grid."""
     return int(view.params.get("grid", GRID))
 
 
@@ -133,7 +133,7 @@ def _view(tx: Transaction, name: str) -> ViewRecord:
     if name:
         found = find_view(tx, name)
         if found.extractor != EXTRACTOR:
-            raise InvalidInputError(f"regions are compared by a view {EXTRACTOR}, and {name!r} is {found.extractor}")
+            raise InvalidInputError(f"comparing regions needs a view {EXTRACTOR}, and {name!r} is {found.extractor}")
         return found
     views = [one for one in tx.views.all() if one.extractor == EXTRACTOR]
     if not views:

@@ -1,4 +1,4 @@
-"""When the versions of a page were taken: by the names of their files, their EXIF data, or the files' times."""
+"""The times of versions of a page: from the names of their files, their EXIF data, or the files' times."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -25,19 +25,19 @@ _USUAL_STEPS = 4
 _LATE, _REGULAR = 0.1, 0.8  # most times between versions are the usual one, nearly
 SOURCES = "names", "EXIF data", "times of the files"
 LEAST_SHARE = 0.75
-"""Share of the pictures that a source has to tell the time of; the others are left out."""
+"""Least share of the pictures whose time a source must know; the other pictures are left out."""
 
 Seconds = Callable[[int], float | None]
-"""Returns seconds since 1970 of the picture at a position; None where they are not known."""
+"""A function of a position that returns the picture's time in seconds since 1970; None if unknown."""
 
 
 @dataclass(frozen=True)
 class Period:
-    """After how long a page is expected to have changed: gamma of the paper.
+    """The time after which a page has probably changed: gamma of the paper.
 
     Attributes:
-        amount: how many steps, or hours.
-        steps: whether only the order of versions counts, not how much time lies between them.
+        amount: number of steps or hours.
+        steps: whether only the order of versions counts, not the time between them.
     """
 
     amount: float
@@ -45,14 +45,14 @@ class Period:
 
     @classmethod
     def parse(cls, text: str) -> "Period":
-        """Returns the period of a text such as ``4h``, ``90min``, ``2d`` or ``4steps``.
+        """Return the period of a text such as ``4h``, ``90min``, ``2d`` or ``4steps``.
 
         Raises InvalidInputError for anything else.
         """
         found = _PERIOD.fullmatch(text.strip())
         if not found or not float(found["amount"]) > 0:
             raise InvalidInputError(
-                f"a period is a number of steps, min, h, d or w, such as 4h or 4steps, not {text!r}"
+                f"a period must be a number of steps, min, h, d or w, such as 4h or 4steps, not {text!r}"
             )
         unit = found["unit"]
         if unit in _STEPS:
@@ -65,10 +65,10 @@ class Timeline:
     """Versions in the order of time.
 
     Attributes:
-        order: (n,) positions of the versions among those that were given.
-        times: (n,) of each, in that order.
-        source: what tells the times, one of ``SOURCES``.
-        notes: what was left out for want of a time, and why a better source was not used.
+        order: (n,) positions of the versions among the given pictures.
+        times: (n,) times in this order.
+        source: the source of the times, one of ``SOURCES``.
+        notes: sentences about pictures without a time, and about better sources that could not be used.
     """
 
     order: NDArray[np.int64]
@@ -77,28 +77,28 @@ class Timeline:
     notes: tuple[str, ...] = ()
 
     def hours(self) -> NDArray[np.float64]:
-        """Returns the (n,) hours since the first version."""
+        """Return the (n,) hours since the first version."""
         return np.array([(time - self.times[0]) / timedelta(hours=1) for time in self.times])
 
     def usual_period(self) -> str:
-        """Returns four times the usual time between versions, as in the paper; in steps where times are irregular."""
+        """Return four times the usual time between versions, as in the paper; in steps if times are irregular."""
         steps = np.diff(self.hours())
         usual = float(np.median(steps))
         regular = float(np.mean(np.abs(steps - usual) <= _LATE * usual))
         return f"{_USUAL_STEPS * usual:.3g}h" if regular >= _REGULAR else f"{_USUAL_STEPS}steps"
 
     def positions(self, period: Period) -> NDArray[np.float64]:
-        """Returns the (n,) times in the unit of a period: hours, or steps."""
+        """Return the (n,) times in the unit of a period: hours, or steps."""
         return np.arange(len(self.times), dtype=np.float64) if period.steps else self.hours()
 
 
 def timeline(paths: Sequence[PurePath], taken: Seconds, modified: Seconds) -> Timeline:
-    """Returns picture files in the order of time, by the first of ``SOURCES`` that tells most of them apart.
+    """Return picture files in the order of time, by the first of ``SOURCES`` that orders most of them.
 
-    No file is looked at: their names are in ``paths``, and ``taken`` and ``modified`` state what else is known of them.
-    Few pictures without a time are left out, as what lies beside the versions of a page by chance.
+    No file is opened: ``paths`` has their names, and ``taken`` and ``modified`` return their other times. A few
+    pictures without a time are left out, because other pictures may lie beside the versions of a page.
 
-    Raises InvalidInputError where no source does, because times are missing or the same.
+    Raises InvalidInputError if times are missing or the same in every source.
     """
     readers: Sequence[Callable[[int], datetime | None]] = (
         lambda place: named_time(paths[place]),
@@ -124,12 +124,12 @@ def timeline(paths: Sequence[PurePath], taken: Seconds, modified: Seconds) -> Ti
 
 
 def file_timeline(paths: Sequence[Path]) -> Timeline:
-    """Returns picture files that are at hand in the order of time; see ``timeline``."""
+    """Return local picture files in the order of time; see ``timeline``."""
     return timeline(paths, lambda place: taken_at(paths[place]), lambda place: _modified(paths[place]))
 
 
 def _untold(paths: Sequence[PurePath], known: Mapping[int, datetime]) -> str:
-    """Returns how many pictures have no known time, and how many the time of another, each with an example; or ""."""
+    """Return the numbers of pictures without a time and with the time of another, with examples; "" for none."""
     missing = [path.name for place, path in enumerate(paths) if place not in known]
     first: dict[datetime, int] = {}
     same = [paths[place].name for place, time in known.items() if first.setdefault(time, place) != place]
@@ -139,9 +139,9 @@ def _untold(paths: Sequence[PurePath], known: Mapping[int, datetime]) -> str:
 
 
 def named_time(path: PurePath) -> datetime | None:
-    """Returns the time in the name of a file; None where it has none.
+    """Return the time in the name of a file; None where it has none.
 
-    Such as 2026-03-09T15-30-00, 20260309_1530, seconds since 1970 and nothing else, or 15-30 in a folder 2026-03-09.
+    Examples: 2026-03-09T15-30-00, 20260309_1530, only seconds since 1970, or 15-30 in a folder 2026-03-09.
     """
     if _SINCE_1970.fullmatch(path.stem):
         return datetime.fromtimestamp(int(path.stem[:10]), UTC)

@@ -17,7 +17,7 @@ from crossview.engine.ingest.table import Table
 from crossview.engine.item import Failure, ItemUpdate
 
 FOLDER = "folder"
-"""In place of a file of labels: each picture has the name of the folder that it is in."""
+"""Given instead of a file of labels: each picture gets the name of its folder as its label."""
 
 _NAMES = ("path", "key", "file", "filename", "image")
 """Headers of the column that names the item."""
@@ -25,13 +25,13 @@ _LABELS, _TEXTS = ("label", "labels"), ("caption", "text")
 _OBJECTS = ("attributes", "notion_labels")
 """Columns of JSON objects: attributes by name, and lists of labels by notion."""
 _RESERVED = ("label", "caption", *_OBJECTS)
-"""Columns that are no attributes."""
+"""Columns that are not attributes."""
 LISTING = ("key", "labels", "attributes", "text", "source", "views", "notion_labels")
 """The columns in which ``crossview list --csv`` writes items."""
 _UNREAD = ("source", "views")
 """Columns of a listing that no annotation can change."""
 _MISSPELT = ("path", "key", *_LABELS, *_TEXTS, *_OBJECTS)
-"""Names of columns that other names may be meant for."""
+"""Names of columns that users may misspell."""
 _LIKE_LABELS = ("class", "classes", "category", "categories", "tag", "tags")
 """Headers that probably mean labels, although they would be read as attributes."""
 
@@ -41,7 +41,7 @@ _Cells = list[tuple[str, str]]
 
 @dataclass(frozen=True, kw_only=True)
 class Annotation:
-    """What is known of one item beside its features. None stays as it is; an empty value clears."""
+    """The annotations of one item. None keeps the stored value; an empty value clears it."""
 
     labels: tuple[str, ...] | None = None
     text: str | None = None
@@ -49,7 +49,7 @@ class Annotation:
     """Attributes to set, by name; the others stay, but {} clears all."""
     removed_attributes: tuple[str, ...] = ()
     line: int = 0
-    """The first line about the item; 0 where there is no file."""
+    """The first line about the item; 0 without a file."""
     notion_labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Labels by notion; the others stay."""
 
@@ -58,13 +58,13 @@ class Annotation:
         return any(one is not None for one in (self.labels, self.text, self.attributes)) or bool(given)
 
     def in_notion(self, notion: str) -> "Annotation":
-        """Return it with its labels as those of a notion; "" for none."""
+        """Return the annotation with its labels as labels in a notion; "" leaves them the item's own."""
         if not notion or self.labels is None:
             return self
         return replace(self, labels=None, notion_labels={**self.notion_labels, notion: self.labels})
 
     def update(self, key: str, labels_given: bool = True) -> ItemUpdate:
-        """Return the change of an item that the annotation means."""
+        """Return the annotation as a change of an item."""
         return ItemUpdate(
             key=key,
             labels=self.labels,
@@ -77,7 +77,7 @@ class Annotation:
 
 
 def joined(annotations: Sequence[Annotation]) -> Annotation:
-    """Return one annotation of several of the same item."""
+    """Join several annotations of the same item."""
     labels = [one.labels for one in annotations if one.labels is not None]
     texts = [one.text for one in annotations if one.text is not None]
     given = [one.attributes for one in annotations if one.attributes is not None]
@@ -100,12 +100,12 @@ class AnnotationFile:
     """Annotations of items by key, by path below a root, or by absolute path, in any Unicode form.
 
     A CSV file whose first line names its columns: ``path`` or ``key``, then ``label`` (which may repeat), ``caption``,
-    and further ones, which are attributes, their values JSON where they are, else text. A cell may hold several labels
-    (``engine.ingest.label_cell``). Several lines of one item are taken together; an item with nothing but empty cells
-    in a column loses what it has there. A file with the columns of ``LISTING`` gives back what was listed.
+    and attributes, whose values are JSON or text. A cell may contain several labels (``engine.ingest.label_cell``).
+    Several lines of one item are joined; an item with only empty cells in a column loses its value there. A file with
+    the columns of ``LISTING`` restores what was listed.
 
-    Without such a line each line is ``path,label[,label...]``, or ``path,caption`` where ``cell`` is "caption", whose
-    commas need no quotes.
+    Without a line of column names, each line is ``path,label[,label...]`` or, if ``cell`` is "caption",
+    ``path,caption``, in which commas need no quotes.
 
     Raises InvalidInputError, with the line, if the file cannot be read or contradicts itself.
     """
@@ -116,7 +116,7 @@ class AnnotationFile:
         self._table = Table(path, f"{cell}s", f" (or give {FOLDER!r})" if cell == "label" else "")
         lines = list(self._table.exactly())
         listing = bool(lines) and {*LISTING} <= {cell.strip() for cell in lines[0][1]}
-        if not listing:  # whose cells are as they were written, with the spaces of a text
+        if not listing:  # a listing keeps the cells exactly, with the spaces of a text
             lines = [(number, [cell.strip() for cell in cells]) for number, cells in lines]
         header = self._header(*lines[0]) if lines else None
         self._columns = header or ["path", cell]
@@ -141,16 +141,19 @@ class AnnotationFile:
         yield from self._annotations.items()
 
     def of(self, names: Sequence[str]) -> Annotation | None:
-        """Return the annotation of an item that goes by these names, those of several names joined; None for none."""
+        """Return the joined annotation of an item with these names; None if the file does not name the item."""
         forms = dict.fromkeys(map(_plain, names))
         found = [self._annotations[name] for form in forms for name in self._names.get(form, ())]
         return joined(found) if found else None
 
     def unused(self, names: Iterable[str]) -> list[Failure]:
-        """Return the entries that name none of the items, which go by these names."""
+        """Return the entries that do not name an item, given the names of all items."""
         forms = set(map(_plain, names))
         return [
-            Failure(name, f"{self.path}, line {one.line}: no such picture below the paths given, so it was not used")
+            Failure(
+                name,
+                f"{self.path}, line {one.line}: the indexed paths contain no such picture, so the line was not used",
+            )
             for name, one in self._annotations.items()
             if _plain(name) not in forms
         ]
@@ -160,21 +163,21 @@ class AnnotationFile:
         return [name for name in self._columns[1:] if name not in (*_RESERVED, *self._unread)]
 
     def check_columns(self, known: Collection[str], new_attributes: bool = False) -> tuple[str, ...]:
-        """Return a note where columns are attributes that are not ``known``: no item has them yet.
+        """Return a note on columns that are new attributes, which are not ``known`` from any item.
 
-        Raises InvalidInputError for one that is probably misspelt, unless ``new_attributes`` are what is wanted.
+        Raises InvalidInputError for a probably misspelt column, unless ``new_attributes`` allows new attributes.
         """
         new = [name for name in self.attribute_columns() if name not in known]
         for name in new:
             if not new_attributes and (near := near_names(name, (*_MISSPELT, *known), NEAR)):
                 raise InvalidInputError(
-                    f"{self.path} has a column {name!r}, which is no attribute of any item. If {near[0]!r} is meant, "
+                    f"{self.path} has a column {name!r}, which no item has as an attribute. If you mean {near[0]!r}, "
                     "rename the column; if it is a new attribute, give --new-attributes"
                 )
         return (f"new attributes: {', '.join(new)}",) if new else ()
 
     def _header(self, number: int, cells: Sequence[str]) -> list[str] | None:
-        """Return the names of the columns, if the first line gives them; label and caption under these names."""
+        """Return the names of the columns if the first line has them, with the usual names for label and caption."""
         names = ["label" if c.lower() in _LABELS else "caption" if c.lower() in _TEXTS else c for c in cells]
         if cells[0].lower() not in _NAMES:
             if names[0] in _RESERVED and {cell.lower() for cell in cells} & {*_NAMES}:
@@ -188,7 +191,7 @@ class AnnotationFile:
         return names
 
     def _named_cells(self, number: int, cells: list[str]) -> _Cells:
-        """Return the cells of a line but the first; those behind the last column belong to it."""
+        """Return the cells of a line without the first; cells after the last column belong to the last column."""
         columns, last, count = self._columns, self._columns[-1], len(self._columns)
         if len(cells) < 2 or not cells[0] or (len(cells) > count and last not in ("label", "caption")):
             raise self._table.unexpected(number, ",".join(columns), cells)
@@ -240,15 +243,15 @@ class AnnotationFile:
             self._fail(number, str(error))
 
     def _value(self, name: str, found: Sequence[tuple[int, str]]) -> Any:
-        """Return the value of an attribute, which may be in several lines: JSON where it is, else text."""
+        """Return the value of an attribute, which can repeat in several lines, as JSON or text."""
         (first, text), *others = found
         for number, other in others:
             if other != text:
-                self._fail(number, f"{name} is {other!r} here and {text!r} in line {first}: leave one of them out")
+                self._fail(number, f"{name} is {other!r} here and {text!r} in line {first}: remove one of them")
         return self._json(first, name, text)
 
     def _json(self, number: int, name: str, text: str) -> Any:
-        """Return the JSON value of a text; the text itself where it has none."""
+        """Return the JSON value of a text, or the text itself if it is not JSON."""
         try:
             value = json_or_text(text, _refuse)
         except InvalidInputError as error:
@@ -260,7 +263,7 @@ class AnnotationFile:
 
 
 def _plain(name: str) -> str:
-    """Return a name as it is without detours, such as big/6.jpg for ./big/6.jpg, in normal form."""
+    """Return the shortest form of a path, such as big/6.jpg for ./big/6.jpg, in Unicode normal form."""
     return normal(posixpath.normpath(name))
 
 

@@ -20,9 +20,9 @@ _PAGE = 1_000
 class Annotations:
     """Labels (``folder``, a CSV file or None) and captions (a CSV file or None) of the files of one run.
 
-    None leaves what the items have. With ``replace_labels``, files that ``labels`` do not name lose theirs, and the
-    names of folders come in place of labels that somebody chose. With ``notion``, labels are those in a notion of
-    similarity, and the items' own stay.
+    None keeps the stored labels or captions. With ``replace_labels``, files that ``labels`` does not name lose their
+    labels, and the names of folders replace chosen labels. With ``notion``, the labels belong to a notion of
+    similarity, and the items' own labels stay.
 
     Raises InvalidInputError for a file that cannot be used.
     """
@@ -35,10 +35,10 @@ class Annotations:
         notion: str = "",
     ) -> None:
         if notion and labels is None:
-            raise InvalidInputError(f"there are no labels in the notion {notion!r}: give --labels folder or FILE.csv")
+            raise InvalidInputError(f"the notion {notion!r} needs labels: give --labels folder or FILE.csv")
         self.notion = notion and check_notion(notion)
         if replace_labels and labels is None:
-            raise InvalidInputError("there are no labels to replace others with: give --labels folder or FILE.csv")
+            raise InvalidInputError("replacing labels needs new labels: give --labels folder or FILE.csv")
         self.by_folder = labels is not None and str(labels) == FOLDER
         self.replace_labels = replace_labels
         self.labels = None if labels is None or self.by_folder else AnnotationFile(labels)
@@ -46,7 +46,7 @@ class Annotations:
 
     @property
     def files(self) -> tuple[AnnotationFile, ...]:
-        """The files that are given."""
+        """The given files."""
         return tuple(filter(None, (self.labels, self.captions)))
 
     @property
@@ -56,11 +56,11 @@ class Annotations:
 
     @property
     def labels_given(self) -> bool:
-        """Whether labels are somebody's choice, which the name of a folder is not."""
+        """Whether a person chose the labels, as opposed to names of folders."""
         return not self.by_folder or self.replace_labels
 
     def of(self, file: SourceFile, key: str = "") -> Annotation:
-        """Return what is known of a file, the item's key where it has one."""
+        """Return the annotation of a file; ``key`` is the key of its item, if it has one."""
         return self._of(file, key).in_notion(self.notion)
 
     def _of(self, file: SourceFile, key: str) -> Annotation:
@@ -74,7 +74,7 @@ class Annotations:
         return annotation
 
     def unused(self, keyed: Mapping[str, SourceFile]) -> list[Failure]:
-        """Return the entries of the files that name none of the pictures; InvalidInputError where none names any."""
+        """Return the entries that do not name a picture; InvalidInputError if no entry of a file names one."""
         names = {name for key, file in keyed.items() for name in (key, *names_of(file))}
         failures: list[Failure] = []
         for source in self.files:
@@ -91,7 +91,7 @@ class Annotations:
 
 
 def names_of(file: SourceFile) -> tuple[str, str]:
-    """Return what a file of annotations may call a picture's file: its path below the root, or its full path."""
+    """Return the names of a picture's file in annotations: its path below the root, and its full path."""
     return file.relative, readable(file.path)
 
 
@@ -99,19 +99,19 @@ class Attributed(Protocol):
     """A collection, or a transaction's items."""
 
     def attribute_names(self) -> Sequence[str]:
-        """The names of the attributes that any item has."""
+        """Return the names of the attributes that any item has."""
 
 
 class Annotatable(Attributed, Protocol):
-    """A collection, here or on a server."""
+    """A local collection, or one on a server."""
 
     def items(self, *, after: str = "", limit: int = 100) -> list[Item]:
-        """Items in order of key, those after ``after``."""
+        """Return items with keys above ``after``, in the order of keys."""
 
     def update_items(
         self, updates: Sequence[ItemUpdate], match_paths: bool = False, progress: Progress | None = None
     ) -> ImportReport:
-        """Changes existing items."""
+        """Change existing items."""
 
 
 def annotate(
@@ -136,13 +136,13 @@ def annotate(
     report = collection.update_items(updates, match_paths=True, progress=progress)
     if len(file) and len(report.failures) == len(file) and not report.updated:
         first = report.failures[0]
-        raise InvalidInputError(f"{path} names no item; it begins with {first.key!r}: {first.reason}")
+        raise InvalidInputError(f"{path} does not name any item; it begins with {first.key!r}: {first.reason}")
     failures = tuple(_with_line(one, file) for one in report.failures)
     return replace(report, failures=failures, seconds=time.monotonic() - began, notes=notes)
 
 
 def checked_columns(collection: "Attributed", files: Iterable[AnnotationFile], new_attributes: bool) -> tuple[str, ...]:
-    """Return notes on the attributes that files are the first to give; errors as ``AnnotationFile.check_columns``."""
+    """Return notes on new attributes of files; raises the errors of ``AnnotationFile.check_columns``."""
     files = [file for file in files if file.attribute_columns()]
     known = collection.attribute_names() if files else ()
     return tuple(note for file in files for note in file.check_columns(known, new_attributes))
@@ -155,7 +155,7 @@ def _with_line(failure: Failure, file: AnnotationFile) -> Failure:
 
 
 def _without_label(collection: Annotatable, file: AnnotationFile, notion: str) -> Iterator[str]:
-    """Yield the keys of items, labelled in a notion ("" for none), that a file gives no labels."""
+    """Yield the keys of items with labels in a notion ("" for their own) to which a file gives no labels."""
     after = ""
     while page := collection.items(after=after, limit=_PAGE):
         for item in page:

@@ -1,4 +1,4 @@
-"""Captures: when pictures were taken, and the pages beside them, read from files where these are."""
+"""Captures: the times of pictures and the pages beside them, read by the program that has the files."""
 
 from crossview.engine.catalog.checks import check_characters
 from crossview.engine.errors import InvalidInputError
@@ -15,9 +15,9 @@ _FIRST, _LAST = -62_135_596_800, 253_402_300_799
 
 
 def read_capture(file: SourceFile) -> tuple[Capture, Failure | None]:
-    """Return what a file and the page beside it say, and why the page cannot be used.
+    """Return the capture of a file and its page, and the failure of an unusable page.
 
-    Without a stamp, so that it is read again the next time, where the page cannot be used.
+    The capture of an unusable page has no stamp, so that the next indexing reads it again.
     """
     page, stamp, failure = None, file.stamp, None
     if file.page is not None:
@@ -32,11 +32,9 @@ def check_capture(capture: Capture) -> None:
     """Raise InvalidInputError for a capture that cannot be stored."""
     check_characters(capture.stamp, "the stamp of a capture", _MAX_STAMP)
     if not 0 <= capture.modified_ns <= _MAX_NS:
-        raise InvalidInputError(f"modified_ns counts from 1970 in 63 bits, and cannot be {capture.modified_ns}")
+        raise InvalidInputError(f"modified_ns must be nanoseconds since 1970 in 63 bits, not {capture.modified_ns}")
     if capture.taken is not None and not _FIRST <= capture.taken <= _LAST:
-        raise InvalidInputError(
-            f"taken is in the years 1 to 9999, in seconds since 1970, and cannot be {capture.taken}"
-        )
+        raise InvalidInputError(f"taken must be in the years 1 to 9999, in seconds since 1970, not {capture.taken}")
     if capture.page is not None:
         _check_hashes(capture.page.links, "links")
         _check_hashes(capture.page.images, "images")
@@ -44,6 +42,6 @@ def check_capture(capture: Capture) -> None:
 
 def _check_hashes(hashes: tuple[int, ...], kind: str) -> None:
     if len(hashes) > MAX_ADDRESSES:
-        raise InvalidInputError(f"a page has at most {MAX_ADDRESSES:,} different {kind}, not {len(hashes):,}")
+        raise InvalidInputError(f"a page may have at most {MAX_ADDRESSES:,} different {kind}, not {len(hashes):,}")
     if list(hashes) != sorted(set(hashes)) or (hashes and not 0 <= hashes[0] <= hashes[-1] <= _MAX_HASH):
-        raise InvalidInputError(f"the {kind} of a page are hashes of 64 bits, ascending, each once")
+        raise InvalidInputError(f"the {kind} of a page must be distinct hashes of 64 bits in ascending order")

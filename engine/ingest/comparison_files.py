@@ -22,7 +22,7 @@ _FLAGS = {"1": True, "true": True, "yes": True, "0": False, "-1": False, "false"
 def read_pairs(path: Path | str) -> tuple[Pair, ...]:
     """Return the pairs of a CSV with two keys of similar items on each line; a first line ``key_a,key_b`` is a header.
 
-    Raises InvalidInputError for a file that cannot be read, holds no pair, or has a line that is none.
+    Raises InvalidInputError for an unreadable file, a file without pairs, or a line that is not a pair.
     """
     pairs: list[Pair] = []
     table = Table(path, "pairs")
@@ -33,7 +33,7 @@ def read_pairs(path: Path | str) -> tuple[Pair, ...]:
             raise table.unexpected(line, ",".join(_PAIR), cells)
         pairs.append(Pair(cells[0], cells[1], line))
     if not pairs:
-        raise InvalidInputError(f"{path} holds no pairs: each line names two similar items, key_a,key_b")
+        raise InvalidInputError(f"{path} contains no pairs: each line must name two similar items, key_a,key_b")
     return tuple(pairs)
 
 
@@ -41,18 +41,18 @@ def read_comparisons(path: Path | str) -> ItemComparisons:
     """Return the comparisons of a CSV whose first line names its columns, in any order.
 
     ``key_a,key_b,similar`` (1 or 0, true or false, yes or no) are pairs; ``anchor,near,far`` triplets; and
-    ``near_a,near_b,far_a,far_b`` quadruplets. Columns ``weight``, ``notion`` (in what sense each was made) and, but for
-    pairs, ``margin`` may be added.
+    ``near_a,near_b,far_a,far_b`` quadruplets. The columns ``weight``, ``notion`` (the sense of similarity) and, except
+    for pairs, ``margin`` are optional.
 
-    Raises InvalidInputError for a file that cannot be read, has another header, holds no comparison, or has a line that
-    is none.
+    Raises InvalidInputError for an unreadable file, another header, a file without comparisons, or a line that is not
+    a comparison.
     """
     table = Table(path, "constraints")
     lines = iter(table)
     header = [cell.lower() for cell in next(lines, (0, [""]))[1]]
     keys = _key_columns(path, header)
     positions: dict[str, int] = {}
-    # Of a million comparisons only numbers and the names of items are held in memory.
+    # Numbers and one copy of each name, so that a million comparisons fit in memory.
     items: list[int] = []
     values: dict[str, list[float | str]] = {name: [] for name in header if name not in keys}
     numbers: list[int] = []
@@ -65,7 +65,7 @@ def read_comparisons(path: Path | str) -> ItemComparisons:
             found.append(_value(table, line, column, named[column]))
         numbers.append(line)
     if not numbers:
-        raise InvalidInputError(f"{path} holds no constraints but for its header {','.join(header)}")
+        raise InvalidInputError(f"{path} contains only the header {','.join(header)}: add lines of constraints")
     arrays = {column: np.array(found) for column, found in values.items()}
     comparisons = Comparisons(
         np.array(items, np.int64).reshape(-1, len(keys)),
@@ -78,7 +78,7 @@ def read_comparisons(path: Path | str) -> ItemComparisons:
 
 
 def write_comparisons(path: Path | str, given: ItemComparisons) -> None:
-    """Write triplets as ``read_comparisons`` reads them, with their notions; OSError where the file cannot be made."""
+    """Write triplets with their notions in the format of ``read_comparisons``; OSError if the file cannot be made."""
     with Path(path).open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow([*_TRIPLET, _NOTION])
@@ -94,8 +94,8 @@ def _key_columns(path: Path | str, header: Sequence[str]) -> Sequence[str]:
         if needed <= set(header) <= needed | optional | {_NOTION} and len(set(header)) == len(header):
             return keys
     raise InvalidInputError(
-        f"{path} begins with {','.join(header)!r}, not with the names of its columns: key_a,key_b,similar or "
-        "anchor,near,far or near_a,near_b,far_a,far_b, and weight, margin or notion where there are any"
+        f"{path} begins with {','.join(header)!r}, but the first line must name the columns: key_a,key_b,similar or "
+        "anchor,near,far or near_a,near_b,far_a,far_b, and optionally weight, margin or notion"
     )
 
 
@@ -107,9 +107,9 @@ def _value(table: Table, line: int, column: str, text: str) -> float | str:
             raise table.error(line, str(error)) from None
     if column == _SIMILAR:
         if (flag := _FLAGS.get(text.lower())) is None:
-            raise table.error(line, f"{column} is 1 or 0, not {text!r}")
+            raise table.error(line, f"{column} must be 1 or 0, not {text!r}")
         return flag
     try:
         return float(text)
     except ValueError:
-        raise table.error(line, f"{column} {text!r} is no number") from None
+        raise table.error(line, f"{column} must be a number, not {text!r}") from None

@@ -1,4 +1,4 @@
-"""Which item a file is: the one that was read from it, however it is reached, or a new one below its root's alias."""
+"""The item of a file: the item read from it earlier, by any path, or a new one below its root's alias."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,17 +11,17 @@ from crossview.engine.item import DeletedPicture, Failure, content_hash
 from crossview.features.errors import ImageError
 from crossview.features.pictures import read_file
 
-_CLASH = "{!r} is the item of this name already, as names are equal in all Unicode forms: rename one of the files"
+_CLASH = "{!r} already has this name, because names are equal in all Unicode forms: rename one of the files"
 
 
 @dataclass(frozen=True)
 class FileKeys:
-    """The files of a walk by the keys of their items, and the items whose files are gone."""
+    """The files of a walk by the keys of their items, and the items without a file."""
 
     files: Mapping[str, SourceFile]
     gone: tuple[str, ...]
     clashing: tuple[Failure, ...]
-    """Files that would be the item of another file, because their names differ in Unicode form only."""
+    """Files whose key belongs to another file, because the names differ only in Unicode form."""
 
 
 def match_files(
@@ -31,10 +31,10 @@ def match_files(
     aliases: Mapping[str, str],
     add_alias: Callable[[str, str], str],
 ) -> FileKeys:
-    """Return the items of files that were found below folders; one that is found twice counts where it was first.
+    """Return the items of files found below folders; a file found twice counts at its first place.
 
-    ``sources`` is the path that each item was read from, "" for none, by key, oldest first; ``aliases`` the alias of
-    each root by its path. ``add_alias`` gives a new root, by its path, an alias like the name that is wanted for it.
+    ``sources`` has the path from which each item was read, "" for none, by key, oldest first; ``aliases`` has the alias
+    of each root by its path. ``add_alias`` gives a new root, by its path, an alias close to the wanted name.
     """
     paths, known = RealPaths(), dict(aliases)
     read = {paths.of(source): key for key, source in reversed(list(sources.items())) if source}
@@ -42,7 +42,7 @@ def match_files(
     found: dict[str, SourceFile] = {}
     path_of: dict[str, str] = {}
     clashing: list[Failure] = []
-    # Files that are known go first: a new one may have the name of one of them in another form.
+    # Known files come first: a new file can have the name of a known one in another Unicode form.
     for path, file in sorted(((paths.of(file.path), file) for file in files), key=lambda one: one[0] not in read):
         if path not in read:
             key = f"{_prefix(file.root, known, add_alias)}/{file.relative}"
@@ -59,16 +59,16 @@ def match_files(
 
 
 def moved_items(gone: Iterable[str], content: Mapping[str, str], found: Iterable[str]) -> dict[str, str]:
-    """Return, of items whose files are gone, those with the very content of an item that was found, by its key.
+    """Return the missing items whose content equals that of a found item, by the key of the found item.
 
-    ``content`` is the hash of each item's file by key.
+    ``content`` has the hash of each item's file by key.
     """
     by_content = {content[key]: key for key in found if content.get(key)}
     return {key: by_content[content[key]] for key in gone if content.get(key) in by_content}
 
 
 def _prefix(root: Path, aliases: dict[str, str], add_alias: Callable[[str, str], str]) -> str:
-    """Return how keys of files below a root begin: by its own alias, or that of a root around it."""
+    """Return the prefix of keys of files below a root: its own alias, or a path below the alias of a root around it."""
     for folder in (root, *root.parents):
         if (alias := aliases.get(readable(folder))) is not None:
             return alias if folder == root else f"{alias}/{readable(root.relative_to(folder))}"
@@ -80,7 +80,7 @@ def _prefix(root: Path, aliases: dict[str, str], add_alias: Callable[[str, str],
 def deleted_before(
     keyed: Mapping[str, SourceFile], known: Collection[str], deleted: Iterable[DeletedPicture]
 ) -> set[str]:
-    """Return the keys of files found below folders whose items were deleted, and which have not changed since."""
+    """Return the keys of found files that have not changed since a user deleted their items."""
     by_key = {normal(one.key): one for one in deleted}
     paths = RealPaths()
     by_path = {paths.of(one.source): one for one in by_key.values() if one.source}
@@ -95,7 +95,7 @@ def deleted_before(
 
 
 def is_unchanged(file: SourceFile, then: Stored | DeletedPicture) -> bool:
-    """Return whether a file is what it was: by size and time, else by its content."""
+    """Return whether a file is unchanged: by size and time or, if the time differs, by its content."""
     if file.size != then.size:
         return False
     if file.modified_ns == then.modified_ns:

@@ -1,4 +1,4 @@
-"""Fitting views: visual words from a sample of pictures, text views from the items' texts; once, as a new revision."""
+"""Fitting of views as new revisions: visual words from a sample of pictures, text views from the items' texts."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
@@ -16,7 +16,7 @@ from crossview.engine.catalog.writing import ViewsChangedError
 from crossview.engine.errors import InvalidInputError, NotReadyError
 from crossview.engine.item import Failure, Picture, content_hash
 from crossview.engine.runtime.cancellation import checkpoint
-from crossview.features.base import Extractor, ImageExtractor, Labels, Rows
+from crossview.features.base import Extractor, FeatureRows, ImageExtractor, Labels
 from crossview.features.errors import ImageError
 from crossview.features.pictures import IN_PROCESS, Pictures, PictureTask
 from crossview.features.reading import samples
@@ -24,32 +24,32 @@ from crossview.features.registry import stored_extractor
 from crossview.features.worker import cores
 
 MIN_SAMPLE, MAX_SAMPLE = 200, 1000
-"""Pictures that a view is fitted on: a fifth of the collection between these. Raw words of 200 photographs retrieved as
-well as those of 800 (77 % of 5-NN accuracy on 1,000 photographs in 10 classes, both)."""
+"""Bounds of the sample of pictures, a fifth of the collection. Visual words from 200 photographs are as good as words
+from 800: both have 77 % 5-NN accuracy on 1,000 photographs in 10 classes."""
 MAX_TEXTS = 50_000
-"""Texts that a view is fitted on at most; of more, a random sample."""
+"""Most texts for fitting a view; a random sample of more."""
 _READ_AT_ONCE = 32
 """Pictures in memory at a time."""
 
 
 def sample_size(count: int) -> int:
-    """Return how many of ``count`` pictures a view is fitted on."""
+    """Return the size of the sample for fitting from ``count`` pictures."""
     return min(count, max(MIN_SAMPLE, min(MAX_SAMPLE, count // 5)))
 
 
 def unfitted(views: Iterable[ViewRecord]) -> dict[str, ViewRecord]:
-    """Return the views that are fitted on pictures and are not fitted yet, by name."""
+    """Return the unfitted views that learn from pictures, by name."""
     return {view.name: view for view in views if view.revision == 0 and isinstance(empty(view), ImageExtractor)}
 
 
 def empty_images(views: Mapping[str, ViewRecord]) -> dict[str, ImageExtractor]:
-    """Return the extractors of views, those of pictures, as they are before they are fitted."""
+    """Return new, unfitted extractors of the picture views."""
     made = {name: empty(view) for name, view in views.items()}
     return {name: one for name, one in made.items() if isinstance(one, ImageExtractor)}
 
 
 def empty(view: ViewRecord) -> Extractor:
-    """Return the extractor of a view as it is before it is fitted."""
+    """Return a new, unfitted extractor of a view."""
     return stored_extractor(view.extractor, view.params)
 
 
@@ -62,13 +62,13 @@ def fit_views(
     workers: int | None = None,
     pictures: Pictures = IN_PROCESS,
 ) -> None:
-    """Fit the named views, or all that need it: text views on the texts of the items, others on encoded pictures.
+    """Fit the named views, or all unfitted ones: text views on the texts of the items, others on encoded pictures.
 
-    Pictures that cannot be read are left out; those without labels that are items', byte for byte, have the items'.
-    ``workers`` is how many threads read them where ``pictures`` are read in this process (None: one a core).
+    Unreadable pictures are left out. A picture without labels gets those of an item with the same bytes. ``workers`` is
+    the number of threads that read pictures if ``pictures`` reads them in this process (None: one for each core).
 
-    Raises InvalidInputError for a view that learns nothing or is fitted already (unless ``refit``), and for a seed that
-    cannot be one, NotFoundError for an unknown view, NotReadyError where the pictures or texts are too few.
+    Raises InvalidInputError for a view that learns nothing, for a fitted view (unless ``refit``) and for an invalid
+    seed, NotFoundError for an unknown view, NotReadyError for too few pictures or texts.
     """
     check_seed(seed)
     with catalog.read() as tx:
@@ -77,7 +77,7 @@ def fit_views(
     pictured = {view.name: (view, one) for view, one in made if isinstance(one, ImageExtractor)}
     if pictured:
 
-        def read(batch: Sequence[PictureTask]) -> list[dict[str, Rows] | ImageError]:
+        def read(batch: Sequence[PictureTask]) -> list[dict[str, FeatureRows] | ImageError]:
             return pictures.run(samples, batch, checkpoint, workers or cores())
 
         _fit_pictures(catalog, images, pictured, seed, read)
@@ -91,10 +91,10 @@ def _fit_pictures(
     images: Iterable[bytes | Picture],
     views: Mapping[str, tuple[ViewRecord, ImageExtractor]],
     seed: int,
-    read: Callable[[Sequence[PictureTask]], list[dict[str, Rows] | ImageError]],
+    read: Callable[[Sequence[PictureTask]], list[dict[str, FeatureRows] | ImageError]],
 ) -> None:
     chosen = {name: one for name, (_, one) in views.items()}
-    parts: dict[str, list[Rows]] = {name: [] for name in chosen}
+    parts: dict[str, list[FeatureRows]] = {name: [] for name in chosen}
     with catalog.read() as tx:
         known = {stored.content_hash: stored.labels for stored in tx.items.known().values()}
     labels: list[tuple[str, ...]] = []
@@ -113,7 +113,7 @@ def _fit_pictures(
 
 
 def fit_texts(catalog: Catalog, view: ViewRecord, seed: int) -> None:
-    """Fit a text view on the texts of the collection's items; NotReadyError where there are too few."""
+    """Fit a text view on the texts of the collection's items; NotReadyError for too few texts."""
     with catalog.read() as tx:
         ids = tx.items.with_text()
         if len(ids) > MAX_TEXTS:
@@ -121,14 +121,14 @@ def fit_texts(catalog: Catalog, view: ViewRecord, seed: int) -> None:
         texts, keys = tx.items.texts(ids), tx.items.keys()
         if not texts:
             raise NotReadyError(
-                f"view {view.name!r} is fitted on texts, but no item has one: "
+                f"view {view.name!r} learns from texts, but no item has a text: "
                 f"give the items texts with: {command_for_rows(tx, view)}"
             )
     fit_view(catalog, view, list(texts.values()), seed, [keys[item] for item in texts], "texts")
 
 
 def fit_missing_texts(catalog: Catalog, seed: int) -> list[Failure]:
-    """Fit the text views that are not fitted yet, once an item has a text; return those whose texts are too few."""
+    """Fit the unfitted text views if an item has a text; return the failures of views with too few texts."""
     with catalog.read() as tx:
         missing = [view for view in views_of(tx, "text") if view.revision == 0]
         if not missing or not tx.items.with_text():
@@ -151,12 +151,12 @@ def fit_view(
     kind: str = "pictures",
     labels: Labels | None = None,
 ) -> None:
-    """Fit a view on the samples of pictures, with their labels where some are known, or on texts, and store it.
+    """Fit a view on samples of pictures, with labels if known, or on texts, and store the new revision.
 
-    It is the current revision then, unless somebody else has fitted the view since ``view`` was read: the first one
-    wins. ``keys`` are stored, so that an evaluation can report whether its queries were among them.
+    If another process has fitted the view since ``view`` was read, its revision stays and this one is dropped. The
+    revision stores ``keys``, so that an evaluation can report whether its queries were among them.
 
-    Raises NotFoundError where the view was deleted meanwhile, ViewsChangedError where another took its name.
+    Raises NotFoundError if the view has been deleted since, ViewsChangedError if another view has its name.
     """
     checkpoint()
     try:
@@ -168,7 +168,7 @@ def fit_view(
         now = find_view(tx, view.name)
         if (now.id, now.history) != (view.id, view.history):
             raise ViewsChangedError(
-                f"view {view.name!r} was deleted and added again, or restored from a copy, meanwhile: fit it again"
+                f"view {view.name!r} was deleted and added again, or restored from a copy, during fitting: fit it again"
             )
         if now.revision == view.revision:
             tx.views.add_revision(view, fit)
@@ -187,7 +187,7 @@ def _chosen(tx: Transaction, names: Sequence[str], refit: bool) -> list[ViewReco
             raise InvalidInputError(f"view {view.name!r} learns nothing, so it needs no fitting")
         if view.revision > 0 and not refit:
             raise InvalidInputError(
-                f"view {view.name!r} is fitted already (revision {view.revision}); fitting it again makes every item's "
-                "row and every space of it obsolete: ask for it with refit"
+                f"view {view.name!r} is already fitted (revision {view.revision}); another fit makes every row "
+                "and every space of the view obsolete: confirm it with refit"
             )
     return views

@@ -1,4 +1,4 @@
-"""Importing items that a program hands over: pictures as bytes, texts, ready feature rows, or several of them."""
+"""Importing items from a program: pictures as bytes, texts, ready feature rows, or several of these."""
 
 import time
 from collections import Counter, defaultdict
@@ -56,7 +56,7 @@ def _import(catalog: Catalog, items: Sequence[NewItem], pictures: Pictures, work
     if records:
         with catalog.write() as tx:
             if tx.head().state != state and _known(tx, pictured) != known:
-                raise OvertakenError("items of these keys were written meanwhile: try again")
+                raise OvertakenError("another process just wrote items with these keys: try again")
             written = put_records(tx, records, views.values())
     bare = [Failure(key, "a new item needs an image, a text or feature rows") for key in written.missing]
     changed = {record.key for record in records}.difference(written.missing) | written.added
@@ -80,7 +80,7 @@ _Read = Callable[[Sequence[PictureTask]], Sequence[Extracted | ImageError]]
 
 @dataclass(frozen=True)
 class _Extractors:
-    """What makes rows."""
+    """The extractors of pictures and texts."""
 
     views: Mapping[str, ViewRecord]
     images: Mapping[str, ImageExtractor]
@@ -90,7 +90,7 @@ class _Extractors:
 def _records(
     items: Sequence[NewItem], extractors: _Extractors, known: Mapping[str, Item], read: _Read
 ) -> list[NewRecord | Failure]:
-    """Return what is to be written of items, or why it cannot be: rows are checked together, then pictures read."""
+    """Return the record of each item, or its failure: first check all rows together, then read the pictures."""
     given = _given_rows(items, extractors.views)
     results: list[NewRecord | Failure] = []
     for item, one in zip(items, given, strict=True):
@@ -115,7 +115,7 @@ def _records(
 def _unchanged(
     tx: Transaction, items: Sequence[NewItem], known: Mapping[str, Item], views: Sequence[ViewRecord]
 ) -> set[str]:
-    """Return the keys of items with a picture and no ready rows that are already as they would become."""
+    """Return the keys of items with a picture and without ready rows that the import would not change."""
     if not known:
         return set()
     ids = tx.items.ids_of(known)
@@ -135,7 +135,7 @@ def _same(new: NewItem, stored: Item, given: bool) -> bool:
 
 
 def _update(new: NewItem) -> ItemUpdate:
-    """Return what a new item changes of one that exists, besides its picture and rows."""
+    """Return the change of an existing item by a new one, without picture and rows."""
     return ItemUpdate(
         key=new.key,
         labels=new.labels,
@@ -148,7 +148,7 @@ def _update(new: NewItem) -> ItemUpdate:
 
 
 def _record(item: NewItem, rows: Mapping[str, NDArray[np.float32]], texts: Mapping[str, TextExtractor]) -> NewRecord:
-    """Return what is to be written of an item, but for what is computed of its picture; rows that were given win."""
+    """Return the record of an item without results from its picture; given rows take precedence."""
     return NewRecord(
         key=item.key,
         labels=item.labels,
@@ -164,10 +164,10 @@ def _record(item: NewItem, rows: Mapping[str, NDArray[np.float32]], texts: Mappi
 
 
 def _with_picture(item: NewItem, record: NewRecord, found: Extracted, stored: Item | None) -> NewRecord:
-    """Return an item's record with what its picture gives."""
+    """Return an item's record with the results from its picture."""
     source = record.source
     if stored is None or stored.content_hash != found.picture.content_hash:
-        source = item.source  # where another picture came from is not known any more
+        source = item.source  # a new picture does not come from the stored source
     return replace(record, source=source, picture=found.picture, rows={**record.rows, **found.rows})
 
 
@@ -175,7 +175,7 @@ _Rows = dict[str, NDArray[np.float32]]
 
 
 def _given_rows(items: Sequence[NewItem], views: Mapping[str, ViewRecord]) -> list[_Rows | Failure]:
-    """Return the rows that items bring along, by view, or why they cannot be used."""
+    """Return the given rows of items by view, or their errors."""
     found: list[_Rows | Failure] = [{} for _ in items]
     by_view: dict[str, list[int]] = defaultdict(list)
     for place, item in enumerate(items):
@@ -195,7 +195,7 @@ def _given_rows(items: Sequence[NewItem], views: Mapping[str, ViewRecord]) -> li
 def _checked(
     name: str, rows: Sequence[NDArray[np.float32] | Sequence[float]], views: Mapping[str, ViewRecord]
 ) -> Iterable[NDArray[np.float32] | InvalidInputError]:
-    """Return rows of one view as (d,) float32, or an error for one that cannot be used; at once if all are usable."""
+    """Return rows of one view as (d,) float32, or an error for each unusable one; one check if all are usable."""
     if name not in views:
         return [InvalidInputError(f"no view {name!r}; there are: {', '.join(views)}")] * len(rows)
     if all(isinstance(row, np.ndarray) and row.dtype == np.float32 for row in rows):

@@ -1,4 +1,4 @@
-"""Bulk indexing: walk, leave out what is done, fit what is not, extract on all cores, commit in batches."""
+"""Bulk indexing: find files, skip unchanged ones, fit unfitted views, extract on all cores, commit in batches."""
 
 import time
 from collections import defaultdict
@@ -41,23 +41,23 @@ _Result = tuple[str, Extracted | ImageError]
 
 @dataclass
 class _Outcome:
-    """What a run has done so far; it may have to begin again, so that keys are counted once."""
+    """The results of a run so far. Sets of keys, because a run can start again and must count each key once."""
 
     committed: Committed
     added: set[str] = field(default_factory=set)
     updated: set[str] = field(default_factory=set)
     failures: dict[str, Failure] = field(default_factory=dict)
     deleted: set[str] = field(default_factory=set)
-    """Items that somebody deleted meanwhile."""
+    """Keys of items deleted by other processes during the run."""
     pages: dict[str, Failure] = field(default_factory=dict)
-    """The pages beside pictures that cannot be used, by the keys of the items."""
+    """Failures of pages beside pictures, by the keys of the items."""
 
     def failed(self) -> tuple[Failure, ...]:
-        """Return what cannot be used: pictures first, then pages."""
+        """Return the failures: pictures first, then pages."""
         return *self.failures.values(), *self.pages.values()
 
     def unchanged(self, files: Mapping[str, SourceFile]) -> int:
-        """Return how many of the files there was nothing to do for."""
+        """Return the number of files that needed no work."""
         return len(files.keys() - self.added - self.updated - self.failures.keys() - self.deleted)
 
 
@@ -108,7 +108,7 @@ def index_files(
 
 
 def label_notes(annotations: Annotations, keyed: Mapping[str, SourceFile]) -> tuple[str, ...]:
-    """Return a sentence where labels were wanted and no picture has got any."""
+    """Return a warning if the run has labels but no picture got one."""
     found = (annotations.of(file, key) for key, file in keyed.items())
     if not keyed or not annotations.have_labels or any(one.labels or any(one.notion_labels.values()) for one in found):
         return ()
@@ -127,7 +127,7 @@ class _Run:
     outcome: _Outcome
 
     def fit(self, seed: int) -> None:
-        """Fit the views that need it on a random sample of the files, which have the labels that they are to have."""
+        """Fit the unfitted views on a random sample of the files, with their new labels."""
         missing, known = unfitted(self.plan.views), self.plan.known
         if not missing or not self.plan.extract:
             return
@@ -149,12 +149,12 @@ class _Run:
         return (PictureTask(self.plan.extract[key].path, extractors) for key in keys)
 
     def _labels(self, key: str, stored: Stored | None) -> tuple[str, ...]:
-        """Return the labels that an item is to have."""
+        """Return the labels that an item has after the run."""
         labels = self.annotations.of(self.plan.extract[key], key).labels
         return labels if labels is not None else stored.labels if stored else ()
 
     def change(self) -> None:
-        """Write what is known without reading pictures."""
+        """Write the changes that need no reading of pictures."""
         for stamps in batches(self.plan.stamps.items(), _CHANGES_AT_ONCE):
             with self.catalog.write() as tx:
                 check_views(tx, self.plan.views)
@@ -186,7 +186,7 @@ class _Run:
             self._report("indexing", done, len(self.plan.extract))
 
     def capture(self) -> None:
-        """Write when pictures were taken and what the pages beside them name, of the files where that has changed."""
+        """Write the captures of files whose times or pages have changed."""
         with self.catalog.read() as tx:
             ids = tx.items.ids_of(self.plan.files.keys() - self.outcome.failures.keys())
             stamps = tx.captures.stamps(ids.values())
@@ -208,7 +208,7 @@ class _Run:
         outcome.committed.items += len(keys)
 
     def _results(self, extractors: Mapping[str, ImageExtractor]) -> Iterator[_Result]:
-        """Yield what is extracted of every file, each in the views that it lacks."""
+        """Yield the extraction of every file in the views that its item lacks."""
         groups: dict[tuple[str, ...], list[str]] = defaultdict(list)
         for key in self.plan.extract:
             groups[self.plan.missing_views.get(key, tuple(extractors))].append(key)
@@ -217,10 +217,9 @@ class _Run:
             yield from zip(keys, self.pictures.stream(extract, tasks, checkpoint), strict=True)
 
     def _batches(self, results: Iterator[_Result]) -> Iterator[tuple[int, list[_Result]]]:
-        """Yield (how many are done, results to commit) every so many results or seconds.
+        """Yield (number done, results to commit) after a number of results or seconds.
 
-        On an interruption, what was finished is still yielded before it is raised, so that nothing is extracted in
-        vain.
+        On an interruption, yield the finished results before raising it, so that their extraction is not lost.
         """
         batch: list[_Result] = []
         done, last = 0, time.monotonic()

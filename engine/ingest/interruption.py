@@ -1,4 +1,4 @@
-"""Interruptions of work that commits as it goes."""
+"""Interruptions of work that commits in steps."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 @dataclass
 class Committed:
-    """How many items work has added or updated so far."""
+    """The number of items that the work has added or updated so far."""
 
     items: int = 0
 
 
 class InterruptedWork(KeyboardInterrupt):
-    """Ctrl-C, with the number of items ``committed``, added or updated, by then."""
+    """Ctrl-C, with the number of items ``committed`` (added or updated) before it."""
 
     def __init__(self, committed: int) -> None:
         super().__init__(f"{committed} items were committed")
@@ -22,7 +22,7 @@ class InterruptedWork(KeyboardInterrupt):
 
 @contextmanager
 def interruptible() -> Iterator[Committed]:
-    """Count what the block commits; KeyboardInterrupt leaves it as InterruptedWork."""
+    """Count the committed items of the block; raise KeyboardInterrupt as InterruptedWork."""
     committed = Committed()
     try:
         yield committed

@@ -11,13 +11,15 @@ _QUOTED = 40
 
 
 def json_or_text(text: str, parse_constant: Callable[[str], Any] | None = None) -> Any:
-    """Return the value of a text: what it is as JSON, else itself; InvalidInputError where it is nested too deep.
+    """Return the JSON value of a text, or the text itself if it is not JSON; InvalidInputError for too deep nesting.
 
-    ``parse_constant`` gives the value of NaN and infinities, which Python reads, or raises ValueError.
+    ``parse_constant`` returns the value of NaN and infinities, which Python reads, or raises ValueError.
     """
     try:
         return json.loads(text, parse_constant=parse_constant)
     except RecursionError:
-        raise InvalidInputError(f"{text[:_QUOTED]}... has lists and objects more than {MAX_DEPTH} deep") from None
+        raise InvalidInputError(
+            f"{text[:_QUOTED]}... nests lists and objects more than {MAX_DEPTH} levels deep"
+        ) from None
     except ValueError:
         return text

@@ -8,9 +8,9 @@ _PART = re.compile(r'\s*"((?:[^"]|"")*)"\s*(?:;|\Z)|([^;]*)(?:;|\Z)')
 
 
 def labels_of(cell: str) -> list[str]:
-    """Return the labels of a cell; one in double quotes may hold semicolons and spaces at its ends.
+    """Return the labels of a cell; a label in double quotes can contain semicolons, and spaces at its ends.
 
-    A quote inside such a label is written twice. Quotes that do not enclose a whole label are part of it.
+    Write a quote inside such a label twice. Quotes that do not enclose a whole label belong to the label.
     """
     parts = (quoted.replace('""', '"') or plain.strip() for quoted, plain in _PART.findall(cell))
     return [part for part in parts if part]

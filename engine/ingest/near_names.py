@@ -1,11 +1,11 @@
-"""Near misses: which known names somebody probably meant by an unknown one."""
+"""Near misses: the known names that a user probably meant by an unknown one."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
 
 _MOST = 3
 SIMILAR, NEAR = 0.6, 0.8
-"""Likeness by difflib: of names that are worth showing, and of one that is probably a slip of the pen."""
+"""Likeness by difflib: of names worth showing, and of a name that is probably a typing error."""
 
 
 def near_names(name: str, known: Iterable[str], likeness: float = SIMILAR) -> list[str]:

@@ -1,4 +1,4 @@
-"""Orderings files: of which attribute which classes and items have more than which, in lines that people write."""
+"""Orderings files: text files that order classes and items by the amount of each attribute."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,14 +23,14 @@ _Levels = list[list[str]]
 
 @dataclass(frozen=True, eq=False)
 class Orderings:
-    """How much of each attribute each class has, and items, as the learner ``attributes`` takes them.
+    """The orders of classes and items by attributes, in the form that the learner ``attributes`` accepts.
 
     Attributes:
-        names: of the attributes.
-        levels: by class, how much of each attribute it has; only the order of the numbers means something. Of an
-            attribute that orders no classes all have as much.
-        items: pairs of items, each in the notion of an attribute: similar ones have as much of it, of others the second
-            has more. None where no items are ordered.
+        names: the attributes.
+        levels: the amount of each attribute by class; only the order of the numbers has a meaning. All classes have the
+            same amount of an attribute that does not order classes.
+        items: pairs of items, each in the notion of an attribute: similar items have the same amount, otherwise the
+            second has more. None without ordered items.
     """
 
     names: tuple[str, ...]
@@ -38,7 +38,7 @@ class Orderings:
     items: ItemComparisons | None = None
 
     def settings(self) -> dict[str, Any]:
-        """Return what they say of classes as the learner's settings, JSON values."""
+        """Return the orders of classes as settings of the learner, JSON values."""
         levels = {name: list(levels) for name, levels in self.levels.items()}
         return ({"orderings": levels} if levels else {}) | {"names": list(self.names)}
 
@@ -46,14 +46,14 @@ class Orderings:
 def read_orderings(path: Path | str) -> Orderings:
     """Return the orderings of a text file in UTF-8: a line for each attribute, from the class with the least of it.
 
-    A line is ``attribute: class < class ~ class``, with ``~`` between classes that have as much; what follows ``#`` is
-    a comment. Classes may be named that have no items: they are known by the orderings alone. Lines
-    ``attribute: items: key < key ~ key`` order items, beside the classes or in their place, and an attribute may have
-    several: every two items of a line are a pair.
+    A line is ``attribute: class < class ~ class``, with ``~`` between classes with the same amount; a comment starts
+    with ``#``. A line may name classes without items, which only the orderings describe. Lines
+    ``attribute: items: key < key ~ key`` order items, in addition to classes or instead of them. An attribute may have
+    several such lines: every two items of a line form a pair.
 
-    Raises InvalidInputError for a file that cannot be read or has no orderings, and for a line that has another form,
-    names a class or an item twice, orders classes where another does, misses a class that another line has, or
-    contradicts another of items.
+    Raises InvalidInputError for an unreadable file or one without orderings, and for a line that has another form,
+    repeats a class or an item, orders classes of an attribute a second time, lacks a class of another line, or
+    contradicts another line about items.
     """
     chains: dict[str, tuple[int, _Levels]] = {}
     of_items: dict[str, list[tuple[int, _Levels]]] = {}
@@ -62,23 +62,23 @@ def read_orderings(path: Path | str) -> Orderings:
         name, colon, chain = text.partition(":")
         name, chain = name.strip(), chain.strip()
         if not colon or not name:
-            raise _error(path, line, f"an ordering is like {_EXAMPLE!r}, not {text!r}")
+            raise _error(path, line, f"write an ordering like {_EXAMPLE!r}, not {text!r}")
         names[name] = None
         if chain.startswith(ITEMS):
             of_items.setdefault(name, []).append((line, _levels(path, line, chain.removeprefix(ITEMS), "item")))
             continue
         if name in chains:
-            raise _error(path, line, f"{name!r} is ordered in line {chains[name][0]} already")
+            raise _error(path, line, f"line {chains[name][0]} already orders {name!r}: remove one of the lines")
         chains[name] = line, _levels(path, line, chain, "class")
     if not names:
-        raise InvalidInputError(f"{path} holds no orderings; a line is like {_EXAMPLE!r}")
+        raise InvalidInputError(f"{path} contains no orderings: write lines like {_EXAMPLE!r}")
     return Orderings(tuple(names), _class_levels(path, list(names), chains), _item_pairs(path, of_items))
 
 
 def _class_levels(
     path: Path | str, names: Sequence[str], chains: Mapping[str, tuple[int, _Levels]]
 ) -> dict[str, tuple[int, ...]]:
-    """Return how much of each attribute each class has."""
+    """Return the amount of each attribute of each class."""
     places = {
         name: {one: place for place, level in enumerate(levels) for one in level}
         for name, (_, levels) in chains.items()
@@ -91,7 +91,7 @@ def _class_levels(
 
 
 def _item_pairs(path: Path | str, of_items: Mapping[str, list[tuple[int, _Levels]]]) -> ItemComparisons | None:
-    """Return every two items of each line, the one with less first; a pair that several lines state is one."""
+    """Return every two items of each line, the item with less first; a repeated pair counts once."""
     found: dict[tuple[str, frozenset[str]], tuple[int, tuple[str, str], bool]] = {}
     for name, chains in of_items.items():
         for line, levels in chains:
@@ -102,7 +102,9 @@ def _item_pairs(path: Path | str, of_items: Mapping[str, list[tuple[int, _Levels
             for pair, same in _pairs(levels):
                 first, known, equal = found.setdefault((name, frozenset(pair)), (line, pair, same))
                 if equal != same or (not same and known != pair):
-                    raise _error(path, line, f"{pair[0]} and {pair[1]} are ordered otherwise in line {first}")
+                    raise _error(
+                        path, line, f"line {first} orders {pair[0]} and {pair[1]} differently: remove one of the lines"
+                    )
     if not found:
         return None
     keys = {key: place for place, key in enumerate(dict.fromkeys(key for _, pair, _ in found.values() for key in pair))}
@@ -115,7 +117,7 @@ def _item_pairs(path: Path | str, of_items: Mapping[str, list[tuple[int, _Levels
 
 
 def _pairs(levels: _Levels) -> Iterator[tuple[tuple[str, str], bool]]:
-    """Yield every two items, the one with less first, and whether both have as much."""
+    """Yield every two items, the item with less first, and whether both have the same amount."""
     for level in levels:
         yield from ((pair, True) for pair in combinations(level, 2))
     for lower, higher in combinations(levels, 2):
@@ -123,7 +125,7 @@ def _pairs(levels: _Levels) -> Iterator[tuple[tuple[str, str], bool]]:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield the number and the text of every line that says something."""
+    """Yield the number and the text of every line that is not empty."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
@@ -142,9 +144,10 @@ def _levels(path: Path | str, line: int, chain: str, what: str) -> _Levels:
     seen: set[str] = set()
     for name, relation in zip(parts[::2], ["", *parts[1::2]], strict=True):
         if not name:
-            raise _error(path, line, f"there is no {what} beside {relation or parts[1] if len(parts) > 1 else ':'!r}")
+            beside = relation or parts[1] if len(parts) > 1 else ":"
+            raise _error(path, line, f"the {what} beside {beside!r} is missing")
         if name in seen:
-            raise _error(path, line, f"the {what} {name!r} is named twice")
+            raise _error(path, line, f"the line names the {what} {name!r} twice")
         seen.add(name)
         if relation == LESS:
             levels.append([])

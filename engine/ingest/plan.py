@@ -1,4 +1,4 @@
-"""What an indexing run has to do: which items files are, and what each of them lacks."""
+"""The plan of an indexing run: the items of the files, and the work that each needs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,35 +18,35 @@ from crossview.engine.item import Failure, ItemUpdate
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What a run has to do."""
+    """The work of a run."""
 
     files: Mapping[str, SourceFile]
     """Every file by the key of its item."""
     gone: tuple[str, ...]
-    """Keys of items whose files are no longer there."""
+    """Keys of items whose files have disappeared."""
     clashing: tuple[Failure, ...]
-    """Files that would be the item of another file."""
+    """Files whose key belongs to another file."""
     left_out: tuple[str, ...]
-    """Keys of files that are not indexed again because their items were deleted."""
+    """Keys of files that are skipped because a user deleted their items."""
     known: Mapping[str, Stored]
     """The items of the collection, by key."""
     views: tuple[ViewRecord, ...]
     sequence: int
-    """The collection's sequence that the plan goes by."""
+    """The collection's sequence at the time of the plan."""
     extract: dict[str, SourceFile] = field(default_factory=dict)
     """Files to read, by key."""
     missing_views: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """By key, the views that a known picture lacks; files that are not named here are computed in every view."""
+    """The missing views of known pictures by key; other files are computed in every view."""
     updates: dict[str, ItemUpdate] = field(default_factory=dict)
-    """Annotations of items whose pictures need not be read, by key."""
+    """Annotations of items whose pictures need no reading, by key."""
     change: dict[str, NewRecord] = field(default_factory=dict)
-    """What these change, by key."""
+    """The changes by these annotations, by key."""
     stamps: dict[int, int] = field(default_factory=dict)
-    """New modification times of files whose content is the same, by item."""
+    """New modification times of files with unchanged content, by item."""
 
 
 def make_plan(catalog: Catalog, found: Walk, annotations: Annotations, include_deleted: bool) -> Plan:
-    """Return what is to be done for the files that were found; the roots that are new are written."""
+    """Return the plan for the found files; it writes new roots to the catalog."""
     matched = _matched(catalog, found)
     with catalog.read() as tx:
         known, files = tx.items.known(), dict(matched.files)
@@ -65,7 +65,7 @@ def make_plan(catalog: Catalog, found: Walk, annotations: Annotations, include_d
 
 
 def _matched(catalog: Catalog, found: Walk) -> FileKeys:
-    """Return which item each file is. Paths are resolved outside the commit of the aliases of new roots."""
+    """Return the item of each file. Resolving paths takes long, so it happens outside the commit of new aliases."""
     while True:
         with catalog.read() as tx:
             sources, aliases = {key: one.source for key, one in tx.items.known().items()}, tx.roots.aliases()
@@ -79,7 +79,8 @@ def _matched(catalog: Catalog, found: Walk) -> FileKeys:
         if not new:
             return matched
         with catalog.write() as tx:
-            if tx.roots.aliases() == aliases:  # else another run has taken one of them, or named the same folder
+            # otherwise another run has taken an alias or added the same folder: try again
+            if tx.roots.aliases() == aliases:
                 for path, alias in new.items():
                     tx.roots.add(path, alias)
                 return matched

@@ -12,18 +12,17 @@ from crossview.engine.errors import InputWarning, InvalidInputError
 
 _OTHER_DELIMITERS = {";": "semicolons", "\t": "tabs"}
 _CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1f]")
-"""What no text of a spreadsheet holds, but most other files do."""
+"""A character that texts of spreadsheets never contain, but most other files do."""
 
 csv.field_size_limit(1 << 24)
-"""Of the whole process, and more than any text may have, which is checked where it is used; the default is 131,072."""
+"""Limit of a cell for the whole process [Python's default: 131,072]; the checks of texts have lower limits."""
 
 
 class Table:
-    """A CSV file in UTF-8, with or without a byte order mark, or as spreadsheets save it in many countries.
+    """A CSV file in UTF-8, with or without a byte order mark, or in the formats of spreadsheets in many countries.
 
-    These separate cells by semicolons or tabs and write Windows-1252 or UTF-16; an InputWarning states what was taken
-    for granted. For messages, ``content`` is what the file should hold, in the plural, and ``hint`` what else the user
-    may have meant.
+    Those separate cells by semicolons or tabs, and write Windows-1252 or UTF-16; an InputWarning states the assumption.
+    For messages, ``content`` is the expected content in the plural, and ``hint`` is an alternative for the user.
     """
 
     def __init__(self, path: Path | str, content: str, hint: str = "") -> None:
@@ -38,7 +37,7 @@ class Table:
             yield line, [cell.strip() for cell in cells]
 
     def exactly(self) -> Iterator[tuple[int, list[str]]]:
-        """Yield as iteration does, with the spaces around the cells."""
+        """Yield the number and the cells of every line that is not blank, with the spaces around the cells."""
         try:
             text = self._text()
             reader = csv.reader(io.StringIO(text, newline=""), delimiter=self._delimiter(text))
@@ -64,15 +63,15 @@ class Table:
             return text
 
     def _delimiter(self, text: str) -> str:
-        """Return what separates the cells of the first line that is not blank, a comma where both could be meant."""
+        """Return the separator of the first line that is not blank; a comma if the line is ambiguous."""
         for delimiter, name in _OTHER_DELIMITERS.items():
             if self._width(text, ",") == 1 < self._width(text, delimiter):
-                self._note(f"is read as cells that {name} separate")
+                self._note(f"is read with {name} between cells")
                 return delimiter
         return ","
 
     def _width(self, text: str, delimiter: str) -> int:
-        """Return how many cells the first line that is not blank has."""
+        """Return the number of cells of the first line that is not blank."""
         lines = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
         return next((len(cells) for cells in lines if any(map(str.strip, cells))), 0)
 

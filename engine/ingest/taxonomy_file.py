@@ -1,4 +1,4 @@
-"""Taxonomy files: trees of classes in plain text, which people write."""
+"""Taxonomy files: trees of classes in plain text, written by people."""
 
 from pathlib import Path
 
@@ -11,14 +11,14 @@ _SHOWN = 20
 
 
 def read_taxonomy(path: Path | str) -> Taxonomy:
-    """Return the tree of a text file, in which a class is below another by indentation, or after its colon.
+    """Return the tree of a text file, in which a class stands below another by indentation, or after its colon.
 
-    A line names a node, or a node and what is below it, ``parent: child, child``; both can be mixed. A node of the
-    first level may have its place in another line. What follows ``#`` is a comment; names hold no comma, colon or
+    A line names a node, or a node and its children, ``parent: child, child``; a file may mix both. A node of the first
+    level may have its place in another line. A comment starts with ``#``; names must not contain a comma, a colon or
     ``#``.
 
-    Raises InvalidInputError, with the line, for a file that cannot be read, a name that has two places or none, a node
-    that is below itself, indentation that fits nothing, or fewer than two classes.
+    Raises InvalidInputError, with the line, for an unreadable file, a name with two places or none, a node below
+    itself, wrong indentation, or fewer than two classes.
     """
     tree = _Tree(Path(path))
     for number, line in enumerate(_text(tree.path).splitlines(), 1):
@@ -42,17 +42,17 @@ def _text(path: Path) -> str:
 
 
 class _Tree:
-    """The tree that the lines of a file make, one after another."""
+    """The tree built from the lines of a file, one after another."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._parents: dict[str, str] = {}
         self._lines: dict[str, int] = {}
-        """Where each node has its place, or is first named."""
+        """The line of each node's place, or of its first mention."""
         self._first_level: list[tuple[str, int]] = []
-        """Lines without indentation; the place of such a node may be elsewhere, where something is below it."""
+        """Lines without indentation, by node; such a node may have its place elsewhere, below another node."""
         self._open: list[tuple[int, str]] = []
-        """Indentation and name of the last line, and of those that it is below."""
+        """Indentation and name of the last line, and of the lines above it in the tree."""
 
     def read(self, number: int, text: str) -> None:
         """Add the node of a line, and those after its colon."""
@@ -85,14 +85,16 @@ class _Tree:
             raise InvalidInputError(f"{self.path}: {error}") from None
 
     def _above(self, number: int, text: str) -> str | None:
-        """Return the node that a line is below by its indentation; None on the first level."""
+        """Return the parent of a line by its indentation; None on the first level."""
         indent, last = _indentation(text), None
         if text[indent] == "\t":
-            raise self._error(number, "indent by spaces, not by tabs")
+            raise self._error(number, "indent with spaces, not with tabs")
         while self._open and self._open[-1][0] >= indent:
             last = self._open.pop()[0]
         if (last is None and indent and not self._open) or (last is not None and last != indent):
-            raise self._error(number, f"{indent} spaces are the indentation of no line that this one could be beside")
+            raise self._error(
+                number, f"no line above has the indentation of {indent} spaces: align the line with its siblings"
+            )
         return self._open[-1][1] if self._open else None
 
     def _place(self, number: int, name: str, parent: str) -> None:
@@ -102,9 +104,9 @@ class _Tree:
 
     def _checked(self, number: int, name: str) -> str:
         if not name:
-            raise self._error(number, "expected names, as in parent: child, child, and found one that is empty")
+            raise self._error(number, "a name is empty: write names as in parent: child, child")
         if ":" in name:
-            raise self._error(number, f"names hold no colon, as {name!r} does; a line has one at most")
+            raise self._error(number, f"the name {name!r} contains a colon: a line may have only one")
         return name
 
     def _check_cycles(self) -> None:
@@ -113,7 +115,7 @@ class _Tree:
             raise self._error(max(self._lines[one] for one in found), f"a class is below itself: {names}")
 
     def _twice(self, number: int, name: str, other: int) -> InvalidInputError:
-        return self._error(number, f"{name!r} has its place in line {other} already: name each class once")
+        return self._error(number, f"line {other} already gives {name!r} a place: name each class once")
 
     def _error(self, number: int, reason: str) -> InvalidInputError:
         return InvalidInputError(f"{self.path}, line {number}: {reason}")

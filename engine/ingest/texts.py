@@ -19,12 +19,12 @@ TextRows = dict[str, NDArray[np.float32] | None]
 
 
 def text_rows(extractors: Mapping[str, TextExtractor], text: str | None) -> TextRows:
-    """Return a text's row of each view, None where the view knows none of its words; no rows of None."""
+    """Return a text's row of each view; None for a view without its words. No text has no rows."""
     return {} if text is None else {view: one.row(text) for view, one in extractors.items()}
 
 
 def place_texts(catalog: Catalog, progress: Progress | None = None) -> None:
-    """Write the rows that the items' texts lack in the fitted text views: of a view that is new or fitted again."""
+    """Write the missing rows of the items' texts in fitted text views, which can be new or fitted again."""
     until_not_overtaken(lambda: _place(catalog, progress))
 
 
@@ -43,7 +43,7 @@ def _place(catalog: Catalog, progress: Progress | None) -> None:
             rows = dict.fromkeys(texts) | dict(zip(having, found.rows, strict=True))
             with catalog.write() as tx:
                 check_views(tx, [views[name]])
-                now = tx.items.texts(list(rows))  # a text that is another by now has its own row already
+                now = tx.items.texts(list(rows))  # a text that has changed since already has its row
                 put_rows(tx, views[name], {item: row for item, row in rows.items() if now.get(item) == texts[item]})
                 if changed := [item for item in having if now.get(item) == texts[item]]:
                     tx.item_writer.touch(changed, tx.next_sequence())

@@ -1,4 +1,4 @@
-"""Updating existing items: labels, attributes and texts, without their pictures."""
+"""Updates of the labels, attributes and texts of existing items, without their pictures."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -35,7 +35,7 @@ Entry = TypeVar("Entry", NewItem, ItemUpdate)
 
 
 def check_entry(entry: Entry) -> Entry | Failure:
-    """Return an entry with its attributes as plain JSON, or why it cannot be stored; pictures and rows may be bad."""
+    """Return an entry with its attributes as plain JSON, or its failure; pictures and rows are not checked here."""
     try:
         if isinstance(entry, NewItem):
             check_key(entry.key)
@@ -83,30 +83,31 @@ def update_items(
 
 @dataclass(frozen=True)
 class _Planned:
-    """What updates come to in one state of the catalog."""
+    """The effect of updates in one state of the catalog."""
 
     state: tuple[str, int]
     named: set[str]
-    """Keys of the items that they name."""
+    """Keys of the items that the updates name."""
     records: list[NewRecord]
-    """What they change of these."""
+    """The changes of these items."""
     missing: list[Failure]
 
     @classmethod
     def of(cls, tx: Transaction, updates: Sequence[ItemUpdate], match_paths: bool) -> Self:
-        """Compare updates with what is stored."""
+        """Compare updates with the stored items."""
         found, missing = _resolved(tx, updates, match_paths)
         records = changed_records(tx, found, text_extractors(tx))
         return cls(tx.head().state, {one.key for one in found}, records, missing)
 
 
 def _update(catalog: Catalog, updates: Sequence[ItemUpdate], match_paths: bool) -> _Planned:
-    """Commit updates; return what they came to."""
+    """Commit updates; return their effect."""
     with catalog.read() as tx:
         planned = _Planned.of(tx, updates, match_paths)
     if planned.records:
         with catalog.write() as tx:
-            if tx.head().state != planned.state:  # others have written since: what was left as it was may not be so now
+            # another commit came first: items that needed no change may need one now
+            if tx.head().state != planned.state:
                 planned = _Planned.of(tx, updates, match_paths)
             put_records(tx, planned.records)
     return planned
@@ -115,7 +116,7 @@ def _update(catalog: Catalog, updates: Sequence[ItemUpdate], match_paths: bool) 
 def changed_records(
     tx: Transaction, updates: Sequence[ItemUpdate], texts: Mapping[str, TextExtractor]
 ) -> list[NewRecord]:
-    """Return what is to be written of updates of existing items; nothing of those that change nothing."""
+    """Return the records of updates of existing items, without updates that change nothing."""
     ids = tx.items.ids_of(one.key for one in updates)
     stored, given = tx.items.by_id(list(ids.values())), tx.items.with_given_labels(list(ids.values()))
     records = (changed_record(one, stored[ids[one.key]], ids[one.key] in given, texts) for one in updates)
@@ -125,9 +126,9 @@ def changed_records(
 def current_records(
     tx: Transaction, records: Mapping[str, NewRecord], updates: Mapping[str, ItemUpdate], sequence: int
 ) -> list[NewRecord]:
-    """Return what is to be written, in the commit, of updates of items by key of which records were made at a sequence.
+    """Return the records to write in the commit, for updates by key whose records were made at a sequence.
 
-    It is compared anew with items that have changed since.
+    Items that have changed since are compared again.
     """
     ids = tx.items.ids_of(records)
     changed = tx.items.changed_among(ids.values(), sequence)
@@ -141,9 +142,9 @@ def current_records(
 def still_needed(
     tx: Transaction, records: Sequence[NewRecord], sequence: int, texts: Mapping[str, TextExtractor]
 ) -> list[NewRecord]:
-    """Return the records of pictures that are still to be written, in the commit of what was planned at a sequence.
+    """Return the records of pictures that the commit must still write, after a plan at a sequence.
 
-    Of an item that somebody else has given the same picture since, only what is said besides it is left, if anything.
+    If another process has given an item the same picture since, only the other values of its record are left.
     """
     ids = tx.items.ids_of(record.key for record in records)
     changed = sorted(tx.items.changed_among(ids.values(), sequence))
@@ -167,7 +168,7 @@ def still_needed(
 def changed_record(
     one: ItemUpdate, item: Item, given: bool, texts: Mapping[str, TextExtractor] = _NO_TEXTS
 ) -> NewRecord | None:
-    """Return what an update changes of an item, ``given`` where somebody chose its labels; None for nothing."""
+    """Return the change of an item by an update; ``given`` if a person chose its labels. None for no change."""
     labels = None if one.labels is None or (given and not one.labels_given) else tuple(sorted(set(one.labels)))
     if labels == item.labels and given >= one.labels_given:
         labels = None
@@ -186,7 +187,7 @@ def changed_record(
 def _resolved(
     tx: Transaction, updates: Sequence[ItemUpdate], match_paths: bool
 ) -> tuple[list[ItemUpdate], list[Failure]]:
-    """Return the updates by the keys of the items that they name, and failures for those that name none."""
+    """Return the updates by the keys of their items, and failures of updates without an item."""
     names = [one.key for one in updates]
     found = named_keys(tx, names, match_paths)
     missing = [Failure(name, _reason(match_paths)) for name in dict.fromkeys(names) if not found.get(name)]
@@ -194,4 +195,4 @@ def _resolved(
 
 
 def _reason(match_paths: bool) -> str:
-    return "no item has this key" + (", or was read from this path" if match_paths else "")
+    return "no item has this key" + (" or was read from this path" if match_paths else "")

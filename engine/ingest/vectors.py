@@ -1,4 +1,4 @@
-"""Vectors from outside: files of rows, checked as a whole before the first is written, then sent in batches."""
+"""Vectors of other programs: files of rows, fully checked before the first write, then sent in batches."""
 
 import sys
 import time
@@ -26,37 +26,37 @@ from crossview.engine.runtime.progress import Progress
 from crossview.features.vectors import MAX_DIM
 
 _ROWS_AT_ONCE, _BYTES_AT_ONCE = 5_000, 1 << 22
-"""Rows of one commit, and the bytes of them: no other writer waits longer than about a tenth of a second for it."""
+"""Rows and bytes of one commit, so small that other writers wait about a tenth of a second."""
 _PAGE = 1_000
 _ZIP = b"PK"
-"""How an .npz begins, with arrays or without."""
+"""First bytes of an .npz file, with arrays and without."""
 _CHECKED_BYTES = 1 << 26
-"""Memory for rows while they are checked."""
+"""Bytes of rows in memory during the check."""
 
 Vectors = NDArray[Any]
 
 
 class VectorCollection(Protocol):
-    """A collection, here or on a server."""
+    """A local collection, or one on a server."""
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """The collection's name."""
 
     def views(self) -> tuple[ViewInfo, ...]:
-        """Its views."""
+        """Return the views."""
 
     def add_view(self, spec: str) -> ViewInfo:
-        """Adds a view."""
+        """Add a view."""
 
     def items(self, *, after: str = "", limit: int = 100) -> list[Item]:
-        """Items in order of key, those after ``after``."""
+        """Return items with keys above ``after``, in the order of keys."""
 
     def count(self) -> int:
-        """How many items there are."""
+        """Return the number of items."""
 
     def put_vectors(self, view: str, keys: Sequence[str], rows: NDArray[np.float32]) -> ImportReport:
-        """Writes rows of a view by key."""
+        """Write rows of a view by key."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class _File:
 
     path: Path
     rows: Vectors
-    """Shape (n, d), memory-mapped where the file allows."""
+    """Shape (n, d), memory-mapped if the file allows it."""
     keys: tuple[str, ...] | None
 
 
@@ -83,7 +83,7 @@ def index_vectors(
         )
     names = _all_keys(collection, file) if file.keys is None else file.keys
     if view not in known:
-        with suppress(AlreadyExistsError):  # somebody was faster; whether the rows fit is checked with them
+        with suppress(AlreadyExistsError):  # another process was faster; a later check compares the rows with its view
             collection.add_view(f"{view}=vectors:dim={file.rows.shape[1]}")
     at_once = min(_ROWS_AT_ONCE, max(1, _BYTES_AT_ONCE // (4 * file.rows.shape[1])))
     counts = np.zeros(3, np.int64)
@@ -110,7 +110,7 @@ def put_vectors(catalog: Catalog, name: str, keys: Sequence[str], rows: NDArray[
 
 
 def check_keys(keys: Sequence[str], rows: int) -> None:
-    """Raise InvalidInputError unless each of so many rows has a key of its own."""
+    """Raise InvalidInputError unless each of ``rows`` rows has its own key."""
     for key in keys:
         check_key(key)
     if len(keys) != rows or len(set(map(normal, keys))) < len(keys):
@@ -119,17 +119,17 @@ def check_keys(keys: Sequence[str], rows: int) -> None:
 
 @dataclass(frozen=True)
 class _Differing:
-    """Which of some rows are not stored already, in one state of the catalog."""
+    """The rows that differ from the stored ones, in one state of the catalog."""
 
     state: tuple[str, int]
     known: Mapping[str, int]
-    """The ids of the keys that exist."""
+    """The ids of existing keys."""
     rows: NDArray[np.bool_]
-    """(n,)."""
+    """(n,), whether a row differs."""
 
     @classmethod
     def of(cls, tx: Transaction, view: ViewRecord, keys: Sequence[str], rows: NDArray[np.float32]) -> Self:
-        """Compare rows of a view, shape (n, d), with those that are stored."""
+        """Compare rows of a view, shape (n, d), with the stored rows."""
         known = tx.items.ids_of(keys)
         stored = tx.rows.get(view, known.values())
         wanted = np.array([known.get(key, 0) for key in keys], np.int64)
@@ -140,7 +140,7 @@ class _Differing:
 
 
 def _put(catalog: Catalog, name: str, keys: Sequence[str], rows: NDArray[np.float32]) -> tuple[int, int]:
-    """Write the rows that are not stored already; return how many items are new, and how many others have new rows."""
+    """Write the rows that differ; return the number of new items, and of other items with new rows."""
     with catalog.read() as tx:
         view = find_view(tx, name)
         check_fitted(tx, view)
@@ -152,7 +152,8 @@ def _put(catalog: Catalog, name: str, keys: Sequence[str], rows: NDArray[np.floa
         return 0, 0
     with catalog.write() as tx:
         check_views(tx, [view])
-        if tx.head().state != differing.state:  # others have written since: also what was stored may have to be
+        # another commit came first: rows that were stored may have to be written now
+        if tx.head().state != differing.state:
             differing = _Differing.of(tx, view, keys, checked)
         chosen = [key for key, differs in zip(keys, differing.rows.tolist(), strict=True) if differs]
         added = put_matrix(tx, view, chosen, checked[differing.rows], differing.known) if chosen else 0
@@ -170,39 +171,39 @@ def _read(path: Path, keys: Path | None) -> _File:
 
 @contextmanager
 def loading(path: Path) -> Iterator[None]:
-    """Raise InvalidInputError, with the reason, where NumPy cannot load a file; OSError where it cannot be opened."""
+    """Raise InvalidInputError, with the reason, if NumPy cannot load a file; OSError if the file cannot be opened."""
     try:
         yield
     except InvalidInputError:
         raise
-    # NumPy and zipfile meet damaged files with whatever exception comes first: KeyError, OverflowError, zlib.error ...
+    # For damaged files, NumPy and zipfile raise exceptions of any class: KeyError, OverflowError, zlib.error ...
     except Exception as error:
         if isinstance(error, OSError) and error.filename is not None:
             raise
-        # Of any other file NumPy says that it may be pickled, which is hardly ever so and never allowed.
-        reason = "it is no .npy or .npz file" if "pickle" in str(error) else str(error) or type(error).__name__
+        # For any other file NumPy's message speaks of pickle, which would mislead users.
+        reason = "it is not a .npy or .npz file" if "pickle" in str(error) else str(error) or type(error).__name__
         raise InvalidInputError(
-            f"{path} holds no array of numbers: {reason}; write it with numpy.save or numpy.savez"
+            f"{path} is not an array of numbers: {reason}; write it with numpy.save or numpy.savez"
         ) from error
 
 
 def _named(path: Path, arrays: Any, keys: Path | None) -> _File:
     if set(arrays.files) != {"keys", "vectors"}:
         raise InvalidInputError(
-            f"{path} must hold two arrays, keys and vectors; it holds: {', '.join(arrays.files) or 'none'}"
+            f"{path} must contain two arrays, keys and vectors; it contains: {', '.join(arrays.files) or 'none'}"
         )
     if keys is not None:
-        raise InvalidInputError(f"{path} has keys of its own: leave out those of {keys}")
+        raise InvalidInputError(f"{path} already contains keys: leave out the file {keys}")
     return _File(path, _numbers(path, arrays["vectors"]), _texts(path, arrays["keys"]))
 
 
 def _numbers(path: Path, rows: Vectors) -> Vectors:
     if rows.dtype.kind not in "fiu":
-        raise InvalidInputError(f"{path} holds {rows.dtype}, not numbers")
+        raise InvalidInputError(f"{path} contains {rows.dtype}, not numbers")
     if rows.ndim != 2 or 0 in rows.shape:
         raise InvalidInputError(f"{path} has shape {rows.shape}; vectors have shape (n, d), with n and d at least 1")
     if rows.shape[1] > MAX_DIM:
-        raise InvalidInputError(f"{path} has rows of {rows.shape[1]} numbers; a view has at most {MAX_DIM}")
+        raise InvalidInputError(f"{path} has rows of {rows.shape[1]} numbers; a view may have at most {MAX_DIM}")
     return rows
 
 
@@ -214,28 +215,32 @@ def _texts(path: Path, keys: NDArray[Any]) -> tuple[str, ...]:
 
 
 def _check_characters(path: Path, keys: NDArray[Any]) -> None:
-    """Raise InvalidInputError for numbers that are no characters, of which Python must not make texts."""
+    """Raise InvalidInputError for code points beyond Unicode, which Python must not turn into texts."""
     if not (keys.size and keys.itemsize):
         return
     native = np.ascontiguousarray(keys).astype(keys.dtype.newbyteorder("="))
     most = native.view(np.uint32).reshape(len(keys), -1).max(axis=1)
     if most.max() > sys.maxunicode:
         row = int(np.argmax(most > sys.maxunicode))
-        raise InvalidInputError(f"{path}: the key of row {row + 1} holds {most[row]:#x}, which is no Unicode character")
+        raise InvalidInputError(
+            f"{path}: the key of row {row + 1} contains {most[row]:#x}, which is not a Unicode character"
+        )
 
 
 def _lines(path: Path) -> tuple[str, ...]:
     try:
         return tuple(path.read_text(encoding="utf-8-sig").removesuffix("\n").split("\n"))
     except UnicodeDecodeError as error:
-        raise InvalidInputError(f"{path} is no UTF-8 text: {error}") from error
+        raise InvalidInputError(f"{path} is not UTF-8 text: {error}") from error
 
 
 def _check_rows(file: _File, progress: Progress | None) -> None:
     """Raise InvalidInputError unless every key and row of a file can be written."""
     if file.keys is not None:
         if len(file.keys) != len(file.rows):
-            raise InvalidInputError(f"there are {len(file.keys):,} keys for the {len(file.rows):,} rows of {file.path}")
+            raise InvalidInputError(
+                f"{len(file.keys):,} keys do not match the {len(file.rows):,} rows of {file.path}: give a key for each"
+            )
         seen = set[str]()
         for number, key in enumerate(file.keys, 1):
             if normal(check_key(key)) in seen:
@@ -256,7 +261,7 @@ def _row_name(file: _File, start: int, row: int) -> str:
 
 
 def _all_keys(collection: VectorCollection, file: _File) -> tuple[str, ...]:
-    """Return the collection's keys in order, where they are as many as the rows."""
+    """Return the collection's keys in order; InvalidInputError unless there is one for each row."""
     count = collection.count()
     if count != len(file.rows):
         raise InvalidInputError(

@@ -1,4 +1,4 @@
-"""Walking folders for files to index."""
+"""Search of folders for files to index."""
 
 import os
 from collections import Counter
@@ -11,7 +11,7 @@ from crossview.features.formats import SUFFIXES
 
 HIDDEN = "hidden"
 PAGES = (".html", ".htm")
-"""Suffixes of the pages that are saved beside pictures."""
+"""Suffixes of pages beside pictures."""
 _KINDS = {
     "HEIC": (".heic", ".heif", ".hif"),
     "AVIF": (".avif",),
@@ -30,43 +30,43 @@ class SourceFile:
     """One file to index."""
 
     root: Path
-    """The folder that was named, absolute."""
+    """The absolute path of the named folder."""
     relative: str
-    """Path below the root, with forward slashes; bytes that are no UTF-8 are written out as ``\\xff``."""
+    """Path below the root, with forward slashes; bytes that are not UTF-8 appear as ``\\xff``."""
     path: Path
     size: int
     modified_ns: int
     named: bool = False
-    """Whether it was named itself, and not found below a folder."""
+    """Whether the user named the file itself, not a folder above it."""
     page: Path | None = None
-    """The HTML that was saved beside it: ``page.html`` or ``page.png.html`` of ``page.png``."""
+    """The HTML file beside it: ``page.html`` or ``page.png.html`` for ``page.png``."""
     stamp: str = ""
-    """Changes whenever the file or its page does."""
+    """A text that changes with the file or its page."""
 
 
 @dataclass(frozen=True)
 class Walk:
-    """What is below some paths."""
+    """The files below some paths."""
 
     files: tuple[SourceFile, ...]
     folders: tuple[Path, ...]
-    """The folders that were searched, absolute."""
+    """The absolute paths of the searched folders."""
     skipped: Counter[str]
-    """Files and folders that were left out, by kind."""
+    """Numbers of skipped files and folders by kind."""
 
 
 def walk(paths: Iterable[Path | str]) -> Walk:
-    """Find the picture files of folders, in the order of their paths, and every file that is named itself.
+    """Find the picture files of folders, in the order of their paths, and every file that the paths name.
 
-    Hidden files and folders are left out, links to folders are not followed, and a file is found once a root. One that
-    vanishes meanwhile has size -1, so that reading it reports why.
+    Hidden files and folders are skipped, links to folders are not followed, and a file is found once for each root. A
+    file that vanishes during the search has size -1, so that reading it reports the reason.
 
     Raises InvalidInputError for a path that does not exist.
     """
     roots = list(dict.fromkeys(Path(os.path.abspath(Path(path).expanduser())) for path in paths))
     for root in roots:
         if not root.exists():
-            raise InvalidInputError(f"there is no file or folder {readable(root)}")
+            raise InvalidInputError(f"the file or folder {readable(root)} does not exist")
     skipped: Counter[str] = Counter()
     files = tuple(file for root in roots for file in _files(root, skipped))
     return Walk(files, tuple(root for root in roots if root.is_dir()), skipped)
@@ -115,7 +115,7 @@ def _page(name: str, there: Callable[[str], bool]) -> str | None:
 
 
 def _state(path: Path) -> tuple[int, int]:
-    """Return the bytes of a file, and when it was last written; -1 and 0 of one that is not there."""
+    """Return the size and the modification time of a file; -1 and 0 for a missing file."""
     try:
         found = path.stat()
     except OSError:
@@ -124,12 +124,12 @@ def _state(path: Path) -> tuple[int, int]:
 
 
 def readable(path: Path) -> str:
-    """Return a path as text that can be stored and printed, whatever bytes its name has."""
+    """Return a path as text that can be stored and printed, for any bytes in its name."""
     return os.fsencode(path.as_posix()).decode("utf-8", "backslashreplace")
 
 
 class RealPaths:
-    """Paths with their links resolved; a folder is looked up once."""
+    """Paths with resolved links; each folder is resolved once, because resolving takes system calls."""
 
     def __init__(self) -> None:
         self._folders: dict[str, str] = {}

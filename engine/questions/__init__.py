@@ -1,8 +1,8 @@
-"""Questions to people: in which notion of similarity which items are alike, and what was answered.
+"""Questions to people about the similarity of items in a notion, and their answers.
 
-``asking`` has the questions and answers of a collection. ``choose`` finds the question whose answer tells most about
-where items lie. It takes a belief, which is how sure a model is of the distances between items: ``Places`` where all
-that is known of items are the answers, ``Metric`` where they have features.
+``asking`` has the questions and answers of a collection. ``choose`` finds the question whose answer is the most
+informative. It needs a belief: a model's distribution of the distances between items. ``Places`` is the belief from
+answers alone, ``Metric`` the belief from answers and features.
 """
 
 from crossview.engine.questions.choosing import Question, choose

@@ -1,4 +1,4 @@
-"""Agreement: what people answered in each notion, and where they contradict each other."""
+"""Agreement of people: their answers in each notion, and the contradictions among them."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
@@ -9,39 +9,39 @@ from crossview.engine.comparisons import Answer
 
 @dataclass(frozen=True, kw_only=True)
 class Dispute:
-    """A comparison that people answered differently: which of two items is nearer to the anchor."""
+    """A comparison on which people disagree: which of two items is nearer to the anchor."""
 
     anchor: str
     nearer: Mapping[str, tuple[str, ...]]
-    """By each of the two items, those who found it nearer, sorted."""
+    """The sorted names of the people who chose each of the two items."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class NotionAnswers:
-    """What was answered in one notion."""
+    """The answers in one notion."""
 
     notion: str
     answers: int
     triplets: int
-    """Comparisons that the answers stand for."""
+    """Number of comparisons that the answers stand for."""
     people: Mapping[str, int]
-    """Answers by who gave them."""
+    """Number of answers by person."""
     compared: int
-    """Comparisons that several people made."""
+    """Number of comparisons that several people made."""
     disputes: tuple[Dispute, ...]
-    """Those of them that they answered differently."""
+    """The comparisons on which they disagree."""
 
     @property
     def sentence(self) -> str:
-        """How far people agree, in words."""
+        """A sentence about the agreement."""
         if not self.compared:
-            return f"{self.notion}: no comparison was made by two people yet"
+            return f"{self.notion}: two people have not yet made the same comparison"
         agreed = self.compared - len(self.disputes)
         return f"{self.notion}: people agree on {agreed} of the {self.compared} comparisons that several of them made"
 
 
 def by_notion(answers: Iterable[Answer]) -> list[NotionAnswers]:
-    """Return what was answered in each notion, in the order of names. Of one person the last answer counts."""
+    """Return a summary of the answers in each notion, in the order of names. The last answer of a person counts."""
     given: dict[str, list[Answer]] = defaultdict(list)
     for answer in answers:
         given[answer.notion].append(answer)

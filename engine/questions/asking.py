@@ -1,4 +1,4 @@
-"""The questions of one collection: what to ask people next, and what they answered."""
+"""The questions of one collection: the next question for a person, and the stored answers."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -31,28 +31,28 @@ from crossview.engine.spaces.version import Version
 from crossview.engine.spaces.versions import Versions
 
 _REPEATED = 0.1
-"""Share of the questions that somebody else has answered, so that it is known how far people agree."""
+"""Share of questions that another person has answered, which measure the agreement of people."""
 
 
 class _Items(NamedTuple):
-    """The items that can be asked about."""
+    """The items for questions."""
 
     keys: Sequence[str]
     features: NDArray[np.float32] | None
-    """(n, D), where any are known."""
+    """(n, D); None without features."""
 
 
 class Questions:
-    """Questions to people about the items of a collection, and the answers, which the catalog keeps.
+    """Questions to people about the items of a collection, and the answers, which the catalog stores.
 
-    Every method raises StorageError, and BusyError where it writes.
+    Every method raises StorageError; writing methods raise BusyError.
     """
 
     def __init__(self, catalog: Catalog, versions: Callable[[], Versions]) -> None:
         self._catalog, self._versions = catalog, versions
 
     def next(self, request: QuestionRequest) -> Question:
-        """Return the next question for a person; one in ten is one that somebody else has answered.
+        """Return the next question for a person; one in ten is a question that another person has answered.
 
         Raises InvalidInputError, NotFoundError for an unknown view, NotReadyError for too few items.
         """
@@ -69,7 +69,7 @@ class Questions:
         size = QUESTIONS[request.kind]
         if len(items.keys) <= size:
             what = f"with view {request.view!r} there are" if request.view else "there are"
-            raise NotReadyError(f"a {request.kind} question is about {size + 1} items, and {what} {len(items.keys)}")
+            raise NotReadyError(f"a {request.kind} question needs {size + 1} items, and {what} {len(items.keys)}")
         anchor, *candidates = _chosen(items, answers, size, rng)
         chosen = tuple(items.keys[place] for place in candidates)
         return Question(notion=request.notion, anchor=items.keys[anchor], candidates=chosen)
@@ -77,7 +77,7 @@ class Questions:
     def answer(self, answer: Answer) -> Answer:
         """Store an answer, and return it with its id and time.
 
-        Raises InvalidInputError for what is no answer, NotFoundError for an item that does not exist.
+        Raises InvalidInputError for an invalid answer, NotFoundError for an unknown item.
         """
         answer.check()
         with self._catalog.write() as tx:
@@ -88,7 +88,7 @@ class Questions:
             return tx.answers.add(answer, now())
 
     def undo(self, notion: str, person: str) -> Answer:
-        """Delete the last answer that a person gave in a notion, and return it; NotFoundError where there is none."""
+        """Delete and return the last answer of a person in a notion; NotFoundError if there is none."""
         check_notion(notion)
         check_person(person)
         with self._catalog.write() as tx:
@@ -99,9 +99,9 @@ class Questions:
             return last
 
     def answers(self, notion: str = "", person: str = "", after: int = 0, limit: int = ANSWERS_AT_ONCE) -> list[Answer]:
-        """Return up to ``limit`` answers with ids above ``after``, in the order in which they were given.
+        """Return up to ``limit`` answers with ids above ``after``, in the order in which people gave them.
 
-        Those in one notion, or of one person, where these are named; ``every_answer`` goes through all.
+        ``notion`` and ``person`` restrict the answers; ``every_answer`` reads all pages.
         """
         if limit < 1:
             raise InvalidInputError(f"limit must be at least 1, not {limit}")
@@ -129,13 +129,13 @@ def _check(request: QuestionRequest) -> None:
     check_notion(request.notion)
     check_person(request.person)
     if request.kind not in QUESTIONS:
-        raise InvalidInputError(f"a question is of the kind {' or '.join(QUESTIONS)}, not {request.kind!r}")
+        raise InvalidInputError(f"the kind of a question must be {' or '.join(QUESTIONS)}, not {request.kind!r}")
     if request.seed is not None:
         check_seed(request.seed)
 
 
 def _asked_of_others(answers: Sequence[Answer], request: QuestionRequest, keys: set[str]) -> list[Question]:
-    """Return the questions, of the kind asked for, that others have answered and this person has not."""
+    """Return the questions of the requested kind that other people have answered and this person has not."""
     seen: dict[tuple[str, frozenset[str]], None] = {}
     own = set()
     for answer in answers:
@@ -152,19 +152,19 @@ def _asked_of_others(answers: Sequence[Answer], request: QuestionRequest, keys: 
 
 
 def _chosen(items: _Items, answers: Sequence[Answer], size: int, rng: np.random.Generator) -> list[int]:
-    """Return the places of the anchor and candidates: of the most informative question where items have features."""
+    """Return the positions of anchor and candidates: of the most informative question if items have features."""
     if items.features is not None:
         places = {key: place for place, key in enumerate(items.keys)}
         told = _placed((triplet for answer in answers for triplet in answer.triplets), places)
         unsure = [(one.anchor, *one.near, *one.far) for one in answers if not one.triplets and one.kind == SINGLE]
         asked = np.concatenate([told, _placed(unsure, places)])
-        with suppress(ValueError):  # all that was drawn has been asked
+        with suppress(ValueError):  # the person has answered every drawn question: choose at random
             (found,) = choose(Metric.of(items.features, told), size=size, seed=int(rng.integers(1 << 31)), asked=asked)
             return [found.anchor, *found.candidates]
     return [int(place) for place in rng.choice(len(items.keys), size + 1, replace=False)]
 
 
 def _placed(triplets: Iterable[tuple[str, ...]], places: Mapping[str, int]) -> NDArray[np.int64]:
-    """Return triplets of keys by the items' places, (n, 3), without those of other items."""
+    """Return triplets of keys as positions of items, (n, 3), without triplets of other items."""
     found = [[places[key] for key in triplet] for triplet in triplets if all(key in places for key in triplet)]
     return np.array(found, np.int64).reshape(-1, 3)

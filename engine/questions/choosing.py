@@ -17,13 +17,13 @@ _NEAR, _ELSEWHERE = 12, 24  # candidates of an anchor: of its neighbourhood, and
 
 @dataclass(frozen=True)
 class Question:
-    """What to ask: which of the candidates are near the anchor, or of two which is nearer.
+    """A question: which of the candidates are near the anchor, or which of two candidates is nearer.
 
     Attributes:
         anchor: an item.
-        candidates: other items, in the order in which to show them.
-        gain: what is expected of the answer, in bits; of a grid the sum over its pairs, which share some of it; 0 of a
-            question at random.
+        candidates: other items, in the order of display.
+        gain: the expected information of the answer, in bits; for a grid, the sum over its pairs, which overlap; 0 for
+            a random question.
     """
 
     anchor: int
@@ -32,23 +32,26 @@ class Question:
 
 
 def choose(belief: Belief, *, size: int = 2, count: int = 1, seed: int = 0, asked: ArrayLike = ()) -> list[Question]:
-    """Returns the questions whose answers are expected to tell most, the best first, each with another anchor.
+    """Return the most informative questions, the best first, each with another anchor.
 
-    Of 48 anchors and 36 candidates of each, drawn anew for every seed, a third of them from its neighbourhood, the
-    questions are taken whose answers the plausible models disagree on most. A belief that is blind has random ones.
+    The function draws 48 anchors by the seed and 36 candidates for each, a third of them from its neighbourhood. It
+    chooses the questions on whose answers the plausible models disagree most. A blind belief gives random questions.
 
     Args:
-        belief: how sure a model is of distances.
+        belief: the distribution of distances.
         size: candidates of a question: 2 for "is a more like b or like c?", or more for a grid.
-        count: how many questions, as for several people at once; fewer are returned where there are fewer items.
-        seed: of the draws.
-        asked: (m, 3) triplets that are not to be asked again, where the size is 2, whichever was nearer.
+        count: number of questions, for several people at once; few items give fewer questions.
+        seed: of the random draws.
+        asked: (m, 3) triplets that must not be asked again, in either order; only for size 2.
 
     Raises:
-        ValueError: unless there are more items than candidates, and at least 2 of these; or all was asked.
+        ValueError: unless there are at least 2 candidates, and more items than candidates; or if every drawn question
+            was asked before.
     """
     if not 2 <= size < belief.count:
-        raise ValueError(f"a question of {size} candidates needs 2 or more, and more items than {belief.count}")
+        raise ValueError(
+            f"a question needs at least 2 candidates and more items than candidates, not {size} of {belief.count} items"
+        )
     generator = np.random.default_rng(seed)
     anchors = generator.choice(belief.count, min(max(_ANCHORS, count), belief.count), replace=False)
     candidates = _candidates(belief, anchors, size, generator)
@@ -58,9 +61,10 @@ def choose(belief: Belief, *, size: int = 2, count: int = 1, seed: int = 0, aske
     chosen, values = _grown(gains, size)
     best = np.argsort(-values, kind="stable")[:count]
     if values[best[0]] < 0:
-        raise ValueError("all questions that were drawn were asked before: try another seed")
+        raise ValueError("all drawn questions were asked before: use another seed")
     shown = np.take_along_axis(candidates, chosen, axis=1)
-    shown = generator.permuted(shown, axis=1)  # so that the place tells nothing
+    # random places, so that a habit of the person does not favour a candidate
+    shown = generator.permuted(shown, axis=1)
     values[:] = np.where(belief.blind & (values >= 0), 0.0, values)
     return [
         Question(int(anchors[row]), tuple(shown[row].tolist()), float(values[row])) for row in best if values[row] >= 0
@@ -68,7 +72,7 @@ def choose(belief: Belief, *, size: int = 2, count: int = 1, seed: int = 0, aske
 
 
 def _candidates(belief: Belief, anchors: Items, size: int, generator: np.random.Generator) -> Items:
-    """Each anchor's candidates, (m, c), none twice: its neighbourhood, and others of a draw that all anchors share."""
+    """Return distinct candidates of each anchor, (m, c): its neighbourhood, and a draw that all anchors share."""
     near = 0 if belief.blind else min(max(_NEAR, size // 2), belief.count - 1)
     total = min(near + max(_ELSEWHERE, size), belief.count - 1)
     around = belief.nearest(anchors, near) if near else np.empty((len(anchors), 0), dtype=np.int64)
@@ -79,7 +83,7 @@ def _candidates(belief: Belief, anchors: Items, size: int, generator: np.random.
 
 
 def _drawn(candidates: Items, generator: np.random.Generator) -> Gains:
-    """Random gains, (m, c, c), where nothing is known that makes a difference."""
+    """Return random gains, (m, c, c), for a belief without information."""
     gains = generator.random((*candidates.shape, candidates.shape[1]))
     gains = gains + gains.transpose(0, 2, 1)
     diagonal = np.arange(candidates.shape[1])
@@ -88,7 +92,7 @@ def _drawn(candidates: Items, generator: np.random.Generator) -> Gains:
 
 
 def _gains(means: Gains, covariances: Gains) -> Gains:
-    """The (m, c, c) bits that it tells of each anchor which of two candidates is nearer."""
+    """Return the (m, c, c) bits of information of each anchor's comparison of two candidates."""
     own = np.diagonal(covariances, axis1=1, axis2=2)
     variances = own[:, :, None] + own[:, None, :] - 2 * covariances
     gains = information_gain(means[:, None, :] - means[:, :, None], np.maximum(variances, 0.0))
@@ -98,19 +102,19 @@ def _gains(means: Gains, covariances: Gains) -> Gains:
 
 
 def _known(anchors: Items, candidates: Items, asked: Items) -> NDArray[np.bool_]:
-    """Which pairs of each anchor's candidates were asked about, (m, c, c)."""
+    """Return which pairs of each anchor's candidates were asked before, (m, c, c)."""
     first, second = candidates[:, :, None], candidates[:, None, :]
     asked = asked[np.isin(asked[:, 0], anchors)]
     return np.isin(_keys(anchors[:, None, None], first, second), _keys(*asked.T))
 
 
 def _keys(anchors: Items, first: Items, second: Items) -> Items:
-    """A number for each question, whichever candidate comes first; items are fewer than two million."""
+    """Return a number for each question, the same for both orders of candidates; for at most two million items."""
     return np.asarray((anchors << 42) + (np.minimum(first, second) << 21) + np.maximum(first, second))
 
 
 def _grown(gains: Gains, size: int) -> tuple[Items, Gains]:
-    """Each anchor's best pair of candidates, and others added one after another, (m, size), with the sums of gains."""
+    """Return each anchor's best pair of candidates, extended one by one, (m, size), with the sums of gains."""
     rows = np.arange(len(gains))
     chosen = np.empty((len(gains), size), dtype=np.int64)
     chosen[:, 0], chosen[:, 1] = np.unravel_index(gains.reshape(len(gains), -1).argmax(axis=1), gains.shape[1:])

@@ -1,4 +1,4 @@
-"""What an answer is worth: how much the models that are plausible disagree on it, beyond what is chance in each."""
+"""The information of an answer: how much the plausible models disagree on it, beyond the chance within each model."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +10,7 @@ _WIDTH = np.pi * np.log(2) / 2  # h(Phi(x)) is about exp(-x^2 / (2 _WIDTH)), in 
 
 
 def probability(mean: Values, variance: Values) -> Values:
-    """Returns the probability of a positive answer, sigmoid(m) averaged over m ~ N(mean, variance).
+    """Return the probability of a positive answer, sigmoid(m) averaged over m ~ N(mean, variance).
 
     MacKay, "The Evidence Framework Applied to Classification Networks" (Neural Computation 1992).
     """
@@ -18,11 +18,11 @@ def probability(mean: Values, variance: Values) -> Values:
 
 
 def information_gain(mean: Values, variance: Values) -> Values:
-    """Returns the bits that a yes or no, drawn with probability sigmoid(m), tells of m ~ N(mean, variance).
+    """Return the information, in bits, of a yes or no with probability sigmoid(m) about m ~ N(mean, variance).
 
-    The entropy of the answer less its expected entropy if m were known: Houlsby, Huszár, Ghahramani and Lengyel,
-    "Bayesian Active Learning for Classification and Preference Learning" (2011), equation (3), the sigmoid taken for a
-    normal distribution function. It is 0 without variance, and at most 1.
+    It is the entropy of the answer minus its expected entropy for a known m: Houlsby, Huszár, Ghahramani and Lengyel,
+    "Bayesian Active Learning for Classification and Preference Learning" (2011), equation (3), with a normal
+    distribution function instead of the sigmoid. It is 0 without variance, and at most 1.
 
     Args:
         mean: of any shape.

@@ -1,4 +1,4 @@
-"""How sure a metric over features is, where items have some."""
+"""The belief from features: the uncertainty of a metric over them."""
 
 from typing import Self
 
@@ -8,18 +8,18 @@ from numpy.typing import ArrayLike
 from crossview.engine.questions.belief import Items, Values, checked_triplets, lowest
 from crossview.engine.questions.gain import probability
 
-_DIMENSIONS = 12  # principal directions of the features, of which a metric has 78 numbers
+_DIMENSIONS = 12  # principal directions of the features; a metric over them has 78 numbers
 _SAMPLE = 4096
-_TYPICAL = 2.0  # the usual margin before any answer, of which people are rather sure
-_MOST = 8192  # answers to learn from, a hundred for each number of W
+_TYPICAL = 2.0  # the usual margin before any answer: people are fairly sure of most answers
+_MOST = 8192  # most answers to learn from, a hundred for each number of W
 _STEPS, _HALVINGS, _SETTLED = 20, 8, 1e-4
 
 
 class Metric:
     """Distances are (x - y)^T W (x - y) with a symmetric W, whose numbers have a normal distribution.
 
-    The Laplace approximation of logistic regression on triplets: a margin is linear in W, which beforehand is about the
-    identity. It is learned at once from the answers, so that no training has to come between two questions.
+    This is the Laplace approximation of logistic regression on triplets: a margin is linear in W, whose prior mean is
+    the identity. Learning takes a moment, so that no training must come between two questions.
 
     Args:
         rows: (n, p), in units of the answers.
@@ -33,12 +33,12 @@ class Metric:
 
     @classmethod
     def of(cls, features: ArrayLike, answers: ArrayLike) -> Self:
-        """Returns what answers tell of the metric of features.
+        """Return the belief about the metric of features after answers.
 
         Args:
-            features: (n, d); their 12 leading principal directions count.
-            answers: (m, 3) triplets (a, b, c): b was said to be nearer to a than c. m may be 0; of more than 8,192 so
-                many are drawn.
+            features: (n, d); only their 12 leading principal directions are used.
+            answers: (m, 3) triplets (a, b, c): a person finds b nearer to a than c. m may be 0; of more than 8,192, a
+                random sample is used.
 
         Raises:
             ValueError: for other shapes, or an item that there is not.
@@ -58,28 +58,28 @@ class Metric:
 
     @property
     def count(self) -> int:
-        """How many items there are."""
+        """The number of items."""
         return len(self.rows)
 
     @property
     def blind(self) -> bool:
-        """False: features are worth knowing from the first question."""
+        """False, because features are informative from the first question."""
         return False
 
     def nearest(self, anchors: Items, count: int) -> Items:
-        """Returns the items nearest by the mean of W to each of (m,) anchors, (m, count), in no order, without it."""
+        """Return the items nearest by the mean of W to each of (m,) anchors, (m, count), in no order, without it."""
         turned = self.rows @ self._matrix()
         squares = (turned * self.rows).sum(axis=1)
         return lowest(squares - 2 * (turned[anchors] @ self.rows.T), anchors, count)
 
     def distances(self, anchors: Items, candidates: Items) -> tuple[Values, Values]:
-        """Returns the means, (m, c), and covariances, (m, c, c), of the distances of anchors' candidates."""
+        """Return the means, (m, c), and covariances, (m, c, c), of the distances of anchors' candidates."""
         gaps = self.rows[anchors][:, None] - self.rows[candidates]
         squares = _squares(gaps.reshape(-1, gaps.shape[2])).reshape(*gaps.shape[:2], -1)
         return squares @ self.weights, squares @ self._covariance @ squares.transpose(0, 2, 1)
 
     def learn(self, triplets: Items) -> None:
-        """Takes (k, 3) questions for asked: adds what their answers, whichever they are, tell of W."""
+        """Count (k, 3) questions as asked: add the information of their answers, the same for every choice."""
         slopes = _slopes(self.rows, triplets)
         chance = probability(slopes @ self.weights, np.zeros(len(slopes)))
         self.information = self.information + slopes.T @ (slopes * (chance * (1 - chance))[:, None])
@@ -94,7 +94,7 @@ class Metric:
 
 
 def _squares(gaps: Values) -> Values:
-    """The (m, q) products of the columns of (m, p) gaps with which <W, gap gap^T> is linear in W's numbers."""
+    """Return the (m, q) products of the columns of (m, p) gaps with which <W, gap gap^T> is linear in W's numbers."""
     first, second = np.triu_indices(gaps.shape[1])
     return np.asarray(gaps[:, first] * gaps[:, second] * np.where(first == second, 1.0, np.sqrt(2)))
 
@@ -105,10 +105,10 @@ def _slopes(rows: Values, triplets: Items) -> Values:
 
 
 def _learned(slopes: Values, start: Values) -> tuple[Values, Values]:
-    """The most probable numbers of W given (m, q) slopes of margins that are positive, and their inverse covariance.
+    """Return the most probable numbers of W, given (m, q) slopes of positive margins, and their inverse covariance.
 
-    Beforehand they are normal about the start, each with variance 1. Newton's method, with shorter steps where the
-    whole one would lose.
+    Their prior is normal about the start, each with variance 1. Newton's method takes shorter steps if a whole step
+    would lower the probability.
     """
 
     def loss(weights: Values) -> float:

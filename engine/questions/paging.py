@@ -1,4 +1,4 @@
-"""Answers page by page, of a collection here or on a server."""
+"""Answers page by page, from a local collection or from a server."""
 
 from collections.abc import Iterator
 from typing import Protocol
@@ -9,14 +9,14 @@ ANSWERS_AT_ONCE = 1_000
 
 
 class Asked(Protocol):
-    """Questions of a collection, here or on a server."""
+    """The questions of a local collection, or of one on a server."""
 
     def answers(self, notion: str = "", person: str = "", after: int = 0, limit: int = ANSWERS_AT_ONCE) -> list[Answer]:
-        """Some of the answers."""
+        """Return a page of answers."""
 
 
 def every_answer(questions: Asked, notion: str = "", person: str = "") -> Iterator[Answer]:
-    """Yield all answers, in one notion or of one person where these are named, in the order in which they came."""
+    """Yield all answers in the order in which people gave them; ``notion`` and ``person`` restrict them."""
     after = 0
     while page := questions.answers(notion, person, after):
         yield from page

@@ -1,4 +1,4 @@
-"""How sure the places of items are, where answers are all that is known of them."""
+"""The belief from answers alone: the uncertainty of the places of items."""
 
 from typing import Self
 
@@ -8,21 +8,21 @@ from numpy.typing import ArrayLike
 from crossview.engine.questions.belief import Items, Values, checked_triplets, lowest
 from crossview.engine.questions.gain import probability
 
-_DIMENSIONS = 12  # those in which items differ most; what the others add to a distance is small
+_DIMENSIONS = 12  # the directions in which items differ most; the others add little to a distance
 _UNIT = 0.3  # of the usual margin is one of which people are rather sure
 FIRST = 2.5
-"""Triplets for each item before an embedding can be trusted: questions chosen by less are worse than random ones."""
-_SAMPLE = 4096  # triplets that show what margins are typical
-_LEAST = 1e-3  # of the mean variance: no direction is known beforehand
+"""Least answers for each item: questions chosen by an embedding from fewer answers are worse than random ones."""
+_SAMPLE = 4096  # triplets from which the typical margin is estimated
+_LEAST = 1e-3  # least share of the mean variance, because no direction is known before an answer
 
 
 class Places:
-    """Items lie about the places of an embedding, each with a normal distribution of its own.
+    """Each item has a normal distribution around its place in an embedding.
 
-    The Laplace approximation of the posterior of all places, given the answers and that places are spread as the
-    embedding is, without the correlations between items: an answer (a, b, c) adds w g g^T to the inverse covariances of
-    a, b and c, with g the slope of D(a, c) - D(a, b) and w = p (1 - p) of its probability p. So an item that was never
-    compared is as uncertain as the whole embedding is wide.
+    This is the Laplace approximation of the posterior of all places given the answers, without correlations between
+    items; the prior is the spread of the embedding. An answer (a, b, c) adds w g g^T to the inverse covariances of a, b
+    and c, where g is the slope of D(a, c) - D(a, b) and w = p (1 - p) for its probability p. So an item without answers
+    is as uncertain as the embedding is wide.
 
     Args:
         positions: (n, d), in units of the answers.
@@ -35,11 +35,11 @@ class Places:
 
     @classmethod
     def of(cls, embedding: ArrayLike, answers: ArrayLike) -> Self:
-        """Returns the belief that answers leave of an embedding that was learned from them.
+        """Return the belief of an embedding and the answers that it was learned from.
 
         Args:
-            embedding: (n, D); its 12 leading principal directions count.
-            answers: (m, 3) triplets (a, b, c): b was said to be nearer to a than c. m may be 0.
+            embedding: (n, D); only its 12 leading principal directions are used.
+            answers: (m, 3) triplets (a, b, c): a person finds b nearer to a than c. m may be 0.
 
         Raises:
             ValueError: for other shapes, or an item that there is not.
@@ -57,7 +57,7 @@ class Places:
 
     @property
     def count(self) -> int:
-        """How many items there are."""
+        """The number of items."""
         return len(self.positions)
 
     @property
@@ -66,12 +66,12 @@ class Places:
         return self._learned < FIRST * self.count
 
     def nearest(self, anchors: Items, count: int) -> Items:
-        """Returns the items whose places are nearest to each of (m,) anchors, (m, count), in no order, without it."""
+        """Return the items whose places are nearest to each of (m,) anchors, (m, count), in no order, without it."""
         squares = np.square(self.positions).sum(axis=1)
         return lowest(squares - 2 * (self.positions[anchors] @ self.positions.T), anchors, count)
 
     def distances(self, anchors: Items, candidates: Items) -> tuple[Values, Values]:
-        """Returns the means, (m, c), and covariances, (m, c, c), of the squared distances of anchors' candidates."""
+        """Return the means, (m, c), and covariances, (m, c, c), of the squared distances of anchors' candidates."""
         gaps = self.positions[anchors][:, None] - self.positions[candidates]
         named, places = np.unique(np.column_stack([anchors, candidates]), return_inverse=True)
         inverse = np.linalg.inv(self.information[named])[places.reshape(len(anchors), -1)]
@@ -83,7 +83,7 @@ class Places:
         return np.square(gaps).sum(axis=2) + traces, covariances
 
     def learn(self, triplets: Items) -> None:
-        """Takes (k, 3) questions for asked: adds what their answers, whichever they are, tell of the three items."""
+        """Count (k, 3) questions as asked: add the information of their answers, the same for every choice."""
         if not len(triplets):
             return
         self._learned += len(triplets)
@@ -99,7 +99,7 @@ class Places:
 
 
 def _leading(rows: Values) -> Values:
-    """Centred rows by their principal directions, the leading ones."""
+    """Return centred rows in their leading principal directions."""
     if rows.shape[1] <= _DIMENSIONS:
         return rows
     _, directions = np.linalg.eigh(rows.T @ rows)
@@ -112,9 +112,9 @@ def _margins(rows: Values, triplets: Items) -> Values:
 
 
 def _unit(rows: Values) -> float:
-    """The unit of squared distance of the answers.
+    """Return the unit of squared distance of the answers.
 
-    That in which they are most likely is too small: an embedding fits those that it was learned from too well.
+    The most likely unit would be too small, because an embedding fits its own answers too well.
     """
     margins = _margins(rows, np.random.default_rng(0).integers(len(rows), size=(_SAMPLE, 3)))
     return _UNIT * float(np.std(margins)) or 1.0

@@ -1,7 +1,7 @@
-"""Cancellation and progress: long work checks whether its result is still wanted, and reports how far it is.
+"""Cancellation and progress: long work checks whether it is cancelled, and reports its progress.
 
-The check and the report travel in context variables, so that no function between the caller and a loop has to pass them
-on. Threads that the work starts have a context of their own: check where their results are awaited.
+Context variables carry the check and the report, so that the functions between the caller and a loop need not pass
+them on. Threads that the work starts have their own context: check where the work waits for their results.
 """
 
 from collections.abc import Callable, Iterator
@@ -10,10 +10,10 @@ from contextvars import ContextVar
 from typing import Any
 
 Check = Callable[[], None]
-"""Raises an error where the work is no longer wanted. No ValueError: that is how learners refuse their input."""
+"""A function that raises an error if the work is cancelled, but not a ValueError, with which learners refuse input."""
 
 Report = Callable[[int, int], None]
-"""Takes how many steps of a fit are done, and of how many."""
+"""A function of the number of steps done and of all steps."""
 
 _check: ContextVar[Check | None] = ContextVar("check", default=None)
 _report: ContextVar[Report | None] = ContextVar("report", default=None)
@@ -29,12 +29,12 @@ def _during(variable: ContextVar[Any], value: Any) -> Iterator[None]:
 
 
 def cancellable(check: Check) -> AbstractContextManager[None]:
-    """Lets every ``checkpoint`` of the block call the check."""
+    """Let every ``checkpoint`` of the block call the check."""
     return _during(_check, check)
 
 
 def checkpoint() -> None:
-    """Raises what the check of the surrounding ``cancellable`` raises; does nothing outside one.
+    """Call the check of the surrounding ``cancellable``, which may raise; do nothing outside such a block.
 
     It takes about a microsecond: call it in every step of a loop whose steps take much longer.
     """
@@ -44,17 +44,17 @@ def checkpoint() -> None:
 
 
 def uncancellable() -> AbstractContextManager[None]:
-    """Lets no ``checkpoint`` of the block raise: for what follows a commit, which cannot be taken back."""
+    """Let no ``checkpoint`` of the block raise: for what follows a commit, which cannot be taken back."""
     return cancellable(lambda: None)
 
 
 def reporting(report: Report) -> AbstractContextManager[None]:
-    """Lets every ``report_progress`` of the block call the report."""
+    """Let every ``report_progress`` of the block call the report."""
     return _during(_report, report)
 
 
 def report_progress(done: int, total: int) -> None:
-    """Reports how many steps of a fit are done, and of how many, to the surrounding ``reporting``, if there is one."""
+    """Report the number of steps done and of all steps to the surrounding ``reporting``, if there is one."""
     report = _report.get()
     if report is not None:
         report(done, total)

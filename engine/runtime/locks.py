@@ -1,4 +1,4 @@
-"""Waiting for what other threads do, as long as it is wanted."""
+"""Waits for other threads that end when the work is cancelled."""
 
 import math
 import threading
@@ -9,13 +9,13 @@ from contextlib import contextmanager
 from crossview.engine.runtime.cancellation import checkpoint
 
 _WAKE = 0.1
-"""Seconds between two looks at whether the waiting is still wanted."""
+"""Seconds between two checks for cancellation."""
 
 
 def wait_for(changed: threading.Condition, ready: Callable[[], bool], patience: float = math.inf) -> bool:
     """Wait, holding the condition, until ``ready`` holds; False after ``patience`` seconds.
 
-    Raises what the ``checkpoint`` of cancellable work raises.
+    Raises the error of ``checkpoint`` if the work is cancelled.
     """
     until = time.monotonic() + patience
     while not changed.wait_for(ready, min(_WAKE, max(0.0, until - time.monotonic()))):
@@ -27,7 +27,7 @@ def wait_for(changed: threading.Condition, ready: Callable[[], bool], patience: 
 
 @contextmanager
 def held(lock: threading.Lock) -> Iterator[None]:
-    """Hold a lock for the block; raises what the ``checkpoint`` of cancellable work raises while it waits."""
+    """Hold a lock for the block; raise the error of ``checkpoint`` if the work is cancelled during the wait."""
     while not lock.acquire(timeout=_WAKE):
         checkpoint()
     try:
@@ -37,7 +37,7 @@ def held(lock: threading.Lock) -> Iterator[None]:
 
 
 class Locks:
-    """Locks by name, each made when it is first needed: who loads one thing keeps nobody from another."""
+    """Locks by name, each made at first use, so that loading one thing does not delay loading another."""
 
     def __init__(self) -> None:
         self._locks: dict[Hashable, threading.Lock] = {}

@@ -4,10 +4,10 @@ from typing import Protocol
 
 
 class Progress(Protocol):
-    """What is called as work goes on."""
+    """A callback that long work calls after its steps."""
 
     def __call__(self, what: str, done: int, total: int, note: str = "") -> None:
-        """Take that ``done`` of ``total`` steps of ``what``, such as "indexing", are done.
+        """Show that ``done`` of ``total`` steps of ``what``, such as "indexing", are done.
 
-        ``note`` is one line on the last step, given only where there is one: a candidate of tuning and its score.
+        ``note`` is one line about the last step, such as a candidate of tuning and its score, or empty.
         """

@@ -1,4 +1,4 @@
-"""Processors: libraries of linear algebra on one, loops over blocks on all."""
+"""Processors: linear algebra runs on one, loops over blocks run on all."""
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -11,18 +11,18 @@ from typing import Any, TypeVar
 from threadpoolctl import ThreadpoolController
 
 Block = TypeVar("Block")
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 
 
 class _Limit:
-    """The limit that all who ask for it at a time share: the first sets it, and the last lifts it.
+    """A limit on threads that overlapping users share: the first sets it, and the last removes it.
 
-    The number of threads is the process's. Were each to restore what it found, of two that overlap the later would keep
-    the other's limit for good.
+    The number of threads belongs to the process. If each user restored the number that it found, the second of two
+    overlapping users would restore the limit of the first for good.
     """
 
     def __init__(self) -> None:
-        self.threads = 1  # for loops over blocks; 1 outside a limit, where the library's own threads are at work
+        self.threads = 1  # for loops over blocks; 1 outside a limit, because the library's own threads work there
         self._lock, self._users = Lock(), 0
         self._limiter: Any = None
 
@@ -44,7 +44,7 @@ class _Limit:
 
 @cache
 def _libraries() -> ThreadpoolController:
-    return ThreadpoolController().select(user_api="blas")  # looked for once: that takes longer than small fits
+    return ThreadpoolController().select(user_api="blas")  # once, because the look-up takes longer than a small fit
 
 
 _limit = _Limit()
@@ -52,10 +52,10 @@ _limit = _Limit()
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Keeps linear algebra on one thread meanwhile, in the whole process; may be nested and overlap.
+    """Keep linear algebra of the whole process on one thread during the block; blocks may nest and overlap.
 
-    A library's threads spin while they wait for each other. On small matrices they gain little where processors are
-    idle. Where they are not, the eigenvectors of 1,000 columns took 30 times as long on two threads as on one.
+    A library's threads spin while they wait for each other. On small matrices they gain little if processors are idle.
+    If processors are busy, the eigenvectors of 1,000 columns take 30 times as long on two threads as on one.
     """
     _limit.enter()
     try:
@@ -64,11 +64,11 @@ def one_blas_thread() -> Iterator[None]:
         _limit.leave()
 
 
-def over(blocks: Sequence[Block], function: Callable[[Block], Found]) -> list[Found]:
-    """Returns what a function makes of each block, in order; in as many threads as linear algebra had before its limit.
+def over(blocks: Sequence[Block], function: Callable[[Block], Result]) -> list[Result]:
+    """Return the results of a function over blocks, in order, on as many threads as linear algebra had without limit.
 
-    Threads take block after block and wait for nobody, so a processor that is busy otherwise holds up none but its own.
-    Each block sees the context variables of the caller, so that cancelling reaches it.
+    Each thread takes the next free block, so that a busy processor delays only its own block. Each block sees the
+    context variables of the caller, so that cancellation reaches it.
     """
     if _limit.threads == 1 or len(blocks) < 2:
         return [function(block) for block in blocks]

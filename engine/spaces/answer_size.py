@@ -1,4 +1,4 @@
-"""The size of an answer, counted while it is made: what is too large is given up before it takes memory."""
+"""The size of an answer, counted while the answer is made, so that too large an answer stops before it takes memory."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,7 +8,7 @@ from crossview.engine.errors import InvalidInputError
 
 
 class AnswerTooLargeError(InvalidInputError):
-    """What the hits of a search show takes more than whoever asked can take."""
+    """The hits of a search contain more bytes than the caller accepts."""
 
 
 class _Room:
@@ -21,7 +21,7 @@ _room: ContextVar[_Room | None] = ContextVar("room", default=None)
 
 @contextmanager
 def room_for(most: int) -> Iterator[None]:
-    """Let what hits show take at most so many bytes in the block; without it they may take any."""
+    """Limit the content of hits to ``most`` bytes in the block; outside such a block it has no limit."""
     token = _room.set(_Room(most))
     try:
         yield
@@ -30,17 +30,17 @@ def room_for(most: int) -> Iterator[None]:
 
 
 def take_room(size: int) -> None:
-    """Count so many bytes of an answer; AnswerTooLargeError where there is no room for them."""
+    """Count ``size`` bytes of an answer; AnswerTooLargeError if the room is too small."""
     check_room(size)
     if (room := _room.get()) is not None:
         room.left -= size
 
 
 def check_room(size: int) -> None:
-    """Raise AnswerTooLargeError where there is no room for so many bytes."""
+    """Raise AnswerTooLargeError if the room is too small for ``size`` bytes."""
     room = _room.get()
     if room is not None and size > room.left:
         raise AnswerTooLargeError(
-            f"the hits of one search may show {room.most / 1e6:,.1f} MB of keys, labels, attributes and texts, and "
-            "these show more: lower k, or send fewer queries at a time"
+            f"the hits of one search may contain {room.most / 1e6:,.1f} MB of keys, labels, attributes and texts, and "
+            "these hits contain more: lower k, or send fewer queries at a time"
         )

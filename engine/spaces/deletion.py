@@ -1,4 +1,4 @@
-"""Deleting spaces, generations of them, and views: what may be deleted, and the disk space of it."""
+"""Deletion of spaces, generations and views: the conditions for it, and the disk space that it frees."""
 
 import logging
 from collections import defaultdict
@@ -16,14 +16,14 @@ _log = logging.getLogger(__name__)
 def delete_space(tx: Transaction, space: str, generation: int | None = None) -> None:
     """Delete a trained space, or one of its generations that is not in use.
 
-    Without the active space, ``raw`` answers searches that name none.
+    After the deletion of the active space, ``raw`` answers searches that name no space.
 
-    Raises InvalidInputError for ``raw``, NotFoundError for an unknown space or generation, NotReadyError for the one
-    in use.
+    Raises InvalidInputError for ``raw``, NotFoundError for an unknown space or generation, NotReadyError for the
+    generation in use.
     """
     if space == RAW:
         raise InvalidInputError(
-            f"{RAW!r} is the views themselves and cannot be deleted; a view is deleted with: "
+            f"space {RAW!r} contains the views themselves and cannot be deleted; delete a view with: "
             f"crossview view delete {tx.name()} VIEW"
         )
     if space not in tx.spaces.in_use():
@@ -53,9 +53,9 @@ def _check_generation(tx: Transaction, space: str, generation: int) -> None:
 
 
 def delete_view(tx: Transaction, name: str) -> None:
-    """Delete a view with its rows and fitted states; items stay, also those that have no other view.
+    """Delete a view with its rows and fitted states; items stay, also items without another view.
 
-    Raises NotFoundError, InvalidInputError for the last view, NotReadyError for one that a space uses.
+    Raises NotFoundError, InvalidInputError for the last view, NotReadyError if a space uses the view.
     """
     view = find_view(tx, name)
     if len(tx.views.all()) == 1:
@@ -70,17 +70,17 @@ def delete_view(tx: Transaction, name: str) -> None:
     if used:
         spaces = ", ".join(f"{space} (generation {', '.join(map(str, numbers))})" for space, numbers in used.items())
         raise NotReadyError(
-            f"view {name!r} is used by these spaces: {spaces}; delete them first, such as with: "
+            f"these spaces use view {name!r}: {spaces}; delete them first, for example with: "
             f"crossview space delete {tx.name()} {next(iter(used))}"
         )
     tx.rows.remove_view(view)
-    tx.spaces.delete_thresholds(RAW, name)  # a later view of the name is another one
+    tx.spaces.delete_thresholds(RAW, name)  # a later view of this name is a different view
     tx.views.delete(view)
     tx.next_sequence()
 
 
 def free_disk_space(catalog: Catalog, files: SnapshotFiles) -> None:
-    """Return the disk space of what was deleted to the file system; where that fails, only the space is lost."""
+    """Return the disk space of deleted data to the file system; a failure costs only the space, so it is a warning."""
     try:
         forget_old_snapshots(files)
         files.remove_unnamed()
@@ -90,7 +90,7 @@ def free_disk_space(catalog: Catalog, files: SnapshotFiles) -> None:
 
 
 def forget_old_snapshots(files: SnapshotFiles) -> None:
-    """Remove the snapshots of generations and views that are gone."""
+    """Remove the snapshots of deleted generations and views."""
     with files.changing() as tx:
         views = tx.views.all()
         trained = {

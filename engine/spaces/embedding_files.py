@@ -1,4 +1,4 @@
-"""Files of vectors with the keys of their items: written page by page, and replaced only when they are whole."""
+"""Files of vectors with the keys of their items, written page by page; a complete file replaces an existing one."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator
@@ -16,30 +16,30 @@ _Pages = Iterable[ItemEmbeddings]
 
 
 class Written(NamedTuple):
-    """What was written."""
+    """The content of a written file."""
 
     path: Path
     rows: int
     width: int
-    """Numbers of a vector, or bytes of a code."""
+    """Numbers of a vector, or bytes of a code. """
     bits: int
-    """Of a code; 0 for float vectors."""
+    """Bits of a code; 0 for float vectors."""
     keys: Path | None = None
-    """The file of keys, one a line, where they are not in the same file."""
+    """The separate file of keys, one on each line, if the format has one."""
 
 
 def write_vectors(path: Path, pages: _Pages) -> Written:
-    """Write vectors in the format that a file's name ends in.
+    """Write vectors in the format that the ending of the file's name chooses.
 
-    ``.npy`` holds the rows, float32 or uint8 of packed codes, and ``.keys.txt`` beside it their keys, one a line;
-    ``.npz`` the arrays ``keys`` and ``vectors``, which are in memory until all are there; ``.parquet`` the columns
-    ``key`` and ``vector``.
+    ``.npy`` contains the rows, float32 or uint8 of packed codes; a file ``.keys.txt`` beside it has their keys, one on
+    each line. ``.npz`` contains the arrays ``keys`` and ``vectors``, which stay in memory until the end. ``.parquet``
+    contains the columns ``key`` and ``vector``.
 
-    Raises InvalidInputError for another ending or a key that does not fit on a line, NotReadyError where pyarrow is
-    not installed, OSError.
+    Raises InvalidInputError for another ending or a key that does not fit on a line, NotReadyError without pyarrow,
+    and OSError.
     """
     if path.suffix not in _FORMATS:
-        raise InvalidInputError(f"{path} does not end in {', '.join(_FORMATS)}: the ending chooses the format")
+        raise InvalidInputError(f"{path} must end in one of {', '.join(_FORMATS)}: the ending chooses the format")
     return _FORMATS[path.suffix](path, pages)
 
 
@@ -64,14 +64,16 @@ def _write_npy(path: Path, pages: _Pages) -> Written:
 
 
 def _write_header(file: BinaryIO, dtype: "np.dtype[Any]", count: int, width: int) -> None:
-    """Write the header of an array, which NumPy pads so that its count can be written over when it is known."""
+    """Write the header of an array; NumPy pads it, so that the final count can overwrite the provisional one."""
     about = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": (count, width)}
     np.lib.format.write_array_header_1_0(file, about)
 
 
 def _line(key: str) -> str:
     if "\n" in key or "\r" in key:
-        raise InvalidInputError(f"key {key!r} holds a line break, so it is no line of a file: write .npz or .parquet")
+        raise InvalidInputError(
+            f"key {key!r} contains a line break, and a .keys.txt file has one key on each line: write .npz or .parquet"
+        )
     return key
 
 
@@ -103,7 +105,7 @@ def _write_parquet(path: Path, pages: _Pages) -> Written:
 
 
 def _peeked(pages: _Pages) -> tuple[ItemEmbeddings, _Pages]:
-    """Return the first page, which is as wide as all are, and every page."""
+    """Return the first page, whose width is that of all pages, and an iterator over every page."""
     rest = iter(pages)
     first = next(rest)
     return first, chain([first], rest)
@@ -111,7 +113,7 @@ def _peeked(pages: _Pages) -> tuple[ItemEmbeddings, _Pages]:
 
 @contextmanager
 def _replacing(path: Path) -> Iterator[Path]:
-    """Give the path of a file to write in the place of another, which is replaced unless the block raises."""
+    """Give the path of a temporary file, which replaces the file at ``path`` unless the block raises."""
     part = path.with_name(f".{path.name}.part")
     try:
         yield part

@@ -1,4 +1,4 @@
-"""Filters: which items pass, remembered from one state of the catalog to the next, and prepared for an index."""
+"""Filters: the items that pass, remembered from one state of the catalog to the next, and prepared for an index."""
 
 import threading
 from collections.abc import Callable
@@ -14,9 +14,9 @@ from crossview.engine.condition import Condition
 from crossview.index.base import Searcher, Selection
 
 MOST_FILTERS = 32
-"""Filters that are remembered; the one that was used least recently goes first."""
+"""Most remembered filters; the least recently used goes first."""
 _WORTH_KEEPING = 1_000
-"""Changes after which a filter is evaluated anew."""
+"""Changes after which a filter is evaluated again for all items instead of the changed ones."""
 
 Ids = NDArray[np.int64]
 
@@ -32,7 +32,7 @@ class _Passing:
 
 
 class Filters:
-    """The filters of the latest searches. Methods may be called from several threads."""
+    """The filters of the latest searches. Several threads may call the methods at once."""
 
     def __init__(self) -> None:
         self._passing: dict[str, _Passing] = {}
@@ -41,8 +41,7 @@ class Filters:
     def ids(self, chosen: Condition, sequence: int, read: Callable[[], AbstractContextManager[Transaction]]) -> Ids:
         """Return the ids of the items that pass a filter in the state with a sequence number, ascending.
 
-        ``read`` opens a transaction that sees this state; it is called where the filter is new, or has been used in
-        another state only.
+        ``read`` opens a transaction that sees this state. It is called only if this state of the filter is not known.
         """
         return self._of(chosen, sequence, read).ids
 
@@ -70,7 +69,7 @@ class Filters:
         with self._lock:
             passing = self._passing.pop(key, None)
             if passing is not None:
-                self._passing[key] = passing  # now the last
+                self._passing[key] = passing  # move to the end: the most recently used
         if passing is None or passing.sequence != sequence:
             with read() as tx:
                 passing = _Passing(sequence, _matching(tx, chosen, passing))
@@ -82,7 +81,7 @@ class Filters:
 
 
 def _matching(tx: Transaction, chosen: Condition, earlier: _Passing | None) -> Ids:
-    """Return the ids that pass, of those that have changed since an earlier state and of the others as they did."""
+    """Return the ids that pass: changed items are evaluated, the others pass as in the earlier state."""
     if earlier is None or earlier.sequence > tx.sequence():
         return tx.items.matching(chosen)
     changes = tx.items.changed_since(earlier.sequence)

@@ -1,4 +1,4 @@
-"""Fusion: one list of hits from lists whose distances have no common scale."""
+"""Fusion of hit lists whose distances have no common scale."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -10,13 +10,13 @@ _CONSTANT = 60
 
 
 def fuse(lists: Sequence[HitList], k: int) -> tuple[Hit, ...]:
-    """Return the k best hits of lists that are each in the order of distance; each key once.
+    """Return the k best hits of lists in the order of distance, each key once.
 
-    Hits that are nearest in every list they are in come first. Otherwise, and among them, the order is that of
-    reciprocal rank fusion, then of keys. Equal distances in a list have equal ranks. A hit that a list lacks, perhaps
-    because its item lacks the view, counts there like the last one.
+    Hits that are the nearest in all of their lists come first. The further order is that of reciprocal rank fusion,
+    then of keys. Equal distances in a list have equal ranks. If a list lacks a hit, perhaps because the item lacks the
+    view, the hit counts there like the last one.
 
-    A hit keeps the distance and target of the list in which it ranks best, of equal ranks the smaller distance.
+    A hit keeps the distance and target of the list in which it ranks best; for equal ranks, of the smaller distance.
     """
     found: dict[str, dict[int, tuple[int, Hit]]] = defaultdict(dict)
     last: dict[int, int] = {}

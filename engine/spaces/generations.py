@@ -1,4 +1,4 @@
-"""Generations of spaces: a new one is built beside the one that answers, and replaces it in one step."""
+"""Generations of spaces: a new generation is built beside the one in use, and replaces it in one step."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -16,7 +16,7 @@ from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.versions import Versions
 
 KEPT = 3
-"""Generations of a space that are kept, the newest ones, besides one that answers: each has megabytes of state."""
+"""Number of newest generations that stay, besides the one in use: each has megabytes of state."""
 _REASON = f"the newest {KEPT} are kept, and the one that answered"
 
 
@@ -28,14 +28,15 @@ def add_generation(
     activate: bool | None,
     request_id: str = "",
 ) -> SpaceInfo:
-    """Fit the next generation of a space, place every item, store it, and return what the space is then.
+    """Fit the next generation of a space, place every item, store the generation, and return the space's description.
 
-    ``prepare`` reads what is learned from and returns what fits it. Others search and write meanwhile; the generation
-    gets its number in the commit. A training that is stopped leaves nothing. ``request_id`` is kept with the
-    generation. With ``activate`` the space becomes the active one, and the generation the one that answers for it. With
-    None the generation answers for its space, which becomes active only if no trained space is. With False neither.
+    ``prepare`` reads the training data and returns the function that fits. Other threads and processes search and
+    write during the fit, so the generation gets its number only in the commit. A cancelled training stores nothing.
+    The generation keeps ``request_id``. With ``activate`` the generation becomes the one in use, and its space the
+    active one. With None the generation is in use, and its space becomes active only if no trained space is. With
+    False neither changes.
 
-    Raises NotReadyError where a view was fitted again or deleted meanwhile.
+    Raises NotReadyError if a view is fitted again or deleted during the training.
     """
     with catalog.read() as tx:
         views = tx.views.all()
@@ -47,7 +48,7 @@ def add_generation(
     with versions.files.changing() as tx:
         _check_views(tx, fitted, views)
         made = _store(tx, replace(fitted, request_id=request_id))
-        # Only now are the number and the identity known that its snapshots are stored under.
+        # Only after the commit are the number and identity known under which snapshots are stored.
         space = replace(built, space=made, identity=(made.generation, tx.sequence()))
         used = activate is not False
         if used:
@@ -61,36 +62,37 @@ def add_generation(
 
 
 def _check_views(tx: Transaction, space: Space, seen: Sequence[ViewRecord]) -> None:
-    """Raise NotReadyError unless the views of a space are as they were when its training began."""
+    """Raise NotReadyError if a view of a space has changed since the start of its training."""
     names, history = {part for view in space.views for part in part_names(view)}, tx.head().history
     if any(view.history != history for view in seen):
-        raise NotReadyError(f"the collection was restored while space {space.name!r} was trained: train it again")
+        raise NotReadyError(f"the collection was restored during the training of space {space.name!r}: train it again")
     now = {view.name: view for view in tx.views.all()}
     for view in seen:
         if view.name not in names:
             continue
         if view.name not in now or now[view.name].id != view.id:
             raise NotReadyError(
-                f"view {view.name!r} was deleted while space {space.name!r} was trained: train it again"
+                f"view {view.name!r} was deleted during the training of space {space.name!r}: train the space again"
             )
         if now[view.name].revision != view.revision:
             raise NotReadyError(
-                f"space {space.name!r} was trained on revision {view.revision} of view {view.name!r}, which was fitted "
-                f"again meanwhile and is now at {now[view.name].revision}: train it again"
+                f"space {space.name!r} was trained on revision {view.revision} of view {view.name!r}, which has been "
+                f"fitted again since and is at revision {now[view.name].revision}: train the space again"
             )
 
 
 def _store(tx: Transaction, fitted: Space) -> Space:
-    """Store a space as the next generation of its name, delete what is not kept, and return it with its number."""
+    """Store a space as the next generation of its name, delete old generations, and return it with its number."""
     name, earlier = fitted.name, tx.spaces.generations(fitted.name)
     number = max([one.generation for one in earlier], default=0) + 1
     answering = tx.spaces.in_use().get(name)
     gone = [one for one in earlier[: max(0, len(earlier) + 1 - KEPT)] if one.generation != answering]
     for one in gone:
         tx.spaces.delete(name, one.generation)
-    notes = [note for note in fitted.notes if not note.endswith(_REASON)]  # an extended space brings its own along
+    # an extended space inherits the notes of the original
+    notes = [note for note in fitted.notes if not note.endswith(_REASON)]
     made = replace(fitted, generation=number, notes=(*notes, *_note(gone)))
-    # The number of the change tells this training from any other, also from one that is deleted by then.
+    # The change number identifies this training, also among trainings that have been deleted.
     new = Generation(space=name, generation=number, created=now(), sequence=tx.next_sequence(), summary=made.summary())
     tx.spaces.add(new, made.to_state())
     return made
@@ -105,9 +107,9 @@ def _note(gone: Sequence[Generation]) -> tuple[str, ...]:
 
 
 def activate_space(tx: Transaction, space: str, generation: int | None) -> SpaceInfo:
-    """Let a space answer by default, by one of its generations; None: the one that answers for it now.
+    """Make a space the active one, with one of its generations; None keeps the generation in use.
 
-    Raises NotFoundError, which lists the spaces or generations that exist.
+    Raises NotFoundError, which lists the existing spaces or generations.
     """
     known = [one.generation for one in tx.spaces.generations(space)]
     if not known and space != RAW:

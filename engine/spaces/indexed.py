@@ -1,4 +1,4 @@
-"""A space with its indexes at one state of the catalog; later states share what has not changed."""
+"""A space with its indexes at one state of the catalog; later states share the unchanged indexes."""
 
 import logging
 from collections import defaultdict
@@ -22,45 +22,45 @@ from crossview.index.snapshot import EarlierSnapshotError, SnapshotError
 
 _log = logging.getLogger(__name__)
 _WORTH_SAVING = 0.05
-"""Share of an index that must have changed before its snapshot is written anew."""
+"""Share of an index that must change before its next snapshot is written."""
 _PLACED_AT_ONCE = 20_000
-"""Items whose rows are in memory at a time while an index is built."""
+"""Items whose rows are in memory at a time during the building of an index."""
 
 
 @dataclass(frozen=True)
 class Covered:
-    """An index, and the catalog's sequence up to which it holds everything."""
+    """An index, and the catalog's sequence up to which the index contains every change."""
 
     index: Index
     sequence: int
     unsaved: int = 0
-    """Changes since its snapshot."""
+    """Number of changes since its snapshot."""
 
     def is_due(self, everything: bool = False) -> bool:
-        """Return whether much has changed since its snapshot, or with ``everything`` whether anything has."""
+        """Return whether enough has changed for a new snapshot; with ``everything`` one change is enough."""
         return self.unsaved > (0 if everything else _WORTH_SAVING * len(self.index))
 
 
 @dataclass(frozen=True)
 class IndexedSpace:
-    """A space and the indexes of those of its targets that have been searched.
+    """A space and the indexes of its targets that searches have used.
 
-    The indexes are derived: a snapshot per target and generation covers the catalog up to a sequence number, later
-    changes are replayed, and an index whose snapshot is missing, damaged or of another identity is built again.
+    Indexes are derived data. The snapshot of a target and generation covers the catalog up to a sequence number, and
+    later changes are replayed. An index whose snapshot is missing, damaged or of another identity is built again.
     """
 
     space: Space
     identity: tuple[int, ...]
-    """What distinguishes it from other spaces of its name: another training, or other views after a deletion."""
+    """Differs between spaces of the same name: after another training, or with other views after a deletion."""
     history: str
-    """The catalog's history that the indexes' sequence numbers are of; a restored one may have the same identities."""
+    """The catalog's history to which the sequence numbers belong; a restored catalog can have the same identities."""
     indexes: Mapping[Target, Covered] = field(default_factory=dict)
 
     def following(self, tx: Transaction, head: Head, changes: Mapping[int, Changes]) -> "IndexedSpace":
-        """Return the space with all indexes brought to the state that a transaction sees, which ``head`` is of.
+        """Return the space with all indexes brought to the state that a transaction sees, which ``head`` describes.
 
-        ``changes`` are those since the sequences that the indexes cover. Where a view was fitted again, or tombstones
-        were removed that an index has not followed, no index is left.
+        ``changes`` are the changes since the sequences of the indexes. All indexes are dropped if a view was fitted
+        again, or if tombstones were removed that an index has not seen, because it would keep deleted items.
         """
         sequence = head.sequence
         if all(covered.sequence == sequence for covered in self.indexes.values()):
@@ -80,8 +80,7 @@ class IndexedSpace:
         return replace(self, indexes=indexes)
 
     def with_target(self, tx: Transaction, target: Target, stored: Covered | None) -> "IndexedSpace":
-        """Return the space with a target's index in the state that a transaction sees: a stored one, brought up to it,
-        or a new one."""
+        """Return the space with a target's index in the state that a transaction sees: ``stored`` or newly built."""
         head = tx.head()
         if stored is not None and stored.sequence < head.purged:
             _log.warning("rebuilding an index: the snapshot of %s in %s covers too little", target, self.space.name)
@@ -95,7 +94,7 @@ class IndexedSpace:
         return self.holding({target: covered})
 
     def built(self, tx: Transaction) -> "IndexedSpace":
-        """Return the space with the indexes of all its targets, built in the state that a transaction sees."""
+        """Return the space with newly built indexes of all its targets, in the state that a transaction sees."""
         sequence, changes = tx.sequence(), tx.items.changed_since(-1)
         indexes: dict[Target, Covered] = {}
         for view in self.space.views:
@@ -105,11 +104,11 @@ class IndexedSpace:
         return self.holding(indexes)
 
     def holding(self, indexes: Mapping[Target, Covered]) -> "IndexedSpace":
-        """Return the space with some indexes in place of those of their targets."""
+        """Return the space with some of its indexes replaced."""
         return replace(self, indexes={**self.indexes, **indexes})
 
     def saved(self, changes: Mapping[Target, int]) -> "IndexedSpace":
-        """Return the space with so many changes of targets' indexes in their snapshots."""
+        """Return the space after new snapshots, which contain ``changes`` of the changes to each target's index."""
         held = [(target, self.indexes[target], count) for target, count in changes.items() if target in self.indexes]
         return self.holding({target: replace(one, unsaved=max(0, one.unsaved - count)) for target, one, count in held})
 
@@ -118,18 +117,18 @@ class IndexedSpace:
         return self.indexes[target].index
 
     def place(self, target: Target) -> Place:
-        """Return what the catalog knows the snapshot of a target's index by."""
+        """Return the place under which the catalog stores the snapshot of a target's index."""
         return self.space.name, self.space.generation, str(target)
 
     def save(self, files: SnapshotFiles, target: Target) -> Snapshot:
-        """Write a snapshot of a target's index, and return what the catalog is to take note of; OSError."""
+        """Write a snapshot of a target's index and return its record for the catalog; OSError if the write fails."""
         covered = self.indexes[target]
         made, path = files.new(self.place(target), covered.sequence)
         covered.index.save(path, {"sequence": made.sequence, "identity": self.identity, "token": made.token})
         return made
 
     def stored(self, files: SnapshotFiles, target: Target) -> Covered | None:
-        """Return the index of a target's snapshot; None where there is none that can be used."""
+        """Return the index of a target's snapshot; None without a usable snapshot."""
         empty = self.space.empty_index(target)
         try:
             found = files.load(self.place(target), type(empty).load)
@@ -138,7 +137,7 @@ class IndexedSpace:
             named, (index, meta) = found
             written = (tuple(meta.get("identity", ())), meta.get("token"), meta.get("sequence"), index.dim)
             if written != (self.identity, named.token, named.sequence, empty.dim):
-                raise SnapshotError(f"{named.file_name} is not what this catalog has written")
+                raise SnapshotError(f"{named.file_name} is not the file that this catalog recorded")
             return Covered(index, named.sequence)
         except EarlierSnapshotError:
             return None  # the next save writes the layout of this version
@@ -148,9 +147,9 @@ class IndexedSpace:
 
 
 def stored_generation(tx: Transaction, name: str, generation: int) -> IndexedSpace:
-    """Return a generation of a space, in use or not, without an index.
+    """Return a generation of a space, in use or not, without indexes.
 
-    Raises NotFoundError where there is none, NotReadyError where its learner is of an earlier kind.
+    Raises NotFoundError if it does not exist, NotReadyError if this version of crossview cannot read its learner.
     """
     views, history = tx.views.all(), tx.head().history
     if name == RAW and generation == raw_generation(views):
@@ -165,7 +164,7 @@ def stored_generation(tx: Transaction, name: str, generation: int) -> IndexedSpa
 def replayed(
     tx: Transaction, space: Space, view: str, indexes: Mapping[Target, Index], changes: Changes
 ) -> dict[Target, Index]:
-    """Return indexes of one view after changes: its rows are read and placed once for all of them."""
+    """Return the indexes of one view after changes; the rows are read and placed once for all of them."""
     record, several_metrics = joined_view(tx, view), len(space.targets_of(view)) > 1
     removed = np.array(changes.live + changes.deleted, np.int64)
     found = dict(indexes)

@@ -1,4 +1,4 @@
-"""Pairs of items, alike or not: as people stated them, or by labels; and their distances in a space."""
+"""Pairs of similar and dissimilar items, from people's statements or from labels, and their distances in a space."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,23 +18,23 @@ from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.target import Target
 
 MOST_ITEMS = 1_000
-"""Labelled items that pairs are drawn of; of more, a random sample."""
+"""Most labelled items from which pairs are drawn; a random sample of more."""
 MOST_PAIRS = 5_000
-"""Pairs of either kind that are drawn of them."""
+"""Most pairs of each kind that are drawn."""
 FINGERPRINT = 8
-"""Bytes of what a pair is known by."""
+"""Bytes of a pair's fingerprint."""
 
 
 @dataclass(frozen=True, eq=False)
 class ItemPairs:
-    """Pairs of items that have the views that they are compared in."""
+    """Pairs of items that have the rows needed for their comparison."""
 
     items: NDArray[np.int64]
-    """(n, 2) ids: of one that asks, and of one that is found."""
+    """(n, 2) ids: the item that is the query, and the item that is found."""
     similar: NDArray[np.bool_]
-    """(n,)"""
+    """(n,), whether the items of a pair are similar."""
     what: str
-    """What they are, in words."""
+    """A description of the pairs for notes, such as "pairs of labelled items"."""
 
     def __len__(self) -> int:
         return len(self.items)
@@ -44,30 +44,30 @@ class ItemPairs:
         return replace(self, items=self.items[chosen], similar=self.similar[chosen])
 
     def both_kinds(self) -> bool:
-        """Return whether there are similar and dissimilar ones."""
+        """Return whether some pairs are similar and some dissimilar."""
         return bool(self.similar.any()) and not self.similar.all()
 
     def fingerprints(self, keys: Mapping[int, str]) -> list[bytes]:
-        """Return what each pair is known by, whichever of its items is named first."""
+        """Return a fingerprint of each pair, the same for both orders of its items."""
         named = ("\0".join(sorted((keys[one], keys[other]))) for one, other in self.items.tolist())
         return [blake2b(name.encode(), digest_size=FINGERPRINT).digest() for name in named]
 
 
 @dataclass(frozen=True, eq=False)
 class PairRows:
-    """Pairs of items with the rows that they are compared by."""
+    """Pairs of items with their rows."""
 
     pairs: ItemPairs
     view: str
-    """The view that the first item of a pair is described by."""
+    """The view of the first item of a pair."""
     first: NDArray[np.float32]
     second: NDArray[np.float32]
     places: NDArray[np.int64]
-    """(n, 2) positions of each pair in either."""
+    """(n, 2) positions of each pair in the two arrays of rows."""
 
     @classmethod
     def of(cls, tx: Transaction, view: str, target_view: str, pairs: ItemPairs) -> "PairRows":
-        """Read the rows of pairs: of a view those of the first items, of another one those of the second."""
+        """Read the rows of pairs: rows of ``view`` for the first items, rows of ``target_view`` for the second."""
         columns = pairs.items.T
         first, second = (
             joined_view(tx, name).rows(tx, np.unique(column).tolist())
@@ -77,16 +77,16 @@ class PairRows:
         return cls(pairs, view, first.rows, second.rows, np.stack(places, 1))
 
     def distances(self, space: Space, target: Target) -> NDArray[np.float64]:
-        """Return the distance of every pair, (n,): of the row of its first item to the second in the target."""
+        """Return the distance of every pair, (n,): from the first item as a query to the second item in the target."""
         return pair_distances(space, target, (self.view, self.first), self.second, self.places)
 
 
 def stated_pairs(tx: Transaction, view: str, target: Target, given: ItemComparisons) -> ItemPairs:
-    """Return the pairs that somebody stated, those in the notion of the target where they are in notions.
+    """Return the stated pairs; if pairs have notions, those in the notion of the target.
 
-    Those of unknown items are left out, and named in ``what`` the pairs are. Raises NotFoundError where all are,
-    InvalidInputError for comparisons that are no plain pairs, or all of one kind, NotReadyError where none has the
-    views.
+    Pairs of unknown items are left out and counted in ``what``. Raises NotFoundError if all items are unknown,
+    InvalidInputError for comparisons other than plain pairs or for pairs of only one kind, NotReadyError if no pair
+    has the views.
     """
     known = tx.items.ids_of(given.keys)
     given.check()
@@ -94,43 +94,45 @@ def stated_pairs(tx: Transaction, view: str, target: Target, given: ItemComparis
     comparisons = given.comparisons
     if comparisons.similar is None:
         raise InvalidInputError(
-            f"{comparisons.kind} state of no pair that it is the same: give pairs, with the columns key_a,key_b,similar"
+            f"{comparisons.kind} do not say which pairs are the same: give pairs, with the columns key_a,key_b,similar"
         )
     if comparisons.weights is not None:
-        raise InvalidInputError("every pair counts the same here: leave the column weight out")
+        raise InvalidInputError("calibration weighs all pairs the same: remove the column weight")
     items = np.array([known.get(key, 0) for key in given.keys], np.int64)[comparisons.items]
     chosen, notion = _having(tx, view, target, items), ""
     if given.notions:
         if target.name not in given.notions:
             raise InvalidInputError(
-                f"the pairs are in the notions {', '.join(given.notions)}, and {str(target)!r} is none of them"
+                f"the pairs are in the notions {', '.join(given.notions)}, and {str(target)!r} is not one of them"
             )
         chosen &= given.notion_codes == given.notions.index(target.name)
         notion = f" in the notion {target.name!r}"
     if not chosen.any():
-        raise NotReadyError(f"none of the {len(given)} pairs is of items with {_views(view, target)}: index them first")
+        raise NotReadyError(
+            f"none of the {len(given)} pairs has items with {_views(view, target)}: index the items first"
+        )
     lacking = len(given) - int(chosen.sum())
-    notes = [f"{lacking} of {len(given)} are not of it, or lack a row"] if lacking else []
+    notes = [f"{lacking} of {len(given)} have another notion, or lack a row"] if lacking else []
     notes += [unknown] if unknown else []
     what = f"stated pairs{notion}" + (f" ({'; '.join(notes)})" if notes else "")
     return check_kinds(ItemPairs(items, comparisons.similar, what).take(chosen))
 
 
 def check_kinds(pairs: ItemPairs) -> ItemPairs:
-    """Return pairs; InvalidInputError where they are all of one kind."""
+    """Return the pairs; InvalidInputError if all are of one kind."""
     if not pairs.both_kinds():
         kind, other = ("similar", "dissimilar") if len(pairs) and pairs.similar.all() else ("dissimilar", "similar")
         raise InvalidInputError(
-            f"all of the {len(pairs)} pairs that can be used are {kind}: add pairs whose column similar says that they "
+            f"all of the {len(pairs)} usable pairs are {kind}: add pairs whose column similar states that they "
             f"are {other}"
         )
     return pairs
 
 
 def labelled_pairs(tx: Transaction, space: Space, view: str, target: Target, seed: int = 0) -> ItemPairs:
-    """Return as many pairs of items that share a label as of others, of items that the space was not trained on.
+    """Return the same number of pairs that share a label and pairs that do not, from items outside the training.
 
-    Where these give none of one kind, of all labelled items. Raises NotReadyError where no labels tell.
+    If those items give pairs of only one kind, use all labelled items. Raises NotReadyError if these also do.
     """
     labels, keys = labels_for(tx, target), tx.items.keys()
     able = having_both(tx, view, target).tolist()
@@ -144,16 +146,16 @@ def labelled_pairs(tx: Transaction, space: Space, view: str, target: Target, see
             warning = _TRAINED if trained and chosen is labelled else ""
             return replace(found, what=f"pairs of {which}{warning}")
     raise NotReadyError(
-        f"the {len(labelled)} {what} give no pairs of the same and of different labels: label more, or give pairs by "
+        f"the {len(labelled)} {what} lack pairs of the same or of different labels: label more, or give pairs by "
         "--pairs FILE.csv"
     )
 
 
-_TRAINED = ", some of which it was trained on, so that new items are told less well: train with --holdout 0.2"
+_TRAINED = ", some of which it was trained on, so the threshold suits new items less: train with --holdout 0.2"
 
 
 def drawn_pairs(items: Sequence[int], labels: Mapping[int, Sequence[str]], generator: np.random.Generator) -> ItemPairs:
-    """Return as many similar as other pairs of items, each pair once and in either order."""
+    """Return the same number of similar and dissimilar pairs of items, each pair once, its items in random order."""
     ids, shared = _sharing(items, labels, generator)
     upper = np.triu(np.ones_like(shared), 1)
     kinds = [np.argwhere(upper & (shared == similar)) for similar in (True, False)]
@@ -165,7 +167,7 @@ def drawn_pairs(items: Sequence[int], labels: Mapping[int, Sequence[str]], gener
 
 
 def base_rate(tx: Transaction, view: str, target: Target, seed: int = 0) -> float:
-    """Return which share of all pairs of labelled items share a label, 0 where no labels tell."""
+    """Return the share of pairs with a common label among all pairs of labelled items; 0 without labels."""
     labels = labels_for(tx, target)
     labelled = [item for item in having_both(tx, view, target).tolist() if item in labels]
     ids, shared = _sharing(labelled, labels, np.random.default_rng(seed))
@@ -177,7 +179,7 @@ def base_rate(tx: Transaction, view: str, target: Target, seed: int = 0) -> floa
 def _sharing(
     items: Sequence[int], labels: Mapping[int, Sequence[str]], generator: np.random.Generator
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return the ids of labelled items, ascending, at most ``MOST_ITEMS``, (n,), and which share a label, (n, n)."""
+    """Return ascending ids of at most ``MOST_ITEMS`` labelled items, (n,), and which of them share a label, (n, n)."""
     ids = np.sort(generator.permutation(np.array(items, np.int64))[:MOST_ITEMS])
     columns: dict[str, int] = {}
     named = [[columns.setdefault(label, len(columns)) for label in labels[item]] for item in ids.tolist()]
@@ -188,18 +190,18 @@ def _sharing(
 
 
 def having_both(tx: Transaction, view: str, target: Target) -> NDArray[np.int64]:
-    """Return the ids, ascending, of the items that may be either of a pair."""
+    """Return the ascending ids of the items that have both views of a pair."""
     return np.intersect1d(joined_view(tx, view).ids(tx), joined_view(tx, target.view).ids(tx))
 
 
 def labels_for(tx: Transaction, target: Target) -> Mapping[int, Sequence[str]]:
-    """Return the labels by item that tell what is the same in a target: those in its notion, else the items' own."""
+    """Return the labels by item that define sameness in a target: labels in its notion, otherwise the items' own."""
     in_notion = {item: found[target.name] for item, found in tx.items.notion_labels().items() if found.get(target.name)}
     return in_notion or tx.items.labels()
 
 
 def _having(tx: Transaction, view: str, target: Target, items: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return which pairs have the rows that they are compared by, (n,)."""
+    """Return which pairs have the rows for their comparison, (n,)."""
     able = [np.isin(items[:, side], joined_view(tx, name).ids(tx)) for side, name in enumerate((view, target.view))]
     return np.asarray(able[0] & able[1])
 

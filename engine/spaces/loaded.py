@@ -1,6 +1,6 @@
-"""The spaces and extractors of an open collection that are in memory, each loaded when it is first needed.
+"""The spaces and extractors of an open collection, each loaded at first use.
 
-What learns, searches or decodes is imported with the first of them, so that a collection is described in a moment.
+Learners, indexes and decoders are also imported at first use, so that describing a collection takes a moment.
 """
 
 import threading
@@ -25,10 +25,7 @@ Identity = tuple[int, ...]
 
 
 class LoadedSpaces:
-    """Spaces by name and identity, and extractors by view and revision.
-
-    ``pictures`` is where pictures are read with them.
-    """
+    """Spaces by name and identity, and extractors by view and revision; ``pictures`` reads pictures with them."""
 
     def __init__(self, catalog: Catalog, pictures: Pictures = IN_PROCESS) -> None:
         self._catalog, self.pictures = catalog, pictures
@@ -39,7 +36,7 @@ class LoadedSpaces:
         self._extractors: dict[tuple[int, int], Extractor] = {}
 
     def get(self, tx: Transaction, name: str) -> "Space":
-        """Return a space as it is in the catalog, by default the active one; NotFoundError lists those that exist."""
+        """Return a space [default: the active one] as stored in the catalog; NotFoundError lists the existing ones."""
         name = name or tx.active_space() or RAW
         identity = space_identity(tx, name)
         if identity is None:
@@ -47,7 +44,7 @@ class LoadedSpaces:
         from crossview.engine.spaces.space import raw_space
 
         self.of_history(tx.head().history)
-        spaces = self._spaces  # those of this history, whatever is restored while one is loaded
+        spaces = self._spaces  # a restore during the load replaces the dictionary of the object, not this one
         with held(self._loading.of(name)):
             known = spaces.get(name)
             if known is None or known[0] != identity:
@@ -56,13 +53,13 @@ class LoadedSpaces:
             return known[1]
 
     def of_history(self, history: str) -> None:
-        """Let go of everything that is of another history: there the same numbers may stand for something else."""
+        """Drop everything of another history, in which the same numbers can mean other spaces and views."""
         with self._changing:
             if history != self._history:
                 self._history, self._spaces, self._extractors = history, {}, {}
 
     def forget(self, name: str) -> None:
-        """Let go of a space that was deleted."""
+        """Drop a deleted space."""
         self._spaces.pop(name, None)
 
     def extractor(self, view: ViewRecord) -> "Extractor":
@@ -77,9 +74,9 @@ class LoadedSpaces:
 
 
 def stored_space(tx: Transaction, name: str) -> "Space":
-    """Return a trained space by the generation that answers; InvalidInputError for ``raw``, NotFoundError."""
+    """Return the generation in use of a trained space. Raises InvalidInputError for ``raw``, and NotFoundError."""
     if name == RAW:
-        raise InvalidInputError(f"{RAW!r} is every view already: name a trained space")
+        raise InvalidInputError(f"{RAW!r} already contains every view: name a trained space")
     from crossview.engine.spaces.space import Space
 
     number = tx.spaces.in_use().get(name)
@@ -88,12 +85,12 @@ def stored_space(tx: Transaction, name: str) -> "Space":
     try:
         space = Space.from_state(name, number, tx.spaces.state(name, number))
         if wrong := mistyped(space, SpaceDescription):
-            raise ValueError(f"{wrong} is of another type")
+            raise ValueError(f"{wrong} has a wrong type")
         space.outdated(tx.views.all())
         space.check({view: joined_view(tx, view).dim for view in space.views})
     except CrossviewError:
         raise
-    except Exception as error:  # a state of somebody else can hold anything
+    except Exception as error:  # a state from an untrusted copy can contain anything
         raise StorageError(
             f"generation {number} of space {name!r} is damaged ({error}): train it again, or activate another one"
         ) from error
@@ -101,5 +98,5 @@ def stored_space(tx: Transaction, name: str) -> "Space":
 
 
 def space_identity(tx: Transaction, name: str) -> Identity | None:
-    """Return what distinguishes a space from others that had its name; None where there is no space of the name."""
+    """Return the identity of a space, which differs from earlier spaces of the name; None for an unknown name."""
     return raw_identity(tx.views.all()) if name == RAW else tx.spaces.identity(name)

@@ -1,4 +1,4 @@
-"""The parts that searches are made of: the vectors of queries, their neighbours, and the hits that these become."""
+"""The steps of a search: from queries to vectors, to neighbours, to hits."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,10 +15,10 @@ from crossview.engine.spaces.version import Version
 from crossview.index.base import Selection
 
 Probes = Mapping[Target, Vectors]
-Own = Sequence[int | None]
-"""The items that queries are of, which do not find themselves."""
-Only = Callable[[Target], Selection] | None
-"""What chooses the items of a target that may be found; None: every item."""
+OwnItems = Sequence[int | None]
+"""The item behind each query; the query must not find it."""
+Selector = Callable[[Target], Selection] | None
+"""A function that selects the items of a target that a search may find; None: every item."""
 Hits = tuple[Hit, ...]
 _NO_SCORES: Mapping[int, Mapping[str, float]] = {}
 
@@ -33,8 +33,8 @@ def by_view(queries: Sequence[Query]) -> dict[str, list[int]]:
 
 def query_probes(
     version: Version, space: Space, loaded: LoadedSpaces, queries: Sequence[Query], names: Sequence[str]
-) -> Iterator[tuple[list[int], Probes, Own]]:
-    """Yield the vectors of queries that are described alike by target, with the queries' numbers and own items."""
+) -> Iterator[tuple[list[int], Probes, OwnItems]]:
+    """Yield vectors by target for each group of queries with one kind of input, with their numbers and own items."""
     for view, numbers in by_view(queries).items():
         by_class = [number for number in numbers if queries[number].label is not None]
         others = [number for number in numbers if queries[number].label is None] if by_class else numbers
@@ -49,11 +49,11 @@ def query_probes(
 def neighbours(
     indexed: IndexedSpace,
     probes: Probes,
-    own: Own,
+    own: OwnItems,
     k: int,
-    only: Only,
+    only: Selector,
 ) -> dict[Target, list[list[Neighbor]]]:
-    """Return, by target, the k nearest items of every query, of those that ``only`` chooses, without its own item."""
+    """Return the k nearest items of every query by target, among those that ``only`` selects, without its own item."""
     lists = {}
     for target, vectors in probes.items():
         searcher = indexed.searcher(target)

@@ -1,4 +1,4 @@
-"""Distances of pairs: of one item as a query to another one as it is found."""
+"""Distances of pairs: from one item as a query to another item in a target."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,7 +8,7 @@ from crossview.engine.spaces.space import Space, Vectors
 from crossview.engine.spaces.target import Target
 
 _VALUES_AT_ONCE = 1 << 21
-"""Of the vectors whose distances are computed at a time, in float64."""
+"""Bytes of the float64 vectors whose distances are computed at a time."""
 
 
 def pair_distances(
@@ -18,12 +18,12 @@ def pair_distances(
     second: NDArray[np.float32],
     pairs: NDArray[np.int64],
 ) -> NDArray[np.float64]:
-    """Return the distance of every pair, (n,), as a search in the target finds it.
+    """Return the distance of every pair, (n,), the same as a search in the target returns.
 
-    ``first`` is a view and rows of it, (m, d), which ask; ``second`` are rows of the target's view, (l, e), which are
-    found; ``pairs``, (n, 2), are positions of one in either. Euclidean, not squared, or the number of differing bits.
+    ``first`` is a view and its rows, (m, d), as queries; ``second`` has rows of the target's view, (l, e), as items.
+    ``pairs``, (n, 2), has positions in both. Distances are Euclidean, not squared, or numbers of differing bits.
 
-    Raises what ``Space.probe`` does.
+    Raises the errors of ``Space.probe``.
     """
     asking = space.probe(*first, [str(target)])[target]
     found = space.probe(target.view, second, [str(target)], items=True)[target]
@@ -40,7 +40,7 @@ def _between(target: Target, ones: Vectors, others: Vectors) -> NDArray[np.float
     if target.codes and not target.floats:
         differing: NDArray[np.float64] = np.bitwise_count(np.bitwise_xor(ones, others)).sum(axis=1, dtype=np.float64)
         return differing
-    if target.floats:  # they stand behind the code
+    if target.floats:  # the float vectors follow the code
         ones, others = (
             np.ascontiguousarray(vectors[:, target.code_bytes :]).view(np.float32) for vectors in (ones, others)
         )

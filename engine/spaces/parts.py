@@ -1,4 +1,4 @@
-"""Parts of views: runs of columns that come from one stored view each, and the steps that their rows need first."""
+"""Parts of views: the columns that come from one stored view, and the steps that these columns need first."""
 
 from collections.abc import Sequence
 from itertools import zip_longest
@@ -17,7 +17,7 @@ class Part(NamedTuple):
 
     width: int
     steps: tuple[str, ...] = ()
-    """Names of the normalisations that its rows need first, such as ("l1",) for counts of words."""
+    """Names of its normalisation steps, such as ("l1",) for counts of words."""
 
 
 def parts_of(view: JoinedView) -> tuple[Part, ...]:
@@ -26,10 +26,10 @@ def parts_of(view: JoinedView) -> tuple[Part, ...]:
 
 
 def own_learners(views: Sequence[Sequence[Part]], first: int = 0) -> list[Any]:
-    """Return the unfitted learners that rows go through first, given the parts of each view.
+    """Return the unfitted learners at the start of a pipeline, given the parts of each view.
 
-    That is the first step of every part, then the second ones, and so on; then every joined view has its parts scaled,
-    so that they count alike. ``first`` is the position of the first of the views.
+    They apply the first step of every part, then the second steps, and so on. Last, they scale the parts of joined
+    views, so that each part has the same weight. ``first`` is the position of the first view.
     """
     placed = [
         (step_names, view, columns)
@@ -48,6 +48,6 @@ def own_learners(views: Sequence[Sequence[Part]], first: int = 0) -> list[Any]:
 
 
 def _columns(parts: Sequence[Part]) -> list[tuple[int, int] | None]:
-    """Return, for each part, its first column and the one after its last; None where it is the whole view."""
+    """Return the range of columns of each part; None if the part is the whole view."""
     ends = np.cumsum([part.width for part in parts]).tolist()
     return list(zip([0, *ends], ends, strict=False)) if len(parts) > 1 else [None] * len(parts)

@@ -1,4 +1,4 @@
-"""Pipelines: the chain of learners that a spec such as ``sqrt@sift,cca`` describes, after the views' own steps."""
+"""Pipelines: the views' own steps, then the learners of a spec such as ``sqrt@sift,cca``, as one chain."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -20,10 +20,10 @@ from crossview.engine.spaces.parts import Part, own_learners
 from crossview.engine.spaces.target import Target
 
 _VIEW_SETTINGS = ("frozen", "neighbor_view", "views")
-"""Learners' parameters whose values are views; users give their names."""
-_BETWEEN = "\x1f"  # the labels of a class
+"""Parameters of learners whose values are positions of views; users give the names of views."""
+_BETWEEN = "\x1f"  # separates the labels of a class
 _ITEMS_AT_ONCE = 4_096
-"""Of distances, which are computed in float64: the vectors of all items would take twice the memory again."""
+"""Bytes of the float64 vectors in memory at a time: converting all float32 vectors would triple the memory."""
 
 
 def build(
@@ -34,13 +34,13 @@ def build(
     dim: int | None = None,
     seed: int = 0,
 ) -> Chain:
-    """Return an unfitted pipeline: what the parts of each view need first, then the spec's learners.
+    """Return an unfitted pipeline: the steps of the views' parts, then the learners of the spec.
 
-    In the spec (after ``@``) and in settings, views go by name; names with ``+`` between them are the joined view of
-    that name where it is among the views, else several views. ``settings`` are the last learner's parameters,
-    ``dim`` its ``n_components``, and ``seed`` the ``random_state`` of every learner that has one.
+    The spec (after ``@``) and the settings name views. Names joined by ``+`` mean the joined view of this name if it is
+    among the views, and several views otherwise. ``settings`` are parameters of the last learner, ``dim`` is its
+    ``n_components``, and ``seed`` is the ``random_state`` of every learner that has one.
 
-    Raises InvalidInputError for unknown learners, settings or views, naming the known ones.
+    Raises InvalidInputError for unknown learners, settings or views, with the known ones.
     """
     learners = own_learners(parts)
     if spec:
@@ -60,7 +60,7 @@ def build(
 
 
 def fit(chain: Chain, rows: Sequence[NDArray[np.float32]], given: Supervision | None = None) -> Chain:
-    """Fit a pipeline on the rows of each view, (n, d_v); InvalidInputError in the learner's words if it cannot be."""
+    """Fit a pipeline on the rows of each view, (n, d_v); InvalidInputError with the learner's message on failure."""
     try:
         chain.fit(list(rows), given)
     except ValueError as error:
@@ -69,11 +69,11 @@ def fit(chain: Chain, rows: Sequence[NDArray[np.float32]], given: Supervision | 
 
 
 def extend(chain: Chain, rows: Sequence[NDArray[np.float32]], parts: Sequence[Part], given: Supervision) -> Chain:
-    """Return a fitted pipeline with one view more, the last of the rows, what its parts need coming first.
+    """Return a fitted pipeline extended by one view, whose rows are the last; the steps of its parts come first.
 
-    What was fitted of the other views stays, in these very objects. ``given`` has a mask, (n, V).
+    The fitted objects of the other views stay the same. ``given`` has a mask, (n, V).
 
-    Raises InvalidInputError in the learner's words if it cannot learn a view later.
+    Raises InvalidInputError with the learner's message if the learner cannot add a view.
     """
     new = len(rows) - 1
     present = given.mask[:, new]
@@ -97,9 +97,9 @@ def extend(chain: Chain, rows: Sequence[NDArray[np.float32]], parts: Sequence[Pa
 def vectors(chain: Chain, rows: NDArray[np.float32], view: int, queries: bool = False) -> NDArray[np.float32]:
     """Return the vectors, (n, D) float32, of rows of one view, (n, d_view), as items or queries; n may be 0.
 
-    Those of a hasher are columns of 0 and 1.
+    Vectors of a hasher have columns of 0 and 1.
     """
-    if not len(rows):  # estimators refuse empty input; one row of zeros has the width
+    if not len(rows):  # estimators refuse empty input; one row of zeros gives the width
         return vectors(chain, np.zeros((1, rows.shape[1]), np.float32), view)[:0]
     with np.errstate(over="ignore"):
         return within_reach(chain.embedded(rows, view, queries))
@@ -108,10 +108,10 @@ def vectors(chain: Chain, rows: NDArray[np.float32], view: int, queries: bool = 
 def metrics_of_items(
     chain: Chain, classes: ArrayLike, view: int, embedded: NDArray[np.floating[Any]]
 ) -> NDArray[np.bool_]:
-    """Return under which metrics of a chain items of some classes are indexed, (n, n_metrics).
+    """Return under which metrics of a chain items of given classes are indexed, (n, n_metrics).
 
-    Those of a class that has a metric are indexed under it; others under that of the class that they seem to be of, by
-    their (n, D) embeddings, or under every one where the learner cannot tell.
+    An item whose class has a metric is indexed under that metric. Other items are indexed under the metric of the
+    class that the learner predicts from their (n, D) embeddings, or under every metric if it predicts none.
     """
     own = chain.metric_of_class(classes, view)
     unknown = np.flatnonzero(own < 0)
@@ -124,7 +124,7 @@ def metrics_of_items(
 def distances(
     probes: NDArray[np.float32], placed: NDArray[np.float32], indexed: NDArray[np.bool_], widths: Sequence[int]
 ) -> NDArray[np.float64]:
-    """Return the Euclidean distances of vectors, (q, n): the least over an item's ``metrics_of_items``.
+    """Return the Euclidean distances of vectors, (q, n): the smallest over an item's ``metrics_of_items``.
 
     ``widths`` are the chain's ``widths_of_metrics``.
     """
@@ -142,7 +142,7 @@ def distances(
 def codes_and_vectors(
     chain: Chain, rows: NDArray[np.float32], view: int, queries: bool = False
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Return the codes of a chain that ends in a hasher, columns of 0 and 1, and the float vectors behind them."""
+    """Return the codes of a chain that ends in a hasher, columns of 0 and 1, and the float vectors before hashing."""
     if not len(rows):
         one_code, one_vector = codes_and_vectors(chain, np.zeros((1, rows.shape[1]), np.float32), view)
         return one_code[:0], one_vector[:0]
@@ -152,10 +152,10 @@ def codes_and_vectors(
 
 
 def targets_of_view(chain: Chain, view: str, position: int, rerank: bool) -> tuple[Target, ...]:
-    """Return the targets of a view of a fitted chain: one for each metric, by its name, or else its number from 1.
+    """Return the targets of a view of a fitted chain: one for each metric, named or numbered from 1.
 
-    Distances of several metrics are on a common scale where these go by number: each is some classes' own. Names are of
-    notions, under each of which every item is indexed, and whose scales are free.
+    Numbered metrics belong to classes and share one scale of distances. Named metrics are notions: every item is
+    indexed under each of them, and each has a scale of its own.
     """
     row = np.zeros((1, chain.view_widths_[position]), np.float32)
     floats = codes_and_vectors(chain, row, position)[1].shape[1] if rerank else 0
@@ -181,7 +181,7 @@ def _numbered(stage: Stage, views: Sequence[str]) -> Stage:
     if stage.views is None:
         return stage
     positions, names = [], list(stage.views)
-    while names:  # as many names as join into a view
+    while names:  # take the longest run of names that is a joined view
         length = next((count for count in range(len(names), 1, -1) if JOINT.join(names[:count]) in views), 1)
         positions.append(str(_position(JOINT.join(names[:length]), views)))
         names = names[length:]
@@ -189,14 +189,14 @@ def _numbered(stage: Stage, views: Sequence[str]) -> Stage:
 
 
 def _by_position(name: str, value: Any, views: Sequence[str]) -> Any:
-    """Return the value of a setting, its views by position where it names some: "color", "color,sift" or a list."""
+    """Return the value of a setting, with names of views ("color", "color,sift" or a list) replaced by positions."""
     if name.rpartition("__")[2] not in _VIEW_SETTINGS:
         return value
     if isinstance(value, str) and "," in value:
         value = [part.strip() for part in value.split(",")]
     named = value if isinstance(value, list | tuple) else [value]
     if unknown := [one for one in named if isinstance(one, str | int) and not _is_view(one, views)]:
-        raise InvalidInputError(f"{name}={unknown[0]!r} is none of the views {', '.join(views)}")
+        raise InvalidInputError(f"{name}={unknown[0]!r} is not one of the views {', '.join(views)}")
     return [_position(one, views) for one in value] if isinstance(value, list | tuple) else _position(value, views)
 
 
@@ -209,10 +209,10 @@ def _position(value: Any, views: Sequence[str]) -> Any:
 
 
 def class_of(labels: Sequence[str]) -> str:
-    """Return the class that a set of labels is learned as."""
+    """Return the name of the class that a learner gets for a set of labels."""
     return _BETWEEN.join(labels)
 
 
 def labels_of(name: str) -> tuple[str, ...]:
-    """Return the set of labels that is learned as a class."""
+    """Return the set of labels behind the name of a class."""
     return tuple(name.split(_BETWEEN)) if name else ()

@@ -1,4 +1,4 @@
-"""Feature rows of queries: extracted from pictures or texts, given as vectors, or stored of items."""
+"""Feature rows of queries: extracted from pictures or texts, given as vectors, or stored rows of items."""
 
 from collections.abc import Collection, Mapping, Sequence
 from itertools import compress
@@ -19,7 +19,7 @@ from crossview.engine.query import Query
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.spaces.loaded import LoadedSpaces
 from crossview.engine.spaces.version import Version
-from crossview.features.base import Extractor, ImageExtractor, Rows
+from crossview.features.base import Extractor, FeatureRows, ImageExtractor
 from crossview.features.errors import ImageError
 from crossview.features.pictures import Pictures, PictureTask
 from crossview.features.reading import rows as read_rows
@@ -28,19 +28,19 @@ _TEXT_QUOTED = 80
 
 
 class QueryRows(NamedTuple):
-    """What queries of one view are described by."""
+    """The rows of queries of one view."""
 
     rows: NDArray[np.float32]
     """(n, d)."""
     own: list[int | None]
-    """The ids of the items that queries by key name, (n,); None for others."""
+    """The item ids of queries by key, (n,); None for other queries."""
 
 
 def check_inputs(version: Version, view_name: str, queries: Sequence[Query], numbers: Sequence[int]) -> None:
-    """Check that the queries of these numbers can be described by a view.
+    """Check that a view accepts the inputs of the queries with these numbers.
 
-    Raises NotFoundError for an unknown view, NotReadyError for one to be fitted first, InvalidInputError for an input
-    that it does not take.
+    Raises NotFoundError for an unknown view, NotReadyError for an unfitted view, InvalidInputError for an input
+    that the view does not accept.
     """
     view = version.joined_view(view_name)
     for number in numbers:
@@ -57,9 +57,10 @@ def check_inputs(version: Version, view_name: str, queries: Sequence[Query], num
 def query_rows(
     version: Version, loaded: LoadedSpaces, view_name: str, queries: Sequence[Query], numbers: Sequence[int]
 ) -> QueryRows:
-    """Return the rows of the queries of these numbers, which are of one view and have passed ``check_inputs``.
+    """Return the rows of the queries with these numbers, which have the same view and passed ``check_inputs``.
 
-    Raises NotFoundError, ImageError, StaleError, or InvalidInputError, which names the query of several.
+    Raises NotFoundError, ImageError, StaleError and InvalidInputError; with several queries, the error gives the
+    number of the query.
     """
     view = version.joined_view(view_name)
     by_key = {number: key for number in numbers if (key := queries[number].key) is not None}
@@ -88,8 +89,8 @@ def query_rows(
 
 def _rows_of_pictures(
     pictures: Pictures, extractors: Mapping[str, Extractor], images: Mapping[int, bytes], queries: Sequence[Query]
-) -> dict[int, dict[str, Rows]]:
-    """Return the rows of pictures, by the number of their query and by view, of the views that have one of it."""
+) -> dict[int, dict[str, FeatureRows]]:
+    """Return the rows of pictures by query number and by view; a view without a row is left out."""
     taking = {view: one for view, one in extractors.items() if isinstance(one, ImageExtractor)}
     results = pictures.run(read_rows, [PictureTask(image, taking) for image in images.values()], checkpoint)
     found = {}
@@ -101,9 +102,9 @@ def _rows_of_pictures(
     return found
 
 
-def _rows_of_texts(extractors: Mapping[str, Extractor], texts: Mapping[int, str]) -> dict[int, dict[str, Rows]]:
-    """Return the rows of texts, likewise."""
-    found: dict[int, dict[str, Rows]] = {number: {} for number in texts}
+def _rows_of_texts(extractors: Mapping[str, Extractor], texts: Mapping[int, str]) -> dict[int, dict[str, FeatureRows]]:
+    """Return the rows of texts by query number and by view; a view without a row is left out."""
+    found: dict[int, dict[str, FeatureRows]] = {number: {} for number in texts}
     for view, one in extractors.items():
         extraction = one.extract(list(texts.values()))
         for number, row in zip(compress(texts, extraction.present), extraction.rows, strict=True):
@@ -111,8 +112,8 @@ def _rows_of_texts(extractors: Mapping[str, Extractor], texts: Mapping[int, str]
     return found
 
 
-def _joined(view: JoinedView, parts: Mapping[str, Rows], number: int, queries: Sequence[Query]) -> Rows:
-    """Return the rows of a view's parts beside each other; InvalidInputError where one is missing."""
+def _joined(view: JoinedView, parts: Mapping[str, FeatureRows], number: int, queries: Sequence[Query]) -> FeatureRows:
+    """Return the concatenated rows of a view's parts; InvalidInputError if a part is missing."""
     for part in view.parts:
         if part.name not in parts:
             with _naming(number, queries):
@@ -121,7 +122,7 @@ def _joined(view: JoinedView, parts: Mapping[str, Rows], number: int, queries: S
 
 
 class _naming:  # noqa: N801 -- used as a function; one written with contextmanager takes several times as long
-    """Name the query in an InvalidInputError or ImageError of the block where there are several."""
+    """Add the number of the query to an InvalidInputError or ImageError of the block, if there are several queries."""
 
     def __init__(self, number: int, queries: Sequence[Query]) -> None:
         self._number, self._queries = number, queries
@@ -136,7 +137,7 @@ class _naming:  # noqa: N801 -- used as a function; one written with contextmana
 def _stored(
     version: Version, view: JoinedView, by_key: Mapping[int, str], queries: Sequence[Query]
 ) -> dict[int, tuple[int, NDArray[np.float32]]]:
-    """Return, by the number of their query, the ids and the rows of the items that queries name by key."""
+    """Return the ids and rows of the items of queries by key, by query number."""
     with version.read() as tx:
         ids = tx.items.ids_of(by_key.values())
         found = view.rows(tx, set(ids.values()))
@@ -149,7 +150,7 @@ def _stored(
 
 
 def without_row(version: Version, view_name: str, keys: Collection[str]) -> dict[str, CrossviewError]:
-    """Return, by key, why there is no row of a view: no item has the key, or it lacks the view."""
+    """Return an error for each key without a row of a view: the item does not exist, or it lacks the view."""
     view = version.joined_view(view_name)
     with version.read() as tx:
         ids = tx.items.ids_of(keys)
@@ -158,7 +159,7 @@ def without_row(version: Version, view_name: str, keys: Collection[str]) -> dict
 
 
 def _why_none(tx: Transaction, view: JoinedView, key: str) -> CrossviewError:
-    """Return the error for a key of no item, which is the likelier mistake, or of one that lacks a view."""
+    """Return the error for an unknown key, the more likely mistake, or for an item that lacks a view."""
     try:
         item = item_id(tx, key)
     except NotFoundError as error:
@@ -181,20 +182,24 @@ def _without_row(view: ViewRecord, query: Query) -> str:
     if query.text is None:
         return f"view {view.name!r} finds nothing in the picture"
     shown = query.text if len(query.text) <= _TEXT_QUOTED else query.text[:_TEXT_QUOTED] + "..."
-    return f"view {view.name!r} knows none of the words of {shown!r}, only those of the texts that it was fitted on"
+    return f"view {view.name!r} does not know any word of {shown!r}: it was fitted on other texts"
 
 
 def _wrong_input(version: Version, view: JoinedView, part: ViewRecord, given: str) -> str:
-    """Return why a part of a view takes no queries by a picture or by a text, and what to do."""
+    """Return why a part of a view does not accept queries by picture or by text, and the remedy."""
     names = {"image": "pictures", "text": "texts"}
     inputs = " or ".join(names[one] for one in sorted(inputs_of(part)))
-    source = f"computed from {inputs}" if inputs else "given from outside"
+    source = f"computed from {inputs}" if inputs else "made by another program"
     what = {"image": "a picture", "text": "a text"}[given]
     others = " or ".join(one.name for one in version.views if given in inputs_of(one))
-    remedy = f"query by view {others}, with {view.name} as the target" if others else f"no view here takes {what}"
+    remedy = (
+        f"query by view {others}, with {view.name} as the target"
+        if others
+        else f"no view of this collection accepts {what}"
+    )
     if not others and given == "text":
         remedy = f"add a view of texts with: crossview view add {version.name()} text"
     return (
-        f"view {part.name!r} is {source}, so it takes no query by {what}: {remedy}; "
+        f"view {part.name!r} is {source}, so it does not accept a query by {what}: {remedy}; "
         f"or give a vector of {view.dim} numbers or an item's key"
     )

@@ -1,4 +1,4 @@
-"""Reading ahead: what hits show of a collection that is not large is read before anybody finds it."""
+"""Reading ahead: reads the content of hits of a small collection before searches need it."""
 
 import threading
 import time
@@ -9,15 +9,15 @@ from crossview.engine.errors import CrossviewError
 from crossview.engine.spaces.version import StaleError, Version
 
 MOST_ITEMS = 1 << 17
-"""Items of a collection that is read ahead, some 50 MB beside texts and attributes; larger ones are read when found."""
+"""Most items of a collection that is read ahead, about 50 MB without texts and attributes."""
 AFTER_SECONDS = 1.0
-"""For which a collection is open before it is read ahead: who asks once need not pay for it."""
+"""Seconds between opening a collection and reading ahead: a program that asks once should not pay for it."""
 _PAUSE = 3.0
-"""Times as long as reading takes, between two pages, so that searches have the interpreter."""
+"""Pause between two pages, as a multiple of the time of reading one, so that searches get the interpreter lock."""
 
 
 class ReadingAhead:
-    """Reads the pages of the current version in the background, once; what changes later is read as it is found."""
+    """Reads the pages of the current version once in the background; searches read the items that change later."""
 
     def __init__(self, current: Callable[[], Version]) -> None:
         self._current = current
@@ -27,7 +27,7 @@ class ReadingAhead:
         self._stop = threading.Event()
 
     def begin(self) -> None:
-        """Begins, unless it has begun or it is too early."""
+        """Start reading ahead unless it has started, or the collection was opened less than ``AFTER_SECONDS`` ago."""
         if self._thread is not None or time.monotonic() < self._from or not self._beginning.acquire(blocking=False):
             return
         if self._thread is None:
@@ -36,7 +36,7 @@ class ReadingAhead:
         self._beginning.release()
 
     def close(self) -> None:
-        """Ends it."""
+        """Stop reading, and wait for the thread."""
         self._stop.set()
         if self._thread is not None:
             self._thread.join()
@@ -59,7 +59,7 @@ class ReadingAhead:
             return tx.items.extent()
 
     def _read_page(self, first: int, last: int) -> bool:
-        """Reads the items from an id on; returns False where somebody writes meanwhile."""
+        """Read a page of items from an id on; return False if a commit intervened."""
         version = self._current()
         try:
             with version.read() as tx:

@@ -1,4 +1,4 @@
-"""What was computed of one state of a collection, remembered for the next call that needs it."""
+"""Results computed from one state of a collection, kept for later calls."""
 
 import threading
 from collections.abc import Callable, Hashable
@@ -8,7 +8,7 @@ from typing import Any, TypeVar, cast
 from crossview.engine.runtime.locks import held
 
 MOST_VALUES = 64
-"""Values that are remembered; the one that was used least recently goes first."""
+"""Most values that are kept; the least recently used goes first."""
 T = TypeVar("T")
 
 
@@ -20,16 +20,16 @@ class _Entry:
 
 
 class Remembered:
-    """Values by key, each computed once, however many threads ask. Methods may be called from several threads."""
+    """Values by key, each computed once, also if several threads ask at once."""
 
     def __init__(self) -> None:
         self._entries: dict[Hashable, _Entry] = {}
         self._lock = threading.Lock()
 
     def value(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return the value of a key, which ``make`` computes where it is not known; raises what that raises."""
+        """Return the value of a key; ``make`` computes an unknown value, and its errors pass through."""
         with self._lock:
-            entry = self._entries[key] = self._entries.pop(key, _Entry())  # now the last
+            entry = self._entries[key] = self._entries.pop(key, _Entry())  # move to the end: the most recently used
             while len(self._entries) > MOST_VALUES:
                 del self._entries[next(iter(self._entries))]
         if not entry.made:

@@ -1,4 +1,4 @@
-"""Whether queries are the same: their distance, and what the threshold of a space says of it."""
+"""Verification: whether two queries are the same, by their distance and the threshold of a space."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -18,9 +18,9 @@ from crossview.engine.strategy import check_base_rate
 
 
 def same(version: Version, space: Space, loaded: LoadedSpaces, request: SameRequest) -> list[Verdict | Failure]:
-    """Return whether the two of each pair are the same, or which key is of no item with the view.
+    """Return for each pair whether its two queries are the same, or the failure of a key without a row of the view.
 
-    Errors as in ``search.answer``.
+    Raises the errors of ``search.answer``.
     """
     check_base_rate(request.base_rate)
     space.check_revisions(version.views)
@@ -29,8 +29,10 @@ def same(version: Version, space: Space, loaded: LoadedSpaces, request: SameRequ
     for (first, second), numbers in _by_views(request.pairs).items():
         target = target_of(space, second, request.target)
         if target.view != second:
-            raise InvalidInputError(f"target {str(target)!r} is of view {target.view!r}, not of {second!r}")
-        space.targets_for(first, [str(target)])  # a space that answers within a view refuses two views here
+            raise InvalidInputError(
+                f"target {str(target)!r} belongs to view {target.view!r}: choose a target of view {second!r}"
+            )
+        space.targets_for(first, [str(target)])  # raises for two views in a space that cannot compare them
         threshold = version.threshold(space, first, str(target))
         numbers = [number for number in numbers if number not in verdicts]
         if not numbers:
@@ -51,7 +53,7 @@ def same(version: Version, space: Space, loaded: LoadedSpaces, request: SameRequ
 
 
 def _left_out(version: Version, pairs: Sequence[tuple[Query, Query]]) -> dict[int, Verdict | Failure]:
-    """Return, by the position of a pair, which of its keys is of no item, or of one that lacks the view."""
+    """Return the failure of each pair, by its position, with a key of an unknown item or of one without the view."""
     numbers: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
     for number, pair in enumerate(pairs):
         for query in pair:
@@ -66,7 +68,7 @@ def _left_out(version: Version, pairs: Sequence[tuple[Query, Query]]) -> dict[in
 
 
 def _by_views(pairs: Sequence[tuple[Query, Query]]) -> dict[tuple[str, str], list[int]]:
-    """Return the positions of pairs by the views that they are described by."""
+    """Return the positions of pairs by their two views."""
     groups: dict[tuple[str, str], list[int]] = defaultdict(list)
     for number, (first, second) in enumerate(pairs):
         groups[first.view, second.view].append(number)

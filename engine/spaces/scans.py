@@ -9,7 +9,7 @@ from crossview.engine.query import Hit, HitList, SearchRequest
 from crossview.engine.spaces.fusion import fuse
 from crossview.engine.spaces.indexed import IndexedSpace
 from crossview.engine.spaces.loaded import LoadedSpaces
-from crossview.engine.spaces.matching import Hits, Only, Own, Probes, hits_of, neighbours, query_probes
+from crossview.engine.spaces.matching import Hits, OwnItems, Probes, Selector, hits_of, neighbours, query_probes
 from crossview.engine.spaces.neighbor import Neighbor
 from crossview.engine.spaces.scores import in_order
 from crossview.engine.spaces.space import Space
@@ -20,36 +20,36 @@ from crossview.engine.strategy import Listed, Moved, Nearest, Strategy, Weighted
 from crossview.index.base import Index, Selection
 
 _OVERFETCH = 3
-"""Hits searched for in every target for each one wanted, before lists are merged."""
+"""Hits to find in every target for each wanted hit before a merge, which drops repeated keys."""
 
 S = TypeVar("S", bound=Strategy)
 
 
 @dataclass(frozen=True)
 class Scan(ABC, Generic[S]):
-    """One search by a strategy in a space; errors as in ``engine.spaces.search.answer``."""
+    """One search by a strategy in a space; it raises the errors of ``engine.spaces.search.answer``."""
 
     strategy: S
     request: SearchRequest
     version: Version
     indexed: IndexedSpace
     loaded: LoadedSpaces
-    only: Only
+    only: Selector
 
     @staticmethod
     def check_space(space: Space) -> None:
-        """Raise InvalidInputError for a space that cannot be searched by the strategy."""
+        """Raise InvalidInputError for a space that the strategy cannot search."""
 
     @abstractmethod
     def lists(self) -> list[HitList]:
         """Return the hit lists, query by query and target by target."""
 
     def within(self, target: Target) -> tuple[Index, Selection | None]:
-        """Return the index of a target, and which of its items may be found."""
+        """Return the index of a target, and the selection of its items that the search may find."""
         return self.indexed.indexes[target].index, None if self.only is None else self.only(target)
 
     def scores(self, target: Target, lists: Sequence[Sequence[Neighbor]]) -> Mapping[int, Mapping[str, float]]:
-        """Return the scores of the items in some lists of a target, by id; none in a space without axes."""
+        """Return the scores of the items in lists of a target by id; empty in a space without axes."""
         if not self.indexed.space.axes:
             return {}
         return self.indexed.space.axes_of(target).scores_of(self.indexed.indexes[target].index, lists)
@@ -59,7 +59,7 @@ class QueryScan(Scan[S]):
     """A search by queries that have an input."""
 
     def lists(self) -> list[HitList]:
-        """Return the hit lists, of queries that are described alike at once."""
+        """Return the hit lists; queries with the same kind of input go through the pipeline together."""
         found: dict[int, list[HitList]] = {}
         queries, space = self.request.queries, self.indexed.space
         for numbers, probes, own in query_probes(self.version, space, self.loaded, queries, self.strategy.names):
@@ -68,22 +68,22 @@ class QueryScan(Scan[S]):
         return [one for number in range(len(queries)) for one in found[number]]
 
     @abstractmethod
-    def found(self, probes: Probes, own: Own) -> list[list[tuple[str, Hits]]]:
-        """Return the lists of every query, each with the name of its target, or "" where it is merged."""
+    def found(self, probes: Probes, own: OwnItems) -> list[list[tuple[str, Hits]]]:
+        """Return the lists of every query, each with the name of its target, or "" for a merged list."""
 
 
 N = TypeVar("N", Nearest, Moved)
 
 
 class TargetScan(QueryScan[N]):
-    """A search in each target, whose lists may be merged and sorted."""
+    """A search in each target; its lists can be merged and sorted."""
 
     def lists(self) -> list[HitList]:
         """Return the hit lists in their order."""
         return in_order(self.strategy.sort_by, super().lists())
 
-    def found(self, probes: Probes, own: Own) -> list[list[tuple[str, Hits]]]:
-        """Return the lists of every query by target, or where they are merged the one list."""
+    def found(self, probes: Probes, own: OwnItems) -> list[list[tuple[str, Hits]]]:
+        """Return the lists of every query by target, or one merged list."""
         comparable, k = on_common_scale(probes.keys()), self.request.k
         merged = comparable if self.strategy.merge is None else self.strategy.merge
         wanted = k * _OVERFETCH if merged and not comparable else k
@@ -98,28 +98,28 @@ class TargetScan(QueryScan[N]):
         return [[("", join([HitList(0, name, hits) for name, hits in lists], k))] for lists in apart]
 
     @abstractmethod
-    def neighbours(self, probes: Probes, own: Own, k: int) -> dict[Target, list[list[Neighbor]]]:
-        """Return, by target, the k items that are found for every query."""
+    def neighbours(self, probes: Probes, own: OwnItems, k: int) -> dict[Target, list[list[Neighbor]]]:
+        """Return the k items found for every query, by target."""
 
 
 class NearestScan(TargetScan[Nearest]):
     """The nearest items, from the indexes."""
 
     def lists(self) -> list[HitList]:
-        """Return the hit lists, with probabilities where they are wanted."""
+        """Return the hit lists, with probabilities if the request wants them."""
         found = super().lists()
         if self.strategy.probabilities:
             self._add_probabilities(found)
         return found
 
-    def neighbours(self, probes: Probes, own: Own, k: int) -> dict[Target, list[list[Neighbor]]]:
+    def neighbours(self, probes: Probes, own: OwnItems, k: int) -> dict[Target, list[list[Neighbor]]]:
         """Return the items that the indexes find."""
         return neighbours(self.indexed, probes, own, k, self.only)
 
     def _add_probabilities(self, found: Sequence[HitList]) -> None:
-        """Write into fresh hits how probable it is that they and their query are the same.
+        """Set the probability of new hits: that the hit and its query are the same.
 
-        Raises NotReadyError where no threshold of the query's view and a hit's target is known.
+        Raises NotReadyError if the query's view and a hit's target have no threshold.
         """
         for one in found:
             view = self.request.queries[one.query].view
@@ -130,10 +130,10 @@ class NearestScan(TargetScan[Nearest]):
 
 
 class MovedScan(TargetScan[Moved]):
-    """The items that are nearest in scores to where queries are moved."""
+    """The items whose scores are nearest to the moved scores of the queries."""
 
-    def neighbours(self, probes: Probes, own: Own, k: int) -> dict[Target, list[list[Neighbor]]]:
-        """Return the items that are nearest in scores."""
+    def neighbours(self, probes: Probes, own: OwnItems, k: int) -> dict[Target, list[list[Neighbor]]]:
+        """Return the items with the nearest scores."""
         found = {}
         for target, vectors in probes.items():
             index, chosen = self.within(target)
@@ -142,15 +142,15 @@ class MovedScan(TargetScan[Moved]):
 
 
 class WeightedScan(QueryScan[Weighted]):
-    """One list of every query by weighted notions; the weights are the name of its target."""
+    """One list for every query by weighted notions; the text of the weights stands for its target."""
 
     @staticmethod
     def check_space(space: Space) -> None:
         """Raise InvalidInputError for a space without notions."""
         check_notions(space)
 
-    def found(self, probes: Probes, own: Own) -> list[list[tuple[str, Hits]]]:
-        """Return the one list of every query, and the weights as its name."""
+    def found(self, probes: Probes, own: OwnItems) -> list[list[tuple[str, Hits]]]:
+        """Return one list for every query, with the text of the weights as its target."""
         weights = self.strategy.weights
         indexes = {target: self.indexed.indexes[target].index for target in probes}
         nearest = nearest_by_weights(indexes, probes, tuple(weights.values()), own, self.request.k, self.only)
@@ -182,7 +182,7 @@ SCANS: Mapping[type[Strategy], type[Scan[Any]]] = {
 
 
 def scan_of(strategy: Strategy) -> type[Scan[Any]]:
-    """Return how a strategy finds items."""
+    """Return the scan of a strategy."""
     return SCANS[type(strategy)]
 
 

@@ -1,7 +1,7 @@
-"""Scores of an attribute space: what they are shown in, items bounded and sorted by them, and queries moved along axes.
+"""Scores of an attribute space: their unit, bounds on them, the order by them, and moves of queries along axes.
 
-An axis is a column of the vectors that the learner names, one for each relative attribute. A score is shown in standard
-deviations from the mean of the training items, and so are all amounts and distances here.
+An axis is a named column of the vectors, one for each relative attribute. The unit of scores, amounts and distances
+is the standard deviation of the training items, from their mean.
 """
 
 import math
@@ -23,14 +23,14 @@ from crossview.engine.strategy import EVERY_AXIS, Moved
 from crossview.index.base import Ids, Index, Selection
 
 Scores = NDArray[np.float64]
-"""(n, D), a row for each item or query."""
+"""(n, D), one row for each item or query."""
 IdsOf = Callable[[Condition], Ids]
-"""Gives the items that fulfil a condition on what the catalog stores."""
+"""A function that returns the items that fulfil a condition on stored columns."""
 
 
 @dataclass(frozen=True, eq=False)
 class ScoreScale:
-    """How the vectors of one view's training items are spread."""
+    """The distribution of the vectors of one view's training items."""
 
     mean: NDArray[np.float64]
     """(D,)"""
@@ -54,16 +54,16 @@ class ScoreScale:
         return np.asarray((vectors - self.mean) / self.deviations)
 
     def moved(self, scores: Scores, amounts: Mapping[int, float], held: Sequence[int] = ()) -> Scores:
-        """Return scores, (n, D), moved by amounts on some columns, not at all on those held, and on others along.
+        """Return scores, (n, D), moved by amounts on some columns, and by 0 on the held columns.
 
-        The others go to where they are expected: as far as in the conditional mean of a Gaussian distribution with the
-        covariance of the training items, given how far the first two move.
+        The other columns move to their expected values: the conditional mean, given these moves, of a Gaussian
+        distribution with the covariance of the training items.
         """
         correlation = self.covariance / np.outer(self.deviations, self.deviations)
         given = [*amounts, *held]
         step = np.array([*amounts.values(), *(0.0 for _ in held)])
         along = correlation[:, given] @ np.linalg.pinv(correlation[np.ix_(given, given)], hermitian=True) @ step
-        along[given] = step  # where columns are one, no mean is what all of them ask
+        along[given] = step  # equal columns with different amounts have no common mean, so set each exactly
         return np.asarray(scores + along)
 
 
@@ -73,11 +73,11 @@ class ScoredItems(NamedTuple):
     ids: Ids
     """(n,), ascending."""
     columns: NDArray[np.float64]
-    """(D, n): one column of scores after another, because a search goes through them so."""
+    """(D, n): columns are contiguous, because a search reads one column after another."""
 
     @classmethod
     def of(cls, index: Index, scale: ScoreScale, only: Selection | None) -> Self:
-        """Return the items of an index, those that ``only`` chooses; all of them are remembered with the index."""
+        """Return the items of an index that ``only`` selects; the scores of all items are kept with the index."""
         known = _known.get(index)
         if known is None or known[0] is not scale:
             ids = index.ids()
@@ -90,7 +90,7 @@ class ScoredItems(NamedTuple):
         return cls(every.ids[at], every.columns[:, at])
 
     def nearest(self, points: Scores, own: Sequence[int | None], k: int) -> list[list[Neighbor]]:
-        """Return the k nearest items of each point, (q, D), without its own; equal distances in the order of ids."""
+        """Return the k nearest items of each point, (q, D), except its own; equal distances in the order of ids."""
         found = []
         for point, item in zip(points, own, strict=True):
             checkpoint()
@@ -104,17 +104,16 @@ class ScoredItems(NamedTuple):
         return found
 
     def first(self, column: int, sign: int, k: int) -> list[Neighbor]:
-        """Return the k items with the greatest scores on a column, or with -1 the least; their distances are 0."""
+        """Return the k items with the greatest scores on a column, or the least for sign -1; their distances are 0."""
         return [Neighbor(int(self.ids[at]), 0.0) for at in _first(-sign * self.columns[column], k)]
 
 
 _known: WeakKeyDictionary[Index, tuple[ScoreScale, ScoredItems]] = WeakKeyDictionary()
-"""The items of indexes that were searched by scores, while the indexes live: making them takes longer than the rest of
-a search."""
+"""The scored items of each index, kept as long as the index: computing them takes longer than a search."""
 
 
 def _first(values: NDArray[np.float64], k: int) -> NDArray[np.intp]:
-    """Return the positions of the k least values, (n,), in their order; equal ones in the order of positions."""
+    """Return the positions of the k least values, (n,), in ascending order; equal values in the order of positions."""
     if len(values) > k:
         bound = np.partition(values, k - 1)[k - 1]
         some = np.flatnonzero(values <= bound)
@@ -129,9 +128,9 @@ class Axes(NamedTuple):
     scale: ScoreScale
 
     def passing(self, condition: Condition, index: Index, only: Selection | None, ids_of: IdsOf) -> Selection:
-        """Return which items of an index fulfil a condition, of those that ``only`` chooses.
+        """Return the selection of an index's items that fulfil a condition, among those that ``only`` selects.
 
-        ``ids_of`` gives the items that fulfil a condition on what the catalog stores.
+        ``ids_of`` returns the items that fulfil a condition on stored columns.
         """
         items = ScoredItems.of(index, self.scale, only)
         return index.selection(items.ids[condition.accept(_Mask(self.names, items, ids_of))])
@@ -152,12 +151,12 @@ class Axes(NamedTuple):
         return ScoredItems.of(index, self.scale, only).nearest(points, own, k)
 
     def first(self, sort_by: str, index: Index, k: int, only: Selection | None) -> list[Neighbor]:
-        """Return the k first items of an index by score."""
+        """Return the first k items of an index by score."""
         name, sign = order_of(sort_by)
         return ScoredItems.of(index, self.scale, only).first(self.names.index(name), sign, k)
 
     def scores_of(self, index: Index, lists: Iterable[Sequence[Neighbor]]) -> dict[int, dict[str, float]]:
-        """Return the scores of the items of an index that are in some lists, by name in its order."""
+        """Return the scores, by axis, of the items of an index that are in the lists."""
         names = sorted(range(len(self.names)), key=self.names.__getitem__)
         ids = np.unique(np.array([one.item for one in chain(*lists)], np.int64))
         rows = self.scale.scores(index.get(ids)).tolist()
@@ -168,7 +167,7 @@ class Axes(NamedTuple):
 
 
 class _Mask(Visitor[NDArray[np.bool_]]):
-    """Which of some items fulfil a condition, (n,)."""
+    """A visitor that returns which of the items fulfil a condition, (n,)."""
 
     def __init__(self, names: tuple[str, ...], items: ScoredItems, ids_of: IdsOf) -> None:
         self._names, self._items, self._ids_of = names, items, ids_of
@@ -199,12 +198,12 @@ class _Mask(Visitor[NDArray[np.bool_]]):
 
 
 def order_of(sort_by: str) -> tuple[str, int]:
-    """Return the axis that lists are sorted by, and 1 for the greatest score first or -1 for the least."""
+    """Return the axis of a sort order, and 1 for the greatest score first or -1 for the least."""
     return (sort_by[1:], -1) if sort_by.startswith("-") else (sort_by, 1)
 
 
 def in_order(sort_by: str, lists: Sequence[HitList]) -> list[HitList]:
-    """Return hit lists in the order of a score; as they are where ``sort_by`` is empty."""
+    """Return hit lists in the order of a score; unchanged if ``sort_by`` is empty."""
     if not sort_by:
         return list(lists)
     name, sign = order_of(sort_by)
@@ -212,12 +211,12 @@ def in_order(sort_by: str, lists: Sequence[HitList]) -> list[HitList]:
 
 
 def check_axes(names: Sequence[str], space: str, request: SearchRequest) -> None:
-    """Raise NotFoundError unless a space of some axes has all that a request names; InvalidInputError for no axes."""
+    """Raise NotFoundError if a request names an axis that a space lacks, InvalidInputError if the space has none."""
     asked = request.axes
     if asked and not names:
         raise InvalidInputError(
-            f"space {space!r} has no named attributes, so no {asked[0]!r}: train one that has, by --learner attributes "
-            "with orderings of the classes"
+            f"space {space!r} has no named attributes, so it cannot use {asked[0]!r}: train a space with "
+            "--learner attributes and orderings of the classes"
         )
     if unknown := [name for name in asked if name not in names]:
         raise NotFoundError(f"space {space!r} has no attribute {unknown[0]!r}; there are: {', '.join(names)}")

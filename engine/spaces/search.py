@@ -1,4 +1,4 @@
-"""One search: inputs to rows, rows to probes, probes to neighbours, neighbours to hits; and the embeddings alone."""
+"""A search: from inputs to rows, to probes, to neighbours, to hits; and the embeddings of queries and items."""
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -13,7 +13,7 @@ from crossview.engine.query import Embedding, HitList, Query, SearchRequest
 from crossview.engine.spaces.indexed import IndexedSpace
 from crossview.engine.spaces.item_embeddings import ITEMS_AT_ONCE, ItemEmbeddings
 from crossview.engine.spaces.loaded import LoadedSpaces
-from crossview.engine.spaces.matching import Only, by_view, query_probes
+from crossview.engine.spaces.matching import Selector, by_view, query_probes
 from crossview.engine.spaces.query_rows import check_inputs
 from crossview.engine.spaces.scans import scan_of
 from crossview.engine.spaces.scores import check_axes
@@ -24,11 +24,11 @@ from crossview.engine.spaces.versions import TargetsOf, Versions
 from crossview.index.base import Selection
 
 _PAGE_BYTES = 1 << 23
-"""Memory that the rows or the vectors of a page take at most, where one item does not take more."""
+"""Most bytes of the rows or vectors of a page, unless one item needs more."""
 
 
 def check_queries(queries: Sequence[Query], k: int = 1, listing: bool = False) -> None:
-    """Raise InvalidInputError for what no collection could answer; queries of a ``listing`` have no input."""
+    """Raise InvalidInputError for queries that no collection can answer; queries of a ``listing`` have no input."""
     if k < 1:
         raise InvalidInputError(f"k must be at least 1, not {k}")
     if not queries:
@@ -40,7 +40,7 @@ def check_queries(queries: Sequence[Query], k: int = 1, listing: bool = False) -
 
 
 def check_request(request: SearchRequest) -> None:
-    """Raise InvalidInputError for what no collection could answer."""
+    """Raise InvalidInputError for a request that no collection can answer."""
     check_queries(request.queries, request.k, request.strategy.lists_items)
     request.strategy.check()
     check_filter(request.filter)
@@ -49,9 +49,9 @@ def check_request(request: SearchRequest) -> None:
 def targets_of(
     queries: Sequence[Query], names: Sequence[str], check_space: Callable[[Space], None] | None = None
 ) -> TargetsOf:
-    """Return what gives the targets that queries are matched against in a space, after what they ask was checked.
+    """Return a function that checks the queries against a space and returns the targets to search.
 
-    ``check_space`` raises InvalidInputError for a space that cannot be searched so.
+    ``check_space`` raises InvalidInputError for a space that does not suit the search.
     """
 
     def targets(version: Version, space: Space) -> list[Target]:
@@ -66,12 +66,12 @@ def targets_of(
 
 
 def searched_targets(request: SearchRequest) -> TargetsOf:
-    """Return what gives the targets that a search is answered from."""
+    """Return the function that checks a search and returns its targets."""
     return targets_of(request.queries, request.strategy.names, scan_of(request.strategy).check_space)
 
 
 def no_targets(queries: Sequence[Query]) -> TargetsOf:
-    """Return what gives no targets, because nothing is searched, after what the queries ask was checked."""
+    """Return a function that only checks the queries, for calls that need no index."""
 
     def targets(version: Version, space: Space) -> list[Target]:
         for view, numbers in by_view(queries).items():
@@ -84,16 +84,16 @@ def no_targets(queries: Sequence[Query]) -> TargetsOf:
 def answer(version: Version, indexed: IndexedSpace, loaded: LoadedSpaces, request: SearchRequest) -> list[HitList]:
     """Return the hit lists, query by query and target by target.
 
-    Raises InvalidInputError, NotFoundError, NotReadyError, ImageError for a picture that cannot be read, or StaleError
-    where the search has to begin again with the next version.
+    Raises InvalidInputError, NotFoundError, NotReadyError, ImageError for an unreadable picture, and StaleError if the
+    search must start again with the next version.
     """
     check_axes(indexed.space.axes, indexed.space.name, request)
     only = _passing(version, indexed, request.filter)
     return scan_of(request.strategy)(request.strategy, request, version, indexed, loaded, only).lists()
 
 
-def _passing(version: Version, indexed: IndexedSpace, chosen: Filter) -> Only:
-    """Return what chooses the items of a target that pass a filter."""
+def _passing(version: Version, indexed: IndexedSpace, chosen: Filter) -> Selector:
+    """Return a function that selects the items of a target that pass a filter."""
     stored, scored = chosen.stored, chosen.scored
     selection = partial(version.selection, stored, indexed) if stored else None
     if not scored:
@@ -109,7 +109,7 @@ def _passing(version: Version, indexed: IndexedSpace, chosen: Filter) -> Only:
 def answer_at_hand(
     versions: Versions, loaded: LoadedSpaces, request: SearchRequest, most_bytes: int, most_hits: int
 ) -> list[HitList] | None:
-    """Return the hit lists where all that it takes is in memory; see ``Collection.search_at_hand``."""
+    """Return the hit lists if everything needed is in memory; see ``Collection.search_at_hand``."""
     if request.filter.stored or any(query.vector is None for query in request.queries):
         return None
     check_request(request)
@@ -133,13 +133,13 @@ def answer_at_hand(
 def embed(
     version: Version, space: Space, loaded: LoadedSpaces, queries: Sequence[Query], targets: Sequence[str]
 ) -> list[Embedding]:
-    """Return what a space makes of queries, query by query and target by target; errors as in ``answer``."""
+    """Return the embeddings of queries, query by query and target by target; raises the errors of ``answer``."""
     space.check_revisions(version.views)
     found: dict[int, list[Embedding]] = defaultdict(list)
     for numbers, probes, _ in query_probes(version, space, loaded, queries, targets):
         for target, vectors in probes.items():
             bits = target.dim if target.codes else 0
-            for number, vector in zip(numbers, vectors, strict=True):  # floats to re-rank by stand behind a code
+            for number, vector in zip(numbers, vectors, strict=True):  # a code is followed by floats for re-ranking
                 found[number].append(Embedding(number, str(target), vector[: target.code_bytes], bits))
     return [one for number in range(len(queries)) for one in found[number]]
 
@@ -151,7 +151,7 @@ def embed_items(tx: Transaction, space: Space, view: str, target: str, after: st
     space.check_revisions(tx.views.all())
     chosen, record = target_of(space, view, target), joined_view(tx, view)
     if not after and not len(record.ids(tx)):
-        raise NotReadyError(f"no item of collection {tx.name()!r} has a row of view {view!r}: index some first")
+        raise NotReadyError(f"no item of collection {tx.name()!r} has a row of view {view!r}: index items first")
     size = max(1, min(limit, ITEMS_AT_ONCE, _PAGE_BYTES // (4 * max(record.dim, chosen.dim))))
     keys = tx.items.keys_after(after, size)
     found = record.rows(tx, keys)
@@ -162,19 +162,19 @@ def embed_items(tx: Transaction, space: Space, view: str, target: str, after: st
         space=space.name,
         generation=space.generation,
         keys=tuple(keys[item] for item in having),
-        vectors=vectors[:, : chosen.code_bytes],  # floats to re-rank by stand behind a code
+        vectors=vectors[:, : chosen.code_bytes],  # a code is followed by floats for re-ranking
         bits=chosen.dim if chosen.codes else 0,
         after=next(reversed(keys.values())) if len(keys) == size else "",
     )
 
 
 def target_of(space: Space, view: str, name: str) -> Target:
-    """Return the target of a name, by default the view itself."""
+    """Return the target of a name [default: the view itself]."""
     if name:
         return space.targets_for(view, [name])[0]
     found = {str(target): target for target in space.targets_for(view) if target.view == view}
     if view not in found:
         raise InvalidInputError(
-            f"space {space.name!r} has several metrics of view {view!r}: choose the target, of {', '.join(found)}"
+            f"space {space.name!r} has several metrics of view {view!r}: choose one of the targets {', '.join(found)}"
         )
     return found[view]

@@ -1,4 +1,4 @@
-"""Snapshot files: what indexes are kept in between openings, each named by the catalog once it is whole."""
+"""Snapshot files: stored indexes; the catalog names a file once the file is complete."""
 
 import re
 import secrets
@@ -16,14 +16,14 @@ from crossview.engine.errors import CrossviewError
 
 Loaded = TypeVar("Loaded")
 _OWN = re.compile(r".+\.idx|\..+\.idx\.[a-z0-9_]{8}")
-"""Names of snapshots, also of those that are not whole yet; other files in the folder are somebody else's."""
+"""Names of snapshots, also of incomplete ones; crossview does not touch other files in the folder."""
 
 
 class SnapshotFiles:
     """The snapshot files of a collection.
 
-    A file never changes, and its name is never given again. It counts once the catalog names it, and goes when the
-    catalog names another one in its place: whatever happens between the two, the catalog and the files agree.
+    A file never changes, and its name is never used again. A file is valid once the catalog names it, and is removed
+    after the catalog names another file instead, so that after a crash at any moment the catalog and the files agree.
     """
 
     def __init__(self, catalog: Catalog, folder: CollectionFolder) -> None:
@@ -31,10 +31,9 @@ class SnapshotFiles:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Be the only one, of all threads and processes, that writes snapshots of the collection.
+        """Hold the right to write snapshots of the collection, exclusively among all threads and processes.
 
-        Raises BusyError after long waiting, OSError where the file system refuses; files that are not named are removed
-        then.
+        Raises BusyError if the lock stays busy, and OSError. After an OSError, unnamed files are removed.
         """
         with self._saver.hold():
             make_folder(self._folder)
@@ -46,32 +45,32 @@ class SnapshotFiles:
                 raise
 
     def new(self, place: Place, sequence: int) -> tuple[Snapshot, Path]:
-        """Return a snapshot of a target up to a change, and the path that its file is to be written to."""
+        """Return the record of a new snapshot of a target up to a change, and the path of its file."""
         made = Snapshot(*place, secrets.token_hex(8), sequence)
         return made, self._folder / made.file_name
 
     @contextmanager
     def changing(self, *written: Snapshot) -> Iterator[Transaction]:
-        """Open a write transaction; when it is committed, remove files that the catalog names no longer.
+        """Open a write transaction; after its commit, remove the files that the catalog no longer names.
 
-        Also those of snapshots just ``written`` that it does not name.
+        This includes files of snapshots just ``written`` that the transaction did not record.
         """
         with self._catalog.write() as tx:
             before = {*written, *tx.snapshots.all()}
             yield tx
             gone = before.difference(tx.snapshots.all())
         for one in gone:
-            with suppress(OSError):  # it only takes room
+            with suppress(OSError):  # a file that stays only occupies space
                 (self._folder / one.file_name).unlink(missing_ok=True)
 
     def load(self, place: Place, read: Callable[[Path], Loaded]) -> tuple[Snapshot, Loaded] | None:
-        """Return the snapshot of a target with what is read of its file; None where there is none.
+        """Return the snapshot of a target with its loaded file; None without a snapshot.
 
-        Raises what ``read`` raises of a file that cannot be used.
+        Raises the errors of ``read`` for an unusable file.
         """
         tried = None
         while (named := self._named(place)) is not None and named != tried:
-            with suppress(FileNotFoundError):  # it has just been replaced, or is lost
+            with suppress(FileNotFoundError):  # the file was just replaced, or is lost
                 return named, read(self._folder / named.file_name)
             tried = named
         return None
@@ -82,9 +81,9 @@ class SnapshotFiles:
             return tx.snapshots.all()
 
     def remove_unnamed(self) -> None:
-        """Remove what the catalog does not name, as processes that were killed leave it; not while anybody writes.
+        """Remove files of killed processes, which the catalog does not name, unless a process is writing snapshots.
 
-        What cannot be removed only takes room.
+        A file that cannot be removed only occupies space.
         """
         with suppress(CrossviewError, OSError):
             remove_unless_at_work(self._folder, self._unnamed)

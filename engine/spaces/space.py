@@ -1,4 +1,4 @@
-"""Spaces: fitted once, at a revision, from training keys they remember; then they only place and probe."""
+"""Spaces: training fits a space once, at a revision; the space then places items and probes with queries."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -39,13 +39,13 @@ from crossview.index.registry import IndexSpec
 from crossview.index.reranked import with_floats
 
 Vectors = NDArray[np.float32] | NDArray[np.uint8]
-"""What an index holds: float vectors, (n, D), or codes packed by ``np.packbits``, (n, ceil(bits / 8)); behind these the
-bytes of their float vectors where searches are re-ranked."""
+"""The vectors of an index: floats, (n, D), or codes packed by ``np.packbits``, (n, ceil(bits / 8)). If searches
+re-rank, the bytes of the float vector follow each code."""
 _NO_LABELS: Mapping[int, Sequence[str]] = {}
 
 
 class Placed(NamedTuple):
-    """Vectors of one target."""
+    """Vectors of items in one target."""
 
     ids: NDArray[np.int64]
     vectors: Vectors
@@ -56,52 +56,52 @@ class Space(SpaceDescription):
     """A fitted pipeline over declared input views, with one target per view, or one for each metric of a view."""
 
     revisions: Mapping[str, int]
-    """The revision of each view, or part of one, that it was fitted on; rows of another mean something else."""
+    """The revision of each view, or part of a view, in the training; rows of another revision are not comparable."""
     pipeline: Chain
     trained: PackedKeys = field(default_factory=lambda: NO_KEYS, compare=False)
-    """The keys of the items that it was trained on, packed."""
+    """The keys of the training items, packed."""
     pairs: tuple[tuple[str, str], ...] = ()
-    """Keys of similar items that it learned from; none where it went by labels or neighbours."""
+    """Keys of the similar items that it learned from; empty if it learned from labels or neighbours."""
     constraints: ItemComparisons | None = None
-    """Comparisons that it was given to learn from."""
+    """Comparisons that it learned from."""
     constraint_counts: ConstraintCounts | None = None
     taxonomy: Taxonomy | None = None
-    """The tree of its labels, where it learned from one."""
+    """The tree of labels that it learned from, if any."""
     group_by: Grouping | None = None
-    """Items that its training did not part, which an evaluation that fits it again does not part either."""
+    """Groups of items that its training kept together; a refit for an evaluation keeps them together, too."""
     index: IndexSpec | None = None
-    """What holds the vectors of its targets; None: what suits them."""
+    """The kind of index of its targets; None: the kind that suits the vectors."""
     scales: tuple[ScoreScale, ...] = ()
-    """Of the scores in each view; none where the learner names no attributes."""
+    """Scale of the scores in each view; empty if the learner has no named attributes."""
 
     @cached_property
     def training_keys(self) -> frozenset[str]:
-        """The keys of the items that it was trained on."""
+        """The keys of the training items."""
         return unpacked_keys(self.trained)
 
     @cached_property
     def binary(self) -> bool:
-        """Whether its vectors are codes."""
+        """Whether the vectors are codes."""
         return self.pipeline.capabilities.binary
 
     @cached_property
     def cross_view(self) -> bool:
-        """Whether a query of one view may be matched against the vectors of another."""
+        """Whether the distance between vectors of two views has a meaning."""
         return self.pipeline.capabilities.cross_view
 
     @cached_property
     def axes(self) -> tuple[str, ...]:
-        """The attributes that its vectors are scores of, by name; none where it has none."""
+        """The names of the attributes whose scores are the vectors; empty in other spaces."""
         return tuple(self.pipeline.names_) if self.scales else ()
 
     def axes_of(self, target: Target) -> Axes:
-        """Return the axes of a target, where it has some."""
+        """Return the axes of a target of an attribute space."""
         return Axes(self.axes, self.scales[self.views.index(target.view)])
 
     def probe_classes(self, view: str, classes: Sequence[str], names: Sequence[str] = ()) -> dict[Target, Vectors]:
-        """Return, by target, where classes lie among its vectors, (n, D), also those that orderings alone describe.
+        """Return the positions of classes among the vectors of each target, (n, D), also of classes known by orderings.
 
-        Raises what ``targets_for`` does, and InvalidInputError for a class that the learner does not know.
+        Raises the errors of ``targets_for``, and InvalidInputError for a class that the learner does not know.
         """
         try:
             return {
@@ -111,11 +111,11 @@ class Space(SpaceDescription):
                 for target in self.targets_for(view, names)
             }
         except ValueError as error:
-            raise InvalidInputError(f"space {self.name!r} cannot be searched by a class: {error}") from error
+            raise InvalidInputError(f"space {self.name!r} cannot search by a class: {error}") from error
 
     @cached_property
     def targets(self) -> tuple[Target, ...]:
-        """What queries can be matched against, in the order of the views."""
+        """The targets of all views, in the order of the views."""
         return tuple(
             target
             for position, view in enumerate(self.views)
@@ -131,9 +131,9 @@ class Space(SpaceDescription):
         return {view: tuple(target for target in self.targets if target.view == view) for view in self.views}
 
     def targets_for(self, view: str, names: Sequence[str] = ()) -> tuple[Target, ...]:
-        """Return the targets of these names that queries of a view are matched against; of none, all that they can be.
+        """Return the named targets for queries of a view; without names, all targets that the view can query.
 
-        Raises NotFoundError for an unknown view or target, InvalidInputError where one cannot query the other.
+        Raises NotFoundError for an unknown view or target, InvalidInputError if the view cannot query a target.
         """
         chosen = self._chosen.get((view, tuple(names)))
         if chosen is None:
@@ -142,7 +142,7 @@ class Space(SpaceDescription):
 
     @cached_property
     def _chosen(self) -> dict[tuple[str, tuple[str, ...]], tuple[Target, ...]]:
-        """What ``targets_for`` has returned."""
+        """Cache of ``targets_for``."""
         return {}
 
     def _choice(self, view: str, names: Sequence[str]) -> tuple[Target, ...]:
@@ -151,13 +151,13 @@ class Space(SpaceDescription):
         chosen = [self._target(view, name) for name in names]
         if not self.cross_view and (crossing := [target for target in chosen if target.view != view]):
             raise InvalidInputError(
-                f"space {self.name!r} answers within a view only, not {view} to {crossing[0]}: "
+                f"space {self.name!r} only searches within a view, not from {view} to {crossing[0]}: "
                 "train a cross-view learner such as hybrid, multi-npp or cca"
             )
         return tuple(chosen) or (self.targets if self.cross_view else self.targets_of(view))
 
     def _target(self, view: str, name: str) -> Target:
-        """Return the target that a string names for queries of a view: in full, or by a notion that only one has."""
+        """Return the target of a full name, or of a notion that only one target has, for queries of a view."""
         known = {str(target): target for target in self.targets}
         if name in known:
             return known[name]
@@ -167,7 +167,9 @@ class Space(SpaceDescription):
             raise NotFoundError(f"space {self.name!r} has no target {name!r}; there are: {', '.join(known)}")
         if len(found) > 1:
             names = " or ".join(map(str, found))
-            raise InvalidInputError(f"space {self.name!r} has {name!r} in several views: name one in full, {names}")
+            raise InvalidInputError(
+                f"space {self.name!r} has {name!r} in several views: use one of the full names {names}"
+            )
         return found[0]
 
     def _no_view(self, view: str) -> str:
@@ -175,18 +177,17 @@ class Space(SpaceDescription):
         if self.name != RAW or JOINT not in view:
             return known
         return (
-            f"{known}. How the parts of a joined view are scaled is learned, and {RAW!r} learns nothing: "
-            f"train a space, such as with: --learner scale --views {view}"
+            f"{known}. A joined view needs learned scales of its parts, and {RAW!r} learns nothing: "
+            f"train a space, for example with: --learner scale --views {view}"
         )
 
     def place(
         self, rows: Mapping[str, ViewRows], labels: Mapping[int, Sequence[str]] = _NO_LABELS
     ) -> dict[Target, Placed]:
-        """Return, by target, the vectors of items from their raw rows by view.
+        """Return the vectors of items by target, from their raw rows by view.
 
-        Where a view has several metrics, ``labels``, by id, decide under which an item is indexed: the metric of their
-        class, or where their class has none that of the class that its row seems to be of; every one where the learner
-        cannot tell.
+        If a view has several metrics, ``labels``, by id, choose the metric under which an item is indexed: that of its
+        class or, if the class has none, of the class that the learner predicts; every metric if it predicts none.
         """
         placed = {}
         for view, (ids, values) in rows.items():
@@ -202,27 +203,27 @@ class Space(SpaceDescription):
     def probe(
         self, view: str, rows: NDArray[np.float32], names: Sequence[str] = (), *, items: bool = False
     ) -> dict[Target, Vectors]:
-        """Return, by target, the vectors of queries, or of ``items``, from raw rows of the query view, shape (n, d).
+        """Return the vectors of queries, or of ``items``, by target, from raw rows of the query view, shape (n, d).
 
-        Raises what ``targets_for`` does, and InvalidInputError where a row is too far from those of the training.
+        Raises the errors of ``targets_for``, and InvalidInputError for a row too far from the training rows.
         """
         chosen = self.targets_for(view, names)
         by_metric = {target.metric: found for target, found in self._vectors(view, rows, queries=not items).items()}
         if not self.binary and any(map(out_of_reach, by_metric.values())):
             raise InvalidInputError(
-                f"space {self.name!r} makes numbers too large for distances in float32 of a row of view {view!r}: "
-                "the row is far outside those that the space was trained on"
+                f"the vector of a row of view {view!r} in space {self.name!r} is too large for distances in float32: "
+                "the row is far outside the training rows; check its scale"
             )
         return {target: by_metric[target.metric] for target in chosen}
 
     def _vectors(self, view: str, rows: NDArray[np.float32], queries: bool = False) -> dict[Target, Vectors]:
-        """Return the vectors of a view's rows, as items or as queries, by each of its targets."""
+        """Return the vectors of a view's rows, as items or as queries, by target of the view."""
         return self._embedded(view, rows, queries)[1]
 
     def _embedded(
         self, view: str, rows: NDArray[np.float32], queries: bool = False
     ) -> tuple[NDArray[np.float32], dict[Target, Vectors]]:
-        """Return the embeddings of a view's rows, as items or as queries, and what indexes of its targets hold."""
+        """Return the embeddings of a view's rows, as items or as queries, and their vectors for indexes."""
         position, targets = self.views.index(view), self.targets_of(view)
         if self.rerank:
             codes, floats = codes_and_vectors(self.pipeline, rows, position, queries)
@@ -237,37 +238,37 @@ class Space(SpaceDescription):
         }
 
     def check(self, dims: Mapping[str, int]) -> None:
-        """Raise whatever is raised where the learners do not fit the dimension of each view, or each other."""
+        """Raise an error, of any class, if the learners do not fit the dimension of each view, or each other."""
         for view, dim in dims.items():
             with np.errstate(all="ignore"):
                 found = self._vectors(view, np.ones((1, dim), np.float32), queries=True)
             for target, made in found.items():
                 if len(self.empty_index(target).changed((), (1,), made)) != 1:
-                    raise ValueError(f"target {target} does not hold its vectors")
+                    raise ValueError(f"target {target} does not fit its vectors")
 
     def empty_index(self, target: Target) -> Index:
-        """Return an index for the vectors of a target."""
+        """Return an empty index for the vectors of a target."""
         spec = self.index or suitable_index(self.binary, self.rerank)
         return spec.empty(target.dim, target.floats) if target.floats else spec.empty(target.dim)
 
     def outdated(self, views: Sequence[ViewRecord]) -> ViewRecord | None:
-        """Return a view that was fitted again since, if there is one."""
+        """Return a view that has been fitted again since the training; None if there is none."""
         return next((view for view in views if self.revisions.get(view.name, view.revision) != view.revision), None)
 
     def check_revisions(self, views: Sequence[ViewRecord]) -> None:
-        """Raise NotReadyError if a view was fitted again since."""
+        """Raise NotReadyError if a view has been fitted again since the training."""
         if (view := self.outdated(views)) is not None:
             raise NotReadyError(
                 f"space {self.name!r} was trained on revision {self.revisions[view.name]} of view {view.name!r}, "
-                f"which is now at {view.revision}: train it again"
+                f"which is now at revision {view.revision}: train the space again"
             )
 
     def own_generation(self, view: str) -> int:
-        """Return the number under which is kept what belongs to this generation: of the raw views each has its own."""
+        """Return the number under which the catalog stores data of this generation; each raw view has its own."""
         return self.revisions[view] if self.name == RAW else self.generation
 
     def summary(self) -> dict[str, Any]:
-        """Return what the catalog states of a generation without reading its state, as JSON values."""
+        """Return the description for the catalog, as JSON values, so that ``show`` need not read the state."""
         return self.to_json() | {
             "targets": [str(target) for target in self.targets],
             "cross_view": self.cross_view,
@@ -282,7 +283,7 @@ class Space(SpaceDescription):
         }
 
     def to_state(self) -> bytes:
-        """Return everything that is needed to place and probe again."""
+        """Return the bytes from which ``from_state`` restores the space."""
         return state.pack(
             self.to_json()
             | {
@@ -301,9 +302,9 @@ class Space(SpaceDescription):
 
     @classmethod
     def from_state(cls, name: str, generation: int, data: bytes) -> Self:
-        """Return the space that ``to_state`` described; what an earlier version did not store has its default.
+        """Return the space of a state; values that an earlier version did not store get their defaults.
 
-        Raises NotReadyError where a learner has changed so that it cannot be read.
+        Raises NotReadyError if this version of crossview cannot read a learner.
         """
         tree = state.unpack(data)
         constraints, counts = tree.get("constraints"), tree.get("constraint_counts")
@@ -324,13 +325,13 @@ class Space(SpaceDescription):
 
 
 def _pipeline(name: str, stored: Mapping[str, Any]) -> Chain:
-    """Return the learners of a space of some name; NotReadyError where they are of an earlier kind."""
+    """Return the learners of a named space; NotReadyError if this version cannot read them."""
     try:
         found: Chain = from_state(stored)
     except ValueError as error:
         raise NotReadyError(
-            f"space {name!r} was trained by an earlier version, whose learner is no more ({error}): "
-            f"train it again by train --space {name}, or delete it by space delete"
+            f"space {name!r} was trained by an earlier version, whose learner does not exist any more ({error}): "
+            f"train it again with train --space {name}, or delete it with space delete"
         ) from error
     return found
 
@@ -345,14 +346,14 @@ def _grouping(stored: tuple[str, Sequence[tuple[str, str]]] | None) -> Grouping 
 
 
 def suitable_index(binary: bool, rerank: int) -> IndexSpec:
-    """Return which index holds the vectors of a space that names none."""
+    """Return the default kind of index for the vectors of a space."""
     if rerank:
         return IndexSpec("reranked", {"factor": rerank})
     return IndexSpec("binary" if binary else "flat")
 
 
 def raw_space(views: Sequence[ViewRecord]) -> Space:
-    """Return the space of the fitted views themselves."""
+    """Return the space ``raw`` of the fitted views."""
     fitted = raw_views(views)
     pipeline = build("", [view.name for view in fitted], [parts_of(JoinedView((view,))) for view in fitted])
     if fitted:

@@ -1,4 +1,4 @@
-"""Suggestion: labels for queries by calibrated votes of the labelled items that are nearest; nothing is written."""
+"""Suggestion of labels for queries, by calibrated votes of the nearest labelled items; it writes nothing."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 
 from crossview.engine.errors import InvalidInputError, NotReadyError
 from crossview.engine.query import LabelShare, LikeliestClass, SuggestedLabels, Suggestions, SuggestRequest
-from crossview.engine.spaces.calibration import Calibration, calibrate
 from crossview.engine.spaces.indexed import IndexedSpace
 from crossview.engine.spaces.loaded import LoadedSpaces
 from crossview.engine.spaces.matching import by_view
@@ -16,22 +15,25 @@ from crossview.engine.spaces.query_rows import query_rows
 from crossview.engine.spaces.search import check_queries
 from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.version import Version
+from crossview.engine.spaces.vote_calibration import VoteCalibration, calibrate
 from crossview.engine.spaces.voting import Voters
 
 
 def check_request(request: SuggestRequest) -> None:
-    """Raise InvalidInputError for what no collection could answer."""
+    """Raise InvalidInputError for a request that no collection can answer."""
     check_queries(request.queries, request.k)
     if any(query.label is not None for query in request.queries):
-        raise InvalidInputError("labels are suggested for items, pictures, texts and vectors, not for a label")
+        raise InvalidInputError(
+            "a query by label cannot get suggested labels: give an item, a picture, a text or a vector"
+        )
     if not 0 <= request.min_share <= 1:
-        raise InvalidInputError(f"min_share must be a probability, from 0 to 1, not {request.min_share:g}")
+        raise InvalidInputError(f"min_share must be a probability between 0 and 1, not {request.min_share:g}")
 
 
 def suggest(version: Version, indexed: IndexedSpace, loaded: LoadedSpaces, request: SuggestRequest) -> Suggestions:
     """Return the labels of every query.
 
-    Raises NotReadyError where no item has a label, and what ``search.answer`` does.
+    Raises NotReadyError if no item has a label, and the errors of ``search.answer``.
     """
     queries, results, protocols = request.queries, {}, []
     labels = version.remembered.value("labels", lambda: _labels(version))
@@ -49,27 +51,28 @@ def suggest(version: Version, indexed: IndexedSpace, loaded: LoadedSpaces, reque
 
 
 def _labels(version: Version) -> dict[int, tuple[str, ...]]:
-    """Return the labels of the labelled items; NotReadyError where there are none."""
+    """Return the labels of the labelled items; NotReadyError if no item has a label."""
     with version.read() as tx:
         labels = tx.items.labels()
     if not labels:
         raise NotReadyError(
-            f"no item of collection {version.name()!r} has a label to suggest: label some with: "
+            f"no item of collection {version.name()!r} has a label: label some items with: "
             f"crossview annotate {version.name()} --from FILE.csv"
         )
     return labels
 
 
-def _calibration(voters: Voters) -> Calibration:
-    """Return what the votes on labelled items tell: of one state of the collection it is always the same."""
+def _calibration(voters: Voters) -> VoteCalibration:
+    """Return the calibration of votes, computed once for each state of the collection."""
     space = voters.indexed
     place = "calibration", space.space.name, space.identity, voters.view, voters.targets, voters.k
     return voters.version.remembered.value(place, lambda: calibrate(voters))
 
 
 def _likeliest(space: Space, view: str, rows: NDArray[np.float32]) -> Sequence[LikeliestClass | None]:
-    """Return the likeliest class of each of (n, d) rows, where orderings alone describe some of the classes."""
-    place = space.views.index(view) if view in space.views else -1  # raw views are known by their parts
+    """Return the likeliest class of each of (n, d) rows if the learner also knows classes by orderings alone."""
+    # the raw space lists the parts of a joined view only
+    place = space.views.index(view) if view in space.views else -1
     described = space.pipeline.described_classes(place) if place >= 0 else ()
     if not described:
         return [None] * len(rows)
@@ -80,9 +83,9 @@ def _likeliest(space: Space, view: str, rows: NDArray[np.float32]) -> Sequence[L
 
 
 def _suggested(
-    number: int, votes: Mapping[str, float], calibration: Calibration, min_share: float, known: tuple[str, ...]
+    number: int, votes: Mapping[str, float], calibration: VoteCalibration, min_share: float, known: tuple[str, ...]
 ) -> SuggestedLabels:
-    """Return the labels with votes, the most probable first: those that are probable enough, and the others."""
+    """Return the labels with votes, the most probable first, divided by whether they are probable enough."""
     found = sorted(
         (LabelShare(label, calibration.probability(votes), votes) for label, votes in votes.items()),
         key=lambda one: (-one.votes, one.label),

@@ -1,4 +1,4 @@
-"""Thresholds on distances: fitted to pairs that are alike or not, and tried on pairs that did not set them."""
+"""Thresholds on distances: fitted to similar and dissimilar pairs, and tested on pairs that did not set them."""
 
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
@@ -18,24 +18,24 @@ Kinds = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Cut:
-    """A threshold and probabilities around it; either kind of pair counts as one half, however many there are."""
+    """A threshold and probabilities around it; both kinds of pairs have the same total weight."""
 
     distance: float
     distances: Values
-    """(m,), ascending."""
+    """(m,) distances, ascending."""
     probabilities: Values
-    """(m,) of being the same, never growing; at least .5 up to the threshold, at most .5 beyond."""
+    """(m,) probabilities of being the same, never growing; at least .5 up to the threshold, at most .5 beyond."""
 
 
 def fitted(distances: Values, similar: Kinds) -> Cut:
-    """Return the threshold of the least mean error over both kinds, and the probabilities that fit best.
+    """Return the threshold with the least mean error of both kinds, and the best fitting probabilities.
 
-    These are the isotonic regression of the kinds on distances (Zadrozny and Elkan, KDD 2002), linear between its steps
-    and never certain, by the rule of succession. It is at least 1/2 exactly up to a threshold of the least error. Of
-    two classes of photographs its log loss was .47 to .61 where a logistic curve over distances had .62 to .66, and as
-    good from 40 pairs.
+    The probabilities are the isotonic regression of the kinds on distances (Zadrozny and Elkan, KDD 2002), linear
+    between its steps and never certain, by the rule of succession. They are at least 1/2 exactly up to a threshold of
+    the least error. On two sets of photographs their log loss is .47 to .61, also from only 40 pairs; a logistic curve
+    over distances has .62 to .66.
 
-    Raises ValueError for distances, (n,), that are not finite, or pairs that are all of one kind.
+    Raises ValueError for distances, (n,), that are not finite, or pairs of only one kind.
     """
     cut = calibrate(distances, similar, "balanced_accuracy")
     weights, least = np.where(similar, 0.5 / similar.mean(), 0.5 / (~similar).mean()), 1 / (len(similar) + 2)
@@ -51,9 +51,9 @@ def fitted(distances: Values, similar: Kinds) -> Cut:
 
 
 def wrong_by_others(distances: Values, similar: Kinds, items: NDArray[np.int64]) -> Values:
-    """Return whether each pair is taken for the other kind by the threshold of pairs that share no item with it, (n,).
+    """Return whether the threshold of pairs that share no item with a pair gives the pair the wrong kind, (n,).
 
-    ``items``, (n, 2), are those of the pairs. NaN where the others are all of one kind.
+    ``items``, (n, 2), are the items of the pairs. NaN if those other pairs are all of one kind.
     """
     folds = _folds(items)
     wrong = np.full(len(distances), np.nan)
@@ -67,9 +67,9 @@ def wrong_by_others(distances: Values, similar: Kinds, items: NDArray[np.int64])
 
 
 def error_rate(wrong: Values, similar: Kinds) -> tuple[float | None, float | None]:
-    """Return the mean of the shares of both kinds that are wrong, (n,), NaN being unknown, and its standard error.
+    """Return the mean of both kinds' shares of wrong pairs, (n,), without NaN, and its standard error.
 
-    The latter as if pairs were independent. None for either where too few are known.
+    The standard error assumes independent pairs. Either is None if too few pairs are known.
     """
     shares = [wrong[(similar == kind) & ~np.isnan(wrong)] for kind in (True, False)]
     if not all(len(share) for share in shares):
@@ -81,7 +81,7 @@ def error_rate(wrong: Values, similar: Kinds) -> tuple[float | None, float | Non
 
 
 def _folds(items: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the folds of the items of pairs, (n, 2): where pairs hang together little, both of a pair are in one."""
+    """Return the folds of the items of pairs, (n, 2): a pair has one fold if connected groups of pairs are small."""
     names, places = np.unique(items, return_inverse=True)
     places, count = places.reshape(items.shape), len(names)
     graph = coo_array((np.ones(len(places), bool), (places[:, 0], places[:, 1])), shape=(count, count))

@@ -1,4 +1,4 @@
-"""Versions: a collection in memory in one state of its catalog; searches of what is in memory touch no table."""
+"""Versions: a collection in memory in one state of its catalog; a search that finds its data there reads no table."""
 
 from collections.abc import Iterator, Mapping, Set
 from contextlib import contextmanager
@@ -24,11 +24,11 @@ from crossview.engine.spaces.target import Target
 from crossview.index.base import Selection
 
 _SHOWN_AT_ONCE = 1_000
-"""Items that are read at a time."""
+"""Items read at a time."""
 
 
 class StaleError(Exception):
-    """The catalog has changed since, and what is asked for is not in memory: begin again with the next version."""
+    """The catalog has changed, and the version lacks needed data in memory: start again with the next version."""
 
 
 class Views(tuple[ViewRecord, ...]):
@@ -41,9 +41,9 @@ class Views(tuple[ViewRecord, ...]):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Version:
-    """One state of a collection. What it lacks in memory it reads, while the catalog is still in that state.
+    """One state of a collection. It reads data missing in memory while the catalog is still in this state.
 
-    Methods may be called from several threads.
+    Several threads may call the methods at once.
     """
 
     catalog: Catalog
@@ -52,22 +52,22 @@ class Version:
     sequence: int
     """The number of the last change."""
     history: str
-    """The history that the sequence numbers are of."""
+    """The history to which the sequence numbers belong."""
     active: str
-    """The space that answers by default."""
+    """The space that answers searches without a space."""
     views: Views
     identities: Mapping[str, Identity]
-    """What distinguishes each space from others of its name."""
+    """The identity of each space, which differs between spaces of the same name."""
     spaces: Mapping[str, IndexedSpace]
-    """Those that have been used."""
+    """The spaces that searches have used."""
     pages: ItemPages
     filters: Filters
     remembered: Remembered
-    """What was computed of this state, such as calibrations of votes."""
+    """Results computed from this state, such as calibrations of votes."""
     at_hand: bool = False
-    """Whether it gives only what is in memory: what would have to be read raises StaleError."""
+    """Whether the version only uses memory: a read raises StaleError."""
     transaction: Transaction | None = None
-    """One that sees this state, of the thread that holds the version; as a rule each reading opens its own."""
+    """A transaction of one thread that sees this state; without it each read opens its own."""
 
     def name(self) -> str:
         """Return the collection's name."""
@@ -75,7 +75,7 @@ class Version:
 
     @contextmanager
     def read(self) -> Iterator[Transaction]:
-        """Open a transaction that sees this state; StaleError where the catalog is in another one by now."""
+        """Open a transaction that sees this state; StaleError if the catalog has changed."""
         if self.at_hand:
             raise StaleError
         if self.transaction is not None:
@@ -88,11 +88,11 @@ class Version:
 
     @cached_property
     def in_memory(self) -> "Version":
-        """This version, as far as it is in memory."""
+        """This version, restricted to its data in memory."""
         return replace(self, at_hand=True)
 
     def joined_view(self, name: str) -> JoinedView:
-        """Return what the name of a view stands for; errors as those of ``engine.catalog.joined.joined_view``."""
+        """Return the view of a name; raises the errors of ``engine.catalog.joined.joined_view``."""
         known = self._joined.get(name)
         if known is None:
             known = self._joined[name] = joined_view(self, name)
@@ -100,29 +100,29 @@ class Version:
 
     @cached_property
     def _joined(self) -> dict[str, JoinedView]:
-        """What ``joined_view`` has returned."""
+        """Cache of ``joined_view``."""
         return {}
 
     @property
     def default_space(self) -> str:
-        """The space of searches that name none."""
+        """The space of searches without a space: the active one, or ``raw``."""
         return self.active or RAW
 
     def space(self, name: str) -> IndexedSpace | None:
-        """Return a space that has been used, by default the active one."""
+        """Return a space [default: the active one] that a search has used; None otherwise."""
         return self.spaces.get(name or self.default_space)
 
     def identity(self, space: str) -> Identity:
-        """Return the identity of a space; NotFoundError lists those that exist."""
+        """Return the identity of a space; NotFoundError lists the existing ones."""
         if space not in self.identities:
             with self.read() as tx:
                 raise no_space(tx, space)
         return self.identities[space]
 
     def threshold(self, space: Space, view: str, target: str) -> Threshold:
-        """Return up to which distance a query of a view and what it finds in a target are the same.
+        """Return the distance up to which a query of a view and an item in a target are the same.
 
-        Raises NotReadyError where nothing has told yet.
+        Raises NotReadyError without a calibration.
         """
         place = (space.name, space.own_generation(view), view, target)
         if place not in self._thresholds:
@@ -133,19 +133,19 @@ class Version:
         if place not in self._thresholds:
             option = "" if view == target else f" --targets {target}"
             raise NotReadyError(
-                f"generation {space.generation} of space {space.name!r} knows no distance up to which a query of view "
-                f"{view!r} and an item in {target!r} are the same: calibrate it, by labels or --pairs FILE.csv, with: "
+                f"generation {space.generation} of space {space.name!r} has no threshold for queries of view {view!r} "
+                f"and items in {target!r}: calibrate it, by labels or --pairs FILE.csv, with: "
                 f"crossview calibrate {self.collection} --space {space.name} --view {view}{option}"
             )
         return self._thresholds[place]
 
     @cached_property
     def _thresholds(self) -> dict[tuple[str, int, str, str], Threshold]:
-        """What ``threshold`` has read."""
+        """Cache of ``threshold``."""
         return {}
 
     def ids(self, condition: Condition) -> Ids:
-        """Return the ids of the items that fulfil a condition on what the catalog stores, ascending."""
+        """Return the ascending ids of the items that fulfil a condition on stored columns."""
         return self.filters.ids(condition, self.sequence, self.read)
 
     def selection(self, only: Condition, space: IndexedSpace, target: Target) -> Selection:
@@ -153,12 +153,12 @@ class Version:
         return self.filters.selection(only, self.sequence, self.read, space.searcher(target))
 
     def shown(self, ids: Set[int]) -> dict[int, Shown]:
-        """Return what hits show of items."""
+        """Return the content of items for hits."""
         found = self.pages.known(ids)
         if len(found) < len(ids):
             with self.read() as tx:
                 for some in batches(sorted(ids - found.keys()), _SHOWN_AT_ONCE):
                     read = self.pages.read(tx, some)
                     found |= {item: read[item] for item in some if item in read}
-                    check_room(sum([shown.size for shown in found.values()]))  # before more is read
+                    check_room(sum([shown.size for shown in found.values()]))  # stop before reading more
         return found

@@ -1,4 +1,4 @@
-"""The versions of an open collection: the current one, and how the next is made of it."""
+"""The versions of an open collection: the current one, and the making of the next."""
 
 import logging
 import threading
@@ -29,20 +29,20 @@ from crossview.engine.spaces.version import StaleError, Version, Views
 
 _log = logging.getLogger(__name__)
 _FEWEST_SAVED = 10_000
-"""Changes since the last snapshot below which none is written while the collection is open."""
+"""Least changes since the last snapshot for a new snapshot while the collection is open."""
 
 _UNTIL_NEXT_SAVE = 60.0
-"""Seconds after a snapshot that could not be written, until the next is tried while the collection is open."""
+"""Seconds between a failed snapshot and the next attempt while the collection is open."""
 T = TypeVar("T")
 TargetsOf = Callable[[Version, Space], Sequence[Target]]
 
 
 class Versions:
-    """Keeps the version of a collection that its catalog is in.
+    """Keeps the version that matches the state of the catalog.
 
-    While nothing changes, asking for it costs one look at the database's own counter of commits. A reader keeps the
-    version that it has, whatever happens; the first one after a change makes the next, in proportion to the change.
-    Methods may be called from several threads.
+    While nothing changes, getting the version only reads the database's counter of commits. A reader keeps its version
+    during later changes. The first reader after a change makes the next version, in time proportional to the change.
+    Several threads may call the methods at once.
     """
 
     def __init__(self, catalog: Catalog, files: SnapshotFiles, spaces: LoadedSpaces) -> None:
@@ -55,7 +55,7 @@ class Versions:
         self._ahead = ReadingAhead(self.current)
 
     def current(self) -> Version:
-        """Return the version of the state that the catalog is in."""
+        """Return the version of the catalog's current state."""
         unchanged = self._unchanged()
         if unchanged is not None:
             return unchanged
@@ -63,33 +63,33 @@ class Versions:
             return self._next()
 
     def _unchanged(self) -> Version | None:
-        """Return the latest version while the catalog is in its state."""
+        """Return the latest version if the catalog is still in its state; None otherwise."""
         counter, latest = self._catalog.counter(), self._latest
         return latest[1] if latest is not None and latest[0] == counter else None
 
     def at_hand(self, name: str) -> tuple[Version, IndexedSpace] | None:
-        """Return the current version as far as it is in memory, and a space of it, by default the active one.
+        """Return the current version, restricted to its data in memory, and a space [default: the active one].
 
-        None where the next version has to be made first, or the space was not used yet. It waits for nobody.
+        Return None if the next version is not made yet, or no search has used the space. This method never waits.
         """
         version = self._unchanged()
         space = None if version is None else version.space(name)
         return None if version is None or space is None else (version.in_memory, space)
 
     def least_bytes(self, name: str) -> int:
-        """Return the bytes of a space's smallest index in the latest version, 0 where it has none."""
+        """Return the bytes of a space's smallest index in the latest version; 0 if it has none."""
         space = None if self._latest is None else self._latest[1].space(name)
         return 0 if space is None else min((one.index.nbytes for one in space.indexes.values()), default=0)
 
     def answered(self, name: str, targets_of: TargetsOf, answer: Callable[[Version, IndexedSpace], T]) -> T:
-        """Return an answer from the current version and a space of it, by default the active one.
+        """Return an answer from the current version and a space [default: the active one] with indexes of its targets.
 
-        The space has the indexes of some targets. Raises NotFoundError for an unknown space, NotReadyError where a view
-        was fitted again since its training, and what answering raises.
+        Raises NotFoundError for an unknown space, NotReadyError if a view was fitted again since the training, and the
+        errors of ``answer``.
 
-        What is not in memory is read of the version's own state, also where others write all the time: where the
-        catalog has changed, the transaction that makes the next version stays open for the answer. A space or an index
-        that is not in memory is loaded first, which may take long; other searches go on meanwhile.
+        The answer reads data missing in memory from the version's own state, also under constant writes: if the catalog
+        has changed, the transaction that makes the next version stays open for the answer. Loading a space or an index
+        that is not in memory can take long; other searches continue.
         """
         checkpoint()
         self._ahead.begin()
@@ -101,38 +101,39 @@ class Versions:
             with self._held_version() as version:
                 if (space := _ready(version, name, targets_of)) is not None:
                     return answer(version, space)
-            with suppress(StaleError):  # it is another space by now
+            with suppress(StaleError):  # another space has taken its name
                 self._load(name, targets_of)
             checkpoint()
 
     def _load(self, name: str, targets_of: TargetsOf) -> None:
-        """Load what the current version lacks of a space, by default the active one, and of indexes of its targets."""
+        """Load a space [default: the active one] and those indexes of its targets that the current version lacks."""
         name = name or self.current().default_space
         with held(self._loading.of(name)):
-            space = self.current().space(name) or self._loaded_space(name)  # somebody may have been faster
+            space = self.current().space(name) or self._loaded_space(name)  # another thread may have been faster
             lacking = [target for target in targets_of(self.current(), space.space) if target not in space.indexes]
             self._with(replace(space, indexes={target: self._index(space, target) for target in lacking}))
 
     def take(self, space: IndexedSpace, in_use: bool) -> None:
-        """Take over a generation that was just stored, with its indexes, and write their snapshots.
+        """Take over a newly stored generation with its indexes, and write their snapshots.
 
-        Only now: a snapshot of a generation that was never stored would be taken for the next one's.
+        Snapshots must wait for the commit: the next generation has the number of one that was never stored, and would
+        load its snapshots.
         """
         if in_use:
-            with suppress(StaleError):  # somebody has stored another one already
+            with suppress(StaleError):  # another process has already stored a later generation
                 self._with(space)
         self._save(space)
 
     def save(self) -> None:
-        """Write a snapshot of every index that changed much since its last one.
+        """Write a snapshot of every index that has changed much since its last one.
 
-        Without them nothing is lost but the time to build the indexes again.
+        Snapshots only save the time to build the indexes again; the catalog has all data.
         """
         for space in self.current().spaces.values():
             self._save(space)
 
     def compact(self) -> None:
-        """Leave no dead rows in the indexes that are in memory, nor in any snapshot, one after another."""
+        """Remove dead rows from the indexes in memory and from all snapshots, one after another."""
         for space in self.current().spaces.values():
             whole = {
                 target: replace(covered, index=covered.index.compacted())
@@ -148,19 +149,19 @@ class Versions:
             self._renew(snapshot)
 
     def close(self) -> None:
-        """Wait for what goes on in the background."""
+        """Wait for work in the background."""
         self._ahead.close()
         if self._upkeep is not None:
             self._upkeep.join()
 
     def _save(self, space: IndexedSpace, everything: bool = False) -> None:
-        """Write snapshots of a space's indexes that changed much, or of all that changed, one after another."""
+        """Write snapshots of a space's indexes that have changed much (or, with ``everything``, at all), one by one."""
         if not any(one.is_due(everything) for one in space.indexes.values()):
             return
         try:
             with self.files.writing():
                 for target, given in space.indexes.items():
-                    known = self._known(space)  # somebody may have been faster
+                    known = self._known(space)  # another thread may have been faster
                     covered = given if known is None else known.indexes.get(target, given)
                     if covered.is_due(everything):
                         self._save_index(space.holding({target: covered}), target)
@@ -169,7 +170,7 @@ class Versions:
             _log.warning("an index snapshot was not written, so the index may have to be built again: %s", error)
 
     def _save_index(self, space: IndexedSpace, target: Target) -> None:
-        """Write the snapshot of an index and let the catalog name it, unless the space is another one by now."""
+        """Write the snapshot of an index and record it in the catalog, unless another space has taken the name."""
         covered = space.indexes[target]
         written = space.save(self.files, target)
         with self.files.changing(written) as tx:
@@ -184,13 +185,13 @@ class Versions:
                 self._latest = None, replace(version, spaces={**version.spaces, space.space.name: saved})
 
     def _known(self, space: IndexedSpace) -> IndexedSpace | None:
-        """Return a space as it is in the latest version; None where that has none, or another one of the name."""
+        """Return a space in the latest version; None if it is gone or another space has taken its name."""
         known = None if self._latest is None else self._latest[1].spaces.get(space.space.name)
         same = known is not None and (known.history, known.identity) == (space.history, space.identity)
         return known if same else None
 
     def _renew(self, snapshot: Snapshot) -> None:
-        """Write a snapshot anew if its index has changed since; let the catalog forget it where it cannot be used."""
+        """Write a snapshot again if its index has changed; delete its record if it cannot be used."""
         with self._catalog.read() as tx:
             if snapshot.sequence == tx.sequence():
                 return
@@ -212,7 +213,7 @@ class Versions:
 
     @contextmanager
     def _held_version(self) -> Iterator[Version]:
-        """Give the current version, with a transaction that sees its state whatever is written during the block."""
+        """Give the current version, with a transaction that sees its state during the whole block."""
         with ExitStack() as stack:
             with held(self._changing):
                 counter = self._catalog.counter()
@@ -226,15 +227,16 @@ class Versions:
             return IndexedSpace(space, identity or (), tx.head().history)
 
     def _index(self, space: IndexedSpace, target: Target) -> Covered:
-        """Return a target's index, at the state that the catalog is in; StaleError where the space is another one."""
-        stored = space.stored(self.files, target)  # before the transaction, which is to see all that it covers
+        """Return a target's index in the catalog's current state; StaleError if another space has taken the name."""
+        # load before the transaction begins, so that the transaction sees every change in the snapshot
+        stored = space.stored(self.files, target)
         with self._catalog.read() as tx:
             if tx.head().history != space.history or space_identity(tx, space.space.name) != space.identity:
                 raise StaleError
             return space.with_target(tx, target, stored).indexes[target]
 
     def _with(self, space: IndexedSpace) -> tuple[Version, IndexedSpace]:
-        """Return the next version, which has a space with its indexes, too."""
+        """Return the next version, which also has a space with its indexes."""
         name = space.space.name
         with held(self._changing):
             version = self._next()
@@ -242,19 +244,19 @@ class Versions:
                 raise StaleError
             joined = version.spaces.get(name, space).holding(space.indexes)
             self._latest = None, replace(version, spaces={**version.spaces, name: joined})
-            version = self._next()  # another process may have replaced or deleted the space just now
+            version = self._next()  # another process may just have replaced or deleted the space
             if name not in version.spaces:
                 raise StaleError
             return version, version.spaces[name]
 
     def _next(self) -> Version:
-        """Return the version of the state that the catalog is in; the caller holds the lock on changes."""
+        """Return the version of the catalog's current state; the caller holds the lock on changes."""
         counter = self._catalog.counter()
         with self._catalog.read() as tx:
             return self._made(counter, tx)
 
     def _made(self, counter: int, tx: Transaction) -> Version:
-        """Make the version of the state that a transaction sees, which is no earlier one than the latest version's."""
+        """Make the version of the state that a transaction sees, which is not earlier than the latest version."""
         version = _next_version(None if self._latest is None else self._latest[1], self._catalog, tx)
         self._spaces.of_history(version.history)
         self._latest = counter, version
@@ -262,7 +264,7 @@ class Versions:
         return version
 
     def _keep_up(self, version: Version) -> None:
-        """Compact an index with many dead rows, or save those that changed much, in the background."""
+        """Compact an index with many dead rows, or save indexes that have changed much, in the background."""
         if self._upkeep is not None and self._upkeep.is_alive():
             return
         if work := self._compaction(version) or self._saving(version):
@@ -270,7 +272,7 @@ class Versions:
             self._upkeep.start()
 
     def _saving(self, version: Version) -> Callable[[], None] | None:
-        """Return what saves a space whose indexes changed much since their snapshots, if there is one."""
+        """Return a function that saves a space whose indexes have changed much since their snapshots, or None."""
         if time.monotonic() < self._save_after:
             return None
         for space in version.spaces.values():
@@ -279,7 +281,7 @@ class Versions:
         return None
 
     def _compaction(self, version: Version) -> Callable[[], None] | None:
-        """Return what compacts an index with many dead rows, if there is one."""
+        """Return a function that compacts an index with many dead rows, if there is one."""
         for space in version.spaces.values():
             for target, covered in space.indexes.items():
                 if covered.index.worth_compacting:
@@ -287,15 +289,15 @@ class Versions:
         return None
 
     def _compacted(self, space: IndexedSpace, target: Target, covered: Covered) -> None:
-        compacted = replace(covered, index=covered.index.compacted())  # what has changed meanwhile is replayed
+        compacted = replace(covered, index=covered.index.compacted())  # later changes are replayed on it
         with suppress(
             StaleError, CrossviewError
-        ):  # the space is gone, or the catalog cannot be read: the next one will
+        ):  # the space is gone, or the catalog cannot be read; a later version tries again
             self._with(replace(space, indexes={target: compacted}))
 
 
 def _ready(version: Version, name: str, targets_of: TargetsOf) -> IndexedSpace | None:
-    """Return a space of a version, by default the active one, if it is in memory with the indexes of some targets."""
+    """Return a space [default: the active one] of a version if it is in memory with the indexes of its targets."""
     space = version.space(name)
     if space is None or any(target not in space.indexes for target in targets_of(version, space.space)):
         return None
@@ -303,7 +305,7 @@ def _ready(version: Version, name: str, targets_of: TargetsOf) -> IndexedSpace |
 
 
 def _exists(tx: Transaction, space: IndexedSpace) -> bool:
-    """Return whether a space is in the catalog, in use or not, and its indexes are of the catalog's history."""
+    """Return whether a space is in the catalog, in use or not, and its indexes belong to the catalog's history."""
     name = space.space.name
     if tx.head().history != space.history:
         return False
@@ -313,7 +315,7 @@ def _exists(tx: Transaction, space: IndexedSpace) -> bool:
 
 
 class _ChangesSince(dict[int, Changes]):
-    """The changes since a sequence number, each looked up once."""
+    """The changes since each sequence number, read once for all indexes with this number."""
 
     def __init__(self, tx: Transaction) -> None:
         super().__init__()
@@ -325,7 +327,7 @@ class _ChangesSince(dict[int, Changes]):
 
 
 def _next_version(version: Version | None, catalog: Catalog, tx: Transaction) -> Version:
-    """Return the version of the state that a transaction sees, made of an earlier one."""
+    """Return the version of the state that a transaction sees, made from an earlier version."""
     head, views = tx.head(), Views(tx.views.all())
     identities: dict[str, Identity] = {**tx.spaces.identities(), RAW: raw_identity(views)}
     made = Version(

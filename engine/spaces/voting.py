@@ -1,4 +1,4 @@
-"""Voting: labels of queries by those of the labelled items that are nearest to them."""
+"""Voting: the nearest labelled items give queries their labels."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -17,24 +17,24 @@ from crossview.index.base import Selection
 
 @dataclass(frozen=True)
 class Voters:
-    """The labelled items of a collection as a space finds them for queries of one view; all votes weigh the same."""
+    """The labelled items of a collection that a space finds for queries of one view; all votes have the same weight."""
 
     version: Version
     indexed: IndexedSpace
     view: str
     targets: tuple[str, ...]
     k: int
-    """Items that vote, in each target; over all of them where distances are on a common scale."""
+    """Items that vote in each target, or over all targets if distances have a common scale."""
     labels: Mapping[int, tuple[str, ...]]
-    """Those of the labelled items, by id."""
+    """Labels of the labelled items, by id."""
 
     def shares(self, rows: NDArray[np.float32], own: Sequence[int | None]) -> list[dict[str, float]]:
-        """Return, for each of (n, d) rows of the view, the share of the votes that each label has.
+        """Return the share of the votes of each label, for each of (n, d) rows of the view.
 
-        ``own`` are the ids of the items that the rows are of, which do not vote on themselves. A voter with several
-        labels votes for each.
+        ``own`` has the id of the item behind each row, which does not vote on itself. A voter with several labels votes
+        for each.
 
-        Raises what ``Space.probe`` does.
+        Raises the errors of ``Space.probe``.
         """
         probes = self.indexed.space.probe(self.view, rows, self.targets)
         found = neighbours(self.indexed, probes, own, self.k, self._labelled)
@@ -43,7 +43,7 @@ class Voters:
 
     def _share(self, lists: Sequence[Sequence[Neighbor]], comparable: bool) -> dict[str, float]:
         voters = [one.item for found in lists for one in found]
-        if comparable:  # an item may be in several targets, each with a metric of the view
+        if comparable:  # an item can be in several targets, one for each metric of the view
             by_distance = sorted((one for found in lists for one in found), key=lambda one: one.distance)
             voters = list(dict.fromkeys(one.item for one in by_distance))[: self.k]
         votes = Counter(label for item in voters for label in self.labels[item])

@@ -1,4 +1,4 @@
-"""Weighted notions: the nearest items by several notions of one view at once, exact over all items."""
+"""Weighted notions: the exact nearest items by several notions of one view together."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -13,21 +13,21 @@ from crossview.engine.spaces.target import Target
 from crossview.index.base import Index, Selection
 
 _FIRST_DEPTH = 4
-"""Times k: how many items each notion gives at first; and how many times more in each further round."""
+"""Items that each notion gives in the first round, as a multiple of k, and the growth in each further round."""
 _CLEARLY = 1 - 1e-6
-"""Distances that indexes return are rounded to float32."""
+"""Relative error of distances, which indexes round to float32."""
 
 
 def check_notions(space: Space) -> None:
     """Raise InvalidInputError for a space without notions to weigh."""
     if not space.pipeline.capabilities.notions:
         raise InvalidInputError(
-            f"space {space.name!r} has no notions of similarity to weigh: train one that has, by --learner joint"
+            f"space {space.name!r} has no notions of similarity to weigh: train a space with --learner joint"
         )
 
 
 def shown(weights: Mapping[str, float]) -> str:
-    """Return weights as hits name them in place of a target, such as ``head=2,wing=1``."""
+    """Return weights as a text such as ``head=2,wing=1``, which hits have instead of a target."""
     return ",".join(f"{name}={weight:g}" for name, weight in sorted(weights.items()))
 
 
@@ -39,16 +39,17 @@ def nearest_by_weights(
     k: int,
     only: Callable[[Target], Selection] | None,
 ) -> list[list[Neighbor]]:
-    """Return, by sqrt(sum of w_t d_t^2), the k nearest items of every query among those that ``only`` chooses.
+    """Return the k nearest items of every query by sqrt(sum of w_t d_t^2), among those that ``only`` selects.
 
-    ``probes`` are the (q, D_t) vectors of the queries by target, each with its weight; ``own`` are the items that the
-    queries are of, which do not find themselves.
+    ``probes`` has the (q, D_t) vectors of the queries by target, each with its weight; ``own`` has the item behind each
+    query, which the query must not find.
 
-    Each notion gives ever more of its nearest items, until none that is still unseen can be among the k: it is further
-    away, in every notion, than the last that the notion gave (the threshold algorithm of Fagin, Lotem and Naor, 2003).
+    Each notion gives more and more of its nearest items, until no unseen item can be among the k: an unseen item is
+    further away, in every notion, than the last item of that notion (the threshold algorithm of Fagin, Lotem and Naor,
+    2003).
     """
     if len(probes) < len(weights):
-        raise InvalidInputError("a notion is weighted twice: name each once")
+        raise InvalidInputError("a notion has two weights: name each notion once")
     parts = [
         (indexes[target], vectors.astype(np.float64), weight, None if only is None else only(target))
         for (target, vectors), weight in zip(probes.items(), weights, strict=True)

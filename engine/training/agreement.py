@@ -1,4 +1,4 @@
-"""Agreement: how well the distances of spaces agree with comparisons that people made; it needs no labels."""
+"""Agreement of the distances of spaces with comparisons by people, a measure that needs no labels."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -19,14 +19,14 @@ from crossview.engine.training.codebooks import codebooks
 from crossview.engine.training.estimate import Estimate, Figures, area_under_curve, differences, in_order, rows
 
 _VALUES_AT_ONCE = 1 << 22
-"""Of the vectors whose distances are computed at a time, in float64."""
+"""Bytes of the float64 vectors whose distances are computed at a time."""
 _INDEPENDENT = "standard errors take them as independent"
 
 
 def agree(tx: Transaction, spaces: Sequence[Space], view: str, given: ItemComparisons) -> Callable[[], Evaluation]:
-    """Return what measures spaces by comparisons of items, as their rows of a view describe them.
+    """Return a function that measures spaces by comparisons of items, from their rows of a view.
 
-    See ``Collection.evaluate``; what is returned reads nothing more.
+    See ``Collection.evaluate``. The function does not read the catalog, so no transaction stays open for it.
     """
     began = time.monotonic()
     known = tx.items.ids_of(given.keys)
@@ -73,28 +73,28 @@ def agree(tx: Transaction, spaces: Sequence[Space], view: str, given: ItemCompar
 
 
 def _check(comparisons: Comparisons, count: int, view: str) -> None:
-    """Raise NotReadyError where nothing is left to measure by, InvalidInputError for pairs of one kind only."""
+    """Raise NotReadyError if no comparison can be measured, InvalidInputError for pairs of only one kind."""
     if not len(comparisons):
-        raise NotReadyError(f"each of the {count} {comparisons.kind} names an item that has no row of view {view!r}")
+        raise NotReadyError(f"each of the {count} {comparisons.kind} names an item without a row of view {view!r}")
     if comparisons.similar is None:
         return
     weights = np.ones(len(comparisons)) if comparisons.weights is None else comparisons.weights
     for chosen, kind in ((comparisons.similar, "similar"), (~comparisons.similar, "dissimilar")):
         if not weights[chosen].any():
             raise InvalidInputError(
-                f"none of the {len(comparisons)} pairs that can be measured is {kind}: "
-                "the area under the ROC curve takes pairs of both kinds"
+                f"none of the {len(comparisons)} measurable pairs is {kind}: "
+                "the area under the ROC curve needs pairs of both kinds"
             )
 
 
 def _by_metric(sets: Sequence[Comparisons]) -> dict[str, Comparisons]:
-    """Return what each measure is taken over: "order" over triplets and quadruplets together, "auc" over pairs."""
+    """Return the comparisons of each measure: triplets and quadruplets together for "order", pairs for "auc"."""
     ordered, paired = ([one for one in sets if (one.similar is None) == order] for order in (True, False))
     return {metric: _together(chosen) for metric, chosen in (("order", ordered), ("auc", paired)) if chosen}
 
 
 def _together(sets: Sequence[Comparisons]) -> Comparisons:
-    """Return comparisons of one measure as one set, of quadruplets where there are several."""
+    """Return the comparisons of one measure as one set; several sets become quadruplets."""
     if len(sets) == 1:
         return sets[0]
     paired = sets[0].similar is not None
@@ -126,19 +126,20 @@ def _agreement(
 
 
 def _metrics_of_notions(space: Space, comparisons: Comparisons) -> NDArray[np.bool_]:
-    """Return by which metrics of a space each comparison is measured, (n, metrics): its notion's, or all.
+    """Return the metrics of a space that measure each comparison, (n, metrics): the metric of its notion, or all.
 
-    Raises InvalidInputError for a notion that the space has not learned, or where only the space knows notions.
+    Raises InvalidInputError for a notion that the space has not learned, and for comparisons without notions in a
+    space with notions.
     """
     names, count = list(space.pipeline.metric_names_), space.pipeline.n_metrics_
     if not names:
         return np.ones((len(comparisons), count), bool)
     known = f"space {space.name!r} has the notions {', '.join(names)}"
     if comparisons.notions is None:
-        raise InvalidInputError(f"{known}: state in which of them each comparison was made")
+        raise InvalidInputError(f"{known}: give each comparison one of these notions")
     notions = comparisons.notions.astype(str)
     if unknown := set(notions.tolist()) - set(names):
-        raise InvalidInputError(f"{known}, and none of them is {min(unknown)!r}")
+        raise InvalidInputError(f"{known}, but not {min(unknown)!r}")
     return np.asarray(notions[:, None] == np.array(names))
 
 
@@ -148,7 +149,7 @@ def _distances(
     asked: NDArray[np.bool_],
     pairs: NDArray[np.int64],
 ) -> NDArray[np.float64]:
-    """Return the distances of pairs of rows, (n,): the least over metrics that the second row has and are asked for."""
+    """Return the distances of pairs of rows, (n,): the least over the chosen metrics of the second row."""
     width = max(embedded.shape[1] for embedded in embeddings)
     found, at_once = np.full(len(pairs), np.inf), max(1, _VALUES_AT_ONCE // max(1, width))
     for embedded, has_metric, of_metric in zip(embeddings, indexed.T, asked.T, strict=True):
@@ -162,7 +163,7 @@ def _distances(
 
 
 def overlap_of(space: Space, sets: Sequence[Comparisons], keys: Sequence[str]) -> Overlap:
-    """Return how many comparisons of sorted keys a space has seen in training."""
+    """Return the number of comparisons of sorted keys that a space has seen in training."""
     trained = np.array([key in space.training_keys for key in keys], bool)
     learned: dict[str, set[tuple[str, ...]]] = {one.kind: set() for one in sets}
     if space.constraints is not None:
@@ -178,7 +179,7 @@ def overlap_of(space: Space, sets: Sequence[Comparisons], keys: Sequence[str]) -
 
 
 def _named(comparisons: Comparisons, keys: Sequence[str]) -> list[tuple[str, ...]]:
-    """Return the keys of each comparison, of sorted keys: the same ones whichever item of a pair is named first."""
+    """Return the keys of each comparison, in the same order for both orders of the items of a pair."""
     sides = np.hstack([np.sort(comparisons.near, axis=1), np.sort(comparisons.far, axis=1)])
     return [tuple(keys[place] for place in row) for row in sides.tolist()]
 

@@ -1,4 +1,4 @@
-"""Codebooks: what the fitted views that take part in an evaluation were fitted on."""
+"""Codebooks: the training data of the fitted views of an evaluation."""
 
 from collections.abc import Iterable
 
@@ -9,7 +9,7 @@ from crossview.features.registry import EXTRACTORS
 
 
 def codebooks(tx: Transaction, names: Iterable[str], queries: set[str], what: str = "queries") -> str:
-    """Return what fitted views were fitted on, and how many of the queries, by their keys, were among that."""
+    """Return the training data of fitted views in words, and the number of queries among them."""
     sentences = []
     parts = {part.name: part for name in names for part in joined_view(tx, name).parts}
     for view in [parts[name] for name in sorted(parts)]:

@@ -1,4 +1,4 @@
-"""Databases: which items the queries of an evaluation are to find, and which of these can be measured."""
+"""Databases: the items that the queries of an evaluation search, and the conditions for measuring them."""
 
 from collections.abc import Sequence
 
@@ -11,23 +11,23 @@ from crossview.engine.training.division import Division, Divisions
 from crossview.engine.training.examples import Examples
 
 _ENOUGH = 2
-"""Labels, and held-out items with each of them, that unseen items take to be shown beside trained ones."""
+"""Least number of labels, and of held-out items with each, for a default evaluation on unseen items."""
 FEW = (
-    "unseen items are no database here, because fewer than two labels are on two held-out items each in every view: "
+    "unseen items are not a database here, because fewer than two labels are on two held-out items each in every view: "
     "hold out more"
 )
 
 
 _BY_LABELS = {
-    TRAINED: "the items that were learned from",
-    UNSEEN: "all held-out items but the one that asks",
-    MIXED: "the items that were learned from and all held-out ones but the one that asks",
+    TRAINED: "the training items",
+    UNSEEN: "all held-out items except the query",
+    MIXED: "the training items and all held-out items except the query",
 }
-_BY_ITEMS = {UNSEEN: "all held-out items", MIXED: "all held-out items and those that were learned from"}
+_BY_ITEMS = {UNSEEN: "all held-out items", MIXED: "all held-out items and the training items"}
 
 
 def described(databases: Sequence[str], by: str) -> str:
-    """Return what the queries are to find, in a sentence."""
+    """Return a sentence about the items that the queries search."""
     held = _BY_ITEMS if by == ITEMS else _BY_LABELS
     asked = "each is to find its own item in another view, " if by == ITEMS else ""
     return asked + ", ".join(f"database {name}: {held[name]}" for name in databases)
@@ -36,13 +36,12 @@ def described(databases: Sequence[str], by: str) -> str:
 def chosen_databases(
     items: Examples, divisions: Divisions, targets: Sequence[str], by: str, wanted: Sequence[str]
 ) -> tuple[tuple[str, ...], str]:
-    """Return the databases to measure, and a note where held-out items are too few for one; "" as a rule.
+    """Return the databases to measure, and a note if held-out items are too few for one; "" otherwise.
 
-    ``targets`` are the views that items are found in. Where no database is wanted, these are trained and unseen, if
-    two labels are on at least two held-out items each in every view and division, and else trained alone; by items it
-    is unseen.
+    ``targets`` are the views of the items to find. The default is trained and unseen if two labels are on at least two
+    held-out items each in every view and division, and trained alone otherwise; by items it is unseen.
 
-    Raises InvalidInputError for trained items by items, of which a query's own is none.
+    Raises InvalidInputError for trained items by items: a query must find its own item, which is not a trained one.
     """
     if by == ITEMS:
         if TRAINED in wanted:
@@ -55,33 +54,33 @@ def chosen_databases(
 
 
 def check_database(database: str, items: Examples, division: Division, crossing: tuple[str, str], by: str) -> None:
-    """Raise NotReadyError where no query of one view could find anything by the other view."""
+    """Raise NotReadyError if no query of one view can find a relevant item by the other view."""
     view, target = crossing
     queries = np.intersect1d(division.queries, items.ids_in(view), assume_unique=True)
     offered = items.ids_in(target)
     if not len(queries):
-        raise NotReadyError(f"no item that queries has view {view!r}")
+        raise NotReadyError(f"no item of the query set has view {view!r}")
     if by == ITEMS:
         if len(np.intersect1d(queries, offered, assume_unique=True)) < _ENOUGH:
             raise NotReadyError(f"fewer than two held-out items have both {view} and {target}: hold out more")
     elif database == UNSEEN and not _shared_labels(items, division, target):
         raise NotReadyError(
-            f"no two held-out items with view {target!r} share a label, so that none could find another: "
+            f"no two held-out items with view {target!r} share a label, so no query can find a relevant one: "
             "hold out more, or measure --database trained"
         )
     if database != UNSEEN and not np.isin(division.trained, offered).any():
-        raise NotReadyError(f"no item to be found has view {target!r}")
+        raise NotReadyError(f"no item of the database has view {target!r}")
 
 
 def contents(database: str, division: Division) -> NDArray[np.int64]:
-    """Return the ids of the items to find, ascending."""
+    """Return the ascending ids of the items of a database."""
     if database == MIXED:
         return np.union1d(division.trained, division.held_out)
     return division.trained if database == TRAINED else division.held_out
 
 
 def _shared_labels(items: Examples, division: Division, target: str) -> int:
-    """Return how many labels are on two held-out items with a view that do not belong together: ``_ENOUGH`` of more."""
+    """Return the number of labels on two held-out items of different groups with a view, counted up to ``_ENOUGH``."""
     found = np.isin(items.ids, np.intersect1d(division.held_out, items.ids_in(target), assume_unique=True))
     first: dict[str, int] = {}
     shared = set()

@@ -1,4 +1,4 @@
-"""The learner of a recipe that names none: chosen by what is known of the items."""
+"""The default learner of a recipe, chosen by the kind of supervision."""
 
 from collections import Counter
 from dataclasses import replace
@@ -9,27 +9,27 @@ from crossview.engine.recipe import DEFAULT, Recipe
 from crossview.engine.training.grids import LEARNER
 
 OF_LABELS = "posteriors,dot"
-"""Best or equal on unseen databases of photographs, texts and sounds, whichever kernel suits a view."""
+"""Best or equal on unseen databases of photographs, texts and sounds, with any kernel."""
 OF_PAIRS = "co-em,dot"
-"""It finds the classes that pairs stand for, and which pairs are wrong."""
+"""Finds the classes behind the pairs, and the wrong pairs."""
 OF_SOME_LABELS = "co-em,dot"
-"""Items without labels are learned from, too, and classes found that no item is labelled with."""
+"""Also learns from items without labels, and finds classes without a labelled item."""
 OF_NOTIONS = "joint"
 OF_ITEMS = "sqrt,kernel:rbf,cca"
-"""Without labels, an item's views are all that is known to belong together."""
+"""Without labels, the only supervision is which views belong to one item."""
 OF_ONE_VIEW = "pca"
 _UNLABELLED = 0.1
-"""Share of the items from which on those without labels are learned from."""
+"""Least share of unlabelled items for a learner that learns from them."""
 _ITEMS_OF_A_LABEL = 4
-"""Items for each label, on average: of more labels most are no classes, but names."""
+"""Least mean number of items for each label: with fewer, most labels are names, not classes."""
 OTHERS_OF_LABELS = ("sqrt,kernel:rbf,semantic,dot", "sqrt,kernel:rbf,multi-npp,dot")
-"""What tuning tries beside ``OF_LABELS``: either is the next best on some set."""
+"""Further learners that tuning tries: each is second best on some data set."""
 
 
 def with_learner(tx: Transaction, recipe: Recipe) -> Recipe:
-    """Return the recipe with a learner: the one it names, or else the one for what is given.
+    """Return the recipe with a learner: its own, or the default for its supervision.
 
-    A recipe that is to be tuned and says neither learner nor what to try tries several learners, too.
+    If a recipe asks for tuning but names neither a learner nor values, tuning also tries several learners.
 
     Raises NotFoundError for an unknown view.
     """
@@ -54,7 +54,7 @@ def _chosen(tx: Transaction, recipe: Recipe) -> str:
 
 
 def _has_classes(tx: Transaction, recipe: Recipe) -> bool:
-    """Return whether the items of every view are of two classes, at least, that are shared."""
+    """Return whether the items of every view have at least two classes with several items."""
     labels = tx.items.labels()
     for view in recipe.views:
         counts = Counter(label for item in joined_view(tx, view).ids(tx).tolist() for label in labels.get(item, ()))
@@ -64,7 +64,7 @@ def _has_classes(tx: Transaction, recipe: Recipe) -> bool:
 
 
 def _labelled_in_part(tx: Transaction, recipe: Recipe) -> bool:
-    """Return whether a tenth of the items, or more, have no label, and the others two labels or more, but few."""
+    """Return whether at least a tenth of the items have no label, and the others have at least two labels, but few."""
     labels = tx.items.labels()
     items = {item for view in recipe.views for item in joined_view(tx, view).ids(tx).tolist()}
     named = [set(labels[item]) for item in items if labels.get(item)]

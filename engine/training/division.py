@@ -1,4 +1,4 @@
-"""Divisions: which items are queries, and which were learned from, the same for every space that is measured."""
+"""Divisions of the items into queries and training items, the same for every measured space."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -18,25 +18,25 @@ Ids = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Division:
-    """Held-out items and trained ones, by their ids, ascending."""
+    """Ascending ids of held-out and trained items."""
 
     queries: Ids
-    """The held-out items that ask: all, or as many as are drawn."""
+    """The query set: all held-out items, or a random sample."""
     held_out: Ids
-    """What none of the spaces was trained on."""
+    """Items that no space was trained on."""
     trained: Ids
-    """What all of them were trained on."""
+    """Items that all spaces were trained on."""
     partly: int = 0
-    """How many items only some of them were trained on; they take no part."""
+    """Number of items that only some spaces were trained on; the evaluation leaves them out."""
 
 
 @dataclass(frozen=True)
 class Divisions:
-    """One division, or several at random, that the figures are means over."""
+    """One division, or several random ones over which the figures are means."""
 
     parts: tuple[Division, ...]
     protocol: str
-    """What the queries are, in a sentence."""
+    """A sentence about the query set."""
 
     def overlap(self) -> float:
         """Return the mean of the number of held-out items over that of trained ones."""
@@ -44,9 +44,9 @@ class Divisions:
 
 
 def grouping_of(spaces: Sequence[Space], request: EvaluationRequest) -> Grouping | None:
-    """Return which items belong together: as the request says, else as all trained spaces were trained.
+    """Return the groups of items: those of the request, otherwise those of the training of all trained spaces.
 
-    Raises InvalidInputError where spaces that are to be fitted anew were trained with different groups.
+    Raises InvalidInputError if the spaces to refit were trained with different groups.
     """
     if request.group_by is not None:
         return request.group_by
@@ -62,12 +62,12 @@ def grouping_of(spaces: Sequence[Space], request: EvaluationRequest) -> Grouping
 def divide(
     spaces: Sequence[Space], items: Examples, what: str, request: EvaluationRequest, grouping: Grouping | None
 ) -> Divisions:
-    """Divide items, which ``what`` names in sentences, in the plural; a random division parts none of their groups.
+    """Divide items; ``what`` is their name in sentences, in the plural. A random division keeps groups whole.
 
-    Queries are what none of the trained spaces was trained on; a random share where the spaces are fitted anew, or
-    where only ``raw`` is measured.
+    Queries are the items that no trained space was trained on. They are a random share if the spaces are refitted, or
+    if only ``raw`` is measured.
 
-    Raises NotReadyError where there would be no queries, InvalidInputError for groups that cannot be divided.
+    Raises NotReadyError if no item is left as a query, InvalidInputError for groups that cannot be divided.
     """
     trained = [space for space in spaces if space.name != RAW]
     if request.refit or not trained:
@@ -84,9 +84,9 @@ def divide(
 def draw_queries(
     divisions: Divisions, items: Examples, targets: Sequence[str], request: EvaluationRequest, by: str
 ) -> Divisions:
-    """Return divisions of whose held-out items with the query view ``max_queries`` ask at most, drawn with the seed.
+    """Return divisions with at most ``max_queries`` queries, drawn with the seed from the held-out items with the view.
 
-    ``targets`` are the views that items are found in; by items only those with one of them ask.
+    ``targets`` are the views of the items to find; by items, only items with one of these views are queries.
     """
     able = items.ids_in(request.view)
     if by == ITEMS:
@@ -96,18 +96,18 @@ def draw_queries(
         found = np.intersect1d(one.held_out, able, assume_unique=True)
         most = max(most, len(found))
         if len(found) > request.max_queries:
-            # A larger number draws these, too, and others.
+            # A permutation: a larger maximum draws the same queries and more.
             drawn = np.random.default_rng(request.seed + number).permutation(found)[: request.max_queries]
             one = replace(one, queries=np.sort(drawn))
         parts.append(one)
     if most <= request.max_queries:
         return divisions
-    note = f"{request.max_queries:,} of {most:,} held-out items ask, drawn by chance"
+    note = f"{request.max_queries:,} of {most:,} held-out items, drawn at random, are the query set"
     return Divisions(tuple(parts), f"{divisions.protocol}; {note}")
 
 
 def check_trained(spaces: Sequence[Space], divisions: Divisions, what: str) -> None:
-    """Raise NotReadyError where a division has no trained items to be found."""
+    """Raise NotReadyError if a division has no trained items to find."""
     if not all(len(one.trained) for one in divisions.parts):
         lacking = f"there is no {what[:-1]} that all of them were trained on"
         raise NotReadyError(_nothing(spaces, lacking, "none of these items"))
@@ -122,9 +122,9 @@ def _random(
         parts.append(Division(items.ids[held_out], items.ids[held_out], items.ids[~held_out]))
         if not held_out.any():
             raise NotReadyError(f"{request.test_size:.0%} of {len(items)} {what} are none: raise --test-size")
-    fitted = "the space was fitted anew on the others only"
+    fitted = "the space was fitted again on the others only"
     if len(spaces) > 1:
-        fitted = f"each of {_names(spaces)} was fitted anew on the others only"
+        fitted = f"each of {_names(spaces)} was fitted again on the others only"
     elif spaces[0].name == RAW:
         fitted = "nothing was learned"
     share = f"{request.test_size:.0%} of the {what}"
@@ -141,7 +141,7 @@ def _random(
 
 
 def _held_out_protocol(spaces: Sequence[Space], found: Division, what: str) -> str:
-    """Return what the queries are where training held them out."""
+    """Return a sentence about queries that training held out."""
     groups = ", ".join(dict.fromkeys(space.group_by.name for space in spaces if space.group_by is not None))
     apart = f"; training did not part groups by {groups}" if groups else ""
     if len(spaces) == 1:
@@ -162,7 +162,7 @@ def _names(spaces: Sequence[Space]) -> str:
 
 
 def _nothing(spaces: Sequence[Space], lacking: str, trained: str) -> str:
-    """Return why there are no queries or no trained items, and the way out."""
+    """Return the reason for missing queries or trained items, and the remedy."""
     if len(spaces) == 1:
         return f"space {spaces[0].name!r} was trained on {trained}: train with --holdout 0.2, or evaluate with --refit"
     return (

@@ -1,4 +1,4 @@
-"""Duplicates: queries that are as good as known, because a row of theirs is nearly one that was learned from."""
+"""Duplicates: queries whose row in some view is nearly equal to a training row, so that finding them proves little."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,12 +9,12 @@ from crossview.engine.training.division import Division
 from crossview.engine.training.examples import Examples
 
 SHARE = 0.1
-"""Of the usual distance to the nearest trained row, which is the median over the queries: rows up to this share of it
-apart are nearly the same."""
+"""Rows are nearly the same up to this share of the usual distance to the nearest trained row, the median of the
+queries."""
 MOST = 1_000
-"""Queries that are looked at; of more, a random sample."""
+"""Most queries that are checked; a random sample of more."""
 _ROWS_AT_ONCE = 16_384
-"""Trained rows that are compared with the queries at a time."""
+"""Trained rows compared with the queries at a time."""
 
 
 def duplicates(items: Examples, division: Division) -> NDArray[np.bool_]:
@@ -32,7 +32,7 @@ def duplicates(items: Examples, division: Division) -> NDArray[np.bool_]:
 
 
 def sentence(found: NDArray[np.bool_]) -> str:
-    """Return how many queries nearly are trained items, and the remedy; "" for none."""
+    """Return a note on the number of queries that nearly repeat trained items, and the remedy; "" for none."""
     count = int(found.sum())
     if not count:
         return ""
@@ -43,7 +43,7 @@ def sentence(found: NDArray[np.bool_]) -> str:
 
 
 def _nearest(queries: NDArray[np.float32], rows: NDArray[np.float32], offered: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Return the distance of each query to the nearest of some rows, (q,); of equal rows it is exactly 0."""
+    """Return the distance of each query to the nearest of the rows, (q,), exactly 0 for equal rows."""
     found = np.full(len(queries), np.inf)
     for start in range(0, len(offered), _ROWS_AT_ONCE):
         checkpoint()

@@ -13,24 +13,24 @@ Values = NDArray[np.float64]
 _DRAWS = 1_000
 """Bootstrap samples of a median."""
 _DRAWS_OF_PAIRS = 300
-"""Those of a statistic of pairs, which takes longer."""
+"""Bootstrap samples of a statistic of pairs, which takes longer."""
 
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """A measure of each of n queries or comparisons, with weights that they have whatever is measured."""
+    """A measure of each of n queries or comparisons, with the same weights for every measure."""
 
     values: Values
-    """(n,); NaN where there is nothing to measure, as of a query without relevant items."""
+    """(n,); NaN if there is nothing to measure, as for a query without relevant items."""
     weights: Values | None = None
-    """(n,); None: 1."""
+    """(n,); None: equal weights."""
     overlap: float = 0.0
-    """Of values that are means over overlapping splits: the number of test items over that of training items. The
-    variance of their mean is then that of the values times 1/n + overlap, in place of 1/n (Nadeau and Bengio,
+    """The number of test items over that of training items, if the values are means over overlapping splits. The
+    variance of their mean is then the variance of the values times 1/n + overlap instead of 1/n (Nadeau and Bengio,
     "Inference for the generalization error", Machine Learning 52, 2003, the corrected resampled variance)."""
 
     def moments(self) -> tuple[float, float]:
-        """Return the weighted mean and the variance of it; NaN where the values are too few."""
+        """Return the weighted mean and its variance; NaN if the values are too few."""
         weights = np.ones(len(self.values)) if self.weights is None else self.weights
         measured = ~np.isnan(self.values) & (weights > 0)
         values, weights, count = self.values[measured], weights[measured], int(measured.sum())
@@ -45,7 +45,7 @@ class Sample:
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """A measure and how sure it is.
+    """A measure with its standard error.
 
     Most have one sample. The area under a ROC curve has two, of similar and of dissimilar pairs, with the same mean
     (DeLong, DeLong and Clarke-Pearson, 1988); the variances of their means add up.
@@ -55,12 +55,12 @@ class Estimate:
 
     @property
     def value(self) -> float:
-        """The mean; NaN where nothing was measured."""
+        """The mean; NaN without a measured value."""
         return self.samples[0].moments()[0]
 
     @property
     def standard_error(self) -> float | None:
-        """That of the mean, as if all queries or comparisons were independent; None where they are too few."""
+        """The standard error of the mean, for independent queries or comparisons; None if they are too few."""
         variance = sum(sample.moments()[1] for sample in self.samples)
         return None if np.isnan(variance) else float(np.sqrt(variance))
 
@@ -85,7 +85,7 @@ class Median:
 
     @property
     def standard_error(self) -> float | None:
-        """That over bootstrap samples of the queries, drawn with a fixed seed; None for a single query."""
+        """The standard error over bootstrap samples of the queries, drawn with a fixed seed; None for one query."""
         if len(self.values) < 2:
             return None
         columns, random = self._columns(), np.random.default_rng(0)
@@ -107,14 +107,14 @@ def _difference_of_medians(columns: Values) -> float:
 
 @dataclass(frozen=True, eq=False)
 class OfPairs:
-    """A statistic of the distances of similar and of other pairs; with a baseline, less that of other distances."""
+    """A statistic of the distances of similar and other pairs; with a baseline, less that of other distances."""
 
     statistic: Callable[[Values, Values], float]
-    """Takes the distances of similar pairs, and of others."""
+    """A function of the distances of similar pairs and of other pairs."""
     similar: Values
     """(n, m): distances of similar pairs; with a baseline m = 2, the second ones are subtracted."""
     others: Values
-    """(l, m), likewise."""
+    """(l, m): distances of other pairs, in the same form."""
 
     @property
     def value(self) -> float:
@@ -123,7 +123,7 @@ class OfPairs:
 
     @property
     def standard_error(self) -> float | None:
-        """That over bootstrap samples of either kind of pairs, drawn with a fixed seed; None for a single one."""
+        """The standard error over bootstrap samples of both kinds, drawn with a fixed seed; None for one pair."""
         if min(len(self.similar), len(self.others)) < 2:
             return None
         random = np.random.default_rng(0)
@@ -147,7 +147,7 @@ class OfPairs:
 
 
 def over_splits(splits: Sequence["Figures"], overlap: float) -> "Figures":
-    """Return the means of figures over splits, of which ``overlap`` is as in ``Sample``; those of one as they are."""
+    """Return the means of figures over splits, with ``overlap`` as in ``Sample``; one split stays as it is."""
     if len(splits) == 1:
         return splits[0]
     values = {key: [one[key].value if key in one else np.nan for one in splits] for key in _keys(splits)}
@@ -186,7 +186,7 @@ def _share_below(values: Values, others: Values, weights: Values) -> Values:
 Key = tuple[str, str, str, int | None]
 """Database, view of the items to find, metric, k."""
 Figures = Mapping[Key, Any]
-"""Of one space: an ``Estimate``, a ``Median`` or an ``OfPairs`` of each figure."""
+"""The figures of one space, each an ``Estimate``, a ``Median`` or an ``OfPairs``."""
 
 
 def rows(view: str, measured: Mapping[str, Figures]) -> tuple[EvaluationRow, ...]:
@@ -199,7 +199,7 @@ def rows(view: str, measured: Mapping[str, Figures]) -> tuple[EvaluationRow, ...
 
 
 def differences(view: str, measured: Mapping[str, Figures]) -> tuple[EvaluationDifference, ...]:
-    """Return the paired differences of every space to the first one, where both have a figure."""
+    """Return the paired differences of every space to the first one, for figures that both have."""
     baseline, *others = measured
     first = measured[baseline]
     return tuple(

@@ -1,4 +1,4 @@
-"""Evaluation: how well spaces retrieve what is relevant to queries that they were not trained on."""
+"""Evaluation: how well spaces retrieve relevant items for queries that they were not trained on."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ from crossview.engine.training.estimate import Figures, differences, over_splits
 from crossview.engine.training.examples import Examples, examples
 from crossview.engine.training.groups import groups_of
 from crossview.engine.training.refitting import Refit, refitting
-from crossview.engine.training.retrieval import Trial, What, figures
+from crossview.engine.training.retrieval import MeasurePlan, Trial, figures
 from crossview.engine.training.supervision import count_constraints, with_supervision
 from crossview.engine.training.targets import NO_LABEL, notion_of, target_views
 from crossview.engine.training.taxonomy import measured_by
@@ -31,22 +31,22 @@ from crossview.engine.training.verification import verify
 
 @dataclass(frozen=True, kw_only=True)
 class _Plan:
-    """Which spaces are measured, on what."""
+    """The spaces, items and views of an evaluation."""
 
     view: str
     spaces: Sequence[Space]
     targets: Mapping[str, tuple[str, ...]]
-    """By space, the views to find items in."""
+    """The views of the items to find, by space."""
     views: Mapping[str, Sequence[str]]
-    """By space, the views that take part."""
+    """The views in use, by space."""
     items: Examples
-    """Those with any of these views."""
+    """The items with any of these views."""
     divisions: Divisions
-    what: What
+    measures: MeasurePlan
     refits: Mapping[str, Refit]
-    """By space, how those learn again that are to be fitted anew for every division."""
+    """The refit of each space that learns again for every division."""
     note: str
-    """Why held-out items are no database, or votes are not measured by a taxonomy; "" as a rule."""
+    """Why held-out items are not a database, or why no taxonomy measures votes; "" otherwise."""
 
     @property
     def target_views(self) -> list[str]:
@@ -63,9 +63,9 @@ class _Plan:
 def evaluated(
     tx: Transaction, spaces: Sequence[Space], request: EvaluationRequest, progress: Progress | None = None
 ) -> Callable[[], Evaluation]:
-    """Read what spaces are to be measured on, and return what measures them; see ``Collection.evaluate``.
+    """Read the data of an evaluation, and return the function that measures the spaces; see ``Collection.evaluate``.
 
-    It reads nothing more: the transaction need not be open by then.
+    The function does not read the catalog, so no transaction stays open for it.
     """
     if request.pairs is not None:
         return verify(tx, spaces, request, request.pairs)
@@ -77,7 +77,7 @@ def evaluated(
 def evaluate(
     tx: Transaction, spaces: Sequence[Space], request: EvaluationRequest, progress: Progress | None = None
 ) -> Callable[[], Evaluation]:
-    """Return what measures retrieval by spaces on the same queries and databases."""
+    """Return a function that measures retrieval by spaces on the same queries and databases."""
     began = time.monotonic()
     plan = _planned(tx, spaces, request)
     keys = set(plan.items.of_ids(np.concatenate(plan.asked)).keys)
@@ -98,17 +98,17 @@ def _evaluated(
     for space in plan.spaces:
         measured[space.name], learned_from = _measured(space, plan, progress)
         prefix = f"{space.name}: " if several else ""
-        notes += [prefix + note for note in (_ranking_note(space, plan.what), learned_from) if note]
+        notes += [prefix + note for note in (_ranking_note(space, plan.measures), learned_from) if note]
     repeated = sentence(np.concatenate([duplicates(plan.items, one) for one in plan.divisions.parts]))
-    sentences = [plan.divisions.protocol, described(plan.what.databases, plan.what.by), *_by_view(plan)]
-    if plan.what.notion:
+    sentences = [plan.divisions.protocol, described(plan.measures.databases, plan.measures.by), *_by_view(plan)]
+    if plan.measures.notion:
         sentences.append(_notion_note(plan))
-    if plan.items.groups is not None and plan.what.by == LABELS:
+    if plan.items.groups is not None and plan.measures.by == LABELS:
         sentences.append("no query finds an item of its own group")
     return Evaluation(
         rows=rows(plan.view, measured),
         queries=round(float(np.mean([len(one) for one in plan.asked]))),
-        databases={name: _count(plan, name, plan.target_views) for name in plan.what.databases},
+        databases={name: _count(plan, name, plan.target_views) for name in plan.measures.databases},
         protocol="; ".join(part for part in (*sentences, plan.note, repeated, *notes) if part),
         codebook=codebook,
         seconds=0.0,
@@ -123,7 +123,7 @@ def _planned(tx: Transaction, spaces: Sequence[Space], request: EvaluationReques
     targets = target_views(spaces, request, by, notion)
     compared = [space for space in spaces if targets[space.name]]
     views = {}
-    for space in compared:  # to be fitted again, a space needs all its views
+    for space in compared:  # a refit needs all views of the space
         taking_part = (request.view, *targets[space.name])
         views[space.name] = [name for name in space.views if name in taking_part or (space.spec and request.refit)]
     found = examples(tx, list(dict.fromkeys(chain.from_iterable(views.values()))))
@@ -133,7 +133,7 @@ def _planned(tx: Transaction, spaces: Sequence[Space], request: EvaluationReques
     except NotFoundError:
         if request.refit:
             raise
-        # The attribute was removed since the training; what that held out is known all the same.
+        # The attribute has been removed since the training, but the space still knows its held-out items.
     items, kind = found, "items"
     if by == LABELS:
         items = replace(found, labels=found.labels_in(notion))
@@ -151,7 +151,7 @@ def _planned(tx: Transaction, spaces: Sequence[Space], request: EvaluationReques
             for database in databases:
                 check_database(database, items, division, (request.view, target), by)
     taxonomy, no_taxonomy = measured_by(request, compared, items) if by == LABELS else (None, "")
-    what = What(databases, by, request.k or (RECALLS if by == ITEMS else LENGTHS), notion, taxonomy)
+    measures = MeasurePlan(databases, by, request.k or (RECALLS if by == ITEMS else LENGTHS), notion, taxonomy)
     refits = {space.name: refitting(tx, space) for space in compared if request.refit and space.spec}
     for space in compared:
         if space.name not in refits:
@@ -163,18 +163,18 @@ def _planned(tx: Transaction, spaces: Sequence[Space], request: EvaluationReques
         views=views,
         items=found,
         divisions=divisions,
-        what=what,
+        measures=measures,
         refits=refits,
         note="; ".join(filter(None, (note, no_taxonomy))),
     )
 
 
 def _measured(space: Space, plan: _Plan, progress: Progress | None) -> tuple[Figures, str]:
-    """Return the figures of a space, and what it was learned from where that was comparisons."""
+    """Return the figures of a space, and a note on the comparisons that it learned from, if any."""
     splits, note = [], ""
     for division in plan.divisions.parts:
         trial, note = _trial(space, plan, division)
-        by_target = [figures(trial, plan.view, target, plan.what, progress) for target in plan.targets[space.name]]
+        by_target = [figures(trial, plan.view, target, plan.measures, progress) for target in plan.targets[space.name]]
         splits.append({key: one for found in by_target for key, one in found.items()})
     return over_splits(splits, plan.divisions.overlap()), note if len(splits) == 1 else ""
 
@@ -184,7 +184,7 @@ def _trial(space: Space, plan: _Plan, division: Division) -> tuple[Trial, str]:
     pipeline, counts = space.pipeline, space.constraint_counts
     if space.name in plan.refits:
         held_out = everything.of_ids(division.held_out)
-        # Labels are not all that is learned from where comparisons were given.
+        # A space that learned from comparisons may not need labels.
         known = everything.of_ids(division.trained) if space.constraints is None else everything.without(held_out)
         training = with_supervision(known, space.pairs, space.constraints, space.taxonomy)
         counts = count_constraints(space.constraints, training, held_out)
@@ -199,8 +199,8 @@ def _count(plan: _Plan, database: str, views: Sequence[str]) -> int:
 
 
 def _by_view(plan: _Plan) -> Iterator[str]:
-    """Yield how many items there are to find in each view, where these differ."""
-    for database in plan.what.databases:
+    """Yield the number of items to find in each view, if the numbers differ."""
+    for database in plan.measures.databases:
         counts = {view: _count(plan, database, [view]) for view in plan.target_views}
         if len(set(counts.values())) > 1:
             listed = ", ".join(f"{count} {view}" for view, count in counts.items())
@@ -208,24 +208,22 @@ def _by_view(plan: _Plan) -> Iterator[str]:
 
 
 def _notion_note(plan: _Plan) -> str:
-    """Return which distances and labels are those of the notion."""
-    notion = plan.what.notion
+    """Return a note on the distances and labels of the notion."""
+    notion = plan.measures.notion
     distances = f"distances are those in the notion {notion!r}"
     if without := [space.name for space in plan.spaces if notion not in space.pipeline.metric_names_]:
         distances += f", and the only ones of {', '.join(without)}"
-    if plan.what.by == ITEMS:
+    if plan.measures.by == ITEMS:
         return distances
     labels = "those in it, too" if notion in plan.items.notion_classes else "the items' own"
     return f"{distances}; labels are {labels}"
 
 
-def _ranking_note(space: Space, what: What) -> str:
+def _ranking_note(space: Space, plan: MeasurePlan) -> str:
     """Return how codes are ranked; "" for vectors."""
     if not space.binary:
         return ""
-    note = "codes that differ in equally many bits rank by chance"
-    whole = "median_rank" if what.by == ITEMS else "map"
-    order = (
-        f"the {space.rerank} x k nearest are put in the order of their float vectors, for {whole} k = {max(what.ks)}"
-    )
+    note = "codes at equal distances rank at random"
+    whole = "median_rank" if plan.by == ITEMS else "map"
+    order = f"the {space.rerank} x k nearest are ordered by their float vectors, for {whole} k = {max(plan.ks)}"
     return f"{note}; {order}" if space.rerank else note

@@ -1,4 +1,4 @@
-"""Examples: the items that are learned from or measured on, with the views that each has."""
+"""Examples: the items of a training or an evaluation, with their views."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -27,26 +27,26 @@ class Examples:
     ids: NDArray[np.int64]
     keys: tuple[str, ...]
     rows: Mapping[str, NDArray[np.float32]]
-    """One (n, d_v) array per view; NaN in the rows of items that lack it."""
+    """One (n, d_v) array for each view; NaN in rows of items without the view, so that no code takes them for data."""
     mask: NDArray[np.bool_]
     """Which items have which view, (n, V)."""
     labels: tuple[tuple[str, ...], ...]
     similar: Any = None
-    """Which items are similar where pairs were given: a sparse (n, n) matrix, 1 where they are."""
+    """Similarity by stated pairs: a sparse (n, n) matrix with 1 for similar items; None without pairs."""
     constraints: AnyComparisons | None = None
-    """Comparisons of them by position where constraints were given."""
+    """Comparisons of the items by position; None without constraints."""
     taxonomy: Taxonomy | None = None
-    """A tree of their labels where one was given."""
+    """The tree of their labels; None without a taxonomy."""
     notion_classes: Mapping[str, NDArray[np.str_]] = field(default_factory=dict)
-    """Classes by notion of similarity, (n,) each, "" where an item has none in it; of the notions that any has."""
+    """Classes in each notion of similarity that an item has, (n,) each; "" for items without a class in it."""
     groups: NDArray[np.intp] | None = None
-    """Numbers of the groups, (n,), that folds do not part; None where none were named."""
+    """Numbers of the groups that folds keep whole, (n,); None without groups."""
 
     def __len__(self) -> int:
         return len(self.ids)
 
     def take(self, chosen: Chosen) -> "Examples":
-        """Return the chosen examples; of all in their order, these very ones."""
+        """Return the chosen examples; the same object if all are chosen in their order."""
         positions = np.arange(len(self))[chosen]
         if np.array_equal(positions, np.arange(len(self))):
             return self
@@ -64,7 +64,7 @@ class Examples:
         )
 
     def seen_in(self, *views: str) -> "Examples":
-        """Return the views in that order, and of the examples those that have at least one of them."""
+        """Return the examples that have at least one of the views, with these views in this order."""
         mask = self._mask(views)
         seen = replace(self, rows={view: self.rows[view] for view in views}, mask=mask)
         return seen.take(np.flatnonzero(mask.any(axis=1)))
@@ -74,7 +74,7 @@ class Examples:
         return self.take(np.flatnonzero(self._mask(views).all(axis=1)))
 
     def ids_in(self, *views: str) -> NDArray[np.int64]:
-        """Return the ids, ascending, of the examples that have at least one of the views."""
+        """Return the ascending ids of the examples that have at least one of the views."""
         return self.ids[self._mask(views).any(axis=1)]
 
     def _mask(self, views: Sequence[str]) -> NDArray[np.bool_]:
@@ -90,7 +90,7 @@ class Examples:
 
     @property
     def apart(self) -> NDArray[np.int64]:
-        """What distinguishes examples that do not belong together, (n,): their groups, or their ids without any."""
+        """Numbers that are equal for examples of one group, (n,): the groups, or the ids without groups."""
         return self.ids if self.groups is None else self.groups.astype(np.int64)
 
     def classes(self) -> NDArray[np.str_]:
@@ -103,7 +103,7 @@ class Examples:
         return MultiLabelBinarizer(sparse_output=True).fit_transform(self.labels)
 
     def labels_in(self, notion: str) -> tuple[tuple[str, ...], ...]:
-        """Return the labels in a notion, where any example has one in it, else the examples' own."""
+        """Return the labels in a notion; the examples' own labels if no example has a label in it."""
         if notion not in self.notion_classes:
             return self.labels
         return tuple(labels_of(name) for name in self.notion_classes[notion].tolist())
@@ -116,7 +116,7 @@ class Examples:
 def examples(tx: Transaction, names: Sequence[str]) -> Examples:
     """Return every item that has a row in at least one of the views.
 
-    Raises NotFoundError for an unknown view, InvalidInputError for none, repeated or wrongly joined ones,
+    Raises NotFoundError for an unknown view, InvalidInputError for no, repeated or wrongly joined views,
     NotReadyError for a view that no item has.
     """
     if not names or len(set(names)) < len(names):
@@ -128,7 +128,7 @@ def examples(tx: Transaction, names: Sequence[str]) -> Examples:
     ids = np.unique(np.concatenate([rows.ids for rows in found.values()]))
     by_view, mask = {}, np.zeros((len(ids), len(names)), bool)
     for column, name in enumerate(names):
-        rows = found.pop(name)  # one view at a time is in memory twice
+        rows = found.pop(name)  # pop: only one view at a time is in memory twice
         mask[:, column] = np.isin(ids, rows.ids, assume_unique=True)
         by_view[name] = np.full((len(ids), rows.rows.shape[1]), np.nan, np.float32)
         by_view[name][mask[:, column]] = rows.rows
@@ -145,7 +145,7 @@ def examples(tx: Transaction, names: Sequence[str]) -> Examples:
 
 
 def _no_rows(tx: Transaction, name: str) -> NotReadyError:
-    """Return the error for a view that no item has; of a joined view it names the part that the fewest items have."""
+    """Return the error for a view that no item has; for a joined view it names the rarest part."""
     view = joined_view(tx, name)
     part = min(view.parts, key=lambda one: len(tx.rows.ids(one)))
     several = len(view.parts) > 1
@@ -163,12 +163,12 @@ def _notion_classes(tx: Transaction, ids: Sequence[int]) -> dict[str, NDArray[np
 
 
 def split(count: int, share: float, seed: int, groups: NDArray[np.intp] | None = None) -> NDArray[np.bool_]:
-    """Return which of ``count`` examples are held out, (count,): a random share of them, or of their groups.
+    """Return which of ``count`` examples are held out, (count,): a random share of the examples, or of their groups.
 
-    Raises InvalidInputError unless 0 <= share < 1, and where groups leave nothing to learn from.
+    Raises InvalidInputError unless 0 <= share < 1, and if no group is left to learn from.
     """
     if not 0 <= share < 1:
-        raise InvalidInputError(f"the share that is held out must be at least 0 and below 1, not {share}")
+        raise InvalidInputError(f"the held-out share must be at least 0 and below 1, not {share}")
     if groups is not None:
         return split_groups(groups, share, seed)
     held_out = np.zeros(count, bool)

@@ -1,4 +1,4 @@
-"""Extension: what a fitted space is given later: further views, and a metric for a new label."""
+"""Extension of a fitted space: further views, and a metric for a new label."""
 
 import copy
 from collections.abc import Callable, Sequence
@@ -24,17 +24,18 @@ from crossview.engine.training.supervision import count_constraints, with_superv
 def added_views(
     tx: Transaction, space: Space, name: str, views: Sequence[str], progress: Progress | None = None
 ) -> Callable[[], Space]:
-    """Read what further views of a fitted space are learned from, and return what fits them one after another.
+    """Read the training data of further views, and return the function that fits them one after another.
 
-    The other views stay as they are. It learns from the items that the space was trained on and, unless some were held
-    out then, from all others. The fit reads nothing more; its generation is not numbered yet.
+    The other views do not change. The fit learns from the training items of the space and, if that training held out
+    none, from all other items. It does not read the catalog, and its generation has no number yet.
 
-    Raises InvalidInputError for views that it has or a learner that cannot, NotFoundError, NotReadyError.
+    Raises InvalidInputError for views that the space has, or a learner that cannot add views; NotFoundError;
+    NotReadyError.
     """
     if not views or len(set(views)) < len(views):
         raise InvalidInputError("name the views to add, each once, such as --views text")
     if known := [view for view in views if view in space.views]:
-        raise InvalidInputError(f"space {space.name!r} has view {known[0]!r} already")
+        raise InvalidInputError(f"space {space.name!r} already has view {known[0]!r}: leave it out")
     space.check_revisions(tx.views.all())
     names = (*space.views, *views)
     found = examples(tx, names)
@@ -46,7 +47,7 @@ def added_views(
     training = with_supervision(training, space.pairs, space.constraints, space.taxonomy)
     counts = count_constraints(space.constraints, training, found.take(held_out))
     if counts is not None and space.constraint_counts is not None:
-        used = {**counts.used, **space.constraint_counts.used}  # the other views keep what they were learned from
+        used = {**counts.used, **space.constraint_counts.used}  # the other views keep their counts
         counts = replace(counts, used=used)
     extended = replace(
         space,
@@ -71,23 +72,25 @@ def added_views(
 
 
 def assign(tx: Transaction, space: Space, label: str) -> Callable[[], Space]:
-    """Return what makes, of a space of several metrics, one that has one for a label that it was not trained on.
+    """Return a function that gives a new label one of the metrics of a space with several metrics.
 
-    The items of the label decide which of its metrics it is. Nothing is learned anew, and they count as trained on.
+    The items of the label decide which metric. No learning takes place, and these items count as training items.
 
-    Raises InvalidInputError for a space of one metric or a label that it learned, NotReadyError for too few items.
+    Raises InvalidInputError for a space with one metric or for a learned label, NotReadyError for too few items.
     """
     space.check_revisions(tx.views.all())
     if space.pipeline.n_metrics_ == 1:
         raise InvalidInputError(
-            f"space {space.name!r} has one metric for all labels, so items of a new label are found as they are; "
-            "learner musl makes spaces of several metrics"
+            f"space {space.name!r} has one metric for all labels, so items of a new label need no metric; "
+            "the learner musl makes spaces with several metrics"
         )
     labels = tx.items.labels(tx.items.matching(Filter(labels=(label,))).tolist())
     ids = [item for item, of_item in labels.items() if of_item == (label,)]
     found = {view: joined_view(tx, view).rows(tx, ids) for view in space.views}
     if not any(len(rows.ids) for rows in found.values()):
-        raise NotReadyError(f"no item with view {' or '.join(space.views)} has the label {label!r} and no other")
+        raise NotReadyError(
+            f"no item with view {' or '.join(space.views)} has only the label {label!r}: label items with it"
+        )
     seen = {item for rows in found.values() for item in rows.ids.tolist()}
     keys = {item.key for item in tx.items.by_id(sorted(seen)).values()}
     return partial(_assigned, space, label, [rows.rows for rows in found.values()], keys)
@@ -100,5 +103,5 @@ def _assigned(space: Space, label: str, rows: Sequence[NDArray[np.float32]], key
             if len(found):
                 pipeline.assign(found, label, view)
     except ValueError as error:
-        raise InvalidInputError(f"label {label!r} cannot be assigned a metric: {error}") from error
+        raise InvalidInputError(f"label {label!r} cannot get a metric: {error}") from error
     return replace(space, generation=0, pipeline=pipeline, trained=packed_keys(space.training_keys | keys))

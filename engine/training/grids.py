@@ -1,4 +1,4 @@
-"""Grids: the values that tuning tries for each learner's main settings, and how many dimensions items allow."""
+"""Grids: the values that tuning tries for each learner's main settings, and the dimensions that items allow."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -17,12 +17,12 @@ from crossview.engine.spaces.pipeline import build
 from crossview.engine.training.examples import Examples
 
 KERNEL = "kernel"
-"""A setting that no learner has: which kernel stage comes before the learner, or "none"."""
+"""The setting of a recipe for the kernel stage before the learner, or "none"; no learner has it."""
 NO_KERNEL = "none"
 LEARNER = "learner"
-"""A setting of recipes that name no learner: which pipeline to take."""
+"""The setting for the pipeline, in recipes without a learner."""
 OF_KERNEL = f"{KernelMap.name}__"
-"""What settings of the kernel stage itself begin with, such as ``kernel__bandwidth``."""
+"""Prefix of settings of the kernel stage, such as ``kernel__bandwidth``."""
 
 _DIMENSIONS = "n_components"
 _SAME_WIDTH = (L1, L2, Sqrt, Standardize, Scale)
@@ -71,20 +71,20 @@ GRIDS: Mapping[str, Mapping[str, Sequence[Any]]] = {
     "musl": {"n_metrics": (1, 3, 10, "class"), "alpha": (0.3, 1.0), "n_thresholds": (7,)},
     "pca": {"n_components": (*_DIMS, 10), "whiten": (False, True)},
 }
-"""By learner and setting, in the order in which they are chosen; a learner's default is always tried, and first."""
+"""Values by learner and setting, in the order of tuning; tuning always tries a learner's default first."""
 
 
 def grid(recipe: Recipe, training: Examples) -> dict[str, tuple[Any, ...]]:
-    """Return the values to try by setting, the likeliest first; what the recipe fixes is not among them.
+    """Return the values to try by setting, the likeliest first, without settings that the recipe fixes.
 
-    Raises InvalidInputError for values of a fixed or unknown setting, or if nothing is left to try.
+    Raises InvalidInputError for values of a fixed or unknown setting, or if no value is left to try.
     """
     name, settled = main_learner(recipe.spec), fixed(recipe)
     if recipe.tune and LEARNER in recipe.tune.values:
         return {LEARNER: tuple(recipe.tune.values[LEARNER])}
     given = aliases.present_settings(name, recipe.tune.values if recipe.tune else {})
     if twice := sorted(settled & set(given)):
-        raise InvalidInputError(f"{twice[0]} is fixed already: either set it or try values of it")
+        raise InvalidInputError(f"the recipe sets {twice[0]} and also tries values of it: do one of both")
     main = build(recipe.spec, recipe.views, [()] * len(recipe.views)).main_learner
     defaults = {KERNEL: NO_KERNEL} | (main.settings() if main else {})
     values = {
@@ -106,7 +106,7 @@ def grid(recipe: Recipe, training: Examples) -> dict[str, tuple[Any, ...]]:
 
 
 def fixed(recipe: Recipe) -> set[str]:
-    """Return the settings that the recipe fixes, be it in its spec."""
+    """Return the settings that the recipe fixes, also in its spec."""
     stages = parse_stages(recipe.spec)
     main = stages[main_stage(stages)]
     learner = learner_class(main.name)
@@ -125,7 +125,7 @@ def with_kernel(spec: str, kernel: str) -> str:
 
 
 def main_learner(spec: str) -> str:
-    """Return the name of a spec's last learner that is not auxiliary, or else of its last one."""
+    """Return the name of a spec's last learner that is not auxiliary, otherwise of its last learner."""
     stages = parse_stages(spec)
     return learner_class(stages[main_stage(stages)].name).name
 
@@ -136,9 +136,9 @@ def _once(values: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def _possible(setting: str, values: Sequence[Any], training: Examples, widened: bool) -> tuple[Any, ...]:
-    """Leave out what the rows rule out: chi-squared distances of negative values, more dimensions than they have.
+    """Leave out values that the rows do not allow: chi-squared distances of negative values, too many dimensions.
 
-    ``widened``: a kernel may give the rows more columns than they have now.
+    ``widened``: a kernel can give the rows more columns than they have now.
     """
     if setting == KERNEL and any((rows < 0).any() for rows in training.rows.values()):
         return tuple(value for value in values if value != "chi2")
@@ -150,9 +150,9 @@ def _possible(setting: str, values: Sequence[Any], training: Examples, widened: 
 
 
 def check_dimensions(recipe: Recipe, pipeline: Chain, training: Examples) -> None:
-    """Raise InvalidInputError where a recipe asks for more dimensions than its learner can make of the examples.
+    """Raise InvalidInputError if a recipe sets more dimensions than its learner can make from the examples.
 
-    A default is not asked for: the learner takes as many as there are.
+    Defaults are not checked, because a learner reduces them itself.
     """
     main = pipeline.main_learner
     wanted = list(recipe.tune.values.get(_DIMENSIONS, ())) if recipe.tune else []
@@ -163,10 +163,10 @@ def check_dimensions(recipe: Recipe, pipeline: Chain, training: Examples) -> Non
     items = dict(zip(training.rows, training.mask.sum(axis=0).tolist(), strict=True))
     ranks, reasons = items, [f"{count} training items have view {view}" for view, count in items.items()]
     before = pipeline.steps[: pipeline.steps.index(main)]
-    if all(isinstance(step, _SAME_WIDTH) for step in before):  # others, such as kernels, make columns of items
+    if all(isinstance(step, _SAME_WIDTH) for step in before):  # other steps, such as kernels, make columns from items
         ranks = {view: min(rows.shape[1], items[view]) for view, rows in training.rows.items()}
         reasons = [f"view {view} has {rows.shape[1]} numbers" for view, rows in training.rows.items()] + reasons
-    classes = int((np.unique(training.classes(), return_counts=True)[1] > 1).sum())  # those of two items or more
+    classes = int((np.unique(training.classes(), return_counts=True)[1] > 1).sum())  # classes with two items or more
     most = main.most_dimensions(list(ranks.values()), classes)
     if max(numbers) > most:
         name = _DIMENSIONS if recipe.dim is None else "dim"

@@ -1,4 +1,4 @@
-"""Groups of items that splits and folds do not part, such as the recordings of one speaker."""
+"""Groups of items that splits and folds keep whole, such as the recordings of one speaker."""
 
 import json
 import warnings
@@ -18,9 +18,9 @@ Groups = NDArray[np.intp]
 
 
 def groups_of(tx: Transaction, ids: NDArray[np.int64], grouping: Grouping | None) -> Groups | None:
-    """Return the group of each item, (n,), numbers from 0; those without a value are alone. None without a grouping.
+    """Return the group of each item, (n,), numbered from 0; an item without a value is alone. None without a grouping.
 
-    Raises NotFoundError where none of the items has the attribute, or is named among the groups.
+    Raises NotFoundError if no item has the attribute, or if the groups name no item.
     """
     if grouping is None:
         return None
@@ -34,9 +34,9 @@ def groups_of(tx: Transaction, ids: NDArray[np.int64], grouping: Grouping | None
 
 
 def split_groups(groups: Groups, share: float, seed: int) -> NDArray[np.bool_]:
-    """Return which items are held out, (n,): all of a random share of the groups, of at least one.
+    """Return which items are held out, (n,): those of a random share of the groups, at least one group.
 
-    Raises InvalidInputError where nothing would be left to learn from.
+    Raises InvalidInputError if no group is left to learn from.
     """
     held_out = np.zeros(len(groups), bool)
     if not share:
@@ -47,43 +47,46 @@ def split_groups(groups: Groups, share: float, seed: int) -> NDArray[np.bool_]:
     except ValueError:
         count = len(np.unique(groups))
         raise InvalidInputError(
-            f"the items are of {count} group{'s' if count > 1 else ''}, and holding out {share:.0%} of them leaves "
-            "one side empty: group by something that differs more, or hold out less"
+            f"the items form {count} group{'s' if count > 1 else ''}, and holding out {share:.0%} of them leaves "
+            "one side empty: choose a grouping with more groups, or hold out less"
         ) from None
     held_out[chosen] = True
     return held_out
 
 
 def fold_groups(groups: Groups, classes: NDArray[np.intp], folds: int, seed: int) -> NDArray[np.intp]:
-    """Return the fold of each item, (n,), groups whole, and the classes, numbers from 0, as even as these allow.
+    """Return the fold of each item, (n,): groups stay whole, and classes, numbers from 0, spread as evenly as possible.
 
     Raises InvalidInputError for fewer groups than folds.
     """
     if (count := len(np.unique(groups))) < folds:
-        raise InvalidInputError(f"the training items are of {count} groups, too few for {folds} folds")
+        raise InvalidInputError(
+            f"the training items form {count} groups, too few for {folds} folds: use fewer folds, or other groups"
+        )
     even = np.bincount(classes).max() >= folds
     splitter = (StratifiedGroupKFold if even else GroupKFold)(folds, shuffle=True, random_state=seed)
     found = np.empty(len(groups), np.intp)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # classes that are smaller than the number of folds are no mistake
+        # scikit-learn warns of classes with fewer items than folds, which are allowed here
+        warnings.simplefilter("ignore", UserWarning)
         for number, (_, chosen) in enumerate(splitter.split(groups, classes, groups)):
             found[chosen] = number
-    return np.unique(found, return_inverse=True)[1]  # a fold that large groups left empty is none
+    return np.unique(found, return_inverse=True)[1]  # large groups can leave a fold empty: number the others
 
 
 def _attribute(tx: Transaction, ids: NDArray[np.int64], name: str) -> Mapping[int, str]:
-    """Return the values of an attribute, as JSON, by the ids of the items that have one; null is none."""
+    """Return the JSON values of an attribute by item id; items without it, or with null, are left out."""
     found = tx.items.attributes(ids.tolist())
     return {item: _json(values[name]) for item, values in found.items() if values.get(name) is not None}
 
 
 def _json(value: Any) -> str:
-    """Return a JSON value as text, equal for equal values: 1 and 1.0 are."""
+    """Return a JSON value as text, the same for equal values such as 1 and 1.0."""
     whole = isinstance(value, float) and value.is_integer()
     return json.dumps(int(value) if whole else value, sort_keys=True)
 
 
 def _given(tx: Transaction, groups: Mapping[str, str]) -> Mapping[int, str]:
-    """Return the groups by the ids of the items that their keys or paths name."""
+    """Return the given groups by item id; keys or paths name the items."""
     keys = {key: name for name, found in named_keys(tx, list(groups)).items() for key in found}
     return {item: groups[keys[key]] for key, item in tx.items.ids_of(keys).items()}

@@ -1,4 +1,4 @@
-"""Descriptions of the learners for users, read from a file, so that no learner is loaded for it."""
+"""Descriptions of the learners for users, read from a file, because importing the learners takes seconds."""
 
 import json
 from dataclasses import dataclass
@@ -18,10 +18,10 @@ class SettingGuide:
     name: str
     meaning: str
     values: str
-    """Which ones it takes, in words."""
+    """The allowed values, in words."""
     default: Any
     tuned: tuple[Any, ...]
-    """What ``tune`` tries; () where it does not tune the setting."""
+    """The values that ``tune`` tries; () if it does not tune the setting."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,21 +30,21 @@ class LearnerGuide:
 
     name: str
     summary: str
-    """What it does, in a sentence."""
+    """A sentence about its purpose."""
     description: tuple[str, ...]
-    """More about it, by paragraph."""
+    """Further paragraphs."""
     stage: bool
-    """Whether it only serves another learner, before or after it."""
+    """Whether it is only useful before or after another learner."""
     cross_view: bool
-    """Whether a query of one view may meet another view's items."""
+    """Whether a query of one view can find items by another view."""
     codes: bool
     """Whether embeddings are codes of bits."""
     labels: bool
     """Whether it needs labels; with pairs or comparisons it does not."""
     pairs: bool
-    """Whether it takes ``train --pairs``."""
+    """Whether it accepts ``train --pairs``."""
     comparisons: bool
-    """Whether it takes ``train --constraints``."""
+    """Whether it accepts ``train --constraints``."""
     adds_views: bool
     """Whether ``space extend`` can add a view."""
     least_views: int
@@ -53,11 +53,11 @@ class LearnerGuide:
     argument: str | None
     """The setting that a value after a colon sets, as in ``pca:10``."""
     kernels: tuple[str, ...]
-    """Kernels that ``tune`` tries before it; () where it tries none."""
+    """Kernels that ``tune`` tries before it; () for none."""
     settings: tuple[SettingGuide, ...]
 
     def needs(self) -> str:
-        """Return what it learns from, in words."""
+        """Return its input in words: the views and the supervision."""
         views = "any number of views" if self.least_views == 1 else f"at least {self.least_views} views"
         if self.most_views is not None:
             views = f"exactly {self.most_views} views"
@@ -67,7 +67,7 @@ class LearnerGuide:
         return f"{views}, {' or '.join(['labels', *others])}"
 
     def gives(self) -> str:
-        """Return what it makes, in words."""
+        """Return its output in words: the vectors and their use."""
         across = "within and across views" if self.cross_view else "within each view"
         if self.stage:
             across = "as the learner that it serves"
@@ -86,7 +86,7 @@ def learner_guides() -> tuple[LearnerGuide, ...]:
 
 
 def learner_guide(name: str) -> LearnerGuide:
-    """Return the description of a learner or stage; NotFoundError lists those that exist."""
+    """Return the description of a learner or stage; NotFoundError lists the existing ones."""
     found = {one.name: one for one in learner_guides()}
     if name not in found:
         raise NotFoundError(f"there is no learner {name!r}; there are: {', '.join(found)}")

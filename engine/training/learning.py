@@ -1,4 +1,4 @@
-"""Learning: a pipeline fitted on examples, with what is known of their views and similarity."""
+"""Learning: fitting a pipeline on examples, with their views and supervision."""
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -17,11 +17,11 @@ from crossview.engine.training.supervision import supervision_of
 def learn(pipeline: Chain, training: Examples, progress: Progress | None = None) -> Chain:
     """Fit a pipeline on the views of the examples, in their order.
 
-    Raises InvalidInputError if it cannot be, NotReadyError for fewer than two examples of a view.
+    Raises InvalidInputError if a learner refuses the examples, NotReadyError for fewer than two examples of a view.
     """
     for view, count in zip(training.rows, training.mask.sum(axis=0).tolist(), strict=True):
         if count < 2:
-            raise NotReadyError(f"{count} training items have view {view!r}, and at least 2 are needed: index more")
+            raise NotReadyError(f"{count} training items have view {view!r}, and learning needs at least 2: index more")
     with _reporting(progress):
         return fit(pipeline, list(training.rows.values()), supervision_of(pipeline, training))
 
@@ -31,7 +31,7 @@ def fit_added_views(
 ) -> Chain:
     """Return a fitted pipeline with the last views of the examples added, one after another.
 
-    ``parts`` are those of each view that is added. Raises InvalidInputError if the learner cannot.
+    ``parts`` are the parts of each added view. Raises InvalidInputError if the learner cannot add views.
     """
     views = list(training.rows)
     with _reporting(progress):
@@ -42,7 +42,7 @@ def fit_added_views(
 
 
 def score_scales(pipeline: Chain, training: Examples) -> tuple[ScoreScale, ...]:
-    """Return how the scores of the examples are spread in each view; none where a fitted pipeline names no axes."""
+    """Return the scale of the examples' scores in each view; empty for a pipeline without axes."""
     if not pipeline.names_:
         return ()
     return tuple(

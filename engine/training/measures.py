@@ -27,15 +27,15 @@ def members(labels: Sequence[Sequence[str]], classes: Iterable[str]) -> Members:
 
 
 def ranking(distances: ArrayLike) -> NDArray[np.intp]:
-    """Return the ranking by distances, (queries, n); equal ones in the order of the database.
+    """Return the ranking by distances, (queries, n); equal distances rank in the order of the database.
 
-    Those that agree in their first binary digits are equal: 32 of them in a database of a million items, one more in
-    half of it, and so on. Distances of float32 vectors are not known to more than 24. What is below 0 counts as 0.
+    Distances are equal if they agree in their first binary digits: 32 digits in a database of a million items, one
+    more in half of that, and so on. Distances of float32 vectors have only 24 valid digits. Negative values count as 0.
     """
     table = np.maximum(np.asarray(distances, np.float64), 0.0)
-    table += 0.0  # of a negative zero
-    # The bits of a number that is not negative, read as an integer, keep its order. The position takes the place of the
-    # last ones, so that plain numbers are sorted, several times as fast as positions are by the numbers they refer to.
+    table += 0.0  # turns -0.0 into 0.0
+    # The bits of non-negative floats, read as integers, have the order of the floats. The position replaces their last
+    # bits, so that one sort of plain numbers gives the positions, several times as fast as argsort.
     last = np.uint64((1 << (table.shape[1] - 1).bit_length()) - 1)
     keys = table.view(np.uint64)
     keys &= ~last
@@ -46,9 +46,9 @@ def ranking(distances: ArrayLike) -> NDArray[np.intp]:
 
 
 def reranked(order: NDArray[np.intp], distances: ArrayLike) -> NDArray[np.intp]:
-    """Return a ranking whose first items are sorted by other distances, (queries, count); equal ones stay in order.
+    """Return a ranking whose first items are sorted by other distances, (queries, count); ties keep their order.
 
-    ``distances`` are those of the first ``count`` items of the ranking, in its order.
+    ``distances`` belong to the first ``count`` items of the ranking, in its order.
     """
     table = np.asarray(distances)
     first, rest = order[:, : table.shape[1]], order[:, table.shape[1] :]
@@ -68,17 +68,17 @@ def relevance(order: NDArray[np.intp], query_members: Members, database_members:
 
 
 def knn_votes(order: NDArray[np.intp], database_members: Members, k: int) -> NDArray[np.intp]:
-    """Return, per query, the class that its k nearest items vote for, (queries,); -1 where they have none.
+    """Return, per query, the class that its k nearest items vote for, (queries,); -1 if they have no class.
 
-    Every neighbour votes for each of its classes; among classes with most votes the one that is met first wins. Where
-    the database holds fewer than k items, all of them vote.
+    Every neighbour votes for each of its classes. Among the classes with most votes, the one nearest to the query wins.
+    If the database has fewer than k items, all of them vote.
     """
     nearest, classes = order[:, :k], database_members.shape[1]
     voters = database_members[nearest.ravel()].tocoo()
     queries, ranks = np.divmod(voters.row.astype(np.int64), nearest.shape[1])
     candidates, first, votes = np.unique(queries * classes + voters.col, return_index=True, return_counts=True)
     by_query = candidates // max(1, classes)
-    best = np.lexsort((ranks[first], -votes, by_query))  # of those met at one rank, the first class
+    best = np.lexsort((ranks[first], -votes, by_query))  # the first class among those at one rank
     asked, place = np.unique(by_query[best], return_index=True)
     chosen = np.full(len(order), -1)
     chosen[asked] = candidates[best][place] - asked * classes
@@ -100,9 +100,9 @@ def voted_for_own(votes: NDArray[np.intp], query_members: Members) -> Bools:
 
 
 def least_costs(votes: NDArray[np.intp], query_members: Members, costs: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return, per query, what its vote, (queries,), costs: of its own classes, the least; 1 where it has no vote.
+    """Return, per query, the least cost of its vote, (queries,), over its own classes; 1 without a vote.
 
-    ``costs``, (classes, classes), are what it costs to take a class for another. NaN for a query without a class.
+    ``costs``, (classes, classes), has the cost of taking one class for another. NaN for a query without a class.
     """
     found = np.full(len(votes), np.inf)
     own = query_members.tocoo()
@@ -120,7 +120,7 @@ def precision_at_k(ranked: Bools, k: int) -> NDArray[np.float64]:
 def share_in_proportion(ranked: Bools, k: int) -> NDArray[np.float64]:
     """Return, per query, the share of some items among the first k, divided by their share of the whole ranking.
 
-    1 is in proportion. NaN for a query whose ranking holds none of them. ``ranked``, (queries, n), says which they are.
+    1 is in proportion. NaN for a query whose ranking lacks these items. ``ranked``, (queries, n), marks them.
     """
     shares = ranked.mean(axis=1)
     ratios = np.full(len(ranked), np.nan)
@@ -152,8 +152,8 @@ def nearness_of_own(ranked: Bools) -> NDArray[np.float64]:
 
     It is 1 - (sqrt(rank) - 1) / (sqrt(n) - 1).
 
-    NaN for a query without one. The square root lies between 1 / rank, which only the first hits decide and so chance
-    among settings, and the rank itself, which the last ones decide.
+    NaN for a query without a relevant item. The square root is a compromise: with 1 / rank the first hits decide, so
+    that chance chooses among settings, and with the rank itself the last hits decide.
     """
     ranks = ranked.argmax(axis=1) + 1.0
     found = 1 - (np.sqrt(ranks) - 1) / (np.sqrt(max(2, ranked.shape[1])) - 1)

@@ -4,11 +4,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import cdist
 
+from crossview.engine.learners.base import Rows
 from crossview.engine.training.blocks import blocks
 from crossview.engine.training.estimate import Estimate, Sample, in_order
 from crossview.engine.training.measures import knn_correct, members, ranking
 
-Rows = NDArray[np.float64]
 Triplets = NDArray[np.int64]
 NEIGHBORS = 3
 """Neighbours that vote, as in Zhang, Maji and Tomioka (2015)."""
@@ -17,7 +17,7 @@ NEIGHBORS = 3
 def triplet_error(embedded: Rows, triplets: Triplets, weights: Rows | None = None) -> Estimate:
     """Return the share of (n, 3) triplets (a, b, c) that embeddings, (m, D), do not put b nearer to a than c.
 
-    Equal distances count half. The standard error takes triplets as independent.
+    Equal distances count half. The standard error assumes independent triplets.
     """
     (right,) = in_order(*_sides(embedded, triplets), weights).samples
     return Estimate([Sample(1 - right.values, right.weights)])
@@ -28,8 +28,8 @@ def neighbor_error(embedded: Rows, labels: ArrayLike, neighbors: int = NEIGHBORS
 
     Args:
         embedded: (m, D), two rows or more.
-        labels: (m,) classes; rows with an empty one are left out.
-        neighbors: how many vote; of classes with most votes, that of the nearest wins.
+        labels: (m,) classes; rows with an empty class are left out.
+        neighbors: number of votes; among classes with most votes, the nearest wins.
     """
     classes = np.asarray(labels).astype(str)
     embedded, classes = embedded[classes != ""], classes[classes != ""]

@@ -1,4 +1,4 @@
-"""Refitting: what a space learned, learned again from other items."""
+"""Refitting: learning a space again from other items, with the same settings."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -13,16 +13,16 @@ from crossview.engine.training.examples import Examples
 from crossview.engine.training.learning import fit_added_views, learn
 
 Refit = Callable[[Examples], Chain]
-"""Learns again, from other items, what a space learned; it reads nothing."""
+"""A function that learns the space's pipeline again from other items, without reading the catalog."""
 
 
 def refitting(tx: Transaction, space: Space) -> Refit:
-    """Read what the views of a space are, and return what learns again from other items what it learned."""
+    """Read the views of a space, and return the function that refits it on other items."""
     return partial(_refitted, space, [parts_of(joined_view(tx, name)) for name in space.views])
 
 
 def _refitted(space: Space, parts: Sequence[Sequence[Part]], training: Examples) -> Chain:
-    """Learn the first views of a space together, then those added later."""
+    """Learn the original views of a space together, then the views added later, one by one."""
     first = len(space.views) - len(space.added)
     pipeline = build(space.spec, space.views[:first], parts[:first], space.settings, None, space.seed)
     pipeline = learn(pipeline, training.seen_in(*space.views[:first]))

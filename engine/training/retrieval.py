@@ -1,4 +1,4 @@
-"""Retrieval: the rankings that a fitted space gives for held-out queries, in each database, and what they measure."""
+"""Retrieval: the rankings of held-out queries by a fitted space in each database, and their measures."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,28 +23,28 @@ from crossview.engine.training.examples import Examples
 from crossview.engine.training.taxonomy import HIERARCHICAL_ACCURACY, Costs, costs
 
 _ROWS_AT_ONCE = 16_384
-"""Rows that are embedded at a time: what the stages of a pipeline make of them may be wide."""
+"""Rows embedded at a time, because the stages of a pipeline can make them wide."""
 
 Bools = NDArray[np.bool_]
 Labels = tuple[str, ...]
 Part = tuple[NDArray[np.intp], NDArray[np.intp], Sequence[int]]
-"""Positions of some queries, their rankings, and the lengths of hit lists that these are for."""
+"""Positions of some queries, their rankings, and the lengths of hit lists to which the rankings apply."""
 
 
-class What(NamedTuple):
-    """What is measured of every space."""
+class MeasurePlan(NamedTuple):
+    """The measures that every space gets."""
 
     databases: Sequence[str]
     by: str
     ks: Sequence[int]
     notion: str
-    """The notion whose distances and labels are measured; "": all that there are."""
+    """The notion whose distances and labels are measured; "": all."""
     taxonomy: Taxonomy | None = None
-    """The tree of the labels by which wrong votes are measured; None: none."""
+    """The tree of labels that gives the costs of wrong votes; None: no costs."""
 
 
 class Trial(NamedTuple):
-    """One space to be measured, perhaps fitted anew, with the items that have a view that takes part."""
+    """One space to measure, perhaps a refit, with the items that have one of its views."""
 
     space: Space
     pipeline: Chain
@@ -53,36 +53,36 @@ class Trial(NamedTuple):
 
 
 class _Placed(NamedTuple):
-    """Vectors of items; those of codes are columns of 0 and 1, with the float vectors behind them if these re-rank."""
+    """Vectors of items. Codes have columns of 0 and 1, and their float vectors if searches re-rank by them."""
 
     vectors: NDArray[np.float32]
     floats: NDArray[np.float32]
-    """(n, 0) where nothing is re-ranked."""
+    """(n, 0) without re-ranking."""
 
     def take(self, chosen: NDArray[np.intp]) -> "_Placed":
         return _Placed(self.vectors[chosen], self.floats[chosen])
 
 
-def figures(trial: Trial, view: str, target: str, what: What, progress: Progress | None = None) -> Figures:
+def figures(trial: Trial, view: str, target: str, plan: MeasurePlan, progress: Progress | None = None) -> Figures:
     """Return the figures of queries of a view among the items of another, or of the same, in every database.
 
-    Held-out items are indexed as if they had no labels, which are what is to be found. Items at equal distances rank in
-    an order of the database that is drawn once, with a fixed seed, so that the measures are, in expectation, the means
-    over all orders. Codes tie so often that the catalog's order, where items of a class stand together, would decide.
+    Held-out items are indexed without their labels, which are the truth to be found. Items at equal distances rank in
+    a random order of the database, drawn once with a fixed seed, so that the expected measures are the means over all
+    orders. Codes tie so often that the catalog's order, in which items of a class are neighbours, would decide.
     """
     division = trial.division
     queries = trial.items.of_ids(division.queries)
-    queries = queries.having_all(view, target) if what.by == ITEMS else queries.seen_in(view)
+    queries = queries.having_all(view, target) if plan.by == ITEMS else queries.seen_in(view)
     found = trial.items.of_ids(np.union1d(division.held_out, division.trained)).seen_in(target)
     unseen = np.isin(found.ids, division.held_out)
     probes, placed = _embedded(trial, queries, view, queries=True), _embedded(trial, found, target)
-    metrics = _metrics(trial, found, unseen, placed.vectors, target, what.notion)
+    metrics = _metrics(trial, found, unseen, placed.vectors, target, plan.notion)
     position = trial.space.views.index(target)
     widths = trial.pipeline.widths_of_metrics(position, placed.vectors.shape[1])
-    labelled = None if what.by == ITEMS else _Labelled.of(queries, found, what)
+    labelled = None if plan.by == ITEMS else _Labelled.of(queries, found, plan)
     in_database = {TRAINED: ~unseen, UNSEEN: unseen, MIXED: np.ones(len(found), bool)}
     estimates: dict[Key, Estimate | Median] = {}
-    for database in what.databases:
+    for database in plan.databases:
         chosen = np.random.default_rng(0).permutation(np.flatnonzero(in_database[database]))
         lists = _Lists(
             name=f"{trial.space.name}: {view} to {target}, {database}",
@@ -96,9 +96,9 @@ def figures(trial: Trial, view: str, target: str, what: What, progress: Progress
             progress=progress,
         )
         if labelled is None:
-            measured = _by_items(lists, _positions(queries.ids, found.ids[chosen]), what.ks)
+            measured = _by_items(lists, _positions(queries.ids, found.ids[chosen]), plan.ks)
         else:
-            measured = _by_labels(lists, labelled.take(chosen), unseen[chosen] if database == MIXED else None, what.ks)
+            measured = _by_labels(lists, labelled.take(chosen), unseen[chosen] if database == MIXED else None, plan.ks)
         estimates |= {(database, target, *key): one for key, one in measured if np.isfinite(one.value)}
     return estimates
 
@@ -106,7 +106,7 @@ def figures(trial: Trial, view: str, target: str, what: What, progress: Progress
 def _metrics(
     trial: Trial, items: Examples, unseen: Bools, embedded: NDArray[np.float32], view: str, notion: str
 ) -> Bools:
-    """Return under which metrics the items are indexed, (n, metrics); of a notion under its own."""
+    """Return the metrics under which the items are indexed, (n, metrics); for a notion, only its own metric."""
     if notion in trial.pipeline.metric_names_:
         return np.tile(np.array(trial.pipeline.metric_names_) == notion, (len(items), 1))
     if trial.pipeline.n_metrics_ == 1:
@@ -130,17 +130,17 @@ def _embedded(trial: Trial, items: Examples, view: str, queries: bool = False) -
 
 
 class _Labelled(NamedTuple):
-    """Which labels the queries, (q, L), and the items have, (n, L), and what wrong votes cost by measure, (L, L)."""
+    """The labels of the queries, (q, L), and of the items, (n, L), and the costs of wrong votes by measure, (L, L)."""
 
     own: measures.Members
     offered: measures.Members
     costs: Mapping[str, Costs]
 
     @classmethod
-    def of(cls, queries: Examples, items: Examples, what: What) -> "_Labelled":
-        asked, offered = queries.labels_in(what.notion), items.labels_in(what.notion)
+    def of(cls, queries: Examples, items: Examples, plan: MeasurePlan) -> "_Labelled":
+        asked, offered = queries.labels_in(plan.notion), items.labels_in(plan.notion)
         classes = sorted({label for labels in (*asked, *offered) for label in labels})
-        wrong = {} if what.taxonomy is None else costs(what.taxonomy, classes)
+        wrong = {} if plan.taxonomy is None else costs(plan.taxonomy, classes)
         return cls(measures.members(asked, classes), measures.members(offered, classes), wrong)
 
     def take(self, chosen: NDArray[np.intp]) -> "_Labelled":
@@ -148,7 +148,7 @@ class _Labelled(NamedTuple):
 
 
 def _positions(wanted: NDArray[np.int64], ids: NDArray[np.int64]) -> NDArray[np.intp]:
-    """Return the positions of ids among others, which are in any order."""
+    """Return the positions of wanted ids among unsorted ids."""
     order = np.argsort(ids)
     return order[np.searchsorted(ids, wanted, sorter=order)]
 
@@ -158,22 +158,22 @@ class _Lists:
     """The rankings of one database for every query."""
 
     name: str
-    """What progress is reported of."""
+    """Name of the work in progress reports."""
     probes: _Placed
     placed: _Placed
     metrics: Bools
-    """(n, metrics) under which metrics an item is indexed."""
+    """(n, metrics), whether an item is indexed under a metric."""
     widths: Sequence[int]
     """Columns of each metric."""
     asking: NDArray[np.int64]
-    """(q,) the group of each query; it finds no item of the same."""
+    """(q,) the group of each query, which finds no item of its own group."""
     offered: NDArray[np.int64]
     """(n,) the group of each item."""
     rerank: int
     progress: Progress | None
 
     def parts(self, ks: Sequence[int]) -> Iterator[Part]:
-        """Yield the rankings of some queries at a time; where codes are re-ranked, one for each length.
+        """Yield the rankings of some queries at a time; with re-ranking of codes, one ranking for each length.
 
         Equal distances rank in the order of the database.
         """
@@ -191,7 +191,7 @@ class _Lists:
                 self.progress(self.name, done, len(self.asking))
 
     def _parts_of_equal_length(self) -> Iterator[NDArray[np.intp]]:
-        """Yield the queries in parts of equally long rankings; a query that could find nothing is in none."""
+        """Yield the queries in parts with rankings of equal length, without queries that have nothing to find."""
         groups, sizes = np.unique(self.offered, return_counts=True)
         places = np.minimum(np.searchsorted(groups, self.asking), len(groups) - 1)
         left_out = np.where(groups[places] == self.asking, sizes[places], 0)
@@ -216,7 +216,7 @@ def _by_labels(
 ) -> Iterator[tuple[tuple[str, int | None], Estimate]]:
     """Yield the figures by metric and k, of queries and items with labels.
 
-    ``unseen``, of a mixed database, is which items were held out.
+    ``unseen`` marks the held-out items of a mixed database.
     """
     own, offered = labelled.own, labelled.offered
     found: dict[tuple[str, int | None], NDArray[np.float64]] = {}
@@ -243,7 +243,7 @@ def _by_labels(
 def _by_items(
     lists: _Lists, own: NDArray[np.intp], ks: Sequence[int]
 ) -> Iterator[tuple[tuple[str, int | None], Estimate | Median]]:
-    """Yield how soon the queries' own items, (q,) by position, are found, by metric and k."""
+    """Yield the figures by metric and k of how soon queries find their own items, (q,) positions."""
     ranks = {k: np.zeros(len(own)) for k in ks}
     for part, order, lengths in lists.parts(ks):
         for k in lengths:

@@ -1,4 +1,4 @@
-"""Same or different: the methods of a collection by which a space learns and says whether two items are the same."""
+"""Same or different: the methods of a collection that calibrate a threshold and decide by it."""
 
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class SameOrDifferent(Contents):
-    """A collection that tells whether two items are the same."""
+    """A collection that decides whether two items are the same."""
 
     _loaded: "LoadedSpaces"
 
@@ -22,15 +22,15 @@ class SameOrDifferent(Contents):
         raise NotImplementedError
 
     def calibrate(self, request: CalibrationRequest, *, progress: Progress | None = None) -> Threshold:
-        """Learn up to which distance two items are the same, and keep it with the generation that answers.
+        """Learn the distance up to which two items are the same, and store it with the generation in use.
 
-        With ``refit`` distances are those of spaces that learned without the items, fold by fold.
+        With ``refit``, the distances come from spaces that learned without the items, fold by fold.
 
-        Raises InvalidInputError (pairs of one kind only), NotFoundError (an item, a space), NotReadyError (no labels
-        to go by), BusyError, StorageError.
+        Raises InvalidInputError (pairs of only one kind), NotFoundError (an item, a space), NotReadyError (no pairs and
+        no labels), BusyError, StorageError.
         """
-        from crossview.engine.spaces.calibrating import put_threshold, training_of
-        from crossview.engine.training.calibration import calibrated
+        from crossview.engine.spaces.threshold_calibration import put_threshold, training_of
+        from crossview.engine.training.refit_calibration import calibrated
 
         with self._read() as tx:
             space = self._loaded.get(tx, request.space)
@@ -41,9 +41,9 @@ class SameOrDifferent(Contents):
         return threshold
 
     def same(self, request: SameRequest) -> list[Verdict | Failure]:
-        """Return whether the two of each pair are the same, by the threshold of the generation that answers.
+        """Return whether the two queries of each pair are the same, by the threshold of the generation in use.
 
-        In the place of a pair that names no item, or one without the view, is a Failure with its key and the reason.
+        A pair with the key of an unknown item, or of an item without the view, gets a Failure with key and reason.
 
         Raises InvalidInputError, NotFoundError, NotReadyError (not calibrated), ImageError, StorageError.
         """

@@ -1,4 +1,4 @@
-"""Supervision: which items a learner takes to be similar, by their labels, or by pairs or comparisons given."""
+"""Supervision: the similarity of items for a learner, by labels, pairs or comparisons."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
@@ -22,9 +22,9 @@ from crossview.engine.training.taxonomy import check_leaves
 
 
 def of_items(tx: Transaction, recipe: Recipe) -> tuple[Recipe, tuple[str, ...]]:
-    """Return a recipe with the pairs and constraints whose items exist, and a sentence on those that are left out.
+    """Return a recipe with the pairs and constraints of existing items, and a sentence about the others.
 
-    Raises NotFoundError where all are left out, InvalidInputError for those that make no sense.
+    Raises NotFoundError if no pair or constraint is left, InvalidInputError for invalid ones.
     """
     keys = [key for pair in recipe.pairs for key in (pair.first, pair.second)]
     pairs, without = _known_pairs(recipe.pairs, tx.items.ids_of(keys))
@@ -37,10 +37,10 @@ def of_items(tx: Transaction, recipe: Recipe) -> tuple[Recipe, tuple[str, ...]]:
 
 
 def _known_pairs(pairs: Sequence[Pair], known: Collection[str]) -> tuple[tuple[Pair, ...], str]:
-    """Return the pairs of known keys, and a sentence on the others."""
+    """Return the pairs of known keys, and a sentence about the others."""
     for number, pair in enumerate(pairs, 1):
         if pair.first == pair.second:
-            raise InvalidInputError(f"{_where(number, pair)}: {pair.first!r} is paired with itself")
+            raise InvalidInputError(f"{_where(number, pair)}: {pair.first!r} forms a pair with itself: remove the pair")
     kept = tuple(pair for pair in pairs if pair.first in known and pair.second in known)
     unknown = list(dict.fromkeys(key for one in pairs for key in (one.first, one.second) if key not in known))
     if pairs and not kept:
@@ -53,25 +53,27 @@ def _where(number: int, pair: Pair) -> str:
 
 
 def check_notions(pipeline: Chain, given: ItemComparisons) -> None:
-    """Raise InvalidInputError for comparisons in several notions where the learner knows none."""
+    """Raise InvalidInputError for comparisons in several notions if the learner has no notions."""
     if given.notions and pipeline.capabilities.takes_comparisons and not pipeline.capabilities.notions:
         learner = pipeline.steps[main_position([step.capabilities for step in pipeline.steps])].name
         raise InvalidInputError(
-            f"{learner} learns one notion of similarity: take joint, or leave the column notion out "
+            f"{learner} learns one notion of similarity: use joint, or remove the column notion "
             f"({', '.join(given.notions)})"
         )
 
 
 def with_answers(tx: Transaction, recipe: Recipe) -> Recipe:
-    """Return the recipe with the answers of people as its constraints, where it is to learn from them.
+    """Return the recipe with people's answers as its constraints, if it learns from answers.
 
-    Answers on items that were deleted are left out. Raises InvalidInputError where it has constraints, too,
-    NotReadyError where nothing was answered.
+    Answers about deleted items are left out. Raises InvalidInputError for a recipe that also has constraints,
+    NotReadyError without an answer.
     """
     if not recipe.answers:
         return recipe
     if recipe.constraints is not None:
-        raise InvalidInputError("learn either from constraints or from the answers: export these, and join the files")
+        raise InvalidInputError(
+            "a recipe learns from constraints or from answers: export the answers, and join the files"
+        )
     answers = tx.answers.page()
     known = tx.items.ids_of({key for one in answers for key in (one.anchor, *one.near, *one.far)})
     kept = [
@@ -81,7 +83,7 @@ def with_answers(tx: Transaction, recipe: Recipe) -> Recipe:
     ]
     if not any(one.triplets for one in kept):
         raise NotReadyError(
-            f"nobody has compared items of {tx.name()!r}: ask for comparisons with: "
+            f"collection {tx.name()!r} has no answers about its items: ask for comparisons with: "
             f"crossview ask {tx.name()} --notion NOTION"
         )
     return replace(recipe, constraints=ItemComparisons.of_answers(kept))
@@ -93,10 +95,10 @@ def with_supervision(
     comparisons: ItemComparisons | None,
     taxonomy: Taxonomy | None = None,
 ) -> Examples:
-    """Return the examples with what is known of them besides labels: similar pairs, comparisons, a tree of the labels.
+    """Return the examples with their further supervision: similar pairs, comparisons, a tree of the labels.
 
-    What names other items is left out; InvalidInputError if nothing is left of the pairs, or for labels that are no
-    leaves of the tree.
+    Pairs and comparisons of other items are left out. Raises InvalidInputError if no pair is left, or if a label is
+    not a leaf of the tree.
     """
     if taxonomy is not None:
         check_leaves(taxonomy, found)
@@ -111,33 +113,33 @@ def _similar(found: Examples, pairs: Iterable[tuple[str, str]]) -> Any:
     positions = {key: position for position, key in enumerate(found.keys)}
     joined = [(positions[one], positions[two]) for one, two in pairs if one in positions and two in positions]
     if not joined:
-        raise InvalidInputError("no pair joins two of the items to learn from: they lack the views, or are held out")
+        raise InvalidInputError("no pair has two training items: the items lack the views, or are held out")
     first, second = np.array(joined).T
     itself = np.arange(len(found))
     rows, columns = np.concatenate([first, second, itself]), np.concatenate([second, first, itself])
     similar = csr_array((np.ones(len(rows), np.int8), (rows, columns)), shape=(len(found), len(found)))
-    similar.data[:] = 1  # a pair that is given twice was added up
+    similar.data[:] = 1  # a repeated pair was added up
     return similar
 
 
 def supervision_of(pipeline: Chain, training: Examples) -> Supervision:
-    """Return what a pipeline learns from: a mask, classes, and neighbors or comparisons where these were given.
+    """Return the supervision of a pipeline: a mask, classes, and neighbours or comparisons if the recipe has them.
 
-    Items are similar if they share a label where the learners understand that, else if their sets of labels are equal.
+    Items are similar if they share a label or, for learners without label sets, if their sets of labels are equal.
 
-    Raises InvalidInputError for pairs, comparisons or a taxonomy that no learner takes, NotReadyError where nothing is
-    given.
+    Raises InvalidInputError for pairs, comparisons or a taxonomy that no learner accepts, NotReadyError without any
+    supervision.
     """
     can, learner = pipeline.capabilities, pipeline.steps[-1].name
     if training.constraints is not None and not (can.takes_comparisons or can.orders_items):
         raise InvalidInputError(
-            f"{learner} does not learn from constraints: take a learner that does, one of {learners_of_comparisons()}"
+            f"{learner} does not learn from constraints: use a learner that does, one of {learners_of_comparisons()}"
         )
     if training.similar is not None and not can.takes_neighbors:
-        raise InvalidInputError(f"{learner} does not learn from pairs of items: take a learner such as multi-npp")
+        raise InvalidInputError(f"{learner} does not learn from pairs of items: use a learner such as multi-npp")
     if training.taxonomy is not None and not can.takes_taxonomy:
         raise InvalidInputError(
-            f"{learner} does not learn from a taxonomy: take a learner that does, one of {learners_of_taxonomies()}"
+            f"{learner} does not learn from a taxonomy: use a learner that does, one of {learners_of_taxonomies()}"
         )
     classes = training.classes()
     unsaid = training.similar is None and training.constraints is None and not (can.notions and training.notion_classes)
@@ -162,9 +164,9 @@ def supervision_of(pipeline: Chain, training: Examples) -> Supervision:
 
 
 def count_constraints(given: ItemComparisons | None, training: Examples, held_out: Examples) -> ConstraintCounts | None:
-    """Return how many of the comparisons the training examples learn from, and how many name a held-out one.
+    """Return the number of comparisons in use for training, and the number that names a held-out item.
 
-    Raises InvalidInputError for a view of which none is left.
+    Raises InvalidInputError for a view without a usable comparison.
     """
     if given is None or training.constraints is None:
         return None
@@ -173,7 +175,7 @@ def count_constraints(given: ItemComparisons | None, training: Examples, held_ou
     counts = ConstraintCounts(given.kind, len(given), given.naming(set(held_out.keys)), used)
     if lacking := [view for view, count in used.items() if not count]:
         raise InvalidInputError(
-            f"view {lacking[0]!r} has nothing to learn from: each of the {counts.given} {counts.kind} names an item "
+            f"view {lacking[0]!r} has no usable comparison: each of the {counts.given} {counts.kind} names an item "
             f"that lacks the view or is held out ({counts.held_out})"
         )
     return counts

@@ -1,4 +1,4 @@
-"""What an evaluation is to measure: the views that items are found in, or one notion of similarity."""
+"""Targets of an evaluation: the views of the items to find, or one notion of similarity."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ NO_LABEL = "no item with these views has a label: index with --labels folder or 
 
 
 def notion_of(spaces: Sequence[Space], request: EvaluationRequest) -> str:
-    """Return the notion of similarity that the targets asked for are of; "" where they are of none.
+    """Return the notion of similarity of the requested targets; "" if they have no notion.
 
     Raises InvalidInputError for targets of several notions, each of which has labels of its own.
     """
@@ -20,17 +20,19 @@ def notion_of(spaces: Sequence[Space], request: EvaluationRequest) -> str:
     if not known.intersection(asked):
         return ""
     if len(asked) > 1:
-        raise InvalidInputError(f"one notion is measured at a time, by its own labels, not {', '.join(asked)}")
+        raise InvalidInputError(
+            f"an evaluation measures one notion at a time, by its own labels, not {', '.join(asked)}"
+        )
     return next(iter(asked))
 
 
 def target_views(
     spaces: Sequence[Space], request: EvaluationRequest, by: str, notion: str
 ) -> dict[str, tuple[str, ...]]:
-    """Return, by space, the views to find items in: of several spaces, what each can match with the query view.
+    """Return, by space, the views of the items to find: those that the space can match with the query view.
 
-    Raises NotFoundError for unknown views and targets, InvalidInputError where no space can match them, NotReadyError
-    where there are no labels, and nothing else can be measured.
+    Raises NotFoundError for unknown views and targets, InvalidInputError if no space can match them, NotReadyError
+    without labels if nothing else can be measured.
     """
     matched = {space.name: _matched(space, request, notion) for space in spaces}
     found = {name: tuple(dict.fromkeys(target.view for target in targets)) for name, targets in matched.items()}
@@ -48,7 +50,7 @@ def target_views(
 
 
 def _matched(space: Space, request: EvaluationRequest, notion: str) -> Sequence[Target]:
-    """Return what of the targets asked for a space has; of a notion that it has not, the view itself."""
+    """Return the requested targets that a space has; for a notion that it lacks, the view itself."""
     if notion and notion not in space.pipeline.metric_names_:
         return space.targets_of(request.view)
     names = [one for one in request.targets if notion or space.cross_view or view_of(one) == request.view]

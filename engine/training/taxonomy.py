@@ -1,4 +1,4 @@
-"""Trees of classes in training and evaluation: the labels that they are of, and what a wrong class costs."""
+"""Trees of classes in training and evaluation: checks of their labels, and the costs of wrong classes."""
 
 from collections.abc import Iterable, Sequence
 
@@ -15,44 +15,48 @@ from crossview.engine.training.examples import Examples
 
 HIERARCHICAL_ACCURACY, LCA_LOSS = "hierarchical_accuracy", "lca_loss"
 _SHOWN = 10
-"""Leaves that a message names."""
+"""Number of leaves that a message names."""
 
 Costs = NDArray[np.float64]
 
 
 def check_taxonomy(recipe: Recipe) -> None:
-    """Raise InvalidInputError where a recipe gives a taxonomy beside what takes the place of labels, or no learner."""
+    """Raise InvalidInputError for a recipe with a taxonomy and no learner, or with other supervision than labels."""
     if recipe.taxonomy is None:
         return
     if recipe.pairs or recipe.constraints is not None or recipe.answers:
-        raise InvalidInputError("a taxonomy is of labels, which pairs, constraints and answers take the place of")
+        raise InvalidInputError(
+            "a taxonomy needs labels, which pairs, constraints and answers replace: give a taxonomy or one of those"
+        )
     if recipe.spec == DEFAULT:
-        raise InvalidInputError(f"name a learner that takes a taxonomy: --learner {learners_of_taxonomies()}")
+        raise InvalidInputError(f"name a learner that accepts a taxonomy: --learner {learners_of_taxonomies()}")
 
 
 def check_leaves(taxonomy: Taxonomy, found: Examples) -> None:
-    """Raise InvalidInputError for examples with a label that is no leaf, or with several labels."""
+    """Raise InvalidInputError for examples with a label that is not a leaf, or with several labels."""
     if (label := stranger(taxonomy, found.labels)) is not None:
         shown = ", ".join(taxonomy.leaves[:_SHOWN]) + (", ..." if len(taxonomy.leaves) > _SHOWN else "")
         raise InvalidInputError(
-            f"label {label!r} is no leaf of the taxonomy ({shown}): give it a place below a node, or label its items "
+            f"label {label!r} is not a leaf of the taxonomy ({shown}): place it below a node, or label its items "
             "otherwise"
         )
     several = (key for key, labels in zip(found.keys, found.labels, strict=True) if len(labels) > 1)
     if (key := next(several, None)) is not None:
-        raise InvalidInputError(f"item {key!r} has several labels: with a taxonomy an item has one, a leaf")
+        raise InvalidInputError(
+            f"item {key!r} has several labels, but a taxonomy allows one label, a leaf: remove the others"
+        )
 
 
 def stranger(taxonomy: Taxonomy, labels: Iterable[Sequence[str]]) -> str | None:
-    """Return a label, of the labels of items, that is no leaf; None where there is none."""
+    """Return a label among the labels of items that is not a leaf; None if all are leaves."""
     unknown = {label for names in labels for label in names}.difference(taxonomy.leaves)
     return min(unknown, default=None)
 
 
 def measured_by(request: EvaluationRequest, spaces: Sequence[Space], items: Examples) -> tuple[Taxonomy | None, str]:
-    """Return the tree that votes are measured by, or why none is: that asked for, or that of the first space of one.
+    """Return the tree for the costs of votes, from the request or the first space that has one, or why there is none.
 
-    Raises InvalidInputError for a tree asked for of which labels of the items are no leaves.
+    Raises InvalidInputError for a requested tree if labels of the items are not its leaves.
     """
     if request.taxonomy is not None:
         check_leaves(request.taxonomy, items)
@@ -61,12 +65,12 @@ def measured_by(request: EvaluationRequest, spaces: Sequence[Space], items: Exam
     if found is None or found.taxonomy is None:
         return None, ""
     if (label := stranger(found.taxonomy, items.labels)) is not None:
-        return None, f"votes are not measured by the taxonomy of {found.name}, of which {label!r} is no leaf"
+        return None, f"the taxonomy of {found.name} does not measure votes, because {label!r} is not one of its leaves"
     return found.taxonomy, ""
 
 
 def costs(taxonomy: Taxonomy, classes: Sequence[str]) -> dict[str, Costs]:
-    """Return what it costs to take a class for another by each measure, (L, L); the classes are leaves.
+    """Return the cost of taking one class for another by each measure, (L, L); the classes are leaves.
 
     The complement of hierarchical accuracy: 1/2 for a sibling, 1 for any other. Law, Thome and Cord, "Learning a
     Distance Metric from Relative Comparisons between Quadruplets of Images" (IJCV 2017), equation (24). The loss of

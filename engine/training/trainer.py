@@ -1,4 +1,4 @@
-"""Training: from items and a recipe to a fitted space, some items held out."""
+"""Training: from items and a recipe to a fitted space, without the held-out items."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -35,16 +35,16 @@ from crossview.engine.training.tuning import assemble, check_tried, tune
 
 
 def training(tx: Transaction, name: str, recipe: Recipe, progress: Progress | None = None) -> Callable[[], Space]:
-    """Read what a recipe learns from, and return what fits the space; the raised errors name what is missing.
+    """Read the training data of a recipe, and return the function that fits the space; errors name missing data.
 
-    The fit reads nothing more: the transaction need not be open by then. Its generation is not numbered yet.
+    The fit does not read the catalog, so no transaction stays open for it. Its generation has no number yet.
     """
     check_seed(recipe.seed)
     check_taxonomy(recipe)
     recipe, left_out = of_items(tx, with_learner(tx, with_answers(tx, recipe)))
     views = [joined_view(tx, view) for view in recipe.views]
     parts = list(map(parts_of, views))
-    pipeline = _checked_pipeline(tx, recipe, parts)  # mistakes are reported before any row is read
+    pipeline = _checked_pipeline(tx, recipe, parts)  # report mistakes before reading rows, which takes long
     found = _usable(pipeline, examples(tx, recipe.views))
     found = replace(found, groups=groups_of(tx, found.ids, recipe.group_by))
     held_out = split(len(found), recipe.holdout, recipe.seed, found.groups)
@@ -75,7 +75,7 @@ def training(tx: Transaction, name: str, recipe: Recipe, progress: Progress | No
 def _fit(
     space: Space, recipe: Recipe, parts: Sequence[Sequence[Part]], given: Examples, progress: Progress | None
 ) -> Space:
-    """Return a space as it is fitted on examples, with the settings that were chosen."""
+    """Return a space fitted on examples, with the chosen settings."""
     tuning = None
     if recipe.tune is not None:
         recipe, tuning = tune(recipe, parts, given, progress)
@@ -85,7 +85,7 @@ def _fit(
 
 
 def _checked_pipeline(tx: Transaction, recipe: Recipe, parts: Sequence[Sequence[Part]]) -> Chain:
-    """Return the recipe's unfitted pipeline; InvalidInputError or NotFoundError for what the recipe cannot ask for."""
+    """Return the recipe's unfitted pipeline; InvalidInputError or NotFoundError for an invalid recipe."""
     if recipe.dim is not None and not 1 <= recipe.dim <= MOST_DIMENSIONS:
         raise InvalidInputError(f"dim must be a whole number from 1 to {MOST_DIMENSIONS:,}, not {recipe.dim}")
     if not recipe.spec.strip():
@@ -99,7 +99,7 @@ def _checked_pipeline(tx: Transaction, recipe: Recipe, parts: Sequence[Sequence[
 
 
 def _notes(pipeline: Chain, training: Examples) -> tuple[str, ...]:
-    """Return a sentence where a learner of similar items has none: no pairs, no constraints, no label on two items."""
+    """Return a warning if a learner of similar items gets none: no pairs, no constraints, no label on two items."""
     given = training.similar is not None or training.constraints is not None
     given = given or (pipeline.capabilities.notions and bool(training.notion_classes))
     if given or not pipeline.needs_labels or np.unique(training.classes()).size < len(training):
@@ -112,7 +112,7 @@ def _notes(pipeline: Chain, training: Examples) -> tuple[str, ...]:
 
 
 def _unordered(pipeline: Chain, training: Examples) -> tuple[str, ...]:
-    """Return a sentence on classes of training items that orderings of other classes leave out."""
+    """Return a sentence about classes of training items that the orderings leave out."""
     ordered = {name for step in pipeline.steps for name in step.ordered_classes}
     names, counts = np.unique(training.classes(), return_counts=True)
     classes = names[counts > 1].tolist()
@@ -124,7 +124,7 @@ def _unordered(pipeline: Chain, training: Examples) -> tuple[str, ...]:
 
 def _check_rerank(recipe: Recipe, pipeline: Chain) -> None:
     if recipe.rerank < 0:
-        raise InvalidInputError(f"re-ranking finds at least one code for each hit wanted, not {recipe.rerank}")
+        raise InvalidInputError(f"re-ranking needs at least one code for each wanted hit, not {recipe.rerank}")
     if recipe.rerank and not pipeline.capabilities.codes_of_vectors:
         what = "codes with no float vectors behind them" if pipeline.capabilities.binary else "float vectors"
         raise InvalidInputError(
@@ -133,10 +133,12 @@ def _check_rerank(recipe: Recipe, pipeline: Chain) -> None:
 
 
 def _usable(pipeline: Chain, found: Examples) -> Examples:
-    """Return the examples that a pipeline learns from: one that fits its views together needs items that have all."""
+    """Return the examples for a pipeline; a pipeline that fits its views together needs items with all views."""
     if pipeline.capabilities.adds_views:
         return found
     complete = found.take(np.flatnonzero(found.mask.all(axis=1)))
     if not len(complete):
-        raise NotReadyError(f"no item has all of {', '.join(found.rows)}, as {pipeline.steps[-1].name} needs")
+        raise NotReadyError(
+            f"no item has all of the views {', '.join(found.rows)}, which {pipeline.steps[-1].name} needs"
+        )
     return complete

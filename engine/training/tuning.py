@@ -1,4 +1,4 @@
-"""Tuning: the settings that a recipe leaves open, chosen by cross-validation among the training items."""
+"""Tuning: choosing the open settings of a recipe by cross-validation on the training items."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -20,21 +20,21 @@ from crossview.engine.training.grids import KERNEL, LEARNER, NO_KERNEL, OF_KERNE
 from crossview.engine.training.validation import Scored, by_crossing, validate_order, validate_retrieval
 
 _HOPELESS = 4.0
-"""Standard errors behind the first candidate, and behind it in every direction, at which a candidate is given up."""
+"""Standard errors behind the first candidate, in every direction, after which tuning stops a candidate early."""
 MOST_ITEMS = 5_000
-"""Training items that take part; of more, a random sample."""
+"""Most training items for tuning; a random sample of more."""
 
 
 def tune(
     recipe: Recipe, parts: Sequence[Sequence[Part]], training: Examples, progress: Progress | None = None
 ) -> tuple[Recipe, Tuning]:
-    """Return the recipe with the settings that do best, and how they were chosen.
+    """Return the recipe with the best settings, and a report of the choice.
 
-    Settings are chosen one after another, by the mean over the folds of ``validate_retrieval``, the first within one
-    standard error of the best, or by order of ``validate_order``.
+    Tuning chooses one setting after another: the first value within one standard error of the best, by the mean over
+    the folds of ``validate_retrieval`` or ``validate_order``.
 
-    Raises InvalidInputError (settings, folds, nothing to tune, every candidate fails), NotReadyError (nothing gives
-    the items that are similar).
+    Raises InvalidInputError (settings, folds, nothing to tune, every candidate fails), NotReadyError (no similar
+    items are known).
     """
     wanted = _with_measure(recipe.tune or Tune(), training)
     _check(wanted, training)
@@ -70,7 +70,7 @@ def tune(
 def _score(
     recipe: Recipe, parts: Sequence[Sequence[Part]], sample: Examples, wanted: Tune
 ) -> tuple[str, Callable[[dict[str, Any]], float | Scores]]:
-    """Return which database is searched, "" for none, and what measures settings in all folds."""
+    """Return the database of the queries, "" for none, and the function that measures settings in all folds."""
 
     def make(settings: dict[str, Any]) -> Chain:
         return assemble(_with_settings(recipe, settings), parts)
@@ -89,7 +89,7 @@ def _score(
                 where = f"{len(folds)} of {len(first)} folds"
                 _check_hope(by_crossing(folds), by_crossing(first[: len(folds)]), where)
         if not (scores := by_crossing(folds)):
-            raise InvalidInputError("no query has a similar item that it could find")
+            raise InvalidInputError("no query has a similar item to find: label more items")
         first.extend(folds if not first else ())
         return scores
 
@@ -97,18 +97,18 @@ def _score(
 
 
 def _check_hope(scores: Scores, first: Scores, where: str) -> None:
-    """Raise InvalidInputError where settings are behind the first candidate by far more than chance."""
+    """Raise InvalidInputError if settings are worse than the first candidate by far more than chance."""
     if scores.keys() != first.keys():
         return
     behind = [first[crossing] - values for crossing, values in scores.items()]
     means = [float(np.nanmean(one)) for one in behind]
     error = float(np.sqrt(np.square([standard_error(one) for one in behind]).sum())) / len(behind)
     if np.mean(means) > _HOPELESS * error and min(means) > 0:
-        raise InvalidInputError(f"given up after {where}: {np.mean(means):.3f} behind the first candidate")
+        raise InvalidInputError(f"stopped after {where}: {np.mean(means):.3f} behind the first candidate")
 
 
 def _with_measure(wanted: Tune, training: Examples) -> Tune:
-    """Return how to tune with a measure: the one that is wanted, or else one that what is known allows."""
+    """Return the tuning request with a measure: its own, or the default for the supervision."""
     if wanted.measure:
         return wanted
     known = training.similar is not None or any(training.labels) or len(training.rows) < 2
@@ -116,7 +116,7 @@ def _with_measure(wanted: Tune, training: Examples) -> Tune:
 
 
 def check_tried(recipe: Recipe, parts: Sequence[Sequence[Part]]) -> None:
-    """Raise InvalidInputError for a value to try that the learner cannot take, whatever it learns from."""
+    """Raise InvalidInputError for a value to try that the learner refuses on any data."""
     for setting, tried in (recipe.tune or Tune()).values.items():
         for value in tried:
             kernel = {KERNEL: "rbf"} if setting.startswith(OF_KERNEL) else {}
@@ -128,12 +128,12 @@ def _trial(candidate: Candidate) -> Trial:
 
 
 def assemble(recipe: Recipe, parts: Sequence[Sequence[Part]]) -> Chain:
-    """Return the recipe's unfitted pipeline; ``parts`` are those of each view."""
+    """Return the recipe's unfitted pipeline; ``parts`` has the parts of each view."""
     return build(recipe.spec, recipe.views, parts, recipe.settings, recipe.dim, recipe.seed)
 
 
 def _with_settings(recipe: Recipe, settings: dict[str, Any]) -> Recipe:
-    """Return the recipe with settings that were open; those of a kernel are left out where there is none."""
+    """Return the recipe with chosen settings; without a kernel, its settings are left out."""
     if LEARNER in settings:
         return replace(recipe, spec=settings[LEARNER])
     chosen = {**(recipe.settings or {}), **{name: value for name, value in settings.items() if name != KERNEL}}
@@ -147,9 +147,9 @@ def _with_settings(recipe: Recipe, settings: dict[str, Any]) -> Recipe:
 
 def _check(wanted: Tune, training: Examples) -> None:
     if wanted.measure not in MEASURES:
-        raise InvalidInputError(f"{wanted.measure!r} is no measure to tune by; there are: {', '.join(MEASURES)}")
+        raise InvalidInputError(f"{wanted.measure!r} is not a measure for tuning; there are: {', '.join(MEASURES)}")
     if wanted.folds < 2:
-        raise InvalidInputError(f"tuning takes at least 2 folds, not {wanted.folds}")
+        raise InvalidInputError(f"tuning needs at least 2 folds, not {wanted.folds}")
     if wanted.measure == ORDER:
         if training.constraints is None:
             raise InvalidInputError(f"{ORDER} is that of constraints: give --constraints, or tune by {MEASURES[0]}")

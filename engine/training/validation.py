@@ -1,4 +1,4 @@
-"""Validation: folds of training items, or of comparisons of them, and how good a fitted pipeline is in each."""
+"""Validation: folds of training items or of their comparisons, and the quality of a fitted pipeline in each."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -35,25 +35,26 @@ ACCURACY = "accuracy"
 NEIGHBORS = 5
 """Neighbours that vote in the measure "accuracy"."""
 
-Rows = NDArray[Any]
+AnyRows = NDArray[Any]
+"""Rows of any float type: vectors are float32, the rows of folds float64."""
 Bools = NDArray[np.bool_]
 Crossing = tuple[int, int]
-Scored = tuple[Crossing, Rows]
-"""A query view and the view of a target, and a measure of each query of a fold; NaN where nothing is relevant."""
+Scored = tuple[Crossing, AnyRows]
+"""A query view, the view of a target, and a measure of each query of a fold; NaN without a relevant item."""
 
 
 def validate_retrieval(
     training: Examples, folds: int, measure: str, seed: int
 ) -> tuple[str, "CrossValidation[Scored]"]:
-    """Return which database is searched, and folds of items: those of a fold are queries, the others are learned from.
+    """Return the kind of database, and folds of items: the items of a fold are queries, the others are training items.
 
-    The database is the fold, "unseen", so that settings are judged by items that were not learned from. An item is not
-    to be found by itself, nor by others of its group, but for the measure "items", by which it is all that is relevant
-    to its other views. Where fewer than half of the items have a similar one in their own fold, the database is what is
-    learned from, "trained".
+    The database is the fold itself, "unseen", so that unseen items judge the settings. A query must not find itself or
+    another item of its group, except with the measure "items", by which only its own item is relevant to its other
+    views. If fewer than half of the items have a similar item in their own fold, the training items are the database,
+    "trained".
 
-    The measure is taken of the queries of every pair of a query view and a target that the pipeline can match: across
-    the views, or within each where the learner keeps them apart.
+    The measure covers the queries of every pair of a query view and a target that the pipeline can match: across the
+    views, or within each view if the learner does not compare views.
     """
     retrieval = _Retrieval(training, spread(training, folds, seed), measure, seed)
     if not retrieval.finds_unseen():
@@ -63,8 +64,8 @@ def validate_retrieval(
 
 
 def by_crossing(found: list[list[Scored]]) -> Scores:
-    """Return what was measured in all folds by pair of a query view and a target."""
-    gathered: dict[Crossing, list[Rows]] = defaultdict(list)
+    """Return the measures in all folds by pair of a query view and a target."""
+    gathered: dict[Crossing, list[AnyRows]] = defaultdict(list)
     for fold in found:
         for crossing, values in fold:
             gathered[crossing].append(values)
@@ -72,15 +73,15 @@ def by_crossing(found: list[list[Scored]]) -> Scores:
 
 
 def validate_order(training: Examples, comparisons: AnyComparisons, folds: int, seed: int) -> "CrossValidation[float]":
-    """Return folds of comparisons: distances are learned from the others and compared with those of the fold.
+    """Return folds of comparisons: distances learned from the other folds are tested on the comparisons of a fold.
 
-    Every notion is spread evenly over the folds, and measured by its own distances where the learner knows notions.
+    Every notion spreads evenly over the folds. If the learner has notions, the distances of each measure its own.
     """
     chosen = _folds_of_comparisons(comparisons, folds, seed)
     rows, mask = _dense(training), training.mask
     database = [view[present] for view, present in zip(rows, mask.T, strict=True)]
 
-    def agreement(number: int, chain: Chain, _: list[Rows], placed: list[Rows]) -> Iterator[float]:
+    def agreement(number: int, chain: Chain, _: list[AnyRows], placed: list[AnyRows]) -> Iterator[float]:
         held_out = comparisons.take(chosen == number)
         for view, (embedded, present) in enumerate(zip(placed, mask.T, strict=True)):
             of_view = held_out.among(present, len(present))
@@ -102,8 +103,8 @@ def _folds_of_comparisons(comparisons: AnyComparisons, folds: int, seed: int) ->
     return found
 
 
-def _agreement(chain: Chain, view: int, comparisons: AnyComparisons, embedded: Rows) -> float:
-    """Return how well the embeddings of a view agree with comparisons: the mean over notions where it has several."""
+def _agreement(chain: Chain, view: int, comparisons: AnyComparisons, embedded: AnyRows) -> float:
+    """Return the agreement of the embeddings of a view with comparisons, the mean over its notions."""
     if comparisons.notions is None or not chain.metric_names_:
         return comparisons.agreement(embedded)
     notions = comparisons.notions.astype(str)
@@ -118,7 +119,7 @@ def _agreement(chain: Chain, view: int, comparisons: AnyComparisons, embedded: R
 
 @dataclass(frozen=True)
 class _Retrieval:
-    """Measures retrieval in folds of items."""
+    """A measure of retrieval in folds of items."""
 
     training: Examples
     folds: NDArray[np.intp]
@@ -126,18 +127,18 @@ class _Retrieval:
     measure: str
     seed: int
     unseen: bool = True
-    """Whether the items of a fold are its database, too."""
+    """Whether the items of a fold are also its database."""
 
     def fold(self, number: int) -> Fold:
-        """Return what is learned from and embedded while a fold is measured."""
+        """Return the training rows and the embedded rows of a fold."""
         queries, items = self._positions(number)
         rows = _dense(self.training)
         asking = [view[chosen] for view, chosen in zip(rows, queries, strict=True)]
         found = [view[chosen] for view, chosen in zip(rows, items, strict=True)]
         return _fold(self.training.take(self.folds != number), asking, asking if self.unseen else found)
 
-    def __call__(self, number: int, chain: Chain, probes: list[Rows], placed: list[Rows]) -> Iterator[Scored]:
-        """Yield the measure of each query of a fold by query view and target, if any has relevant items."""
+    def __call__(self, number: int, chain: Chain, probes: list[AnyRows], placed: list[AnyRows]) -> Iterator[Scored]:
+        """Yield the measure of each query of a fold by query view and target, if a query has relevant items."""
         queries, items = self._positions(number)
         classes = self.training.classes()
         for query, target in _crossings(chain, len(queries)):
@@ -151,7 +152,7 @@ class _Retrieval:
                     yield (query, target), found
 
     def finds_unseen(self) -> bool:
-        """Return whether half of the items, at least, have a similar one in their own fold."""
+        """Return whether at least half of the items have a similar item in their own fold."""
         if self.measure == ITEMS:
             return True
         known = [np.flatnonzero(self._known() & (self.folds == number)) for number in np.unique(self.folds)]
@@ -159,7 +160,7 @@ class _Retrieval:
         return bool(len(found)) and float(found.mean()) >= 0.5
 
     def _known(self) -> Bools:
-        """Return which items it is known of what is similar to them: the paired or the labelled ones."""
+        """Return which items have known similar items: those in pairs, or those with labels."""
         if self.measure == ITEMS:
             return np.ones(len(self.training), bool)
         if self.training.similar is not None:
@@ -175,15 +176,15 @@ class _Retrieval:
 
     def _quality(
         self,
-        probes: Rows,
-        placed: Rows,
+        probes: AnyRows,
+        placed: AnyRows,
         metrics: tuple[Bools, Sequence[int]],
         queries: NDArray[np.intp],
         items: NDArray[np.intp],
-    ) -> Rows:
-        """Return the measure of each query, (q,); items at equal distances rank in an order that the seed draws.
+    ) -> AnyRows:
+        """Return the measure of each query, (q,); items at equal distances rank in a random order by the seed.
 
-        ``metrics`` are those of each item, and how many columns each of them has.
+        ``metrics`` has the metrics of each item, and the number of columns of each metric.
         """
         (indexed, widths) = metrics
         order, apart = np.random.default_rng(self.seed).permutation(len(items)), self.training.apart
@@ -192,18 +193,19 @@ class _Retrieval:
         for chosen in blocks(np.arange(len(queries)), len(items)):
             gaps = distances(probes[chosen], placed, indexed, widths)
             if self.measure != ITEMS:
-                gaps[apart[queries[chosen], None] == apart[None, items]] = np.inf  # these rank last, as irrelevant
+                # items of the query's group rank last, as irrelevant
+                gaps[apart[queries[chosen], None] == apart[None, items]] = np.inf
             found[chosen] = self._judged(ranking(gaps), queries[chosen], items)
         return found
 
-    def _judged(self, order: NDArray[np.intp], queries: NDArray[np.intp], items: NDArray[np.intp]) -> Rows:
+    def _judged(self, order: NDArray[np.intp], queries: NDArray[np.intp], items: NDArray[np.intp]) -> AnyRows:
         if self.measure == ACCURACY:
             return knn_correct(order, self._members[queries], self._members[items], NEIGHBORS).astype(float)
         ranked = np.take_along_axis(self._relevant(queries, items), order, axis=1)
         return nearness_of_own(ranked) if self.measure == ITEMS else average_precision(ranked)
 
     def _relevant(self, queries: NDArray[np.intp], items: NDArray[np.intp]) -> Bools:
-        """Return which items are to be found by which queries, (q, n)."""
+        """Return which items are relevant to which queries, (q, n)."""
         itself = queries[:, None] == items[None, :]
         if self.measure == ITEMS:
             return np.asarray(itself)
@@ -214,7 +216,7 @@ class _Retrieval:
         return np.asarray(relevant(self._members[queries], self._members[items]) & others)
 
     def _has_similar(self, items: NDArray[np.intp]) -> Bools:
-        """Return which of the items have a similar one of another group among them."""
+        """Return which of the items have a similar item of another group among the items."""
         apart = self.training.apart[items]
         found = np.zeros(len(items), bool)
         if self.training.similar is not None:
@@ -237,16 +239,17 @@ class _Retrieval:
 
 
 def spread(training: Examples, folds: int, seed: int) -> NDArray[np.intp]:
-    """Return the fold of each example, (n,): by chance, but every set of labels is spread evenly over them.
+    """Return the fold of each example, (n,): random, with every set of labels spread evenly over the folds.
 
-    Groups of examples stay together, and labels are then as even as these allow; InvalidInputError for too few groups.
+    Groups stay whole, and labels then spread as evenly as possible; InvalidInputError for too few groups.
     """
     names, codes = np.unique(["\x1f".join(labels) for labels in training.labels], return_inverse=True)
     if training.groups is not None:
         return fold_groups(training.groups, codes, folds, seed)
     generator = np.random.default_rng(seed)
     found = np.empty(len(training), np.intp)
-    first = 0  # where one class ended the next goes on, so that small ones do not all fall into the first fold
+    # each class continues at the fold after the last one, so that small classes do not all fill the first fold
+    first = 0
     for code in range(len(names)):
         of_class = generator.permutation(np.flatnonzero(codes == code))
         found[of_class] = (first + np.arange(len(of_class))) % folds
@@ -254,21 +257,21 @@ def spread(training: Examples, folds: int, seed: int) -> NDArray[np.intp]:
     return found
 
 
-def _fold(learned: Examples, queries: list[Rows], database: list[Rows]) -> Fold:
-    def fit(chain: Chain, rows: list[Rows]) -> Chain:
+def _fold(learned: Examples, queries: list[AnyRows], database: list[AnyRows]) -> Fold:
+    def fit(chain: Chain, rows: list[AnyRows]) -> Chain:
         return learn(chain, replace(learned, rows=dict(zip(learned.rows, rows, strict=True))))
 
     return Fold(training=_dense(learned), mask=learned.mask, learn=fit, queries=queries, database=database)
 
 
-def _dense(found: Examples) -> list[Rows]:
-    """Return the rows by view as float64, (n, d_v), zeros where an item lacks the view."""
+def _dense(found: Examples) -> list[AnyRows]:
+    """Return the rows by view as float64, (n, d_v), with zeros for items without the view."""
     rows = zip(found.rows.values(), found.mask.T, strict=True)
     return [np.where(present[:, None], view, 0.0).astype(np.float64) for view, present in rows]
 
 
 def _crossings(chain: Chain, views: int) -> list[tuple[int, int]]:
-    """Return the (query view, target view) pairs to measure: all across views where the space answers them."""
+    """Return the (query view, target view) pairs to measure: across views if the space can, otherwise within views."""
     if chain.capabilities.cross_view and views > 1:
         return [(query, target) for query in range(views) for target in range(views) if query != target]
     return [(view, view) for view in range(views)]

@@ -1,4 +1,4 @@
-"""Verification: how well the distances of spaces tell pairs of the same from pairs of different items."""
+"""Verification: how well the distances of spaces separate pairs of the same from pairs of different items."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -22,24 +22,24 @@ from crossview.engine.training.codebooks import codebooks
 from crossview.engine.training.estimate import Estimate, Figures, OfPairs, Sample, area_under_curve, differences, rows
 
 FALSE_ACCEPT_RATES = (0.1, 0.01)
-"""At which the true accept rate is measured."""
+"""False accept rates at which the true accept rate is measured."""
 Values = NDArray[np.float64]
 
 
 def verify(
     tx: Transaction, spaces: Sequence[Space], request: EvaluationRequest, given: ItemComparisons
 ) -> Callable[[], Evaluation]:
-    """Return what measures spaces by pairs, those none of whose items any space was trained on.
+    """Return a function that measures spaces by pairs of items outside the training of all spaces.
 
-    By all pairs where those would be of one kind, which the protocol says. See ``Collection.evaluate``; what is
-    returned reads nothing more.
+    If those pairs are of only one kind, it uses all pairs, and the protocol states this. See ``Collection.evaluate``.
+    The function does not read the catalog.
     """
     began, view, keys = time.monotonic(), request.view, tx.items.keys()
     for space in spaces:
         space.check_revisions(tx.views.all())
     targets = [_target(space, request) for space in spaces]
     if len({target.view for target in targets}) > 1:
-        raise InvalidInputError("the spaces have targets of that name in several views: name one in full")
+        raise InvalidInputError("the spaces have targets of that name in several views: use the full name of one")
     pairs, note = _unseen(stated_pairs(tx, view, targets[0], given), spaces, keys)
     compared = PairRows.of(tx, view, targets[0].view, pairs)
     named = sorted(keys[item] for item in np.unique(pairs.items).tolist())
@@ -78,20 +78,20 @@ def verify(
 
 
 def equal_error_rate(similar: Values, others: Values) -> float:
-    """Return the share of either kind of pairs, (n,) and (m,) distances, that is taken for the other where both agree.
+    """Return the share of wrong pairs, (n,) and (m,) distances, at the threshold where both kinds' shares agree.
 
-    Between the thresholds at which the shares change it is linear.
+    The share is linear between the thresholds at which it changes.
     """
     steps = np.unique(np.concatenate([similar, others]))
     rejected = 1 - np.concatenate([[0.0], np.searchsorted(np.sort(similar), steps, "right") / len(similar)])
     accepted = np.concatenate([[0.0], np.searchsorted(np.sort(others), steps, "right") / len(others)])
-    place = int(np.argmax(accepted >= rejected))  # at the last step everything is accepted
+    place = int(np.argmax(accepted >= rejected))  # the last step accepts everything
     before, after = rejected[place - 1] - accepted[place - 1], accepted[place] - rejected[place]
     return float(accepted[place - 1] + (accepted[place] - accepted[place - 1]) * before / (before + after))
 
 
 def true_accept_rate(similar: Values, others: Values, false_accept_rate: float) -> float:
-    """Return the largest share of (n,) similar pairs below a distance that at most a share of (m,) others are below."""
+    """Return the largest share of (n,) similar pairs below a distance that accepts at most a share of (m,) others."""
     ascending = np.sort(others)
     allowed = int(np.floor(false_accept_rate * len(others) + 1e-9))
     if allowed >= len(ascending):
@@ -106,7 +106,7 @@ def _target(space: Space, request: EvaluationRequest) -> Target:
 
 
 def _unseen(pairs: ItemPairs, spaces: Sequence[Space], keys: Mapping[int, str]) -> tuple[ItemPairs, str]:
-    """Return the pairs of items that no space was trained on, and what was left out; all where these do not do."""
+    """Return the pairs of items outside all trainings, and a note; all pairs if those are of only one kind."""
     trained = frozenset[str]().union(*(space.training_keys for space in spaces))
     seen = np.array([keys[item] in trained for item in np.unique(pairs.items).tolist()], bool)
     free = np.asarray(np.isin(pairs.items, np.unique(pairs.items)[~seen]).all(axis=1))
@@ -114,8 +114,8 @@ def _unseen(pairs: ItemPairs, spaces: Sequence[Space], keys: Mapping[int, str]) 
         return pairs, ""
     found = pairs.take(free)
     if not found.both_kinds():
-        return check_kinds(pairs), "the others are of one kind, so pairs of items that were trained on are among them"
-    return found, f"{len(pairs) - len(found)} pairs of items that were trained on are left out"
+        return check_kinds(pairs), "the other pairs are of one kind, so pairs with trained items are included"
+    return found, f"{len(pairs) - len(found)} pairs with trained items are left out"
 
 
 def _figures(found: Values, similar: NDArray[np.bool_]) -> dict[str, Estimate | OfPairs]:
@@ -140,7 +140,7 @@ class _TrueAcceptRate:
 
 
 class _Calibrated(NamedTuple):
-    """The threshold of a view and target of a space, where it has one, and which pairs have set it."""
+    """The threshold of a view and target of a space, if it has one, and the pairs that set it."""
 
     pairs: ItemPairs
     threshold: Threshold | None
@@ -164,15 +164,15 @@ class _Calibrated(NamedTuple):
         return cls(pairs, known[0] if known else None, set_it, command)
 
     def correct(self, found: Values) -> tuple[Estimate | None, str]:
-        """Return how many pairs at these distances, (n,), the threshold is right on, and what it is, in a sentence.
+        """Return the accuracy of the threshold on pairs at these distances, (n,), and a sentence about it.
 
-        Pairs that set it do not count.
+        Pairs that set the threshold do not count.
         """
         if self.threshold is None:
             return None, f"it has no threshold: calibrate it with: {self.command}"
         distance, count = self.threshold.distance, int(self.set_it.sum())
         if self.set_it.all():
-            return None, f"every pair has set its threshold, {distance:.5g}, so they do not tell its accuracy"
+            return None, f"every pair helped to set its threshold, {distance:.5g}, so its accuracy is unknown"
         right = ((found <= distance) == self.pairs.similar).astype(np.float64)
         sentence = f"accuracy is that at its threshold, {distance:.5g}"
         if count:
@@ -181,7 +181,7 @@ class _Calibrated(NamedTuple):
 
 
 def _comparisons(pairs: ItemPairs, keys: Mapping[int, str], named: Sequence[str]) -> Comparisons:
-    """Return pairs by the positions of their keys in a list."""
+    """Return pairs as positions of their keys in a list."""
     places = {key: place for place, key in enumerate(named)}
     positions = np.array([[places[keys[item]] for item in pair] for pair in pairs.items.tolist()], np.int64)
     return Comparisons(positions, pairs.similar)

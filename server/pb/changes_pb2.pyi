@@ -48,7 +48,7 @@ Global___ImportanceForm: _TypeAlias = ImportanceForm  # noqa: Y015
 
 @_typing.final
 class PairLabel(_message.Message):
-    """What a person said of two versions."""
+    """A person's label of two versions."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -59,7 +59,7 @@ class PairLabel(_message.Message):
     """Keys of items, or names of their files."""
     later: _builtins.str
     important: _builtins.bool
-    """Whether an important change lies between them; absent where they could not tell."""
+    """Whether the change between them is important; absent if the person could not decide."""
     def __init__(
         self,
         *,
@@ -79,7 +79,7 @@ Global___PairLabel: _TypeAlias = PairLabel  # noqa: Y015
 
 @_typing.final
 class LearnedImportance(_message.Message):
-    """What was learned of a series: enough to judge further versions of it."""
+    """The learned state of a series, with which a request can judge further versions."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -95,24 +95,24 @@ class LearnedImportance(_message.Message):
     LABELS_FIELD_NUMBER: _builtins.int
     view: _builtins.str
     grid: _builtins.int
-    """Cells a side."""
+    """Number of cells of a side of the grid."""
     form: Global___ImportanceForm.ValueType
     weight: _builtins.float
-    """C, of the loss beside the norm."""
+    """C, the weight of the loss relative to the norm."""
     order: _builtins.float
-    """Share of comparisons held out in time that the metric puts in order; absent where too few could be held out."""
+    """Share of held-out comparisons that the metric puts in order; absent if too few could be held out."""
     threshold: _builtins.float
-    """Of the weighted sum."""
+    """Threshold of the weighted sum."""
     quadruplets: _builtins.int
     labels: _builtins.int
-    """How many pairs were learned from that a person labelled as important or not."""
+    """Number of labelled pairs that it learned from."""
     @_builtins.property
     def matrix(self) -> _containers.RepeatedScalarFieldContainer[_builtins.float]:
-        """The metric on region distances: grid^2 numbers of a diagonal one, else grid^4, row by row."""
+        """The metric on region distances: grid^2 numbers for a diagonal metric, otherwise grid^4, row by row."""
 
     @_builtins.property
     def weights(self) -> _containers.RepeatedScalarFieldContainer[_builtins.float]:
-        """Of the distance and, where pages were saved, of the Jaccard distances of links and images."""
+        """Weights of the distance and, with saved pages, of the Jaccard distances of links and images."""
 
     def __init__(
         self,
@@ -155,26 +155,28 @@ class FindChangesRequest(_message.Message):
     parent: _builtins.str
     """Resource name."""
     view: _builtins.str
-    """A view of the extractor gist; empty: the only one, or the one with most cells."""
+    """A view of the extractor gist. Empty: the only such view, or the one with most cells."""
     period: _builtins.str
-    """After how long most versions have changed, such as 4h or 4steps; empty: four times the usual time between versions."""
+    """Time after which most of a page changes, such as 4h or 4steps. Empty: four times the usual time between versions."""
     form: Global___ImportanceForm.ValueType
     """Unspecified: diagonal."""
     extreme: _builtins.int
-    """How many of the most, and of the least distant pairs the threshold takes for important, and for not; absent: 25."""
+    """Number of most distant pairs that the threshold assumes to be important, and of least distant pairs that it
+    assumes not to be. Absent: 25.
+    """
     structure: _builtins.bool
-    """Whether the HTML saved beside pictures counts, where all have some; absent: true."""
+    """Whether the HTML beside pictures counts, if all pictures have HTML. Absent: true."""
     after: _builtins.str
-    """The key of an item: with learned, only changes after this version are looked at."""
+    """The key of an item: with `learned`, only changes after this version are judged."""
     @_builtins.property
     def labels(self) -> _containers.RepeatedCompositeFieldContainer[Global___PairLabel]: ...
     @_builtins.property
     def learned(self) -> Global___LearnedImportance:
-        """What to judge by, in place of learning."""
+        """A learned state to judge by, instead of learning."""
 
     @_builtins.property
     def gone(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Keys of items that are left out because their files are gone."""
+        """Keys of items to leave out because their files have disappeared."""
 
     def __init__(
         self,
@@ -226,20 +228,20 @@ class Change(_message.Message):
     """Keys of items."""
     later: _builtins.str
     hours: _builtins.float
-    """Between them."""
+    """Hours between the versions."""
     importance: _builtins.float
     """Weighted distance in units of the threshold: important above 1."""
     important: _builtins.bool
     identical: _builtins.bool
-    """Whether no region differs at all."""
+    """Whether the versions are equal in every region."""
     links: _builtins.float
     """Jaccard distances of the pages' links and images; absent without HTML."""
     images: _builtins.float
     label: _builtins.bool
-    """What a person said."""
+    """A person's label."""
     @_builtins.property
     def time(self) -> _timestamp_pb2.Timestamp:
-        """Of the later one."""
+        """Time of the later version."""
 
     @_builtins.property
     def regions(self) -> _containers.RepeatedScalarFieldContainer[_builtins.float]:
@@ -295,7 +297,7 @@ class FindChangesResponse(_message.Message):
     NOTES_FIELD_NUMBER: _builtins.int
     versions: _builtins.int
     source: _builtins.str
-    """What tells the times of the versions: names, EXIF data, or times of the files."""
+    """The source of the versions' times: names, EXIF data, or times of the files."""
     period: _builtins.str
     @_builtins.property
     def first(self) -> _timestamp_pb2.Timestamp: ...
@@ -305,7 +307,7 @@ class FindChangesResponse(_message.Message):
     def learned(self) -> Global___LearnedImportance: ...
     @_builtins.property
     def importance(self) -> _containers.RepeatedScalarFieldContainer[_builtins.float]:
-        """grid^2 numbers: how important each region is, row by row, not negative, with sum 1."""
+        """grid^2 numbers: the importance of each region, row by row, not negative, with sum 1."""
 
     @_builtins.property
     def changes(self) -> _containers.RepeatedCompositeFieldContainer[Global___Change]:
@@ -313,11 +315,11 @@ class FindChangesResponse(_message.Message):
 
     @_builtins.property
     def questions(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
-        """Positions among the changes: those whose label would tell most, the first one most."""
+        """Positions of the changes to label next, the most informative first."""
 
     @_builtins.property
     def notes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Sentences on what was left out or not assumed."""
+        """Sentences about left-out versions and missing assumptions."""
 
     def __init__(
         self,

@@ -36,7 +36,7 @@ class _RelevanceEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Relevance.V
     """Its own item, in another view."""
 
 class Relevance(_Relevance, metaclass=_RelevanceEnumTypeWrapper):
-    """The items that are relevant to a query."""
+    """Which items are relevant to a query."""
 
 RELEVANCE_UNSPECIFIED: Relevance.ValueType  # 0
 RELEVANCE_LABELS: Relevance.ValueType  # 1
@@ -105,7 +105,7 @@ class Collection(_message.Message):
     description: _builtins.str
     items: _builtins.int
     active_space: _builtins.str
-    """Short name of the space that is used where none is named."""
+    """Short name of the space for requests that name none."""
     sequence: _builtins.int
     """Number of the last change; it grows with every change."""
     bytes_on_disk: _builtins.int
@@ -302,11 +302,11 @@ class FitViewsRequest(_message.Message):
     """Fit the named views again; their rows and spaces must then be computed again."""
     @_builtins.property
     def views(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Empty: those that are not fitted yet."""
+        """Empty: the views that are not fitted yet."""
 
     @_builtins.property
     def pictures(self) -> _containers.RepeatedCompositeFieldContainer[Global___Picture]:
-        """Any message may have some, below the size limit of a message."""
+        """Pictures to learn from; any message may contain some, below the size limit of a message."""
 
     def __init__(
         self,
@@ -335,7 +335,7 @@ class Picture(_message.Message):
     """Encoded."""
     @_builtins.property
     def labels(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """For views that learn from labels; none: the labels of the item with the same picture, if there is one."""
+        """Labels, for views that learn from labels. Empty: the labels of the item with the same picture, if there is one."""
 
     def __init__(
         self,
@@ -433,7 +433,7 @@ class NewItem(_message.Message):
     NOTION_LABELS_FIELD_NUMBER: _builtins.int
     CAPTURE_FIELD_NUMBER: _builtins.int
     key: _builtins.str
-    """Keys are equal where their Unicode normal forms are."""
+    """Keys are equal if their Unicode normal forms are equal."""
     image: _builtins.bytes
     """An encoded picture; without one, an existing item keeps its own."""
     source: _builtins.str
@@ -442,14 +442,14 @@ class NewItem(_message.Message):
     clear_labels: _builtins.bool
     """Remove all labels."""
     default_labels: _builtins.bool
-    """The labels are a default, such as a folder's name: they do not replace labels that somebody chose."""
+    """The labels are a default, such as a folder's name: they do not replace labels that a person chose."""
     @_builtins.property
     def rows(self) -> _containers.MessageMap[_builtins.str, _types_pb2.Vector]:
         """Feature rows by view; a given row replaces the computed one."""
 
     @_builtins.property
     def labels(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """All labels; none: it keeps its labels, unless clear_labels is set."""
+        """All labels. Empty: the item keeps its labels, unless `clear_labels` is set."""
 
     @_builtins.property
     def attributes(self) -> _struct_pb2.Struct:
@@ -457,11 +457,11 @@ class NewItem(_message.Message):
 
     @_builtins.property
     def notion_labels(self) -> _containers.MessageMap[_builtins.str, _types_pb2.Labels]:
-        """Labels by notion of similarity: they replace those of the same notion; none removes these."""
+        """Labels by notion of similarity: they replace the labels in the same notion; an empty list removes them."""
 
     @_builtins.property
     def capture(self) -> _types_pb2.Capture:
-        """What is known of its file; absent: that stays as it is."""
+        """Facts about its file. Absent: the stored facts stay."""
 
     def __init__(
         self,
@@ -530,10 +530,10 @@ class ItemUpdate(_message.Message):
     text: _builtins.str
     """Unset: the item keeps its text; empty: its text is removed."""
     default_labels: _builtins.bool
-    """The labels are a default, such as a folder's name: they do not replace labels that somebody chose."""
+    """The labels are a default, such as a folder's name: they do not replace labels that a person chose."""
     @_builtins.property
     def labels(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """All labels; none: it keeps its labels, unless clear_labels is set."""
+        """All labels. Empty: the item keeps its labels, unless `clear_labels` is set."""
 
     @_builtins.property
     def attributes(self) -> _struct_pb2.Struct:
@@ -545,11 +545,11 @@ class ItemUpdate(_message.Message):
 
     @_builtins.property
     def notion_labels(self) -> _containers.MessageMap[_builtins.str, _types_pb2.Labels]:
-        """Labels by notion of similarity: they replace those of the same notion; none removes these."""
+        """Labels by notion of similarity: they replace the labels in the same notion; an empty list removes them."""
 
     @_builtins.property
     def capture(self) -> _types_pb2.Capture:
-        """What is known of its file; absent: that stays as it is."""
+        """Facts about its file. Absent: the stored facts stay."""
 
     def __init__(
         self,
@@ -584,7 +584,7 @@ class UpdateItemsRequest(_message.Message):
     parent: _builtins.str
     """Resource name of the collection."""
     match_paths: _builtins.bool
-    """Updates may name items by the paths of their files, too."""
+    """Whether updates may also name items by the paths of their files."""
     @_builtins.property
     def updates(self) -> _containers.RepeatedCompositeFieldContainer[Global___ItemUpdate]: ...
     def __init__(
@@ -792,7 +792,7 @@ class StreamImportItemsResponse(_message.Message):
     def response(self) -> Global___ImportItemsResponse: ...
     @_builtins.property
     def error(self) -> _status_pb2.Status:
-        """Of this message alone, of which nothing was imported: the stream goes on."""
+        """The error of this message alone, of which nothing was imported; the stream continues."""
 
     def __init__(
         self,
@@ -1126,8 +1126,8 @@ class TrainRequest(_message.Message):
     REQUEST_ID_FIELD_NUMBER: _builtins.int
     parent: _builtins.str
     learner: _builtins.str
-    """A learner or a pipeline, such as "multi-npp" or "sqrt,cca"; empty: one that suits what is known of the items:
-    "posteriors,dot" by labels, "sqrt,kernel:rbf,multi-npp" by pairs, "sqrt,kernel:rbf,cca" by neither.
+    """A learner or a pipeline, such as "multi-npp" or "sqrt,cca"; empty: one that suits the supervision:
+    "posteriors,dot" for labels, "sqrt,kernel:rbf,multi-npp" for pairs, "sqrt,kernel:rbf,cca" without either.
     """
     dim: _builtins.int
     """Dimension of the embeddings; unset: the learner's own choice."""
@@ -1137,18 +1137,19 @@ class TrainRequest(_message.Message):
     """Share of the items kept out of training, for Evaluate: 0 to below 1."""
     seed: _builtins.int
     activate: _builtins.bool
-    """true: the space becomes the active one, and the new generation answers for it. false: the generation is stored only.
-    Unset: it answers for its space, which becomes active only if no trained space is.
+    """true: the space becomes the active one, with the new generation in use. false: the generation is only stored.
+    Unset: the generation is in use, and its space becomes active only if no trained space is.
     """
     rerank: _builtins.int
-    """For a pipeline that ends in a hasher: number of codes to find per hit and to order by their float vectors, which
-    the index then keeps; 0: no reordering.
+    """For a pipeline that ends in a hasher: number of codes to find for each hit and to re-rank by their float vectors,
+    which the index then stores. 0: no re-ranking.
     """
     answers: _builtins.bool
-    """Learn from what people answered to the questions of QuestionService, in place of constraints."""
+    """Learn from the answers of people to the questions of QuestionService, instead of constraints."""
     request_id: _builtins.str
-    """Names this request, at most 63 of a-z, A-Z, 0-9, '.', '_', '-': repeated under the same id, it is not carried out again,
-    but its answer returned. It also names the request's operation, operations/{request_id}. Empty: the server draws one.
+    """Names this request, at most 63 of a-z, A-Z, 0-9, '.', '_', '-': a repeated request with the same id does not run
+    again, and returns the first answer. It also names the request's operation, operations/{request_id}. Empty: the
+    server chooses an id.
     """
     @_builtins.property
     def views(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
@@ -1160,11 +1161,11 @@ class TrainRequest(_message.Message):
 
     @_builtins.property
     def pairs(self) -> _containers.RepeatedCompositeFieldContainer[Global___Pair]:
-        """Which items are similar, for learners that learn from pairs; empty: the learner decides, in general by labels."""
+        """Pairs of similar items, for learners that learn from pairs. Empty: the learner decides, in general by labels."""
 
     @_builtins.property
     def tune(self) -> Global___Tune:
-        """Set: the settings that are not given are chosen by cross-validation."""
+        """Set: cross-validation chooses the settings that are not given."""
 
     @_builtins.property
     def constraints(self) -> Global___Comparisons:
@@ -1216,7 +1217,7 @@ Global___TrainRequest: _TypeAlias = TrainRequest  # noqa: Y015
 
 @_typing.final
 class Grouping(_message.Message):
-    """Which items belong together, so that splits do not part them. Items without a group are groups of their own."""
+    """Groups of items that splits keep whole. An item without a group is a group of its own."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -1243,10 +1244,10 @@ class Grouping(_message.Message):
     NAME_FIELD_NUMBER: _builtins.int
     GROUPS_FIELD_NUMBER: _builtins.int
     name: _builtins.str
-    """An attribute, whose equal values are a group; with `groups`, a name for these."""
+    """An attribute whose equal values form a group; with `groups`, a name for the grouping."""
     @_builtins.property
     def groups(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
-        """Groups by key, or by path of the item's file; empty: by the attribute."""
+        """Groups by key, or by path of the item's file. Empty: groups by the attribute."""
 
     def __init__(
         self,
@@ -1264,7 +1265,7 @@ Global___Grouping: _TypeAlias = Grouping  # noqa: Y015
 
 @_typing.final
 class Taxonomy(_message.Message):
-    """A tree of classes: those below a common node are more alike than others."""
+    """A tree of classes: classes below a common node are more similar than others."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -1291,7 +1292,7 @@ class Taxonomy(_message.Message):
     PARENTS_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def parents(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
-        """The parent of each node by name; empty for those of the first level."""
+        """The parent of each node by name; empty for nodes of the first level."""
 
     def __init__(
         self,
@@ -1337,7 +1338,7 @@ Global___Pair: _TypeAlias = Pair  # noqa: Y015
 
 @_typing.final
 class Comparisons(_message.Message):
-    """Comparisons of items, all of one size but for `others`; in columns, so that millions of them fit in one message."""
+    """Comparisons of items, all of one size except `others`; in columns, so that millions of them fit in one message."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -1365,8 +1366,8 @@ class Comparisons(_message.Message):
 
     @_builtins.property
     def similar(self) -> _containers.RepeatedScalarFieldContainer[_builtins.bool]:
-        """Of pairs: whether each is similar. Where notions are attributes that items are ordered by: whether both have as much
-        of it; else the second has more.
+        """For pairs: whether the items are similar. For notions that are attributes for ordering: whether both items have
+        the same amount; otherwise the second has more.
         """
 
     @_builtins.property
@@ -1375,7 +1376,7 @@ class Comparisons(_message.Message):
 
     @_builtins.property
     def margins(self) -> _containers.RepeatedScalarFieldContainer[_builtins.float]:
-        """Of triplets and quadruplets: margins of squared distance, one per comparison; empty: the learner's own."""
+        """For triplets and quadruplets: margins of squared distance, one per comparison; empty: the learner's own."""
 
     @_builtins.property
     def lines(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
@@ -1383,16 +1384,16 @@ class Comparisons(_message.Message):
 
     @_builtins.property
     def notion_names(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """The notions of similarity in which they were made, each once, such as "head"."""
+        """The notions of similarity of the comparisons, each once, such as "head"."""
 
     @_builtins.property
     def notions(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
-        """Positions in `notion_names`, one per comparison; empty: all were made in one sense, which has no name."""
+        """Positions in `notion_names`, one per comparison; empty: all have one notion without a name."""
 
     @_builtins.property
     def others(self) -> _containers.RepeatedCompositeFieldContainer[Global___Comparisons]:
-        """Further comparisons, of other sizes or weights, to be learned from or measured together with these; each without
-        others of its own.
+        """Further comparisons of other sizes or weights, for the same training or evaluation; they must not have `others`
+        themselves.
         """
 
     def __init__(
@@ -1419,7 +1420,7 @@ Global___Comparisons: _TypeAlias = Comparisons  # noqa: Y015
 
 @_typing.final
 class Tune(_message.Message):
-    """How settings are chosen by cross-validation among the training items."""
+    """Options of the choice of settings by cross-validation on the training items."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -1431,7 +1432,9 @@ class Tune(_message.Message):
     """0 means 3."""
     @_builtins.property
     def values(self) -> _struct_pb2.Struct:
-        """Lists of values to try, by setting, in place of the default ones; "kernel" (none, chi2, rbf, linear) counts as one."""
+        """Lists of values to try, by setting, instead of the default values; "kernel" (none, chi2, rbf, linear) counts as
+        one.
+        """
 
     def __init__(
         self,
@@ -1462,12 +1465,13 @@ class ExtendSpaceRequest(_message.Message):
     space_id: _builtins.str
     """Short name of a new space; empty: the next generation of the same space."""
     activate: _builtins.bool
-    """true: the space becomes the active one, and the new generation answers for it. false: the generation is stored only.
-    Unset: it answers for its space, which becomes active only if no trained space is.
+    """true: the space becomes the active one, with the new generation in use. false: the generation is only stored.
+    Unset: the generation is in use, and its space becomes active only if no trained space is.
     """
     request_id: _builtins.str
-    """Names this request, at most 63 of a-z, A-Z, 0-9, '.', '_', '-': repeated under the same id, it is not carried out again,
-    but its answer returned. It also names the request's operation, operations/{request_id}. Empty: the server draws one.
+    """Names this request, at most 63 of a-z, A-Z, 0-9, '.', '_', '-': a repeated request with the same id does not run
+    again, and returns the first answer. It also names the request's operation, operations/{request_id}. Empty: the
+    server chooses an id.
     """
     @_builtins.property
     def views(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
@@ -1503,12 +1507,13 @@ class AssignLabelRequest(_message.Message):
     name: _builtins.str
     label: _builtins.str
     activate: _builtins.bool
-    """true: the space becomes the active one, and the new generation answers for it. false: the generation is stored only.
-    Unset: it answers for its space, which becomes active only if no trained space is.
+    """true: the space becomes the active one, with the new generation in use. false: the generation is only stored.
+    Unset: the generation is in use, and its space becomes active only if no trained space is.
     """
     request_id: _builtins.str
-    """Names this request, at most 63 of a-z, A-Z, 0-9, '.', '_', '-': repeated under the same id, it is not carried out again,
-    but its answer returned. It also names the request's operation, operations/{request_id}. Empty: the server draws one.
+    """Names this request, at most 63 of a-z, A-Z, 0-9, '.', '_', '-': a repeated request with the same id does not run
+    again, and returns the first answer. It also names the request's operation, operations/{request_id}. Empty: the
+    server chooses an id.
     """
     def __init__(
         self,
@@ -1570,18 +1575,18 @@ class CalibrateSpaceRequest(_message.Message):
     space: _builtins.str
     """Short name of the space; empty: the active one; "raw": the views themselves."""
     view: _builtins.str
-    """The view that the first item of a pair is described by."""
+    """View of the first item of a pair."""
     target: _builtins.str
-    """Where the second one is; empty: the view itself."""
+    """Target of the second item. Empty: the view itself."""
     refit: _builtins.bool
-    """Fit the learner again without each fold of the items, and go by the distances of the fold's pairs then."""
+    """Fit the learner again without each fold of the items, and use the distances of the pairs of the fold."""
     request_id: _builtins.str
-    """Names this request, at most 63 of a-z, A-Z, 0-9, '.', '_', '-': with `refit`, repeated under the same id, it is not
-    carried out again, but its answer returned. It also names the request's operation, operations/{request_id}.
+    """Names this request, at most 63 of a-z, A-Z, 0-9, '.', '_', '-': with `refit`, a repeated request with the same id
+    does not run again, and returns the first answer. It also names the request's operation, operations/{request_id}.
     """
     @_builtins.property
     def pairs(self) -> Global___Comparisons:
-        """Pairs, with `similar`; unset: those of items that share a label are the same, those of others are not."""
+        """Pairs with `similar`. Unset: items that share a label are the same, other items are not."""
 
     @_builtins.property
     def group_by(self) -> Global___Grouping:
@@ -1694,26 +1699,27 @@ class EvaluateRequest(_message.Message):
     view: _builtins.str
     """The query view."""
     refit: _builtins.bool
-    """Fit the learner again on a split of its own, instead of measuring on the items held out of training."""
+    """Fit the learner again on a new split, instead of measuring on the held-out items of the training."""
     test_size: _builtins.float
     """Share of the queries in that split; unset: 0.2."""
     seed: _builtins.int
-    """Draws the queries, where held-out items are more than `max_queries`, and the split."""
+    """Seed of the split, and of the query set if there are more than `max_queries` held-out items."""
     by: Global___Relevance.ValueType
-    """Unspecified: labels, or items where no item has a label."""
+    """Unspecified: labels, or items if no item has a label."""
     splits: _builtins.int
     """With `refit`: number of splits, drawn by `seed` and the numbers after it; figures are means over them. 0 means 1."""
     max_queries: _builtins.int
-    """Of more held-out items so many ask, drawn by `seed`, the same for every space; all can be found. At least 1; unset:
-    2000.
+    """Maximum number of held-out items to use as queries, drawn by `seed`, the same for every space; the database
+    contains all of them. At least 1. Unset: 2000.
     """
     request_id: _builtins.str
-    """Names this request, at most 63 of a-z, A-Z, 0-9, '.', '_', '-': repeated under the same id, it is not carried out again,
-    but its answer returned. It also names the request's operation, operations/{request_id}. Empty: the server draws one.
+    """Names this request, at most 63 of a-z, A-Z, 0-9, '.', '_', '-': a repeated request with the same id does not run
+    again, and returns the first answer. It also names the request's operation, operations/{request_id}. Empty: the
+    server chooses an id.
     """
     @_builtins.property
     def targets(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Empty: every target that the view can be matched against."""
+        """Empty: every target that the view can search."""
 
     @_builtins.property
     def k(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
@@ -1729,8 +1735,8 @@ class EvaluateRequest(_message.Message):
 
     @_builtins.property
     def databases(self) -> _containers.RepeatedScalarFieldContainer[_types_pb2.Database.ValueType]:
-        """The items that the queries have to find. By labels, no query finds its own item, or one of its group. Empty: trained
-        and unseen, where two labels are on two held-out items each, else trained.
+        """The items that the queries search. By labels, a query never finds its own item or an item of its group. Empty:
+        trained and unseen if two labels are on two held-out items each, otherwise trained.
         """
 
     @_builtins.property
@@ -1739,11 +1745,15 @@ class EvaluateRequest(_message.Message):
 
     @_builtins.property
     def taxonomy(self) -> Global___Taxonomy:
-        """A tree of the labels, by which wrong votes are measured, too; unset: that of the first space trained with one."""
+        """A tree of the labels that also gives the costs of wrong votes. Unset: the tree of the first space trained with
+        one.
+        """
 
     @_builtins.property
     def pairs(self) -> Global___Comparisons:
-        """Set: measure how well distances tell these pairs, the same from different ones, instead of retrieval by labels."""
+        """Set: measure how well distances separate these pairs, the same from different ones, instead of retrieval by
+        labels.
+        """
 
     def __init__(
         self,
@@ -1801,20 +1811,21 @@ class Evaluation(_message.Message):
         query_view: _builtins.str
         database_view: _builtins.str
         metric: _builtins.str
-        """"accuracy", "precision" or "map"; in a mixed database "unseen_share", the share of held-out items among the first
-        k over their share of the database; by a taxonomy "hierarchical_accuracy", where a vote for a sibling class counts
-        half, and "lca_loss", the mean height of the lowest common ancestor of vote and class over that of the tree; by items "recall", the share of queries that find their own item among the
-        first k, and "median_rank"; with constraints "order", the share of triplets or quadruplets that distances
-        satisfy, or "auc", the area under the ROC curve of pairs. With pairs "accuracy" at the threshold, "auc",
-        "equal_error_rate", and "true_accept_rate_0.1" and "true_accept_rate_0.01", at these false accept rates.
+        """"accuracy", "precision" or "map"; in a mixed database "unseen_share", the share of held-out items among the
+        first k over their share of the database; by a taxonomy "hierarchical_accuracy", in which a vote for a sibling
+        class counts half, and "lca_loss", the mean height of the lowest common ancestor of vote and class over that of
+        the tree; by items "recall", the share of queries that find their own item among the first k, and
+        "median_rank"; with constraints "order", the share of triplets or quadruplets that distances satisfy, or "auc",
+        the area under the ROC curve of pairs. With pairs "accuracy" at the threshold, "auc", "equal_error_rate", and
+        "true_accept_rate_0.1" and "true_accept_rate_0.01", at these false accept rates.
         """
         k: _builtins.int
-        """Unset where the metric has none."""
+        """Unset if the metric has no k."""
         value: _builtins.float
         space: _builtins.str
         """Short name of the space."""
         standard_error: _builtins.float
-        """Standard error of the value over queries, comparisons or splits; unset where there are too few."""
+        """Standard error of the value over queries, comparisons or splits; unset for too few values."""
         database: _types_pb2.Database.ValueType
         """As in the request; unspecified with constraints."""
         def __init__(
@@ -1865,7 +1876,7 @@ class Evaluation(_message.Message):
         k: _builtins.int
         value: _builtins.float
         standard_error: _builtins.float
-        """Standard error of the paired differences; unset where there are too few."""
+        """Standard error of the paired differences; unset for too few values."""
         database: _types_pb2.Database.ValueType
         def __init__(
             self,
@@ -1895,7 +1906,7 @@ class Evaluation(_message.Message):
 
     @_typing.final
     class Overlap(_message.Message):
-        """How far a space's training overlaps with the comparisons that measure it."""
+        """The overlap of a space's training with the comparisons that measure it."""
 
         DESCRIPTOR: _descriptor.Descriptor
 
@@ -1951,7 +1962,7 @@ class Evaluation(_message.Message):
     DATABASES_FIELD_NUMBER: _builtins.int
     queries: _builtins.int
     protocol: _builtins.str
-    """A sentence on how it was measured, and one on what the fitted views were fitted on."""
+    """A sentence about the measurement, and one about the training data of the fitted views."""
     codebook: _builtins.str
     seconds: _builtins.float
     comparisons: _builtins.int
@@ -1961,7 +1972,7 @@ class Evaluation(_message.Message):
     def differences(self) -> _containers.RepeatedCompositeFieldContainer[Global___Evaluation.Difference]: ...
     @_builtins.property
     def overlaps(self) -> _containers.RepeatedCompositeFieldContainer[Global___Evaluation.Overlap]:
-        """With constraints: one per space, and the number of comparisons that were measured."""
+        """With constraints: one for each space, and the number of measured comparisons."""
 
     @_builtins.property
     def databases(self) -> _containers.ScalarMap[_builtins.str, _builtins.int]:
@@ -2056,7 +2067,9 @@ class EmbedItemsRequest(_message.Message):
     target: _builtins.str
     """Empty: the view itself."""
     page_size: _builtins.int
-    """Items read; those that lack the view are left out. At most 1000, fewer for wide vectors; 0 means 1000."""
+    """Maximum number of items to read; items without the view are left out. At most 1000, fewer for wide vectors; 0
+    means 1000.
+    """
     page_token: _builtins.str
     def __init__(
         self,

@@ -227,7 +227,7 @@ class CollectionServiceServicer:
 
     def FitViews(self, request_iterator, context):
         """Fits the views that need it, and fitted ones only with `refit`: visual words on the pictures of the stream, text
-        views on the texts of the collection's items, whose rows are then computed.
+        views on the texts of the collection's items. Then computes the rows of these texts.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -242,16 +242,16 @@ class CollectionServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def StreamImportItems(self, request_iterator, context):
-        """Imports each message of a stream as ImportItems does, one after the other; each is answered once it is on disk. What
-        was answered stays, however the stream ends.
+        """Imports each message of a stream like ImportItems, one after the other, and answers it once it is on disk.
+        Answered messages stay, even if the stream ends with an error.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def PutVectors(self, request, context):
-        """Stores rows of one view from outside, all of them or none. Items that do not exist are created; nothing else of an
-        existing item changes.
+        """Stores rows of one view from another program, all or none. Items that do not exist are created; nothing else of
+        an existing item changes.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -285,7 +285,7 @@ class CollectionServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListAttributes(self, request, context):
-        """The names of the attributes that any item has.
+        """Returns the names of the attributes of all items.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -298,14 +298,14 @@ class CollectionServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListDeletedItems(self, request, context):
-        """The pictures whose items were deleted.
+        """Returns the pictures of deleted items.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def CheckCollection(self, request, context):
-        """Describes inconsistencies of a collection, such as one file that is two items, in a sentence each.
+        """Describes inconsistencies of a collection, one sentence each, such as one file that is two items.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -325,24 +325,24 @@ class CollectionServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Train(self, request, context):
-        """Fits a learner and places every item: a new generation of a space. Returns when it is searchable. Train, ExtendSpace,
-        AssignLabel and Evaluate are jobs that the server waits for: a caller that leaves or whose deadline passes cancels
-        them. JobService submits such requests without waiting, and Operations tells how far they are.
+        """Fits a learner and places every item: a new generation of a space. Returns when it is searchable. Train,
+        ExtendSpace, AssignLabel and Evaluate are jobs that the server waits for: a caller that leaves or whose deadline
+        passes cancels them. JobService submits such requests without waiting, and Operations reports their progress.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ExtendSpace(self, request, context):
-        """Adds views to a trained space: its next generation, in which the earlier views stay as they are.
+        """Adds views to a trained space, as its next generation, without changing the earlier views.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def AssignLabel(self, request, context):
-        """Chooses which of a space's metrics a label uses that the space was not trained on: a new generation, without
-        training. FAILED_PRECONDITION where no item has the label.
+        """Gives a label outside the training one of a space's metrics, as a new generation, without training.
+        FAILED_PRECONDITION if no item has the label.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -368,8 +368,8 @@ class CollectionServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def CalibrateSpace(self, request, context):
-        """Learns from pairs up to which distance two items are the same, and keeps it with the generation that answers.
-        FAILED_PRECONDITION where there are no labels to go by, and no pairs were given. With `refit` it is a job, as Train.
+        """Learns from pairs the distance up to which two items are the same, and stores it with the generation in use.
+        FAILED_PRECONDITION without pairs and labels. With `refit` it is a job, like Train.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -398,7 +398,7 @@ class CollectionServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def EmbedItems(self, request, context):
-        """The vectors, in a space, of the items' rows of one view, sorted by key, in pages.
+        """Returns the vectors of items, from their rows of one view, in a space, in pages sorted by key.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

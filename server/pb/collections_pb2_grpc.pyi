@@ -44,19 +44,19 @@ class CollectionServiceStub:
     """Adds a view to a collection. Existing items get their rows when they are imported again."""
     FitViews: _grpc.StreamUnaryMultiCallable[_collections_pb2.FitViewsRequest, _collections_pb2.FitViewsResponse]
     """Fits the views that need it, and fitted ones only with `refit`: visual words on the pictures of the stream, text
-    views on the texts of the collection's items, whose rows are then computed.
+    views on the texts of the collection's items. Then computes the rows of these texts.
     """
     ImportItems: _grpc.UnaryUnaryMultiCallable[_collections_pb2.ImportItemsRequest, _collections_pb2.ImportItemsResponse]
     """Adds or updates items by key; fields that are not set keep what an existing item has. An invalid item is a failure
     in the response and does not stop the others.
     """
     StreamImportItems: _grpc.StreamStreamMultiCallable[_collections_pb2.ImportItemsRequest, _collections_pb2.StreamImportItemsResponse]
-    """Imports each message of a stream as ImportItems does, one after the other; each is answered once it is on disk. What
-    was answered stays, however the stream ends.
+    """Imports each message of a stream like ImportItems, one after the other, and answers it once it is on disk.
+    Answered messages stay, even if the stream ends with an error.
     """
     PutVectors: _grpc.UnaryUnaryMultiCallable[_collections_pb2.PutVectorsRequest, _collections_pb2.ImportItemsResponse]
-    """Stores rows of one view from outside, all of them or none. Items that do not exist are created; nothing else of an
-    existing item changes.
+    """Stores rows of one view from another program, all or none. Items that do not exist are created; nothing else of
+    an existing item changes.
     """
     UpdateItems: _grpc.UnaryUnaryMultiCallable[_collections_pb2.UpdateItemsRequest, _collections_pb2.ImportItemsResponse]
     """Changes labels, attributes and texts of existing items; fields that are not set change nothing. An update whose
@@ -67,33 +67,33 @@ class CollectionServiceStub:
     """Sorted by key."""
     CountItems: _grpc.UnaryUnaryMultiCallable[_collections_pb2.CountItemsRequest, _collections_pb2.CountItemsResponse]
     ListAttributes: _grpc.UnaryUnaryMultiCallable[_collections_pb2.ListAttributesRequest, _collections_pb2.ListAttributesResponse]
-    """The names of the attributes that any item has."""
+    """Returns the names of the attributes of all items."""
     DeleteItem: _grpc.UnaryUnaryMultiCallable[_collections_pb2.DeleteItemRequest, _empty_pb2.Empty]
     ListDeletedItems: _grpc.UnaryUnaryMultiCallable[_collections_pb2.ListDeletedItemsRequest, _collections_pb2.ListDeletedItemsResponse]
-    """The pictures whose items were deleted."""
+    """Returns the pictures of deleted items."""
     CheckCollection: _grpc.UnaryUnaryMultiCallable[_collections_pb2.CheckCollectionRequest, _collections_pb2.CheckCollectionResponse]
-    """Describes inconsistencies of a collection, such as one file that is two items, in a sentence each."""
+    """Describes inconsistencies of a collection, one sentence each, such as one file that is two items."""
     DeleteItems: _grpc.UnaryUnaryMultiCallable[_collections_pb2.DeleteItemsRequest, _collections_pb2.DeleteItemsResponse]
     """Deletes several items, of which some may not exist."""
     GetThumbnail: _grpc.UnaryUnaryMultiCallable[_collections_pb2.GetThumbnailRequest, _collections_pb2.Thumbnail]
     Train: _grpc.UnaryUnaryMultiCallable[_collections_pb2.TrainRequest, _types_pb2.Space]
-    """Fits a learner and places every item: a new generation of a space. Returns when it is searchable. Train, ExtendSpace,
-    AssignLabel and Evaluate are jobs that the server waits for: a caller that leaves or whose deadline passes cancels
-    them. JobService submits such requests without waiting, and Operations tells how far they are.
+    """Fits a learner and places every item: a new generation of a space. Returns when it is searchable. Train,
+    ExtendSpace, AssignLabel and Evaluate are jobs that the server waits for: a caller that leaves or whose deadline
+    passes cancels them. JobService submits such requests without waiting, and Operations reports their progress.
     """
     ExtendSpace: _grpc.UnaryUnaryMultiCallable[_collections_pb2.ExtendSpaceRequest, _types_pb2.Space]
-    """Adds views to a trained space: its next generation, in which the earlier views stay as they are."""
+    """Adds views to a trained space, as its next generation, without changing the earlier views."""
     AssignLabel: _grpc.UnaryUnaryMultiCallable[_collections_pb2.AssignLabelRequest, _types_pb2.Space]
-    """Chooses which of a space's metrics a label uses that the space was not trained on: a new generation, without
-    training. FAILED_PRECONDITION where no item has the label.
+    """Gives a label outside the training one of a space's metrics, as a new generation, without training.
+    FAILED_PRECONDITION if no item has the label.
     """
     ActivateSpace: _grpc.UnaryUnaryMultiCallable[_collections_pb2.ActivateSpaceRequest, _types_pb2.Space]
     """Makes a space, and one of its generations, the active one."""
     GetSpace: _grpc.UnaryUnaryMultiCallable[_collections_pb2.GetSpaceRequest, _types_pb2.Space]
     ListSpaces: _grpc.UnaryUnaryMultiCallable[_collections_pb2.ListSpacesRequest, _collections_pb2.ListSpacesResponse]
     CalibrateSpace: _grpc.UnaryUnaryMultiCallable[_collections_pb2.CalibrateSpaceRequest, _types_pb2.Threshold]
-    """Learns from pairs up to which distance two items are the same, and keeps it with the generation that answers.
-    FAILED_PRECONDITION where there are no labels to go by, and no pairs were given. With `refit` it is a job, as Train.
+    """Learns from pairs the distance up to which two items are the same, and stores it with the generation in use.
+    FAILED_PRECONDITION without pairs and labels. With `refit` it is a job, like Train.
     """
     Evaluate: _grpc.UnaryUnaryMultiCallable[_collections_pb2.EvaluateRequest, _collections_pb2.Evaluation]
     """Measures retrieval on items that the space was not trained on."""
@@ -104,7 +104,7 @@ class CollectionServiceStub:
     DeleteView: _grpc.UnaryUnaryMultiCallable[_collections_pb2.DeleteViewRequest, _empty_pb2.Empty]
     """Deletes a view with its rows and fitted states; items stay. FAILED_PRECONDITION while a space uses it."""
     EmbedItems: _grpc.UnaryUnaryMultiCallable[_collections_pb2.EmbedItemsRequest, _collections_pb2.EmbedItemsResponse]
-    """The vectors, in a space, of the items' rows of one view, sorted by key, in pages."""
+    """Returns the vectors of items, from their rows of one view, in a space, in pages sorted by key."""
 
 @_typing.type_check_only
 class CollectionServiceAsyncStub(CollectionServiceStub):
@@ -120,19 +120,19 @@ class CollectionServiceAsyncStub(CollectionServiceStub):
     """Adds a view to a collection. Existing items get their rows when they are imported again."""
     FitViews: _aio.StreamUnaryMultiCallable[_collections_pb2.FitViewsRequest, _collections_pb2.FitViewsResponse]  # type: ignore[assignment]
     """Fits the views that need it, and fitted ones only with `refit`: visual words on the pictures of the stream, text
-    views on the texts of the collection's items, whose rows are then computed.
+    views on the texts of the collection's items. Then computes the rows of these texts.
     """
     ImportItems: _aio.UnaryUnaryMultiCallable[_collections_pb2.ImportItemsRequest, _collections_pb2.ImportItemsResponse]  # type: ignore[assignment]
     """Adds or updates items by key; fields that are not set keep what an existing item has. An invalid item is a failure
     in the response and does not stop the others.
     """
     StreamImportItems: _aio.StreamStreamMultiCallable[_collections_pb2.ImportItemsRequest, _collections_pb2.StreamImportItemsResponse]  # type: ignore[assignment]
-    """Imports each message of a stream as ImportItems does, one after the other; each is answered once it is on disk. What
-    was answered stays, however the stream ends.
+    """Imports each message of a stream like ImportItems, one after the other, and answers it once it is on disk.
+    Answered messages stay, even if the stream ends with an error.
     """
     PutVectors: _aio.UnaryUnaryMultiCallable[_collections_pb2.PutVectorsRequest, _collections_pb2.ImportItemsResponse]  # type: ignore[assignment]
-    """Stores rows of one view from outside, all of them or none. Items that do not exist are created; nothing else of an
-    existing item changes.
+    """Stores rows of one view from another program, all or none. Items that do not exist are created; nothing else of
+    an existing item changes.
     """
     UpdateItems: _aio.UnaryUnaryMultiCallable[_collections_pb2.UpdateItemsRequest, _collections_pb2.ImportItemsResponse]  # type: ignore[assignment]
     """Changes labels, attributes and texts of existing items; fields that are not set change nothing. An update whose
@@ -143,33 +143,33 @@ class CollectionServiceAsyncStub(CollectionServiceStub):
     """Sorted by key."""
     CountItems: _aio.UnaryUnaryMultiCallable[_collections_pb2.CountItemsRequest, _collections_pb2.CountItemsResponse]  # type: ignore[assignment]
     ListAttributes: _aio.UnaryUnaryMultiCallable[_collections_pb2.ListAttributesRequest, _collections_pb2.ListAttributesResponse]  # type: ignore[assignment]
-    """The names of the attributes that any item has."""
+    """Returns the names of the attributes of all items."""
     DeleteItem: _aio.UnaryUnaryMultiCallable[_collections_pb2.DeleteItemRequest, _empty_pb2.Empty]  # type: ignore[assignment]
     ListDeletedItems: _aio.UnaryUnaryMultiCallable[_collections_pb2.ListDeletedItemsRequest, _collections_pb2.ListDeletedItemsResponse]  # type: ignore[assignment]
-    """The pictures whose items were deleted."""
+    """Returns the pictures of deleted items."""
     CheckCollection: _aio.UnaryUnaryMultiCallable[_collections_pb2.CheckCollectionRequest, _collections_pb2.CheckCollectionResponse]  # type: ignore[assignment]
-    """Describes inconsistencies of a collection, such as one file that is two items, in a sentence each."""
+    """Describes inconsistencies of a collection, one sentence each, such as one file that is two items."""
     DeleteItems: _aio.UnaryUnaryMultiCallable[_collections_pb2.DeleteItemsRequest, _collections_pb2.DeleteItemsResponse]  # type: ignore[assignment]
     """Deletes several items, of which some may not exist."""
     GetThumbnail: _aio.UnaryUnaryMultiCallable[_collections_pb2.GetThumbnailRequest, _collections_pb2.Thumbnail]  # type: ignore[assignment]
     Train: _aio.UnaryUnaryMultiCallable[_collections_pb2.TrainRequest, _types_pb2.Space]  # type: ignore[assignment]
-    """Fits a learner and places every item: a new generation of a space. Returns when it is searchable. Train, ExtendSpace,
-    AssignLabel and Evaluate are jobs that the server waits for: a caller that leaves or whose deadline passes cancels
-    them. JobService submits such requests without waiting, and Operations tells how far they are.
+    """Fits a learner and places every item: a new generation of a space. Returns when it is searchable. Train,
+    ExtendSpace, AssignLabel and Evaluate are jobs that the server waits for: a caller that leaves or whose deadline
+    passes cancels them. JobService submits such requests without waiting, and Operations reports their progress.
     """
     ExtendSpace: _aio.UnaryUnaryMultiCallable[_collections_pb2.ExtendSpaceRequest, _types_pb2.Space]  # type: ignore[assignment]
-    """Adds views to a trained space: its next generation, in which the earlier views stay as they are."""
+    """Adds views to a trained space, as its next generation, without changing the earlier views."""
     AssignLabel: _aio.UnaryUnaryMultiCallable[_collections_pb2.AssignLabelRequest, _types_pb2.Space]  # type: ignore[assignment]
-    """Chooses which of a space's metrics a label uses that the space was not trained on: a new generation, without
-    training. FAILED_PRECONDITION where no item has the label.
+    """Gives a label outside the training one of a space's metrics, as a new generation, without training.
+    FAILED_PRECONDITION if no item has the label.
     """
     ActivateSpace: _aio.UnaryUnaryMultiCallable[_collections_pb2.ActivateSpaceRequest, _types_pb2.Space]  # type: ignore[assignment]
     """Makes a space, and one of its generations, the active one."""
     GetSpace: _aio.UnaryUnaryMultiCallable[_collections_pb2.GetSpaceRequest, _types_pb2.Space]  # type: ignore[assignment]
     ListSpaces: _aio.UnaryUnaryMultiCallable[_collections_pb2.ListSpacesRequest, _collections_pb2.ListSpacesResponse]  # type: ignore[assignment]
     CalibrateSpace: _aio.UnaryUnaryMultiCallable[_collections_pb2.CalibrateSpaceRequest, _types_pb2.Threshold]  # type: ignore[assignment]
-    """Learns from pairs up to which distance two items are the same, and keeps it with the generation that answers.
-    FAILED_PRECONDITION where there are no labels to go by, and no pairs were given. With `refit` it is a job, as Train.
+    """Learns from pairs the distance up to which two items are the same, and stores it with the generation in use.
+    FAILED_PRECONDITION without pairs and labels. With `refit` it is a job, like Train.
     """
     Evaluate: _aio.UnaryUnaryMultiCallable[_collections_pb2.EvaluateRequest, _collections_pb2.Evaluation]  # type: ignore[assignment]
     """Measures retrieval on items that the space was not trained on."""
@@ -180,7 +180,7 @@ class CollectionServiceAsyncStub(CollectionServiceStub):
     DeleteView: _aio.UnaryUnaryMultiCallable[_collections_pb2.DeleteViewRequest, _empty_pb2.Empty]  # type: ignore[assignment]
     """Deletes a view with its rows and fitted states; items stay. FAILED_PRECONDITION while a space uses it."""
     EmbedItems: _aio.UnaryUnaryMultiCallable[_collections_pb2.EmbedItemsRequest, _collections_pb2.EmbedItemsResponse]  # type: ignore[assignment]
-    """The vectors, in a space, of the items' rows of one view, sorted by key, in pages."""
+    """Returns the vectors of items, from their rows of one view, in a space, in pages sorted by key."""
 
 class CollectionServiceServicer(metaclass=_abc_1.ABCMeta):
     """Collections, their items, views and spaces. An acknowledged write is on disk."""
@@ -229,7 +229,7 @@ class CollectionServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_collections_pb2.FitViewsResponse, _abc.Awaitable[_collections_pb2.FitViewsResponse]]:
         """Fits the views that need it, and fitted ones only with `refit`: visual words on the pictures of the stream, text
-        views on the texts of the collection's items, whose rows are then computed.
+        views on the texts of the collection's items. Then computes the rows of these texts.
         """
 
     @_abc_1.abstractmethod
@@ -248,8 +248,8 @@ class CollectionServiceServicer(metaclass=_abc_1.ABCMeta):
         request_iterator: _MaybeAsyncIterator[_collections_pb2.ImportItemsRequest],
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_collections_pb2.StreamImportItemsResponse], _abc.AsyncIterator[_collections_pb2.StreamImportItemsResponse]]:
-        """Imports each message of a stream as ImportItems does, one after the other; each is answered once it is on disk. What
-        was answered stays, however the stream ends.
+        """Imports each message of a stream like ImportItems, one after the other, and answers it once it is on disk.
+        Answered messages stay, even if the stream ends with an error.
         """
 
     @_abc_1.abstractmethod
@@ -258,8 +258,8 @@ class CollectionServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _collections_pb2.PutVectorsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_collections_pb2.ImportItemsResponse, _abc.Awaitable[_collections_pb2.ImportItemsResponse]]:
-        """Stores rows of one view from outside, all of them or none. Items that do not exist are created; nothing else of an
-        existing item changes.
+        """Stores rows of one view from another program, all or none. Items that do not exist are created; nothing else of
+        an existing item changes.
         """
 
     @_abc_1.abstractmethod
@@ -300,7 +300,7 @@ class CollectionServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _collections_pb2.ListAttributesRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_collections_pb2.ListAttributesResponse, _abc.Awaitable[_collections_pb2.ListAttributesResponse]]:
-        """The names of the attributes that any item has."""
+        """Returns the names of the attributes of all items."""
 
     @_abc_1.abstractmethod
     def DeleteItem(
@@ -315,7 +315,7 @@ class CollectionServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _collections_pb2.ListDeletedItemsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_collections_pb2.ListDeletedItemsResponse, _abc.Awaitable[_collections_pb2.ListDeletedItemsResponse]]:
-        """The pictures whose items were deleted."""
+        """Returns the pictures of deleted items."""
 
     @_abc_1.abstractmethod
     def CheckCollection(
@@ -323,7 +323,7 @@ class CollectionServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _collections_pb2.CheckCollectionRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_collections_pb2.CheckCollectionResponse, _abc.Awaitable[_collections_pb2.CheckCollectionResponse]]:
-        """Describes inconsistencies of a collection, such as one file that is two items, in a sentence each."""
+        """Describes inconsistencies of a collection, one sentence each, such as one file that is two items."""
 
     @_abc_1.abstractmethod
     def DeleteItems(
@@ -346,9 +346,9 @@ class CollectionServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _collections_pb2.TrainRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_types_pb2.Space, _abc.Awaitable[_types_pb2.Space]]:
-        """Fits a learner and places every item: a new generation of a space. Returns when it is searchable. Train, ExtendSpace,
-        AssignLabel and Evaluate are jobs that the server waits for: a caller that leaves or whose deadline passes cancels
-        them. JobService submits such requests without waiting, and Operations tells how far they are.
+        """Fits a learner and places every item: a new generation of a space. Returns when it is searchable. Train,
+        ExtendSpace, AssignLabel and Evaluate are jobs that the server waits for: a caller that leaves or whose deadline
+        passes cancels them. JobService submits such requests without waiting, and Operations reports their progress.
         """
 
     @_abc_1.abstractmethod
@@ -357,7 +357,7 @@ class CollectionServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _collections_pb2.ExtendSpaceRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_types_pb2.Space, _abc.Awaitable[_types_pb2.Space]]:
-        """Adds views to a trained space: its next generation, in which the earlier views stay as they are."""
+        """Adds views to a trained space, as its next generation, without changing the earlier views."""
 
     @_abc_1.abstractmethod
     def AssignLabel(
@@ -365,8 +365,8 @@ class CollectionServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _collections_pb2.AssignLabelRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_types_pb2.Space, _abc.Awaitable[_types_pb2.Space]]:
-        """Chooses which of a space's metrics a label uses that the space was not trained on: a new generation, without
-        training. FAILED_PRECONDITION where no item has the label.
+        """Gives a label outside the training one of a space's metrics, as a new generation, without training.
+        FAILED_PRECONDITION if no item has the label.
         """
 
     @_abc_1.abstractmethod
@@ -397,8 +397,8 @@ class CollectionServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _collections_pb2.CalibrateSpaceRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_types_pb2.Threshold, _abc.Awaitable[_types_pb2.Threshold]]:
-        """Learns from pairs up to which distance two items are the same, and keeps it with the generation that answers.
-        FAILED_PRECONDITION where there are no labels to go by, and no pairs were given. With `refit` it is a job, as Train.
+        """Learns from pairs the distance up to which two items are the same, and stores it with the generation in use.
+        FAILED_PRECONDITION without pairs and labels. With `refit` it is a job, like Train.
         """
 
     @_abc_1.abstractmethod
@@ -433,6 +433,6 @@ class CollectionServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _collections_pb2.EmbedItemsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_collections_pb2.EmbedItemsResponse, _abc.Awaitable[_collections_pb2.EmbedItemsResponse]]:
-        """The vectors, in a space, of the items' rows of one view, sorted by key, in pages."""
+        """Returns the vectors of items, from their rows of one view, in a space, in pages sorted by key."""
 
 def add_CollectionServiceServicer_to_server(servicer: CollectionServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -34,7 +34,7 @@ class SubmitJobRequest(_message.Message):
     CALIBRATE_SPACE_FIELD_NUMBER: _builtins.int
     REQUEST_ID_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
-    """Names the job, as in TrainRequest. Requests that have an id of their own are submitted under that, where this is empty."""
+    """Names the job, as in TrainRequest. Empty: the id of the request itself, if it has one."""
     @_builtins.property
     def train(self) -> _collections_pb2.TrainRequest: ...
     @_builtins.property
@@ -45,7 +45,7 @@ class SubmitJobRequest(_message.Message):
     def evaluate(self) -> _collections_pb2.EvaluateRequest: ...
     @_builtins.property
     def fit_views(self) -> _collections_pb2.FitViewsRequest:
-        """In one message, pictures among it; without any, text views are fitted on the texts that are stored."""
+        """One message with all pictures. Without pictures, text views learn from the stored texts."""
 
     @_builtins.property
     def import_items(self) -> _collections_pb2.ImportItemsRequest: ...
@@ -107,12 +107,12 @@ class JobMetadata(_message.Message):
         TOTAL_FIELD_NUMBER: _builtins.int
         NOTE_FIELD_NUMBER: _builtins.int
         what: _builtins.str
-        """What goes on, such as "tuning"."""
+        """Name of the work, such as "tuning"."""
         done: _builtins.int
-        """Steps of it."""
+        """Number of steps done, and of all steps."""
         total: _builtins.int
         note: _builtins.str
-        """A line on the last step, such as a candidate of the tuning and its score."""
+        """A line about the last step, such as a candidate of the tuning and its score."""
         def __init__(
             self,
             *,
@@ -144,18 +144,18 @@ class JobMetadata(_message.Message):
     """Resource name of the collection."""
     state: Global___JobMetadata.State.ValueType
     logged: _builtins.int
-    """How many had one."""
+    """Number of steps with a note."""
     request_id: _builtins.str
-    """As it was given; empty where the server drew the operation's name."""
+    """The id from the request. Empty: the server chose the operation's name."""
     cancelling: _builtins.bool
-    """Whether somebody has asked to cancel it."""
+    """Whether a client has requested cancellation."""
     @_builtins.property
     def progress(self) -> Global___JobMetadata.Progress:
         """The last step."""
 
     @_builtins.property
     def log(self) -> _containers.RepeatedCompositeFieldContainer[Global___JobMetadata.Progress]:
-        """The steps that had a note, the last 100 of them."""
+        """The last 100 steps with a note."""
 
     @_builtins.property
     def create_time(self) -> _timestamp_pb2.Timestamp: ...

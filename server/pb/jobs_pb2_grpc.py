@@ -27,14 +27,14 @@ if _version_not_supported:
 
 
 class JobServiceStub:
-    """Jobs: long work, carried out by processes of its own beside those that answer. Each is an operation of the service
-    google.longrunning.Operations, named operations/{id}, which gets, lists, cancels, deletes and waits for them:
-    - metadata is a JobMetadata, response what the request's own method responds with, and error the status that this
-    method would have ended with; the ErrorInfo in its details names the error's class as its reason;
+    """Jobs: long work in separate processes. Each is an operation of the service google.longrunning.Operations, named
+    operations/{id}, which gets, lists, cancels, deletes and waits for them:
+    - metadata is a JobMetadata, response is the response of the request's own method, and error is the error status
+    of that method; the reason of the ErrorInfo in its details is the class of the error;
     - ListOperations takes the name "operations", and the filter `collection=pets`; the newest come first;
-    - an operation that has ended is kept for 7 days, at most 1,000 of them, also when the server restarts. One that was
-    waiting or running when the server stopped has ended with UNAVAILABLE, unless what it made is in the collection;
-    - DeleteOperation is for operations that have ended.
+    - the server keeps ended operations for 7 days, at most 1,000, also across restarts. An operation that was
+    waiting or running when the server stopped ends with UNAVAILABLE, unless its result is in the collection;
+    - DeleteOperation deletes ended operations.
     """
 
     def __init__(self, channel):
@@ -51,19 +51,19 @@ class JobServiceStub:
 
 
 class JobServiceServicer:
-    """Jobs: long work, carried out by processes of its own beside those that answer. Each is an operation of the service
-    google.longrunning.Operations, named operations/{id}, which gets, lists, cancels, deletes and waits for them:
-    - metadata is a JobMetadata, response what the request's own method responds with, and error the status that this
-    method would have ended with; the ErrorInfo in its details names the error's class as its reason;
+    """Jobs: long work in separate processes. Each is an operation of the service google.longrunning.Operations, named
+    operations/{id}, which gets, lists, cancels, deletes and waits for them:
+    - metadata is a JobMetadata, response is the response of the request's own method, and error is the error status
+    of that method; the reason of the ErrorInfo in its details is the class of the error;
     - ListOperations takes the name "operations", and the filter `collection=pets`; the newest come first;
-    - an operation that has ended is kept for 7 days, at most 1,000 of them, also when the server restarts. One that was
-    waiting or running when the server stopped has ended with UNAVAILABLE, unless what it made is in the collection;
-    - DeleteOperation is for operations that have ended.
+    - the server keeps ended operations for 7 days, at most 1,000, also across restarts. An operation that was
+    waiting or running when the server stopped ends with UNAVAILABLE, unless its result is in the collection;
+    - DeleteOperation deletes ended operations.
     """
 
     def SubmitJob(self, request, context):
-        """Puts a request in the queue of jobs. RESOURCE_EXHAUSTED where too many wait; under an id that was used already, the
-        operation of then, or ALREADY_EXISTS where it was for another request.
+        """Puts a request in the queue of jobs. RESOURCE_EXHAUSTED if too many jobs wait. For a repeated id, returns the
+        earlier operation, or ALREADY_EXISTS if that was another request.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -86,14 +86,14 @@ def add_JobServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class JobService:
-    """Jobs: long work, carried out by processes of its own beside those that answer. Each is an operation of the service
-    google.longrunning.Operations, named operations/{id}, which gets, lists, cancels, deletes and waits for them:
-    - metadata is a JobMetadata, response what the request's own method responds with, and error the status that this
-    method would have ended with; the ErrorInfo in its details names the error's class as its reason;
+    """Jobs: long work in separate processes. Each is an operation of the service google.longrunning.Operations, named
+    operations/{id}, which gets, lists, cancels, deletes and waits for them:
+    - metadata is a JobMetadata, response is the response of the request's own method, and error is the error status
+    of that method; the reason of the ErrorInfo in its details is the class of the error;
     - ListOperations takes the name "operations", and the filter `collection=pets`; the newest come first;
-    - an operation that has ended is kept for 7 days, at most 1,000 of them, also when the server restarts. One that was
-    waiting or running when the server stopped has ended with UNAVAILABLE, unless what it made is in the collection;
-    - DeleteOperation is for operations that have ended.
+    - the server keeps ended operations for 7 days, at most 1,000, also across restarts. An operation that was
+    waiting or running when the server stopped ends with UNAVAILABLE, unless its result is in the collection;
+    - DeleteOperation deletes ended operations.
     """
 
     @staticmethod

@@ -28,14 +28,14 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class JobServiceStub:
-    """Jobs: long work, carried out by processes of its own beside those that answer. Each is an operation of the service
-    google.longrunning.Operations, named operations/{id}, which gets, lists, cancels, deletes and waits for them:
-      - metadata is a JobMetadata, response what the request's own method responds with, and error the status that this
-        method would have ended with; the ErrorInfo in its details names the error's class as its reason;
+    """Jobs: long work in separate processes. Each is an operation of the service google.longrunning.Operations, named
+    operations/{id}, which gets, lists, cancels, deletes and waits for them:
+      - metadata is a JobMetadata, response is the response of the request's own method, and error is the error status
+        of that method; the reason of the ErrorInfo in its details is the class of the error;
       - ListOperations takes the name "operations", and the filter `collection=pets`; the newest come first;
-      - an operation that has ended is kept for 7 days, at most 1,000 of them, also when the server restarts. One that was
-        waiting or running when the server stopped has ended with UNAVAILABLE, unless what it made is in the collection;
-      - DeleteOperation is for operations that have ended.
+      - the server keeps ended operations for 7 days, at most 1,000, also across restarts. An operation that was
+        waiting or running when the server stopped ends with UNAVAILABLE, unless its result is in the collection;
+      - DeleteOperation deletes ended operations.
     """
 
     @_typing.overload
@@ -43,37 +43,37 @@ class JobServiceStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> JobServiceAsyncStub: ...
     SubmitJob: _grpc.UnaryUnaryMultiCallable[_jobs_pb2.SubmitJobRequest, _operations_pb2.Operation]
-    """Puts a request in the queue of jobs. RESOURCE_EXHAUSTED where too many wait; under an id that was used already, the
-    operation of then, or ALREADY_EXISTS where it was for another request.
+    """Puts a request in the queue of jobs. RESOURCE_EXHAUSTED if too many jobs wait. For a repeated id, returns the
+    earlier operation, or ALREADY_EXISTS if that was another request.
     """
 
 @_typing.type_check_only
 class JobServiceAsyncStub(JobServiceStub):
-    """Jobs: long work, carried out by processes of its own beside those that answer. Each is an operation of the service
-    google.longrunning.Operations, named operations/{id}, which gets, lists, cancels, deletes and waits for them:
-      - metadata is a JobMetadata, response what the request's own method responds with, and error the status that this
-        method would have ended with; the ErrorInfo in its details names the error's class as its reason;
+    """Jobs: long work in separate processes. Each is an operation of the service google.longrunning.Operations, named
+    operations/{id}, which gets, lists, cancels, deletes and waits for them:
+      - metadata is a JobMetadata, response is the response of the request's own method, and error is the error status
+        of that method; the reason of the ErrorInfo in its details is the class of the error;
       - ListOperations takes the name "operations", and the filter `collection=pets`; the newest come first;
-      - an operation that has ended is kept for 7 days, at most 1,000 of them, also when the server restarts. One that was
-        waiting or running when the server stopped has ended with UNAVAILABLE, unless what it made is in the collection;
-      - DeleteOperation is for operations that have ended.
+      - the server keeps ended operations for 7 days, at most 1,000, also across restarts. An operation that was
+        waiting or running when the server stopped ends with UNAVAILABLE, unless its result is in the collection;
+      - DeleteOperation deletes ended operations.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     SubmitJob: _aio.UnaryUnaryMultiCallable[_jobs_pb2.SubmitJobRequest, _operations_pb2.Operation]  # type: ignore[assignment]
-    """Puts a request in the queue of jobs. RESOURCE_EXHAUSTED where too many wait; under an id that was used already, the
-    operation of then, or ALREADY_EXISTS where it was for another request.
+    """Puts a request in the queue of jobs. RESOURCE_EXHAUSTED if too many jobs wait. For a repeated id, returns the
+    earlier operation, or ALREADY_EXISTS if that was another request.
     """
 
 class JobServiceServicer(metaclass=_abc_1.ABCMeta):
-    """Jobs: long work, carried out by processes of its own beside those that answer. Each is an operation of the service
-    google.longrunning.Operations, named operations/{id}, which gets, lists, cancels, deletes and waits for them:
-      - metadata is a JobMetadata, response what the request's own method responds with, and error the status that this
-        method would have ended with; the ErrorInfo in its details names the error's class as its reason;
+    """Jobs: long work in separate processes. Each is an operation of the service google.longrunning.Operations, named
+    operations/{id}, which gets, lists, cancels, deletes and waits for them:
+      - metadata is a JobMetadata, response is the response of the request's own method, and error is the error status
+        of that method; the reason of the ErrorInfo in its details is the class of the error;
       - ListOperations takes the name "operations", and the filter `collection=pets`; the newest come first;
-      - an operation that has ended is kept for 7 days, at most 1,000 of them, also when the server restarts. One that was
-        waiting or running when the server stopped has ended with UNAVAILABLE, unless what it made is in the collection;
-      - DeleteOperation is for operations that have ended.
+      - the server keeps ended operations for 7 days, at most 1,000, also across restarts. An operation that was
+        waiting or running when the server stopped ends with UNAVAILABLE, unless its result is in the collection;
+      - DeleteOperation deletes ended operations.
     """
 
     @_abc_1.abstractmethod
@@ -82,8 +82,8 @@ class JobServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _jobs_pb2.SubmitJobRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_operations_pb2.Operation, _abc.Awaitable[_operations_pb2.Operation]]:
-        """Puts a request in the queue of jobs. RESOURCE_EXHAUSTED where too many wait; under an id that was used already, the
-        operation of then, or ALREADY_EXISTS where it was for another request.
+        """Puts a request in the queue of jobs. RESOURCE_EXHAUSTED if too many jobs wait. For a repeated id, returns the
+        earlier operation, or ALREADY_EXISTS if that was another request.
         """
 
 def add_JobServiceServicer_to_server(servicer: JobServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

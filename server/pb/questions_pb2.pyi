@@ -54,15 +54,15 @@ class NextQuestionRequest(_message.Message):
     parent: _builtins.str
     """Resource name."""
     notion: _builtins.str
-    """In what sense items are compared, such as "head"."""
+    """The sense in which to compare items, such as "head"."""
     person: _builtins.str
-    """Who is asked."""
+    """Name of the person."""
     kind: Global___QuestionKind.ValueType
-    """Unspecified: a grid."""
+    """Unspecified: QUESTION_KIND_GRID."""
     view: _builtins.str
-    """View by whose rows the most informative question is chosen, among the items that have it. Empty: questions are random."""
+    """View whose rows choose the most informative question, among the items with the view. Empty: random questions."""
     seed: _builtins.int
-    """Draws the question; unset: by chance."""
+    """Seed of the random choice. Unset: a random seed."""
     def __init__(
         self,
         *,
@@ -113,8 +113,8 @@ Global___Question: _TypeAlias = Question  # noqa: Y015
 
 @_typing.final
 class Answer(_message.Message):
-    """What a person answered: each of `near` is nearer to the anchor, in the notion, than each of `far`. Where one of both is
-    empty, the person could not tell.
+    """A person's answer: each item of `near` is nearer to the anchor, in the notion, than each item of `far`. If one of
+    them is empty, the person could not decide.
     """
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -130,7 +130,7 @@ class Answer(_message.Message):
     anchor: _builtins.str
     person: _builtins.str
     id: _builtins.int
-    """Set by the server: it grows from answer to answer."""
+    """Set by the server; later answers have larger ids."""
     @_builtins.property
     def near(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
     @_builtins.property
@@ -220,9 +220,9 @@ class ListAnswersRequest(_message.Message):
     parent: _builtins.str
     """Resource name."""
     notion: _builtins.str
-    """Empty: those in all notions."""
+    """Empty: answers in all notions."""
     person: _builtins.str
-    """Empty: those of everybody."""
+    """Empty: answers of all people."""
     page_size: _builtins.int
     """At most 1000; 0 means 100."""
     page_token: _builtins.str

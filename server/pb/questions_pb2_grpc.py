@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class QuestionServiceStub:
-    """Questions to people: in which notion of similarity which items are alike. TrainRequest.answers learns from the answers.
+    """Questions to people about the similarity of items in a notion. TrainRequest.answers learns from the answers.
     """
 
     def __init__(self, channel):
@@ -58,12 +58,12 @@ class QuestionServiceStub:
 
 
 class QuestionServiceServicer:
-    """Questions to people: in which notion of similarity which items are alike. TrainRequest.answers learns from the answers.
+    """Questions to people about the similarity of items in a notion. TrainRequest.answers learns from the answers.
     """
 
     def NextQuestion(self, request, context):
-        """The next question for a person; one in ten is one that somebody else has answered. FAILED_PRECONDITION for too few
-        items. CollectionService.GetThumbnail returns the items' pictures.
+        """Returns the next question for a person; one in ten is a question that another person has answered.
+        FAILED_PRECONDITION for too few items. CollectionService.GetThumbnail returns the items' pictures.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -76,14 +76,14 @@ class QuestionServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def UndoAnswer(self, request, context):
-        """Deletes the last answer of a person in a notion, and returns it. NOT_FOUND where there is none.
+        """Deletes and returns the last answer of a person in a notion. NOT_FOUND if there is none.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListAnswers(self, request, context):
-        """In the order in which they were given.
+        """Returns answers in the order in which people gave them.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -121,7 +121,7 @@ def add_QuestionServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class QuestionService:
-    """Questions to people: in which notion of similarity which items are alike. TrainRequest.answers learns from the answers.
+    """Questions to people about the similarity of items in a notion. TrainRequest.answers learns from the answers.
     """
 
     @staticmethod

@@ -27,39 +27,39 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class QuestionServiceStub:
-    """Questions to people: in which notion of similarity which items are alike. TrainRequest.answers learns from the answers."""
+    """Questions to people about the similarity of items in a notion. TrainRequest.answers learns from the answers."""
 
     @_typing.overload
     def __new__(cls, channel: _grpc.Channel) -> _Self: ...
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> QuestionServiceAsyncStub: ...
     NextQuestion: _grpc.UnaryUnaryMultiCallable[_questions_pb2.NextQuestionRequest, _questions_pb2.Question]
-    """The next question for a person; one in ten is one that somebody else has answered. FAILED_PRECONDITION for too few
-    items. CollectionService.GetThumbnail returns the items' pictures.
+    """Returns the next question for a person; one in ten is a question that another person has answered.
+    FAILED_PRECONDITION for too few items. CollectionService.GetThumbnail returns the items' pictures.
     """
     AddAnswer: _grpc.UnaryUnaryMultiCallable[_questions_pb2.AddAnswerRequest, _questions_pb2.Answer]
     UndoAnswer: _grpc.UnaryUnaryMultiCallable[_questions_pb2.UndoAnswerRequest, _questions_pb2.Answer]
-    """Deletes the last answer of a person in a notion, and returns it. NOT_FOUND where there is none."""
+    """Deletes and returns the last answer of a person in a notion. NOT_FOUND if there is none."""
     ListAnswers: _grpc.UnaryUnaryMultiCallable[_questions_pb2.ListAnswersRequest, _questions_pb2.ListAnswersResponse]
-    """In the order in which they were given."""
+    """Returns answers in the order in which people gave them."""
 
 @_typing.type_check_only
 class QuestionServiceAsyncStub(QuestionServiceStub):
-    """Questions to people: in which notion of similarity which items are alike. TrainRequest.answers learns from the answers."""
+    """Questions to people about the similarity of items in a notion. TrainRequest.answers learns from the answers."""
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     NextQuestion: _aio.UnaryUnaryMultiCallable[_questions_pb2.NextQuestionRequest, _questions_pb2.Question]  # type: ignore[assignment]
-    """The next question for a person; one in ten is one that somebody else has answered. FAILED_PRECONDITION for too few
-    items. CollectionService.GetThumbnail returns the items' pictures.
+    """Returns the next question for a person; one in ten is a question that another person has answered.
+    FAILED_PRECONDITION for too few items. CollectionService.GetThumbnail returns the items' pictures.
     """
     AddAnswer: _aio.UnaryUnaryMultiCallable[_questions_pb2.AddAnswerRequest, _questions_pb2.Answer]  # type: ignore[assignment]
     UndoAnswer: _aio.UnaryUnaryMultiCallable[_questions_pb2.UndoAnswerRequest, _questions_pb2.Answer]  # type: ignore[assignment]
-    """Deletes the last answer of a person in a notion, and returns it. NOT_FOUND where there is none."""
+    """Deletes and returns the last answer of a person in a notion. NOT_FOUND if there is none."""
     ListAnswers: _aio.UnaryUnaryMultiCallable[_questions_pb2.ListAnswersRequest, _questions_pb2.ListAnswersResponse]  # type: ignore[assignment]
-    """In the order in which they were given."""
+    """Returns answers in the order in which people gave them."""
 
 class QuestionServiceServicer(metaclass=_abc_1.ABCMeta):
-    """Questions to people: in which notion of similarity which items are alike. TrainRequest.answers learns from the answers."""
+    """Questions to people about the similarity of items in a notion. TrainRequest.answers learns from the answers."""
 
     @_abc_1.abstractmethod
     def NextQuestion(
@@ -67,8 +67,8 @@ class QuestionServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _questions_pb2.NextQuestionRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_questions_pb2.Question, _abc.Awaitable[_questions_pb2.Question]]:
-        """The next question for a person; one in ten is one that somebody else has answered. FAILED_PRECONDITION for too few
-        items. CollectionService.GetThumbnail returns the items' pictures.
+        """Returns the next question for a person; one in ten is a question that another person has answered.
+        FAILED_PRECONDITION for too few items. CollectionService.GetThumbnail returns the items' pictures.
         """
 
     @_abc_1.abstractmethod
@@ -84,7 +84,7 @@ class QuestionServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _questions_pb2.UndoAnswerRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_questions_pb2.Answer, _abc.Awaitable[_questions_pb2.Answer]]:
-        """Deletes the last answer of a person in a notion, and returns it. NOT_FOUND where there is none."""
+        """Deletes and returns the last answer of a person in a notion. NOT_FOUND if there is none."""
 
     @_abc_1.abstractmethod
     def ListAnswers(
@@ -92,6 +92,6 @@ class QuestionServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _questions_pb2.ListAnswersRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_questions_pb2.ListAnswersResponse, _abc.Awaitable[_questions_pb2.ListAnswersResponse]]:
-        """In the order in which they were given."""
+        """Returns answers in the order in which people gave them."""
 
 def add_QuestionServiceServicer_to_server(servicer: QuestionServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -32,18 +32,18 @@ class Query(_message.Message):
     TEXT_FIELD_NUMBER: _builtins.int
     LABEL_FIELD_NUMBER: _builtins.int
     view: _builtins.str
-    """The query view, as which the input is described before it is projected. "color+gist" joins several: wherever a view
-    is named, their rows beside each other.
+    """The query view, in which the input becomes a row. Any field that names a view also accepts a joined view such as
+    "color+gist", whose rows concatenate the rows of several views.
     """
     image: _builtins.bytes
     """An encoded picture (JPEG, PNG, WebP, TIFF, BMP, GIF)."""
     key: _builtins.str
-    """Key of an item of the collection: its stored row is the query, and it is not among its own hits."""
+    """Key of an item of the collection: its stored row is the query, and the item is not among its own hits."""
     text: _builtins.str
-    """A text, for a text view; INVALID_ARGUMENT where the view's vocabulary has none of its words."""
+    """A text, for a text view; INVALID_ARGUMENT if the view's vocabulary has none of its words."""
     label: _builtins.str
-    """A class, in a space of attributes: where its training items lie on average, or where one without items does by
-    what orderings say of it.
+    """A class, in a space of attributes: the mean of its training items or, for a class without items, the position
+    that the orderings give.
     """
     @_builtins.property
     def vector(self) -> _types_pb2.Vector:
@@ -197,22 +197,22 @@ class SearchRequest(_message.Message):
     k: _builtins.int
     """Hits in each list, at least 1; unset: 10."""
     merge: _builtins.bool
-    """Merge the lists of a query's targets into one, each item once. Unset: only where the targets are metrics of one
-    view, whose distances are on a common scale; these lists are merged by distance. Other lists are merged by
-    reciprocal rank fusion: hits that are nearest in every list that has them come first, equal distances have equal
-    ranks, and a hit that a list lacks, perhaps because its item lacks the view, is ranked there with the last one.
+    """Merge the lists of a query's targets into one, each item once. Unset: merge only if the targets are metrics of
+    one view, whose distances have a common scale; these lists merge by distance. Other lists merge by reciprocal
+    rank fusion: hits that are the nearest in all of their lists come first, equal distances have equal ranks, and a
+    hit that a list lacks, perhaps because its item lacks the view, ranks there like the last one.
     """
     sort_by: _builtins.str
-    """An axis: every list is in the order of these scores, the greatest first; of "-natural" the least. Queries without
-    an input then list the first k of all items.
+    """An axis such as "natural": every list has the order of these scores, the greatest first; with "-natural", the
+    least first. A query without an input then lists the first k of all items.
     """
     probabilities: _builtins.bool
-    """Whether hits carry how probable it is that they and the query are the same; FAILED_PRECONDITION where CalibrateSpace
-    has set no threshold for the query's view and the target.
+    """Whether hits have the probability that they and the query are the same. FAILED_PRECONDITION without a threshold
+    of CalibrateSpace for the query's view and the target.
     """
     base_rate: _builtins.float
-    """With probabilities: the share of all pairs of a query and an item that are the same, above 0 and below 1; unset:
-    that of the threshold.
+    """With probabilities: the base rate, the share of pairs of a query and an item that are the same, above 0 and below
+    1. Unset: the base rate of the threshold.
     """
     @_builtins.property
     def queries(self) -> _containers.RepeatedCompositeFieldContainer[Global___Query]:
@@ -220,8 +220,8 @@ class SearchRequest(_message.Message):
 
     @_builtins.property
     def targets(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Empty: every target that the query's view can be matched against. A target of a notion of similarity, "color:head",
-        may be named by the notion alone where it is the only one of that name.
+        """Empty: every target that the query's view can search. If only one target has a notion of similarity, such as
+        "color:head", the name of the notion is enough.
         """
 
     @_builtins.property
@@ -232,25 +232,26 @@ class SearchRequest(_message.Message):
 
     @_builtins.property
     def weights(self) -> _containers.ScalarMap[_builtins.str, _builtins.float]:
-        """Weights of notions of similarity, in place of targets: each query gets one list, by the distance
-        sqrt(sum of weight * distance^2) over these notions, exact over all items. Its target, and that of its hits, is
+        """Weights of notions of similarity, instead of targets: each query gets one list, by the distance sqrt(sum of
+        weight * distance^2) over these notions, exact over all items. Its target, and that of its hits, is
         "head=2,wing=1".
         """
 
     @_builtins.property
     def more(self) -> _containers.ScalarMap[_builtins.str, _builtins.float]:
-        """How much more of some attributes the hits shall have than the query, by the axes of the space, in standard
-        deviations of the training items' scores, above 0. The query is moved so far, other attributes going along as they
-        do in the training items, and the hits are nearest to where it is then, by Euclidean distance in scores; exact.
+        """Amounts above 0 by which hits should have more of some attributes than the query, by axis of the space, in
+        standard deviations of the training items' scores. The query moves by these amounts, and other attributes move
+        with it as they vary together in the training items. The hits are the exact nearest items to the moved query by
+        Euclidean distance in scores.
         """
 
     @_builtins.property
     def less(self) -> _containers.ScalarMap[_builtins.str, _builtins.float]:
-        """How much less of some attributes, likewise."""
+        """Amounts by which hits should have less of some attributes, in the same form."""
 
     @_builtins.property
     def hold(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Attributes that do not go along; "all": none does."""
+        """Attributes that stay when the query moves; "all": every other attribute stays."""
 
     @_builtins.property
     def at_least(self) -> _containers.ScalarMap[_builtins.str, _builtins.float]:
@@ -338,18 +339,18 @@ class Hit(_message.Message):
     key: _builtins.str
     distance: _builtins.float
     """Euclidean distance, not squared; in a binary space without reranking, the number of differing bits. Smaller is
-    nearer. 0 where the query has no input.
+    nearer. 0 if the query has no input.
     """
     target: _builtins.str
-    """Target in which it was found; in a merged list, that of its best hit."""
+    """Target of the hit; in a merged list, the target of its best hit."""
     text: _builtins.str
     """First characters of the item's text, at most 200."""
     source: _builtins.str
-    """Path of the item's file, where it has one."""
+    """Path of the item's file, if it has one."""
     probability: _builtins.float
-    """Of being the same as the query, by the base rate; unset where it was not asked for."""
+    """Probability that the hit and the query are the same, by the base rate; unset unless requested."""
     base_rate: _builtins.float
-    """The share of all pairs that are the same, which the probability goes by."""
+    """The base rate of the probability: the share of all pairs that are the same."""
     @_builtins.property
     def labels(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
     @_builtins.property
@@ -448,7 +449,7 @@ class StreamSearchResponse(_message.Message):
     def response(self) -> Global___SearchResponse: ...
     @_builtins.property
     def error(self) -> _status_pb2.Status:
-        """Of this request alone: the stream goes on."""
+        """The error of this request alone; the stream continues."""
 
     def __init__(
         self,
@@ -484,7 +485,7 @@ class EmbedRequest(_message.Message):
 
     @_builtins.property
     def targets(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Empty: every target that the query's view can be matched against."""
+        """Empty: every target that the query's view can search."""
 
     def __init__(
         self,
@@ -572,7 +573,9 @@ class SuggestLabelsRequest(_message.Message):
     space: _builtins.str
     """Short name of the space; empty: the active one; "raw": the views themselves."""
     k: _builtins.int
-    """Labelled items that vote in each target, at least 1; unset: 10. Over all targets where these are metrics of one view."""
+    """Number of labelled items that vote in each target, or over all targets if these are metrics of one view; at least
+    1. Unset: 10.
+    """
     min_share: _builtins.float
     """A label is suggested if its share is at least this, 0 to 1; unset: 0.5."""
     @_builtins.property
@@ -581,7 +584,7 @@ class SuggestLabelsRequest(_message.Message):
 
     @_builtins.property
     def targets(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Empty: every target that the query's view can be matched against."""
+        """Empty: every target that the query's view can search."""
 
     def __init__(
         self,
@@ -619,7 +622,7 @@ class LabelShare(_message.Message):
     share: _builtins.float
     """Probability that the label is right, calibrated on items that the space was not trained on."""
     votes: _builtins.float
-    """Share of the voters that have it."""
+    """Share of the voters with the label."""
     def __init__(
         self,
         *,
@@ -644,9 +647,9 @@ class LikeliestClass(_message.Message):
     DESCRIBED_FIELD_NUMBER: _builtins.int
     label: _builtins.str
     share: _builtins.float
-    """Its share of the densities of all classes where the query's scores lie; not calibrated."""
+    """Its share of the densities of all classes at the query's scores; not calibrated."""
     described: _builtins.bool
-    """Orderings alone describe it: no item that the space learned from is of it."""
+    """Whether only orderings describe the class, because no training item has it."""
     def __init__(
         self,
         *,
@@ -675,20 +678,20 @@ class SuggestedLabels(_message.Message):
     """Position of the query in the request."""
     @_builtins.property
     def labels(self) -> _containers.RepeatedCompositeFieldContainer[Global___LabelShare]:
-        """Those that are suggested, the most probable first; none where none is probable enough."""
+        """The suggested labels, the most probable first; empty if no label is probable enough."""
 
     @_builtins.property
     def others(self) -> _containers.RepeatedCompositeFieldContainer[Global___LabelShare]:
-        """Those that have votes, but too few."""
+        """Labels with votes that are not probable enough."""
 
     @_builtins.property
     def known(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Of a query by key, the labels that the item has; it does not vote on itself."""
+        """For a query by key, the labels of the item, which does not vote on itself."""
 
     @_builtins.property
     def likeliest(self) -> Global___LikeliestClass:
-        """In a space of attributes with classes that orderings alone describe: which of all classes is likeliest, by the query's
-        scores. Unset elsewhere.
+        """The likeliest of all classes by the query's scores, in a space of attributes with classes that only orderings
+        describe. Unset in other spaces.
         """
 
     def __init__(
@@ -715,7 +718,7 @@ class SuggestLabelsResponse(_message.Message):
     RESULTS_FIELD_NUMBER: _builtins.int
     CALIBRATION_FIELD_NUMBER: _builtins.int
     calibration: _builtins.str
-    """What the shares were calibrated on, in a sentence for each query view."""
+    """A sentence for each query view about the calibration of the shares."""
     @_builtins.property
     def results(self) -> _containers.RepeatedCompositeFieldContainer[Global___SuggestedLabels]:
         """Query by query."""
@@ -742,7 +745,7 @@ class SamePair(_message.Message):
     SECOND_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def first(self) -> Global___Query:
-        """It is matched against the second as against an item that a search finds."""
+        """The first query is compared with the second like a query with an item."""
 
     @_builtins.property
     def second(self) -> Global___Query: ...
@@ -776,7 +779,7 @@ class SameRequest(_message.Message):
     space: _builtins.str
     """Short name of the space; empty: the active one; "raw": the views themselves."""
     base_rate: _builtins.float
-    """The share of such pairs that are the same, above 0 and below 1; unset: .5."""
+    """The base rate: the share of such pairs that are the same, above 0 and below 1. Unset: 0.5."""
     @_builtins.property
     def pairs(self) -> _containers.RepeatedCompositeFieldContainer[Global___SamePair]:
         """At least one."""
@@ -814,10 +817,10 @@ class Verdict(_message.Message):
     distance: _builtins.float
     threshold: _builtins.float
     probability: _builtins.float
-    """Of being the same, by the base rate."""
+    """Probability of being the same, by the base rate."""
     @_builtins.property
     def left_out(self) -> _types_pb2.Failure:
-        """The pair names no item, or one without the view; then all other fields are unset."""
+        """Set if the pair names an unknown item, or an item without the view; then all other fields are unset."""
 
     def __init__(
         self,

@@ -82,7 +82,7 @@ class SearchServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def StreamSearch(self, request_iterator, context):
-        """Answers each request as Search does, in their order: for many searches in a row, which cost less in one stream.
+        """Answers each request like Search, in order. Many searches in a row cost less in one stream.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -96,24 +96,24 @@ class SearchServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def SuggestLabels(self, request, context):
-        """Returns labels for every query, by vote of the labelled items that are nearest, each with the probability that it
-        is right. Nothing is written: UpdateItems accepts them.
+        """Returns labels for every query, by vote of the nearest labelled items, each with the probability that it is
+        right. It writes nothing; UpdateItems can store the labels.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Same(self, request, context):
-        """Tells whether the two of each pair are the same, by the threshold of the generation that answers.
-        FAILED_PRECONDITION where CalibrateSpace has set none.
+        """Decides whether the two queries of each pair are the same, by the threshold of the generation in use.
+        FAILED_PRECONDITION without a threshold of CalibrateSpace.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def FindChanges(self, request, context):
-        """Returns what changed between successive pictures of one page or view, and which changes are important, learned from
-        their times. FAILED_PRECONDITION where there are too few to learn from, or none differ.
+        """Returns the changes between successive pictures of one page or scene, and which changes are important, learned
+        from their times. FAILED_PRECONDITION if the pictures are too few or equal.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

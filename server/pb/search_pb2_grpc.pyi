@@ -40,20 +40,20 @@ class SearchServiceStub:
     shrinks it.
     """
     StreamSearch: _grpc.StreamStreamMultiCallable[_search_pb2.SearchRequest, _search_pb2.StreamSearchResponse]
-    """Answers each request as Search does, in their order: for many searches in a row, which cost less in one stream."""
+    """Answers each request like Search, in order. Many searches in a row cost less in one stream."""
     Embed: _grpc.UnaryUnaryMultiCallable[_search_pb2.EmbedRequest, _search_pb2.EmbedResponse]
     """Returns the vector of every query for every target, which Search compares with the items' vectors."""
     SuggestLabels: _grpc.UnaryUnaryMultiCallable[_search_pb2.SuggestLabelsRequest, _search_pb2.SuggestLabelsResponse]
-    """Returns labels for every query, by vote of the labelled items that are nearest, each with the probability that it
-    is right. Nothing is written: UpdateItems accepts them.
+    """Returns labels for every query, by vote of the nearest labelled items, each with the probability that it is
+    right. It writes nothing; UpdateItems can store the labels.
     """
     Same: _grpc.UnaryUnaryMultiCallable[_search_pb2.SameRequest, _search_pb2.SameResponse]
-    """Tells whether the two of each pair are the same, by the threshold of the generation that answers.
-    FAILED_PRECONDITION where CalibrateSpace has set none.
+    """Decides whether the two queries of each pair are the same, by the threshold of the generation in use.
+    FAILED_PRECONDITION without a threshold of CalibrateSpace.
     """
     FindChanges: _grpc.UnaryUnaryMultiCallable[_changes_pb2.FindChangesRequest, _changes_pb2.FindChangesResponse]
-    """Returns what changed between successive pictures of one page or view, and which changes are important, learned from
-    their times. FAILED_PRECONDITION where there are too few to learn from, or none differ.
+    """Returns the changes between successive pictures of one page or scene, and which changes are important, learned
+    from their times. FAILED_PRECONDITION if the pictures are too few or equal.
     """
 
 @_typing.type_check_only
@@ -67,20 +67,20 @@ class SearchServiceAsyncStub(SearchServiceStub):
     shrinks it.
     """
     StreamSearch: _aio.StreamStreamMultiCallable[_search_pb2.SearchRequest, _search_pb2.StreamSearchResponse]  # type: ignore[assignment]
-    """Answers each request as Search does, in their order: for many searches in a row, which cost less in one stream."""
+    """Answers each request like Search, in order. Many searches in a row cost less in one stream."""
     Embed: _aio.UnaryUnaryMultiCallable[_search_pb2.EmbedRequest, _search_pb2.EmbedResponse]  # type: ignore[assignment]
     """Returns the vector of every query for every target, which Search compares with the items' vectors."""
     SuggestLabels: _aio.UnaryUnaryMultiCallable[_search_pb2.SuggestLabelsRequest, _search_pb2.SuggestLabelsResponse]  # type: ignore[assignment]
-    """Returns labels for every query, by vote of the labelled items that are nearest, each with the probability that it
-    is right. Nothing is written: UpdateItems accepts them.
+    """Returns labels for every query, by vote of the nearest labelled items, each with the probability that it is
+    right. It writes nothing; UpdateItems can store the labels.
     """
     Same: _aio.UnaryUnaryMultiCallable[_search_pb2.SameRequest, _search_pb2.SameResponse]  # type: ignore[assignment]
-    """Tells whether the two of each pair are the same, by the threshold of the generation that answers.
-    FAILED_PRECONDITION where CalibrateSpace has set none.
+    """Decides whether the two queries of each pair are the same, by the threshold of the generation in use.
+    FAILED_PRECONDITION without a threshold of CalibrateSpace.
     """
     FindChanges: _aio.UnaryUnaryMultiCallable[_changes_pb2.FindChangesRequest, _changes_pb2.FindChangesResponse]  # type: ignore[assignment]
-    """Returns what changed between successive pictures of one page or view, and which changes are important, learned from
-    their times. FAILED_PRECONDITION where there are too few to learn from, or none differ.
+    """Returns the changes between successive pictures of one page or scene, and which changes are important, learned
+    from their times. FAILED_PRECONDITION if the pictures are too few or equal.
     """
 
 class SearchServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -103,7 +103,7 @@ class SearchServiceServicer(metaclass=_abc_1.ABCMeta):
         request_iterator: _MaybeAsyncIterator[_search_pb2.SearchRequest],
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_search_pb2.StreamSearchResponse], _abc.AsyncIterator[_search_pb2.StreamSearchResponse]]:
-        """Answers each request as Search does, in their order: for many searches in a row, which cost less in one stream."""
+        """Answers each request like Search, in order. Many searches in a row cost less in one stream."""
 
     @_abc_1.abstractmethod
     def Embed(
@@ -119,8 +119,8 @@ class SearchServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _search_pb2.SuggestLabelsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_search_pb2.SuggestLabelsResponse, _abc.Awaitable[_search_pb2.SuggestLabelsResponse]]:
-        """Returns labels for every query, by vote of the labelled items that are nearest, each with the probability that it
-        is right. Nothing is written: UpdateItems accepts them.
+        """Returns labels for every query, by vote of the nearest labelled items, each with the probability that it is
+        right. It writes nothing; UpdateItems can store the labels.
         """
 
     @_abc_1.abstractmethod
@@ -129,8 +129,8 @@ class SearchServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _search_pb2.SameRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_search_pb2.SameResponse, _abc.Awaitable[_search_pb2.SameResponse]]:
-        """Tells whether the two of each pair are the same, by the threshold of the generation that answers.
-        FAILED_PRECONDITION where CalibrateSpace has set none.
+        """Decides whether the two queries of each pair are the same, by the threshold of the generation in use.
+        FAILED_PRECONDITION without a threshold of CalibrateSpace.
         """
 
     @_abc_1.abstractmethod
@@ -139,8 +139,8 @@ class SearchServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _changes_pb2.FindChangesRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_changes_pb2.FindChangesResponse, _abc.Awaitable[_changes_pb2.FindChangesResponse]]:
-        """Returns what changed between successive pictures of one page or view, and which changes are important, learned from
-        their times. FAILED_PRECONDITION where there are too few to learn from, or none differ.
+        """Returns the changes between successive pictures of one page or scene, and which changes are important, learned
+        from their times. FAILED_PRECONDITION if the pictures are too few or equal.
         """
 
 def add_SearchServiceServicer_to_server(servicer: SearchServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -48,7 +48,7 @@ class _DatabaseEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Database.Val
     """Both."""
 
 class Database(_Database, metaclass=_DatabaseEnumTypeWrapper):
-    """The items that queries have to find."""
+    """The items that queries search."""
 
 DATABASE_UNSPECIFIED: Database.ValueType  # 0
 DATABASE_TRAINED: Database.ValueType  # 1
@@ -66,7 +66,7 @@ class _TuningMeasure:
 class _TuningMeasureEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_TuningMeasure.ValueType], _builtins.type):
     DESCRIPTOR: _descriptor.EnumDescriptor
     TUNING_MEASURE_UNSPECIFIED: _TuningMeasure.ValueType  # 0
-    """Mean average precision where labels or pairs tell what is similar, else items."""
+    """Mean average precision with labels or pairs, otherwise TUNING_MEASURE_ITEMS."""
     TUNING_MEASURE_MAP: _TuningMeasure.ValueType  # 1
     """Mean average precision."""
     TUNING_MEASURE_ACCURACY: _TuningMeasure.ValueType  # 2
@@ -80,7 +80,7 @@ class TuningMeasure(_TuningMeasure, metaclass=_TuningMeasureEnumTypeWrapper):
     """The measure by which tuning chooses settings."""
 
 TUNING_MEASURE_UNSPECIFIED: TuningMeasure.ValueType  # 0
-"""Mean average precision where labels or pairs tell what is similar, else items."""
+"""Mean average precision with labels or pairs, otherwise TUNING_MEASURE_ITEMS."""
 TUNING_MEASURE_MAP: TuningMeasure.ValueType  # 1
 """Mean average precision."""
 TUNING_MEASURE_ACCURACY: TuningMeasure.ValueType  # 2
@@ -154,7 +154,7 @@ class View(_message.Message):
     name: _builtins.str
     """Short name, such as "color"."""
     extractor: _builtins.str
-    """Extractor of its rows: color, sift and gist from pictures, text from texts; vectors come from outside."""
+    """Extractor of its rows: color, sift and gist from pictures, text from texts; other programs make vectors."""
     dim: _builtins.int
     """Length of its rows."""
     revision: _builtins.int
@@ -183,7 +183,7 @@ Global___View: _TypeAlias = View  # noqa: Y015
 
 @_typing.final
 class Item(_message.Message):
-    """What users search for: a picture, a text, or vectors from outside."""
+    """The thing that users search for: a picture, a text, or vectors of another program."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -224,7 +224,7 @@ class Item(_message.Message):
     """Resource name."""
     key: _builtins.str
     source: _builtins.str
-    """Path of its file, where it has one."""
+    """Path of its file, if it has one."""
     content_hash: _builtins.str
     """BLAKE2b-128 of the file's bytes, hexadecimal."""
     width: _builtins.int
@@ -233,14 +233,14 @@ class Item(_message.Message):
     text: _builtins.str
     """Its caption, tags or document."""
     stamp: _builtins.str
-    """Of its capture; empty where it has none."""
+    """Stamp of its capture; empty without a capture."""
     @_builtins.property
     def labels(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
     @_builtins.property
     def attributes(self) -> _struct_pb2.Struct: ...
     @_builtins.property
     def views(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """The views that it has a row of."""
+        """The views for which it has a row."""
 
     @_builtins.property
     def notion_labels(self) -> _containers.MessageMap[_builtins.str, Global___Labels]:
@@ -272,7 +272,7 @@ Global___Item: _TypeAlias = Item  # noqa: Y015
 
 @_typing.final
 class Page(_message.Message):
-    """What the HTML that was saved beside a picture names, as hashes of addresses, ascending, each once, at most 10,000."""
+    """Hashes of the addresses in the HTML beside a picture, ascending, each once, at most 10,000."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -298,7 +298,9 @@ Global___Page: _TypeAlias = Page  # noqa: Y015
 
 @_typing.final
 class Capture(_message.Message):
-    """When a picture was taken, and the page beside it, as whoever has the file reads them: a server opens no source."""
+    """The time of a picture, and the page beside it. The program that has the file reads them, because a server never
+    opens a source.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -307,14 +309,14 @@ class Capture(_message.Message):
     TAKEN_FIELD_NUMBER: _builtins.int
     PAGE_FIELD_NUMBER: _builtins.int
     stamp: _builtins.str
-    """Changes whenever the file or its page does."""
+    """A text that changes with the file or its page."""
     modified_ns: _builtins.int
-    """When the file was last written, in nanoseconds since 1970; 0 where that is not known."""
+    """When the file was last written, in nanoseconds since 1970; 0 if unknown."""
     taken: _builtins.int
-    """When the picture was taken by its EXIF data, in seconds since 1970 as if in UTC."""
+    """When the picture was taken, from its EXIF data, in seconds since 1970 as if in UTC."""
     @_builtins.property
     def page(self) -> Global___Page:
-        """Absent without a page."""
+        """Absent if the picture has no page."""
 
     def __init__(
         self,
@@ -505,29 +507,29 @@ class Space(_message.Message):
     spec: _builtins.str
     """The pipeline, such as "l1,multi-npp"."""
     cross_view: _builtins.bool
-    """Whether a query of one view may be matched against the targets of another."""
+    """Whether a query of one view can search the targets of another view."""
     seed: _builtins.int
     trained_items: _builtins.int
     held_out: _builtins.int
     pairs: _builtins.int
-    """Pairs of similar items that it learned from; 0 where it learned from labels or neighbours."""
+    """Number of pairs of similar items that it learned from; 0 if it learned from labels or neighbours."""
     binary: _builtins.bool
-    """Whether its vectors are binary codes, whose distance is the number of differing bits."""
+    """Whether the vectors are binary codes, whose distance is the number of differing bits."""
     rerank: _builtins.int
-    """Of a binary space: codes found per hit, which are then ordered by their float vectors; 0: no reordering."""
+    """In a binary space: number of codes found for each hit and re-ranked by their float vectors. 0: no re-ranking."""
     request_id: _builtins.str
-    """Of the request that made it, where the request had one."""
+    """The id of the request that made this generation, if it had one."""
     @_builtins.property
     def views(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Input views."""
 
     @_builtins.property
     def targets(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """What a query can be matched against."""
+        """The named indexes that a query can search."""
 
     @_builtins.property
     def dims(self) -> _containers.ScalarMap[_builtins.str, _builtins.int]:
-        """Dimension of each target's vectors; bits of its codes where it is binary."""
+        """Dimension of each target's vectors; bits of its codes in a binary space."""
 
     @_builtins.property
     def settings(self) -> _struct_pb2.Struct: ...
@@ -539,39 +541,37 @@ class Space(_message.Message):
 
     @_builtins.property
     def added(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """The views that were added later, while the others stayed as they were."""
+        """The views added after the training of the others."""
 
     @_builtins.property
     def tuning(self) -> Global___Tuning:
-        """Unset where the settings were given."""
+        """Unset without tuning."""
 
     @_builtins.property
     def constraints(self) -> Global___ConstraintCounts:
-        """Unset where none were given."""
+        """Unset without constraints."""
 
     @_builtins.property
     def notes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Notes on its training, a sentence each."""
+        """Notes on the training, one sentence each."""
 
     @_builtins.property
     def axes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """The attributes that its vectors are scores of, by name; none where they are no scores, or of attributes without
-        names.
-        """
+        """Names of the attributes whose scores are the vectors; empty in other spaces, and for attributes without names."""
 
     @_builtins.property
     def described(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """The classes that orderings alone describe: they can be searched, though no training item is of them."""
+        """The classes that only orderings describe: a query can name them, although no training item has them."""
 
     @_builtins.property
     def taxonomy(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
-        """The parent of each node of the tree of classes that it learned from, "" of those on the first level; empty where none
-        was given.
+        """The parent of each node of the tree of classes that it learned from, "" for the first level. Empty without a
+        tree.
         """
 
     @_builtins.property
     def thresholds(self) -> _containers.RepeatedCompositeFieldContainer[Global___Threshold]:
-        """Distances up to which two items are the same, of this generation."""
+        """Distances up to which two items are the same, for this generation."""
 
     def __init__(
         self,
@@ -630,30 +630,30 @@ class Threshold(_message.Message):
     CREATE_TIME_FIELD_NUMBER: _builtins.int
     BASE_RATE_FIELD_NUMBER: _builtins.int
     view: _builtins.str
-    """The view that the first item is described by."""
+    """View of the first item."""
     target: _builtins.str
-    """Where the second one is."""
+    """Target of the second item."""
     distance: _builtins.float
-    """The largest at which two items are the same."""
+    """The largest distance at which two items are the same."""
     error_rate: _builtins.float
-    """Mean of the shares of similar and of dissimilar pairs that are taken for the other, by thresholds that other pairs
-    set, and its standard error; unset where the pairs are too few.
+    """Mean of the shares of wrong similar and wrong dissimilar pairs, by thresholds that other pairs set, and its
+    standard error. Unset for too few pairs.
     """
     standard_error: _builtins.float
     similar: _builtins.int
-    """Pairs that it was calibrated on."""
+    """Number of calibration pairs."""
     dissimilar: _builtins.int
     protocol: _builtins.str
-    """What these are, in a sentence."""
+    """A sentence about the calibration pairs."""
     base_rate: _builtins.float
-    """The share of all pairs of labelled items that are the same; of the pairs given where no labels tell."""
+    """The share of the same pairs among all pairs of labelled items, or among the given pairs if no labels decide."""
     @_builtins.property
     def distances(self) -> _containers.RepeatedScalarFieldContainer[_builtins.float]:
-        """Ascending, at which `probabilities` are known; between them these are linear."""
+        """Ascending distances of `probabilities`, which are linear between them."""
 
     @_builtins.property
     def probabilities(self) -> _containers.RepeatedScalarFieldContainer[_builtins.float]:
-        """Of being the same, if as many pairs are the same as not; at least .5 exactly up to the threshold."""
+        """Probabilities of being the same for a base rate of one half; at least .5 exactly up to the threshold."""
 
     @_builtins.property
     def create_time(self) -> _timestamp_pb2.Timestamp: ...
@@ -690,7 +690,7 @@ Global___Threshold: _TypeAlias = Threshold  # noqa: Y015
 
 @_typing.final
 class ConstraintCounts(_message.Message):
-    """Numbers of comparisons that a space was given and learned from."""
+    """Numbers of given comparisons, and of those that a space learned from."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -722,10 +722,10 @@ class ConstraintCounts(_message.Message):
     """"pairs", "triplets" or "quadruplets"."""
     given: _builtins.int
     held_out: _builtins.int
-    """Those that name an item that was kept out of training."""
+    """Number of comparisons with a held-out item."""
     @_builtins.property
     def used(self) -> _containers.ScalarMap[_builtins.str, _builtins.int]:
-        """Those that each view's metric learned from."""
+        """Number of comparisons that the metric of each view learned from."""
 
     def __init__(
         self,
@@ -745,7 +745,7 @@ Global___ConstraintCounts: _TypeAlias = ConstraintCounts  # noqa: Y015
 
 @_typing.final
 class Tuning(_message.Message):
-    """How settings were chosen by cross-validation among the training items."""
+    """The result of the choice of settings by cross-validation on the training items."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -759,7 +759,7 @@ class Tuning(_message.Message):
         score: _builtins.float
         """Mean of the measure over folds and query directions; unset where the settings cannot be used."""
         error: _builtins.str
-        """Why they cannot be used."""
+        """Reason why the settings cannot be used."""
         @_builtins.property
         def settings(self) -> _struct_pb2.Struct: ...
         def __init__(
@@ -788,20 +788,20 @@ class Tuning(_message.Message):
     """Larger is better."""
     folds: _builtins.int
     items: _builtins.int
-    """Training items that took part."""
+    """Number of training items in the cross-validation."""
     score: _builtins.float
     """Score of the chosen settings."""
     database: Global___Database.ValueType
-    """The items that the items of a fold had to find: the others of the fold, or the trained items where too few others
-    are similar. Unspecified where comparisons were judged.
+    """The items that the items of a fold searched: the others of the fold, or the trained items if too few of the
+    others are similar. Unspecified if the measure judges comparisons.
     """
     @_builtins.property
     def chosen(self) -> _struct_pb2.Struct:
-        """Values of the settings that were tuned; "kernel" is a stage of the pipeline."""
+        """Values of the tuned settings; "kernel" is a stage of the pipeline."""
 
     @_builtins.property
     def tried(self) -> _containers.RepeatedCompositeFieldContainer[Global___Tuning.Trial]:
-        """All candidates, in the order in which they were tried."""
+        """All candidates in the order of trial."""
 
     def __init__(
         self,

@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.serve.oracle import benchmark
 from benchmarks.serve.oracle.histories import histories, judge
-from benchmarks.serve.oracle.questions import REFUSAL, Answer, Found, Listing, Maps, Search
+from benchmarks.serve.oracle.questions import REFUSAL, Answer, Listing, Maps, Search, ShownItem
 from benchmarks.serve.oracle.states import ForeignRowError, Record, SpaceState, State, count_of, key_of, row
 from benchmarks.serve.oracle.writes import DONE, REFUSED, UNKNOWN, Delete, Label, Put, Write
 
@@ -21,13 +21,13 @@ def put(count: int, *numbers: int, began: float = 1, ended: float = 2, outcome: 
     return Put(count=count, view="v", counts=dict.fromkeys(numbers, count), began=began, ended=ended, outcome=outcome)
 
 
-def exact(state: State, question: Search = NEAREST) -> list[Found]:
+def exact(state: State, question: Search = NEAREST) -> list[ShownItem]:
     """What a right answer to a search is."""
     query = np.array(question.vector)
     distances = {number: float(np.linalg.norm(row("v", number, one.v) - query)) for number, one in state.items.items()}
     nearest = sorted(distances, key=distances.__getitem__)[: question.k]
     shown = ((number, state.items[number]) for number in nearest)
-    return [Found(key_of(number), distances[number], one.labels, one.attributes) for number, one in shown]
+    return [ShownItem(key_of(number), distances[number], one.labels, one.attributes) for number, one in shown]
 
 
 def wrong(writes: Sequence[Write], *answers: Answer, end: State | None = None) -> int | None:
@@ -40,7 +40,7 @@ def wrong(writes: Sequence[Write], *answers: Answer, end: State | None = None) -
     return None if verdict is None else len(verdict.wrong)
 
 
-def answer(state: State, began: float, ended: float, value: list[Found] | None = None) -> Answer:
+def answer(state: State, began: float, ended: float, value: list[ShownItem] | None = None) -> Answer:
     return Answer(NEAREST, "a server", began, ended, exact(state) if value is None else value)
 
 
@@ -118,7 +118,7 @@ def test_deleted_items_stay_gone():
     end = later.after(gone.after(START))
     assert sorted(end.items) == [1, 2, 3]
     assert [one.writes for one in histories(START, [later, gone])] == [(gone, later)]
-    listed = [Found(key_of(number), 0.0, ("red",), {"count": 1}, ("v",)) for number in range(4)]
+    listed = [ShownItem(key_of(number), 0.0, ("red",), {"count": 1}, ("v",)) for number in range(4)]
     stale = Answer(Listing(), "a server", 2.1, 2.2, listed)
     assert wrong([gone, later], stale) == 1
 

@@ -190,7 +190,7 @@ def test_who_waits_too_long_for_a_lock_is_refused(tmp_path, monkeypatch: pytest.
     monkeypatch.setattr(writing, "PATIENCE", 0.05)
     lock = WriterLock(tmp_path / "lock")
     thread, leave = held(lock.hold())
-    with pytest.raises(BusyError, match="try again when it is done"), lock.hold():
+    with pytest.raises(BusyError, match="for it: try again later"), lock.hold():
         pass
     leave.set()
     thread.join()

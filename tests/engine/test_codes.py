@@ -130,7 +130,7 @@ def test_codes_of_views_apart_are_searched_within_a_view(codes, spec):
     assert (info.binary, info.cross_view) == (True, False)
     found = hits(codes, "gist", "gist", k=5, space="apart")
     assert sum(key.startswith(group) for group, one in zip(GROUPS, found, strict=True) for key in one) >= 12
-    with pytest.raises(InvalidInputError, match="answers within a view only"):
+    with pytest.raises(InvalidInputError, match="only searches within a view"):
         hits(codes, "gist", "color", space="apart")
 
 
@@ -156,7 +156,7 @@ def test_dimensions_and_settings_are_the_main_learners(home):
         ("lsh:16", {"dim": 8}, "'lsh' has no parameter n_components; it has: n_bits"),
         ("multi-npp", {"rerank": 3}, "no codes to re-rank: multi-npp gives float vectors.*multi-npp,itq:32"),
         ("multi-npp,itq:8,l2", {"rerank": 3}, "no codes to re-rank"),
-        ("multi-npp,itq:8", {"rerank": -1}, "at least one code for each hit wanted, not -1"),
+        ("multi-npp,itq:8", {"rerank": -1}, "at least one code for each wanted hit, not -1"),
     ],
 )
 def test_what_cannot_be_is_refused_with_a_reason(codes, spec, options, words):
@@ -238,7 +238,7 @@ def test_codes_are_measured_on_held_out_items(codes):
     """Also after a refit, and the protocol says how ties rank."""
     codes.train(Recipe(spec="multi-npp,itq:16", views=BOTH, holdout=0.25), space="codes")
     found = codes.evaluate(EvaluationRequest(view="color", k=(1, 5), databases=("trained",)))
-    assert "codes that differ in equally many bits rank by chance" in found.protocol
+    assert "codes at equal distances rank at random" in found.protocol
     assert all(row.value > 0.8 for row in found.rows)
     assert found.rows == codes.evaluate(EvaluationRequest(view="color", k=(1, 5), databases=("trained",))).rows
     again = codes.evaluate(

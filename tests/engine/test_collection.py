@@ -164,14 +164,14 @@ def test_views_are_fitted_on_request_and_again_only_when_insisted(home: Home):
         collection.import_items([NewItem("a", image=images[0]), NewItem("b", image=images[1])])
         collection.fit_views(images)  # nothing is left to fit
         assert [view.revision for view in collection.views()] == [1, 1]
-        with pytest.raises(InvalidInputError, match="fitted already"):
+        with pytest.raises(InvalidInputError, match="already fitted"):
             collection.fit_views(images, ["sift"])
         with pytest.raises(InvalidInputError, match="learns nothing"):
             collection.fit_views(images, ["color"])
         collection.train(Recipe(spec="pca", views=("sift",), dim=1))
         collection.fit_views(images, ["sift"], refit=True)
         assert collection.views()[1].revision == 2
-        with pytest.raises(NotReadyError, match="train it again"):
+        with pytest.raises(NotReadyError, match="train the space again"):
             collection.search(SearchRequest([Query("sift", image=images[0])]))
         assert collection.search(SearchRequest([Query("sift", image=images[0])], space="raw"))[0].hits == ()
         collection.import_items([NewItem("a", image=images[0])])
@@ -197,7 +197,7 @@ def test_a_space_of_separate_views_refuses_to_cross_them(collection):
     collection.train(Recipe(spec="pca", views=("color", "sift"), dim=3))
     query = Query("color", key="pictures/red/0.png")
     assert [answer.target for answer in collection.search(SearchRequest([query]))] == ["color"]
-    with pytest.raises(InvalidInputError, match="within a view only"):
+    with pytest.raises(InvalidInputError, match="searches within a view"):
         collection.search(SearchRequest([query], targets=["sift"]))
 
 

@@ -54,17 +54,17 @@ def test_the_header_says_what_the_lines_are(tmp_path):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (b"", "begins with '', not with the names of its columns: key_a,key_b,similar or anchor,near,far"),
+        (b"", "begins with '', but the first line must name the columns: key_a,key_b,similar or anchor,near,far"),
         (b"a,b,1\n", "begins with 'a,b,1'"),
         (b"key_a,key_b\na,b\n", "begins with 'key_a,key_b'"),
         (b"key_a,key_b,similar,margin\na,b,1,2\n", "begins with"),
         (b"anchor,near,far,near\na,b,c,d\n", "begins with"),
         (b"anchor,near,far,colour\na,b,c,d\n", "begins with"),
-        (b"anchor,near,far\n\n", "holds no constraints but for its header anchor,near,far"),
+        (b"anchor,near,far\n\n", "contains only the header anchor,near,far"),
         (b"anchor,near,far\na,b\n", "line 2: expected anchor,near,far but found 'a,b'"),
         (b"anchor,near,far\na,b,c\na,,c\n", "line 3: expected"),
-        (b"anchor,near,far,weight\na,b,c,much\n", "line 2: weight 'much' is no number"),
-        (b"key_a,key_b,similar\na,b,maybe\n", "line 2: similar is 1 or 0, not 'maybe'"),
+        (b"anchor,near,far,weight\na,b,c,much\n", "line 2: weight must be a number, not 'much'"),
+        (b"key_a,key_b,similar\na,b,maybe\n", "line 2: similar must be 1 or 0, not 'maybe'"),
         (b"\xff\xfe\x00", "cannot be read"),
     ],
 )

@@ -141,7 +141,7 @@ def test_a_space_of_the_same_number_after_a_restore_is_another_one(home: Home, l
         (b"", "is not a copy"),
         (b"hello", "is not a copy"),
         (None, "damaged"),
-        ("empty", "not of a collection"),
+        ("empty", "not a collection's"),
     ],
 )
 def test_what_is_no_copy_is_refused_and_nothing_is_changed(

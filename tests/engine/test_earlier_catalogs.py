@@ -46,7 +46,7 @@ def test_what_is_odd_is_named_with_what_to_do(old: Collection):
     assert f"1 key stands for several items, in different Unicode forms, such as {NFC!r}, {NFD!r}" in keys
     assert forms.startswith("2 keys are not in Unicode normal form C")
     assert "1 row of view 'clip' cannot be compared" in rows
-    assert rows.endswith("give other rows to 'far'")
+    assert rows.endswith("replace the rows of 'far'")
 
 
 def test_a_finding_goes_with_its_cause(old: Collection):

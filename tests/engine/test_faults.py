@@ -272,7 +272,7 @@ def test_a_damaged_catalog_is_refused_and_brought_back_from_a_copy(home: Home, b
     for number, content in enumerate((whole[: len(whole) // 2], bytes(32768) + whole[32768:], b"")):
         catalog.write_bytes(content)
         for refused in (lambda: opened(home), lambda: home.backup("bad", tmp_path / "damaged.db")):
-            with pytest.raises(StorageError, match=r"catalog is damaged.* restore it from"):
+            with pytest.raises(StorageError, match=r"catalog is damaged.* restore the collection from"):
                 refused()
         assert not (tmp_path / "damaged.db").exists()
         home.restore(f"again{number}", copy).close()

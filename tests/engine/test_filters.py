@@ -152,7 +152,7 @@ def test_large_integers_are_told_apart(made: Collection) -> None:
         (failure,) = made.import_items([NewItem("d", rows={"v": [0, 0]}, attributes={"x": [beyond]})]).failures
         assert "is an integer beyond 9,007,199,254,740,992" in failure.reason
         (failure,) = made.import_items([NewItem("d", rows={"v": [0, 0]}, attributes={"x": beyond})]).failures
-        assert "give it as text" in failure.reason
+        assert "use text" in failure.reason
         with pytest.raises(InvalidInputError, match="integer beyond"):
             keys(made, x=beyond)
 
@@ -208,7 +208,7 @@ def test_catalogs_written_before_answer_filters(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("chosen", "words"),
     [
-        (Filter(attributes={"x": [1]}), r"attribute 'x' compares with text"),
+        (Filter(attributes={"x": [1]}), r"attribute 'x' can equal text"),
         (Filter(attributes={"x": float("nan")}), "attribute 'x' is nan"),
         (Filter(attributes={"x": "\udcff"}), "attribute 'x' must be Unicode"),
         (Filter(attributes={"x": 2**70}), "attribute 'x' is an integer beyond 9,007,199,254,740,992"),

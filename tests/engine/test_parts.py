@@ -108,7 +108,7 @@ def test_what_cannot_be_assigned_is_refused(metrics):
     """A label that was learned, one of no items or of one, and spaces of one metric."""
     with pytest.raises(InvalidInputError, match="'dog' was learned"):
         metrics.assign("musl", "dog")
-    with pytest.raises(NotReadyError, match="no item with view color has the label 'yak'"):
+    with pytest.raises(NotReadyError, match="no item with view color has only the label 'yak'"):
         metrics.assign("musl", "yak")
     metrics.import_items([item("dog", 40, labels=["puppy"])])
     with pytest.raises(InvalidInputError, match="at least 2 examples"):

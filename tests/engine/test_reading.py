@@ -17,8 +17,8 @@ from crossview.engine.item import ItemUpdate
 from crossview.engine.learners.comparisons import Comparisons
 from crossview.engine.query import CalibrationRequest
 from crossview.engine.recipe import Recipe
-from crossview.engine.spaces import calibrating
-from crossview.engine.training import agreement, calibration, evaluator, trainer, verification
+from crossview.engine.spaces import threshold_calibration
+from crossview.engine.training import agreement, evaluator, refit_calibration, trainer, verification
 
 KEYS = [f"{number:02}" for number in range(24)]
 
@@ -52,9 +52,9 @@ WORK: dict[str, tuple[Any, str, Callable[[Collection], object]]] = {
         "area_under_curve",
         lambda made: made.evaluate(EvaluationRequest(view="v", pairs=pairs())),
     ),
-    "calibration": (calibrating, "fitted", lambda made: made.calibrate(CalibrationRequest(view="v"))),
+    "calibration": (threshold_calibration, "fitted", lambda made: made.calibrate(CalibrationRequest(view="v"))),
     "calibration by refits": (
-        calibration,
+        refit_calibration,
         "with_supervision",
         lambda made: made.calibrate(CalibrationRequest(view="v", refit=True)),
     ),

@@ -107,7 +107,7 @@ def test_rows_are_of_the_words_that_were_restored(home: Home, tmp_path: Path, mo
 def test_a_space_of_what_was_restored_away_is_refused(home: Home, made: Collection, tmp_path: Path, monkeypatch):
     copy = home.backup("one", tmp_path / "copy.db")
     before_next_commit(monkeypatch, made, lambda: home.restore("one", copy, replace=True).close())
-    with pytest.raises(NotReadyError, match="was restored while space 's' was trained: train it again"):
+    with pytest.raises(NotReadyError, match="was restored during the training of space 's': train it again"):
         made.train(PCA, space="s")
 
 
@@ -133,6 +133,6 @@ def test_a_threshold_stays_with_its_own_training(home: Home, made: Collection, t
             other.train(Recipe(spec="standardize", views=("v",)), space="s")
 
     before_next_commit(monkeypatch, made, replaced)
-    with pytest.raises(NotReadyError, match="deleted or restored meanwhile: calibrate again"):
+    with pytest.raises(NotReadyError, match="just deleted or restored: calibrate again"):
         made.calibrate(CalibrationRequest(view="v", space="s"))
     assert made.space("s").thresholds == ()

@@ -72,7 +72,7 @@ def test_a_value_of_a_wrong_type_names_its_setting(name: str) -> None:
         for value in WRONG:
             said = refusal(name, {setting: value})
             assert not said or setting in said, (setting, value, said)
-        assert re.match(f"{setting}( must be |='abc' is none of the views)", refusal(name, {setting: "abc"}))
+        assert re.match(f"{setting}( must be |='abc' is not one of the views)", refusal(name, {setting: "abc"}))
 
 
 @pytest.mark.slow
@@ -96,10 +96,14 @@ def test_any_value_is_learned_with_or_names_its_setting(name: str) -> None:
         ("kernel:rbf,cca", {"kernel__bandwidth": "wide"}, "kernel__bandwidth must be a number, not 'wide'"),
         ("kernel:cosine,cca", {}, "kernel must be one of rbf, chi2, linear, precomputed, not 'cosine'"),
         ("kernel,cca", {"kernel__n_landmarks": 10**7}, "kernel__n_landmarks must be a whole number from 1 to 10,000"),
-        ("multi-npp", {"frozen": "middle"}, "frozen='middle' is none of the views left, right"),
-        ("multi-npp", {"frozen": 2}, "frozen=2 is none of the views left, right"),
+        ("multi-npp", {"frozen": "middle"}, "frozen='middle' is not one of the views left, right"),
+        ("multi-npp", {"frozen": 2}, "frozen=2 is not one of the views left, right"),
         ("hybrid", {"frozen": None}, "frozen must be a view or a list, each a view, not None"),
-        ("kernel@left,cca", {"kernel__views": ["middle"]}, "kernel__views='middle' is none of the views left, right"),
+        (
+            "kernel@left,cca",
+            {"kernel__views": ["middle"]},
+            "kernel__views='middle' is not one of the views left, right",
+        ),
     ],
 )
 def test_what_is_wrong_is_said_in_the_users_words(spec: str, settings: dict[str, object], words: str) -> None:

@@ -77,7 +77,7 @@ def test_spaces_without_a_common_query_name_the_remedy(groups):
         groups.evaluate(EvaluationRequest(view="color", spaces=("all", "held")))
     found = groups.evaluate(EvaluationRequest(view="color", spaces=("all", "held", "raw"), refit=True, k=(1,)))
     assert (found.queries, found.databases["trained"]) == (6, 24)
-    assert "each of all (generation 1), held (generation 1) was fitted anew" in found.protocol
+    assert "each of all (generation 1), held (generation 1) was fitted again" in found.protocol
     assert figures(found, "all") == figures(
         groups.evaluate(EvaluationRequest(view="color", spaces=("all",), refit=True, k=(1,))), "all"
     )
@@ -93,7 +93,7 @@ def test_a_space_that_cannot_cross_views_is_measured_where_it_can(groups):
     assert {row.space for row in across.rows} == {"cca"}
     assert "raw answers within a view only" in across.protocol
     groups.train(Recipe(spec="pca", views=("color", "gist"), dim=2, holdout=0.3))
-    with pytest.raises(InvalidInputError, match="'raw' answers within a view only"):
+    with pytest.raises(InvalidInputError, match="'raw' only searches within a view"):
         groups.evaluate(EvaluationRequest(view="color", targets=("gist",), spaces=("raw", "pca")))
     with pytest.raises(NotFoundError, match="no target 'no'"):
         groups.evaluate(EvaluationRequest(view="color", targets=("no",), spaces=("raw", "cca")))
@@ -118,7 +118,7 @@ def test_a_space_of_an_earlier_revision_is_not_measured(three):
     """Its pipeline would be given rows that mean something else; fitted anew it can be."""
     three.train(Recipe(spec="cca", views=("color", "sift"), dim=2, holdout=0.3))
     three.fit_views([encode(draw("red", seed)) for seed in range(8)], views=["sift"], refit=True, workers=1)
-    with pytest.raises(NotReadyError, match="trained on revision 1 of view 'sift', which is now at 2"):
+    with pytest.raises(NotReadyError, match="trained on revision 1 of view 'sift', which is now at revision 2"):
         three.evaluate(EvaluationRequest(view="color", targets=("color",), k=(1,)))
 
 
@@ -195,7 +195,7 @@ def test_pairs_are_measured_by_the_area_under_the_curve(liked):
     found = liked.evaluate(EvaluationRequest(view="one", spaces=("fantope", "raw"), constraints=given))
     assert {row.metric for row in found.rows} == {"auc"}
     assert found.rows[0].value > 0.9 > found.rows[1].value
-    with pytest.raises(InvalidInputError, match="none of the 190 pairs that can be measured is dissimilar"):
+    with pytest.raises(InvalidInputError, match="none of the 190 measurable pairs is dissimilar"):
         liked.evaluate(
             EvaluationRequest(
                 view="one", spaces=("raw",), constraints=ItemComparisons(keys, Comparisons(pairs, np.ones(190, bool)))
@@ -216,7 +216,7 @@ def test_comparisons_of_items_that_lack_the_view_are_left_out_and_counted(liked)
     assert f"1 of {len(more)} name items without view 'one'" in found.protocol
     liked.import_items([NewItem(key, rows={"two": np.ones(1, np.float32)}) for key in ("more", "most")])
     none = ItemComparisons(("only", "more", "most"), Comparisons(np.array([[0, 1, 2]])))
-    with pytest.raises(NotReadyError, match="each of the 1 triplets names an item that has no row of view 'one'"):
+    with pytest.raises(NotReadyError, match="each of the 1 triplets names an item without a row of view 'one'"):
         liked.evaluate(EvaluationRequest(view="one", spaces=("raw",), constraints=none))
     with pytest.raises(NotFoundError, match="constraint 1: there is no item 'gone'"):
         liked.evaluate(

@@ -76,9 +76,13 @@ def test_what_runs_by_itself_is_refused(home: Home, copy: Path, put_in_place: Pa
     """In a copy to be restored, and in a folder that was put into a home."""
     change(copy, FOREIGN[what])
     change(put_in_place, FOREIGN[what])
-    with pytest.raises(InvalidInputError, match=f"has a {what}, which no copy of a collection has: use another copy"):
+    with pytest.raises(
+        InvalidInputError, match=f"contains a {what}, which a copy of a collection never contains: use another copy"
+    ):
         home.restore("new", copy)
-    with pytest.raises(StorageError, match=f"has a {what}, which no collection has: restore it from a copy"):
+    with pytest.raises(
+        StorageError, match=f"contains a {what}, which a collection never contains: restore the collection from a copy"
+    ):
         home.open("placed")
     assert home.names() == ["placed"]
 
@@ -88,7 +92,7 @@ def test_a_view_in_place_of_a_table_is_not_read(home: Home, copy: Path):
     columns = ", ".join(["x"] * 4)
     endless = f"WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT {columns} FROM n"
     change(copy, "ALTER TABLE rows RENAME TO t", f"CREATE VIEW rows AS {endless}")
-    with pytest.raises(InvalidInputError, match="has a view rows"):
+    with pytest.raises(InvalidInputError, match="contains a view rows"):
         home.restore("new", copy)
 
 
@@ -124,25 +128,28 @@ REFUSED = {
     "view": ("UPDATE views SET name = '../v' WHERE name = 'v'", "cannot name a view"),
     "extractor": ("UPDATE views SET extractor = 'os' WHERE name = 'v'", "no extractor 'os'"),
     "dimension": ("UPDATE views SET dim = 1000000000 WHERE name = 'v'", "has dimension 1000000000"),
-    "params": ("UPDATE views SET params = '{\"dim\": 1000000000}', dim = 1000000000 WHERE name = 'v'", "cannot be one"),
+    "params": ("UPDATE views SET params = '{\"dim\": 1000000000}', dim = 1000000000 WHERE name = 'v'", "is invalid"),
     "row": ("UPDATE rows SET data = x'00' WHERE rowid = 3", "does not have"),
     "key": ("UPDATE items SET key = '' WHERE id = 3", "column key of table items holds ''"),
     "type": ("UPDATE items SET text = x'00' WHERE id = 3", "column text of table items holds b"),
     "unicode": ("UPDATE items SET text = CAST(x'ff' AS TEXT) WHERE id = 3", "Could not decode to UTF-8"),
     "sequence": ("UPDATE collection SET sequence = 9223372036854775807", "column sequence of table collection"),
     "deep": (f"UPDATE items SET attributes = '{'[' * 100}{']' * 100}'", "column attributes of table items"),
-    "generation": ("UPDATE spaces SET generation = 7 WHERE name = 'pca'", "there is no generation"),
-    "reference": ("UPDATE labels SET item_id = 77 WHERE item_id = 1", "a row of labels belongs to none of items"),
+    "generation": ("UPDATE spaces SET generation = 7 WHERE name = 'pca'", "does not exist"),
+    "reference": (
+        "UPDATE labels SET item_id = 77 WHERE item_id = 1",
+        "a row of table labels refers to a missing row of table items",
+    ),
     "nobody": ("DELETE FROM collection", "it describes 0 collections"),
-    "purged": ("UPDATE collection SET purged = 77777", "a change has a number above the last one"),
-    "changed": ("UPDATE items SET sequence = 77777 WHERE id = 3", "a change has a number above the last one"),
-    "version": ("UPDATE alembic_version SET version_num = '9999'", "has schema version '9999'"),
+    "purged": ("UPDATE collection SET purged = 77777", "a change has a number above the last change"),
+    "changed": ("UPDATE items SET sequence = 77777 WHERE id = 3", "a change has a number above the last change"),
+    "version": ("UPDATE alembic_version SET version_num = '9999'", "has the unknown schema version '9999'"),
     "column": ("ALTER TABLE items RENAME COLUMN text TO texts", "table items has no column text"),
     "summary": (
         "UPDATE generations SET summary = json_set(summary, '$.dim.v', 'x')",
-        "dim of space '.*' is of another",
+        "dim of space '.*' has a wrong",
     ),
-    "target": ("UPDATE generations SET summary = json_set(summary, '$.targets[0]', 7)", "targets of space '.*' is of"),
+    "target": ("UPDATE generations SET summary = json_set(summary, '$.targets[0]', 7)", "targets of space '.*' has"),
     "threshold": ("UPDATE thresholds SET threshold = json_set(threshold, '$.distances', json('[]'))", "no probability"),
 }
 
@@ -189,7 +196,7 @@ def test_a_view_that_was_fitted_to_other_types_is_damaged(home: Home, copy: Path
     tree["fitted"]["weights"] = tree["fitted"]["weights"].astype(str)
     change(copy, "UPDATE view_revisions SET state = ?", values=(state.pack(tree),))
     with restored(home, copy) as made:
-        with pytest.raises(StorageError, match=r"what view 'text' was fitted to is damaged .*: fit it again"):
+        with pytest.raises(StorageError, match=r"the fitted state of view 'text' is damaged .*: fit it again"):
             made.import_items([NewItem("new", text="red cat")])
         made.put_vectors("v", ["new"], np.ones((1, 6), np.float32))
 
@@ -225,7 +232,7 @@ def test_packed_keys_are_in_order_or_refused_as_soon_as_they_are_not():
     keys = {f"{n:05}/é" for n in range(50_000)}
     assert unpacked_keys(packed_keys(keys)) == keys
     bomb = dict(mutations.BOMBS)["keys"](state.pack({}), np.random.default_rng(0))
-    with pytest.raises(StorageError, match=r"are damaged .they are not in order.: train it again"):
+    with pytest.raises(StorageError, match=r"are damaged .they are not in order.: train the space again"):
         unpacked_keys(state.unpack(bomb)["training_keys"])
     with pytest.raises(StorageError, match="their end is missing"):
         unpacked_keys(packed_keys(keys)[:-9])
@@ -260,7 +267,7 @@ def test_a_copy_of_an_earlier_version_is_brought_up_to_date(home: Home, base: Pa
 def test_a_pipe_is_refused_at_once(home: Home, tmp_path: Path):
     """Whoever opened it would wait for somebody who writes into it."""
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(InvalidInputError, match="pipe is no file: name a copy of a collection"):
+    with pytest.raises(InvalidInputError, match="pipe is not a file: name a copy of a collection"):
         home.restore("new", tmp_path / "pipe")
 
 

@@ -140,7 +140,7 @@ def test_every_extractor_says_what_its_rows_are_computed_from():
     inputs = {name: set(one.inputs) for name, one in EXTRACTORS.items()}
     assert {name for name, kinds in inputs.items() if kinds == {"image"}} == {"color", "lab", "sift", "forest", "gist"}
     assert (inputs["text"], inputs["vectors"]) == ({"text"}, set())
-    with pytest.raises(TypeError, match="vectors computes no rows"):
+    with pytest.raises(TypeError, match="vectors does not compute rows"):
         extractor("vectors", {"dim": 3}).row([1.0])
 
 

@@ -185,11 +185,11 @@ def test_pooled_descriptors_are_bounded(monkeypatch):
 def test_too_few_descriptors_name_the_remedy():
     """With fewer distinct descriptors than words, fitting says what to do."""
     sample = Sift().sample(scene(0))[:40]
-    with pytest.raises(ValueError, match=r"give more pictures, or make a view of fewer, such as sift:words=10"):
+    with pytest.raises(ValueError, match=r"give more pictures, or use fewer words, such as sift:words=10"):
         Sift().fit([sample, sample])
     with pytest.raises(ValueError, match="have 0"):
         Sift().fit([np.zeros((0, 384), np.float32)])
-    with pytest.raises(ValueError, match="the 0 pictures given"):
+    with pytest.raises(ValueError, match="the 0 pictures have"):
         Sift().fit([])
 
 

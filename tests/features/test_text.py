@@ -155,7 +155,7 @@ def test_parameters_that_cannot_be_are_refused(params):
 def test_a_state_of_something_else_is_refused():
     """Another model's, another dimension's, half a state; an unfitted view says so."""
     for state in (VIEWS["lda"].to_state(), ready("tfidf", dim=4).to_state(), {"vocabulary": np.array(["a"])}):
-        with pytest.raises(ValueError, match="the state must hold"):
+        with pytest.raises(ValueError, match="the state must contain"):
             Text(dim=5).load_state(state)
     with pytest.raises(NotFittedError):
         Text().row("red")

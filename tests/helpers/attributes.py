@@ -16,7 +16,7 @@ NOISE = 0.25
 
 
 def rows() -> NDArray[np.float32]:
-    """The items' rows, (n, 6): the attributes with noise, and four columns of noise; class after class."""
+    """Return the items' rows, (n, 6): the attributes with noise, and four columns of noise; class after class."""
     generator = np.random.default_rng(0)
     levels = np.repeat(np.array(list(LEVELS.values())).T, EACH, axis=0)
     noise = generator.normal(0, NOISE, (len(CLASSES) * EACH, 6))
@@ -29,7 +29,7 @@ def key(number: int) -> str:
 
 
 def fill_animals(home: Home, name: str = "animals") -> None:
-    """Makes a collection of the items, labelled with their classes."""
+    """Make a collection of the items, labelled with their classes."""
     with home.create(name, ("view=vectors:dim=6",)) as made:
         items = [
             NewItem(key(number), rows={"view": row}, labels=(CLASSES[number // EACH],))
@@ -39,7 +39,7 @@ def fill_animals(home: Home, name: str = "animals") -> None:
 
 
 def learner() -> list[str]:
-    """The options of a training that learns the attributes with their names."""
+    """Return the options of a training that learns the attributes with their names."""
     orderings = dict(zip(CLASSES, zip(*LEVELS.values(), strict=True), strict=True))
     settings = {"orderings": orderings, "names": list(LEVELS)}
     given = [f"{name}={json.dumps(value)}" for name, value in settings.items()]

@@ -56,11 +56,11 @@ class Disk:
             self.failing = 0
 
     def code(self, kind: str) -> int:
-        """SQLite's code for the failure."""
+        """Return SQLite's code for the failure."""
         return _FULL if kind == "write" and self.error == errno.ENOSPC else _IOERR[kind]
 
     def refusal(self) -> OSError:
-        """What Python raises for the failure."""
+        """Return the error of Python for the failure."""
         return OSError(self.error, os.strerror(self.error))
 
 

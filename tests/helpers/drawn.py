@@ -12,7 +12,7 @@ CLASSES = {"red": (40, 40, 200), "green": (40, 200, 40), "blue": (200, 40, 40)}
 
 
 def draw(label: str, seed: int) -> np.ndarray:
-    """A 96 x 72 picture: noise of a class's colour with a few rectangles, so that there are key points."""
+    """Return a 96 x 72 picture: noise of a class's colour with a few rectangles, so that there are key points."""
     rng = np.random.default_rng([seed, list(CLASSES).index(label)])
     image = np.clip(rng.normal(CLASSES[label], 15, size=(72, 96, 3)), 0, 255).astype(np.uint8)
     for _ in range(6):
@@ -26,7 +26,7 @@ def encode(image: np.ndarray, suffix: str = ".png") -> bytes:
 
 
 def write_pictures(folder: Path, per_class: int) -> list[Path]:
-    """Writes folder/<label>/<n>.png and returns the paths in order."""
+    """Write folder/<label>/<n>.png and return the paths in order."""
     paths = []
     for label in CLASSES:
         (folder / label).mkdir(parents=True, exist_ok=True)
@@ -38,7 +38,7 @@ def write_pictures(folder: Path, per_class: int) -> list[Path]:
 
 
 def numbered(number: int) -> NewItem:
-    """An item whose colour row is (number, 0, 0, ...)."""
+    """Return an item whose colour row is (number, 0, 0, ...)."""
     row = np.zeros(64, np.float32)
     row[0] = number
     label = "odd" if number % 2 else "even"

@@ -1,4 +1,4 @@
-"""What filters mean, in plain Python: the oracle of the catalog's SQL and of whatever answers filters later."""
+"""The meaning of filters in plain Python: the oracle of the catalog's SQL and of every later evaluation of filters."""
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
@@ -52,12 +52,12 @@ class Oracle(Visitor[bool]):
 
 
 def matching(items: Iterable[Item], chosen: Condition) -> list[str]:
-    """Keys of the items that pass, in their order."""
+    """Return keys of the items that pass, in their order."""
     return sorted(item.key for item in items if chosen.accept(Oracle(item)))
 
 
 def equal(stored: Any, asked: Any) -> bool:
-    """Whether a stored JSON value equals a scalar: of the same JSON type, where all numbers are one type."""
+    """Return whether a stored JSON value equals a scalar: of the same JSON type, where all numbers are one type."""
     return _type(stored) == _type(asked) and stored == asked
 
 

@@ -28,17 +28,17 @@ INDEXES: list[Kind] = [*FLOAT, *BINARY, Reranked]
 
 
 def vectors_of(kind: Kind, bits: NDArray[Any]) -> NDArray[Any]:
-    """Vectors for an index from rows of zeros and ones."""
+    """Return vectors for an index from rows of zeros and ones."""
     return rows_of(kind, np.packbits(bits, axis=1), np.asarray(bits, np.float32))
 
 
 def rows_of(kind: Kind, codes: NDArray[np.uint8], floats: NDArray[np.float32]) -> NDArray[Any]:
-    """What an index holds, of codes and the floats that they stand for."""
+    """Return the rows of an index: codes, and the floats that they stand for."""
     return with_floats(codes, floats) if kind is Reranked else codes if kind in BINARY else floats
 
 
 def filled(kind: Kind, count: int = 50, dim: int = 20, seed: int = 0) -> tuple[Index, NDArray[np.int64], NDArray[Any]]:
-    """An index of random vectors, all different, under random ids; the ids, and the vectors."""
+    """Return an index of random vectors, all different, under random ids; the ids, and the vectors."""
     rng = np.random.default_rng(seed)
     ids = rng.permutation(10 * count)[:count].astype(np.int64)
     floats = rng.normal(size=(count, dim)).astype(np.float32)

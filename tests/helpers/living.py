@@ -19,7 +19,7 @@ Change = tuple[str, Any]
 
 
 def drawn(random: np.random.Generator, state: Items) -> Change:
-    """A change that can be made in a state."""
+    """Return a change that can be made in a state."""
     keys = sorted(state)
     kind = random.choice(["add", "add", "add", "row", "label", "delete", "delete", "train", "compact"])
     some = [str(key) for key in random.choice(keys, min(len(keys), int(random.integers(1, 4))), replace=False)]
@@ -34,17 +34,17 @@ def drawn(random: np.random.Generator, state: Items) -> Change:
 
 
 def row(random: np.random.Generator) -> tuple[float, ...]:
-    """A vector, as float32 rounds it."""
+    """Return a vector, as float32 rounds it."""
     return tuple(random.normal(size=DIM).astype(np.float32).tolist())
 
 
 def labels(random: np.random.Generator) -> tuple[str, ...]:
-    """Some of the labels."""
+    """Return some of the labels."""
     return tuple(label for label in LABELS if random.random() < 0.5)
 
 
 def after(state: Items, change: Change) -> Items:
-    """The model's next state."""
+    """Return the model's next state."""
     kind, what = change
     new = dict(state)
     if kind == "add":
@@ -93,7 +93,7 @@ class Asked:
 
     @classmethod
     def of(cls, random: np.random.Generator, first: int = 0) -> "Asked":
-        """A search drawn by chance."""
+        """Return a search drawn by chance."""
         return cls(first, row(random), str(random.choice(["", *LABELS])))
 
     def find(self, collection: Collection) -> None:
@@ -103,7 +103,7 @@ class Asked:
         self.found = [(hit.key, hit.distance) for hit in collection.search(request)[0].hits]
 
     def matches(self, state: Items) -> bool:
-        """Whether it found what the exact twin finds in a state."""
+        """Return whether it found what the exact twin finds in a state."""
         passing = {key: values for key, (values, of) in state.items() if not self.label or self.label in of}
         gaps = {key: float(np.linalg.norm(np.subtract(values, self.query))) for key, values in passing.items()}
         nearest = sorted(gaps, key=lambda key: gaps[key])[:K]

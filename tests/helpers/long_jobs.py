@@ -25,7 +25,7 @@ ENDLESS: dict[str, dict[str, Any]] = {
 
 
 def endless(spec: str = "multi-npp") -> Recipe:
-    """A training that does not end by itself."""
+    """Return a training that does not end by itself."""
     return Recipe(spec=spec, views=BOTH, **ENDLESS[spec])
 
 
@@ -57,7 +57,7 @@ def ended(client: Client, job: str) -> Job:
 
 
 def job_processes(server: int) -> list[int]:
-    """The processes that carry out the jobs of a server, by its number: forks of one that it has started.
+    """Return the processes that carry out the jobs of a server, by its number: forks of one that it has started.
 
     The process for writes is such a fork, too, but gives way to fewer.
     """
@@ -87,7 +87,7 @@ def _children(parent: int) -> list[int]:
 
 
 def is_alive(process: int) -> bool:
-    """Whether a process is there, and no zombie."""
+    """Return whether a process exists and is not a zombie."""
     try:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
@@ -95,5 +95,5 @@ def is_alive(process: int) -> bool:
 
 
 def my_job_processes() -> list[int]:
-    """Those of the servers that this process runs."""
+    """Return the processes of the servers that this process runs."""
     return job_processes(os.getpid())

@@ -1,4 +1,4 @@
-"""Copies of a collection that somebody has changed: schema, names, values and fitted states, drawn from a seed."""
+"""Changed copies of a collection: schema, names, values and fitted states, drawn from a seed."""
 
 import io
 import json
@@ -33,7 +33,7 @@ VALUES = (
     *(b"", b"\0" * 12, b"\xff\xfe", "[" * 5_000, "[" * 100 + "]" * 100, '{"a": NaN}', "1e999", "é\0", *NAMES),
 )
 bomb_bytes = 1 << 26
-"""What a small state stands for; the long test has more."""
+"""Size of a small state; the long test has more."""
 _PIECE = 1 << 20
 _TABLES = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
 _RECURSIVE = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT {columns} FROM n"
@@ -90,7 +90,7 @@ def mutate(path: Path, random: np.random.Generator) -> list[str]:
 
 
 def attempt(home: Home, copy: Path, use: bool = True) -> str:
-    """Restore a copy and use what becomes of it; return why it was refused, or "".
+    """Restore a copy and use the collection; return the reason of a refusal, or "".
 
     Whatever is raised by restoring or using it, but for an error that a user can understand, is raised here.
     """

@@ -14,7 +14,7 @@ NOTIONS = {"color": slice(0, 2), "shape": slice(2, 4)}
 
 
 def rows() -> NDArray[np.float32]:
-    """The items' rows, (COUNT, 6)."""
+    """Return the items' rows, (COUNT, 6)."""
     return np.random.default_rng(0).uniform(-1, 1, (COUNT, 6)).astype(np.float32)
 
 
@@ -23,20 +23,20 @@ def key(number: int) -> str:
 
 
 def fill_things(home: Home, name: str = "things") -> None:
-    """Makes a collection of the items, without labels."""
+    """Make a collection of the items, without labels."""
     with home.create(name, ("view=vectors:dim=6",)) as made:
         made.import_items([NewItem(key(number), rows={"view": row}) for number, row in enumerate(rows())])
 
 
 def gap(notion: str, one: str, other: str) -> float:
-    """How far two items are apart in a notion."""
+    """Return the distance of two items in a notion."""
     columns = rows()[:, NOTIONS[notion]]
     first, second = (columns[int(name.removeprefix("item/"))] for name in (one, other))
     return float(np.linalg.norm(first - second))
 
 
 def triplets(notion: str, count: int = 300, seed: int = 1) -> list[tuple[str, str, str]]:
-    """Comparisons (anchor, near, far) as somebody makes them who is never wrong."""
+    """Return comparisons (anchor, near, far) of a person who is never wrong."""
     drawn = np.random.default_rng(seed)
     found = []
     for _ in range(count):
@@ -47,13 +47,13 @@ def triplets(notion: str, count: int = 300, seed: int = 1) -> list[tuple[str, st
 
 
 def write_triplets(path: Path) -> Path:
-    """Writes comparisons in both notions."""
+    """Write comparisons in both notions."""
     lines = [",".join((*one, notion)) for notion in NOTIONS for one in triplets(notion)]
     path.write_text("\n".join(["anchor,near,far,notion", *lines]) + "\n")
     return path
 
 
 def nearest(notion: str, item: str, count: int = 5) -> list[str]:
-    """The items that are truly nearest to an item in a notion."""
+    """Return the items that are truly nearest to an item in a notion."""
     others = [key(number) for number in range(COUNT) if key(number) != item]
     return sorted(others, key=lambda other: gap(notion, item, other))[:count]

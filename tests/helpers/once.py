@@ -13,7 +13,7 @@ from crossview.engine.home import Home
 
 
 class Once:
-    """What functions make, each called once with the same arguments, in folders below one."""
+    """Results of functions, each called once with the same arguments, in folders below one folder."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

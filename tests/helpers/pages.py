@@ -37,7 +37,7 @@ class DrawnPage:
         return [earlier != later for earlier, later in zip(self.news, self.news[1:], strict=False)]
 
     def picture(self, hour: int) -> Image.Image:
-        """Returns the version of an hour."""
+        """Return the version of an hour."""
         image = Image.new("RGB", (SIDE, SIDE), "white")
         draw = ImageDraw.Draw(image)
         for line in range(6):
@@ -47,11 +47,11 @@ class DrawnPage:
         return image
 
     def time(self, hour: int) -> datetime:
-        """Returns when an hour's version was taken."""
+        """Return when an hour's version was taken."""
         return START + timedelta(hours=hour)
 
     def html(self, hour: int) -> str:
-        """Returns the source of an hour's version."""
+        """Return the source of an hour's version."""
         advert = int(np.random.default_rng([self.seed, 3, hour]).integers(1_000_000))
         return (
             f'<a href="/news/{self.news[hour]}">News</a><a href="/menu">Menu</a>'
@@ -60,18 +60,18 @@ class DrawnPage:
         )
 
     def name(self, hour: int) -> str:
-        """Returns the name of an hour's picture."""
+        """Return the name of an hour's picture."""
         return f"{self.time(hour):%Y-%m-%dT%H-%M}.png"
 
     def save(self, folder: Path, html: bool = False, first: int = 0, last: int | None = None) -> list[Path]:
-        """Writes the versions of some hours into a folder."""
+        """Write the versions of some hours into a folder."""
         folder.mkdir(parents=True, exist_ok=True)
         found = []
         for hour in range(first, self.hours if last is None else last):
             path = folder / self.name(hour)
             if html:
                 path.with_suffix(".html").write_text(self.html(hour), encoding="utf-8")
-            part = path.with_name(f".{path.name}")  # whoever watches the folder sees whole pictures
+            part = path.with_name(f".{path.name}")  # a process that watches the folder sees only whole pictures
             self.picture(hour).save(part)
             part.replace(path)
             found.append(path)
@@ -79,7 +79,7 @@ class DrawnPage:
 
 
 def _scribble(draw: ImageDraw.ImageDraw, box: tuple[int, int, int, int], seed: list[int]) -> None:
-    """Fills a block with bars of one drawing."""
+    """Fill a block with bars of one drawing."""
     generator = np.random.default_rng(seed)
     left, top, right, bottom = box
     for _ in range(25):

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 def planted(
     seed: int = 0, groups: int = 3, classes: int = 4, size: int = 10, width: int = 16, flips: float = 0.1
 ) -> tuple[NDArray[np.float64], NDArray[np.str_], NDArray[np.intp]]:
-    """Returns (n, groups width) rows, (n,) class names and (C,) groups of the classes in sorted order.
+    """Return (n, groups width) rows, (n,) class names and (C,) groups of the classes in sorted order.
 
     A class has a code on its group's columns, which its rows keep but for some flips; on all other columns its rows
     are noise.

@@ -14,7 +14,7 @@ GROUPS = ("cat", "dog", "owl")
 
 
 def row(view: str, group: str, number: int) -> NDArray[np.float32]:
-    """A row that is nearer to its group's centre than to the others'; positive, as histograms are."""
+    """Return a row that is nearer to its group's centre than to the others'; positive, as histograms are."""
     centre = np.random.default_rng([GROUPS.index(group), len(view)]).uniform(1, 2, WIDTHS[view])
     noise = np.random.default_rng([number, GROUPS.index(group), len(view), 7]).uniform(0, 1, WIDTHS[view])
     return (centre + noise).astype(np.float32)
@@ -23,13 +23,13 @@ def row(view: str, group: str, number: int) -> NDArray[np.float32]:
 def item(
     group: str, number: int, views: Sequence[str] = ("color", "gist"), labels: Sequence[str] | None = None
 ) -> NewItem:
-    """GROUP/NUMBER with rows of some views, labelled with its group unless told otherwise."""
+    """Return GROUP/NUMBER with rows of some views, labelled with its group unless ``labels`` are given."""
     rows = {view: row(view, group, number) for view in views}
     return NewItem(f"{group}/{number:02}", rows=rows, labels=tuple([group] if labels is None else labels))
 
 
 def fill(home: Home, name: str, items: Sequence[NewItem]) -> Collection:
-    """A collection of the two views with these items."""
+    """Return a collection of the two views with these items."""
     made = home.create(name, tuple(WIDTHS))
     report = made.import_items(items)
     assert not report.failures
@@ -37,5 +37,5 @@ def fill(home: Home, name: str, items: Sequence[NewItem]) -> Collection:
 
 
 def each(count: int = 8) -> list[tuple[str, int]]:
-    """(group, number) of so many items in every group."""
+    """Return (group, number) of so many items in every group."""
     return [(group, number) for group in GROUPS for number in range(count)]

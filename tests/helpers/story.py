@@ -1,4 +1,4 @@
-"""What the stories share: the real command line in processes of its own, and a real server."""
+"""The common parts of the stories: the real command line in separate processes, and a real server."""
 
 import json
 import os
@@ -17,7 +17,7 @@ PATIENCE = 200
 
 
 def run(*arguments: object, home: Path, **options: Any) -> "subprocess.CompletedProcess[str]":
-    """A command, however it ends."""
+    """Return a command, however it ends."""
     environment = os.environ | {"CROSSVIEW_HOME": str(home), "PYTHONPATH": str(ROOT), "COLUMNS": "200"}
     words = [*CLI, *map(str, arguments)]
     return subprocess.run(
@@ -26,19 +26,19 @@ def run(*arguments: object, home: Path, **options: Any) -> "subprocess.Completed
 
 
 def done(*arguments: object, home: Path) -> str:
-    """What a command prints that succeeds."""
+    """Return the output of a successful command."""
     result = run(*arguments, home=home)
     assert result.returncode == 0, result.stdout + result.stderr
     return result.stdout
 
 
 def told(*arguments: object, home: Path) -> Any:
-    """The result that a command prints as JSON."""
+    """Return the result that a command prints as JSON."""
     return json.loads(done(*arguments, "--json", home=home))["result"]
 
 
 def refused(*arguments: object, home: Path) -> str:
-    """The one line in which a command says what is wrong."""
+    """Return the one line in which a command says what is wrong."""
     result = run(*arguments, home=home)
     assert result.returncode == 1, result.stdout + result.stderr
     (line,) = result.stderr.strip().splitlines()
@@ -47,7 +47,7 @@ def refused(*arguments: object, home: Path) -> str:
 
 @contextmanager
 def served(home: Path, *options: str) -> Iterator[str]:
-    """The address of a server in a process of its own; its log goes to HOME/../server.log."""
+    """Return the address of a server in a process of its own; its log goes to HOME/../server.log."""
     command = [*CLI, "serve", "--home", str(home), "--port", "0", *options]
     with (
         (home.parent / "server.log").open("w") as log,

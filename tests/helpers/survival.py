@@ -1,4 +1,4 @@
-"""What a collection called ``bad`` must be after a bad day: whole, in a possible state, with nothing left over."""
+"""The state of a collection called ``bad`` after a bad day: whole, possible, and without leftovers."""
 
 import fcntl
 import os
@@ -16,7 +16,15 @@ from crossview.engine.home import Home
 from crossview.engine.query import Query, SearchRequest
 
 REFUSALS: tuple[type[Exception], ...] = (StorageError, BusyError, InvalidInputError)
-_REMEDIES = ("try again", "see whether", "let this user", "use another", "restore it from", "free some space", "ulimit")
+_REMEDIES = (
+    "try again",
+    "check that",
+    "let this user",
+    "use another",
+    "restore the collection from",
+    "free some space",
+    "ulimit",
+)
 _LOCKS = {"lock", "lock.next", "snapshots.lock", "snapshots.lock.next"}
 _FILES = {"catalog.db", "catalog.db-wal", "catalog.db-shm", "indexes", *_LOCKS}
 
@@ -31,10 +39,10 @@ def thirty(home: Home, name: str = "bad", seed: int = 0) -> Items:
 
 
 def found(collection: Collection, possible: Sequence[Items], random: np.random.Generator) -> Items:
-    """Return the state, of those that are possible, that everything that can be asked for is of."""
+    """Return the one possible state that every answer fits."""
     kept = {item.key: item.labels for item in collection.items(limit=1000)}
     left = [state for state in possible if kept == {key: of for key, (_, of) in sorted(state.items())}]
-    assert left, "what is there is none of the states that are possible"
+    assert left, "the collection is not in one of the possible states"
     everything = SearchRequest([Query("v", vector=np.zeros(DIM, np.float32))], k=1000, space="raw")
     norms = {hit.key: hit.distance for hit in collection.search(everything)[0].hits}
     left = [state for state in left if np.allclose([np.linalg.norm(state[key][0]) for key in norms], [*norms.values()])]
@@ -59,7 +67,7 @@ def survived(home: Home, possible: Sequence[Items], random: np.random.Generator,
 
 
 def check_order(home: Home, name: str = "bad") -> None:
-    """Nothing is left over of what was not finished, and nobody holds a lock."""
+    """Check that no unfinished file is left, and no process holds a lock."""
     assert [path.name for path in home.path.iterdir() if path.name not in home.names()] == []
     folder = home.path / name
     assert {path.name for path in folder.iterdir()} <= _FILES
@@ -74,5 +82,5 @@ def check_order(home: Home, name: str = "bad") -> None:
 
 
 def check_remedy(error: Exception) -> None:
-    """It has a sentence on what to do."""
+    """Check that the message has a remedy."""
     assert any(words in str(error) for words in _REMEDIES), str(error)

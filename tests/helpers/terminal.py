@@ -18,16 +18,16 @@ from crossview.server.settings import ServerSettings
 
 BOTH = ("local", "remote")
 BACKENDS = (pytest.param("local", marks=pytest.mark.slow), "remote")
-"""For commands that are no other through a server, which does there all that they do here."""
+"""For commands that do the same work on a server as here."""
 
 
 def run(*arguments: object) -> Result:
-    """A command in a terminal wide enough for its tables."""
+    """Return a command in a terminal wide enough for its tables."""
     return CliRunner().invoke(app, [str(argument) for argument in arguments], env={"COLUMNS": "200"})
 
 
 def command_of(name: str) -> Any:
-    """The command of a name such as ``search`` or ``view add``."""
+    """Return the command of a name such as ``search`` or ``view add``."""
     found: Any = get_command(app)
     for word in name.split():
         found = found.commands[word]
@@ -35,20 +35,20 @@ def command_of(name: str) -> Any:
 
 
 def done(*arguments: object, status: int = 0) -> str:
-    """What a command prints that succeeds, or ends with another status."""
+    """Return the output of a command that succeeds, or ends with another status."""
     result = run(*arguments)
     assert result.exit_code == status, result.output
     return result.stdout
 
 
 def told(*arguments: object, status: int = 0) -> Any:
-    """The result that a command prints as JSON."""
+    """Return the result that a command prints as JSON."""
     return json.loads(done(*arguments, "--json", status=status))["result"]
 
 
 @contextmanager
 def reached(home: Home, backend: str) -> Iterator[list[str]]:
-    """The options by which commands reach a home."""
+    """Return the options by which commands reach a home."""
     if backend == "local":
         yield ["--home", str(home.path)]
         return
@@ -57,7 +57,7 @@ def reached(home: Home, backend: str) -> Iterator[list[str]]:
 
 
 def fill_rows(home: Home, count: int) -> None:
-    """Makes the collection ``rows``: so many items in each of two groups, with colours and gist."""
+    """Make the collection ``rows``: so many items in each of two groups, with colours and gist."""
     generator = np.random.default_rng(0)
     with home.create("rows", ("color", "gist")) as made:
         for number, group in enumerate(("cat", "dog")):

@@ -179,7 +179,7 @@ def test_unfitted_views_name_the_remedy(backend: Backend, pictures: Path) -> Non
         views = one.fit_views(iter(images))
         assert [(view.name, view.revision, view.fitted) for view in views] == [("sift", 1, True)]
         assert one.import_items([NewItem("a", image=images[0])]).added == 1
-        with pytest.raises(errors.InvalidInputError, match="fitted already"):
+        with pytest.raises(errors.InvalidInputError, match="already fitted"):
             one.fit_views(images, views=("sift",))
         assert one.fit_views(images, views=("sift",), refit=True)[0].revision == 2
     finally:

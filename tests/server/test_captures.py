@@ -83,7 +83,7 @@ def test_a_page_that_cannot_be_used_is_reported_until_it_can_be(filled: Collecti
     for _ in range(2):
         report = filled.index([shots], ONE)
         assert failures(report) == [
-            f"{large}: a page has at most 2,000,000 bytes: save it without what is embedded in it"
+            f"{large}: a page may have at most 2,000,000 bytes: save it without embedded content"
         ]
         assert report.added == 0
     large.write_text("<p>")
@@ -99,10 +99,10 @@ def test_a_program_may_state_what_it_knows_of_a_file(filled: CollectionBackend) 
     assert filled.item(key).stamp == "mine"
     assert filled.update_items([ItemUpdate(key, capture=good)]).unchanged == 1
     for wrong, reason in (
-        (Capture(stamp="x" * 201), "the stamp of a capture has at most 200 characters"),
+        (Capture(stamp="x" * 201), "the stamp of a capture may have at most 200 characters"),
         (Capture(stamp="x", modified_ns=-1), "modified_ns"),
-        (Capture(stamp="x", taken=2**62), "taken is in the years 1 to 9999"),
-        (Capture(stamp="x", page=Page(links=(2, 1))), "the links of a page are hashes"),
+        (Capture(stamp="x", taken=2**62), "taken must be in the years 1 to 9999"),
+        (Capture(stamp="x", page=Page(links=(2, 1))), "the links of a page must be distinct hashes"),
         (Capture(stamp="x", page=Page(images=tuple(range(10_001)))), "at most 10,000 different images"),
     ):
         (failure,) = filled.update_items([ItemUpdate(key, capture=wrong)]).failures
@@ -128,9 +128,7 @@ def test_what_earlier_versions_did_not_store_is_read_by_the_next_index(home: Hom
         large = [item.attributes for item in made.items() if item.attributes]
         assert large == [{"n": ["9007199254740993"], "m": -1, "x": 1e300}]  # served answers hold no such integer
         assert found.source == "times of the files"
-        assert f"{PAGE.hours} versions are known without their EXIF data and pages: index their files again" in (
-            found.notes
-        )
+        assert f"{PAGE.hours} versions have no stored EXIF data and pages: index their files again" in (found.notes)
         made.index([shots], ONE)
         again = made.changes(ChangesRequest())
         assert again.source == "EXIF data"

@@ -120,7 +120,7 @@ def test_fit_prepares_words(where: list[str], pictures: Path) -> None:
     try:
         fit = ("view", "fit", "words", pictures, "--sample", 4)
         assert "read 4 pictures; views: sift (revision 1)" in done(*fit, *where)
-        assert "fitted already" in run(*fit, "--views", "sift", *where).stderr
+        assert "already fitted" in run(*fit, "--views", "sift", *where).stderr
         assert "sift (revision 2)" in done(*fit, "--views", "sift", "--refit", *where)
     finally:
         done("delete", "words", "--yes", *where)
@@ -156,9 +156,9 @@ def test_words_and_vectors_on_the_command_line(where: list[str], pictures: Path,
         assert "vectors(dim=18)" in shown
         assert "19 items" in shown
         for arguments, words in (
-            (["--text", "xyzzy", "--view", "text"], "knows none of the words"),
+            (["--text", "xyzzy", "--view", "text"], "does not know any word of"),
             (["--text", "sea", "--view", "color"], "query by view text or tags, with color as the target"),
-            ([pictures / "dots" / "dots-00.jpg", "--view", "clip"], "given from outside"),
+            ([pictures / "dots" / "dots-00.jpg", "--view", "clip"], "made by another program"),
         ):
             result = run("search", "words", *arguments, *where)
             assert (result.exit_code, result.stderr.count("\n")) == (1, 1)
@@ -173,10 +173,10 @@ def test_words_and_vectors_on_the_command_line(where: list[str], pictures: Path,
         (["view", "add", "drawn", "color"], "color2=color"),
         (["view", "add", "drawn", "smell"], "there are: color"),
         (["index", "drawn", "--view", "clip", "--vectors", "/no/such.npy"], "/no/such.npy: No such file"),
-        (["index", "drawn", "--view", "clip", "--vectors", __file__], "holds no array"),
+        (["index", "drawn", "--view", "clip", "--vectors", __file__], "is not an array"),
         (["show", "no"], "no collection 'no'; there are: drawn"),
         (["create", "drawn"], "exists already"),
-        (["create", "twice", "--views", "color,color"], "view 'color' is given twice: name one of them differently"),
+        (["create", "twice", "--views", "color,color"], "two views are named 'color': give one another name"),
         (["create", "../up"], "../up"),
         (["index", "drawn", "/no/such/folder"], "/no/such/folder"),
         (["search", "drawn", "/no/such.jpg", "--view", "color"], "/no/such.jpg: No such file"),
@@ -184,7 +184,7 @@ def test_words_and_vectors_on_the_command_line(where: list[str], pictures: Path,
         (["search", "drawn", "--key", DOTS, "--view", "smell"], "smell"),
         (["search", "drawn", "--key", DOTS, "--view", "color", "-k", "0"], "k must be at least 1"),
         (["search", "drawn", __file__, "--view", "color"], "not a picture"),
-        (["search", "drawn", "--vector", __file__, "--view", "color"], "holds no array"),
+        (["search", "drawn", "--vector", __file__, "--view", "color"], "is not an array"),
         (["train", "drawn", "--learner", "guess", "--views", "color"], "multi-npp"),
         (["train", "drawn", "--learner", "cca", "--views", "color,sift", "--set", "foo=1"], "foo"),
         (["space", "activate", "drawn", "no"], "no space 'no'"),

@@ -68,7 +68,7 @@ def test_codes_are_measured(where: list[str]) -> None:
     done(*train, *where)
     trained = ("--database", "trained")
     output = done("evaluate", "rows", "--view", "color", "-k", "1,5", *where)
-    assert "codes that differ in equally many bits rank by chance" in output
+    assert "codes at equal distances rank at random" in output
     done(*train, "--rerank", 3, *where)
     found = told("evaluate", "rows", "--view", "color", "-k", "1,5", "--refit", *trained, *where)
     assert "the 3 x k nearest are put in the order of their float vectors, for map k = 5" in found["protocol"]

@@ -118,7 +118,7 @@ def test_what_is_wrong_with_a_file_is_told(where: list[str], tmp_path: Path) -> 
         ),
         ("anchor,near,far\nitem/0,item/1,item/1\n", "constraints, line 2: the pair 'item/0' and 'item/1' is compared"),
         ("key_a,key_b,similar,weight\nitem/0,item/1,1,nan\n", "constraints, line 2: weight nan is no finite number"),
-        ("item/0,item/1,item/2\n", "not with the names of its columns: key_a,key_b,similar or anchor,near,far"),
+        ("item/0,item/1,item/2\n", "but the first line must name the columns: key_a,key_b,similar or anchor,near,far"),
         ("anchor,near,far\nitem/0,item/1\n", "line 2: expected anchor,near,far but found 'item/0,item/1'"),
     ):
         file.write_text(text)
@@ -127,7 +127,7 @@ def test_what_is_wrong_with_a_file_is_told(where: list[str], tmp_path: Path) -> 
         assert words in result.stderr
         assert result.stderr.count("\n") == 1
     file.write_text("anchor,near,far\nitem/0,item/1,item/2\n")
-    assert "pca does not learn from constraints: take a learner that does" in run(*train, "pca").stderr
+    assert "pca does not learn from constraints: use a learner that does" in run(*train, "pca").stderr
     assert "constraints cannot be read" in run("train", "rows", "--views", "view", "--constraints", "no", *where).stderr
 
 

@@ -103,7 +103,7 @@ def test_some_held_out_items_ask(where: list[str]) -> None:
     ask = ("evaluate", "rows", "--space", "cca,raw", "--view", "color", "-k", 5, *where)
     found = told(*ask, "--max-queries", 3, "--seed", 1)
     assert (found["queries"], found["databases"]) == (3, {"trained": 14, "unseen": 6})
-    assert "3 of 6 held-out items ask, drawn by chance" in found["protocol"]
+    assert "3 of 6 held-out items, drawn at random, are the query set" in found["protocol"]
     assert found["rows"] == told(*ask, "--max-queries", 3, "--seed", 1)["rows"]
     assert told(*ask)["rows"] == told(*ask, "--max-queries", 6)["rows"]
     for number in (0, -1):

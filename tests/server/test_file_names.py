@@ -31,7 +31,7 @@ def test_files_whose_names_differ_in_unicode_form_only_are_reported(
         report = collection.index([folder], ONE)
         (failure,) = report.failures
         assert failure.key == str(folder / second)
-        assert "is the item of this name already" in failure.reason
+        assert "already has this name" in failure.reason
         assert (report.added, report.updated) == (0, 0)
         (item,) = collection.items()
         assert item.source == str(folder / first)

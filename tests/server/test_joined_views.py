@@ -50,5 +50,5 @@ def test_a_joined_view_is_added_to_a_space(tmp_path, backend):
         assert made["added"] == [JOINED]
         wrong = run("train", "rows", "--views", "color+color", *where)
         assert wrong.exit_code == 1
-        assert "joins view 'color' twice: name every view once" in wrong.stderr
+        assert "contains view 'color' twice: name every view once" in wrong.stderr
         assert told("show", "rows", *where)["views"][0]["name"] == "color"

@@ -58,7 +58,7 @@ def where(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         (["--set", "eta=[1]"], "eta must be a number, not [1"),
         (["--set", "max_iter=true"], "max_iter must be a whole number, not True"),
         (["--set", "penalty=l3"], "penalty must be one of l2, l1, not 'l3'"),
-        (["--set", "frozen=smell"], "frozen='smell' is none of the views color, gist"),
+        (["--set", "frozen=smell"], "frozen='smell' is not one of the views color, gist"),
         (["--learner", "kernel,cca", "--set", "kernel__bandwidth=0"], "kernel__bandwidth must be a number above 0"),
         (["--try", "eta=abc,1"], "eta must be a number, not 'abc'"),
         (["--try", "kernel__bandwidth=wide"], "kernel__bandwidth must be a number, not 'wide'"),

@@ -101,7 +101,7 @@ def test_weighted_notions_find_what_is_near_in_all_of_them(learned: list[str]) -
         (["--weight", "taste=1"], "has no target 'taste'; there are: view:color, view:shape"),
         (["--weight", "color=-1"], "the weight of 'color' must be a number from 0 up, not -1"),
         (["--weight", "color=0"], "every weight is 0"),
-        (["--weight", "color=1", "--weight", "view:color=2"], "weighted twice"),
+        (["--weight", "color=1", "--weight", "view:color=2"], "has two weights"),
         (["--weight", "color=1", "--targets", "shape"], "leave the targets out"),
         (["--weight", "color=1", "--space", "raw"], "space 'raw' has no notions of similarity to weigh"),
         (["--weight", "color=much"], "--weight takes a notion and a number"),
@@ -118,7 +118,7 @@ def test_learners_of_one_notion_refuse_the_column(where: list[str], tmp_path: Pa
     """With the way out; and a name that no target could have is refused with its line."""
     file = write_triplets(tmp_path / "said.csv")
     result = run("train", "things", "--learner", "fantope", "--views", "view", "--constraints", file, *where)
-    assert "fantope learns one notion of similarity: take joint, or leave the column notion out (color, shape)" in (
+    assert "fantope learns one notion of similarity: use joint, or remove the column notion (color, shape)" in (
         " ".join(result.output.split())
     )
     file.write_text("anchor,near,far,notion\nitem/00,item/01,item/02,by head\n")

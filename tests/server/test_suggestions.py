@@ -46,7 +46,7 @@ def test_what_is_printed(home, backend):
     with reached(home, backend) as where:
         command = ["suggest", "rows", "cat/3", "dog/1", "--view", "gist", "--voters", 5, *where]
         text = done(*command)
-        assert "shares are calibrated on 20 labelled items of view 'gist', each left out of its own vote" in text
+        assert "shares are calibrated on 20 labelled items of view 'gist', none of which votes on itself" in text
         assert f"crossview annotate rows cat/3 --label cat {' '.join(where)}" in text
         made = told(*command)
         assert [(one["input"], one["known"]) for one in made["results"]] == [("cat/3", []), ("dog/1", ["dog"])]
@@ -90,4 +90,4 @@ def test_pictures_are_suggested_labels(home, pictures, tmp_path, backend):
 def test_values_that_cannot_be_are_refused(home):
     with reached(home, "remote") as where:
         refused = run("suggest", "rows", "cat/3", "--view", "color", "--min-share", 2, *where)
-        assert "min_share must be a probability, from 0 to 1, not 2" in refused.stderr
+        assert "min_share must be a probability between 0 and 1, not 2" in refused.stderr

@@ -52,8 +52,8 @@ def test_mistakes_are_told_in_a_line(where: list[str], tmp_path: Path) -> None:
     file = tmp_path / "tree.txt"
     file.write_text("animal: cat, dog, cat\n")
     train = ("train", "rows", "--views", "view", "--learner", "lmnn", "--taxonomy", str(file), *where)
-    assert "line 1: 'cat' has its place in line 1 already" in run(*train).stderr
+    assert "line 1: line 1 already gives 'cat' a place" in run(*train).stderr
     file.write_text("animal: cat, dog\noak\n")
-    assert "label 'elm' is no leaf of the taxonomy (cat, dog, oak)" in run(*train).stderr
+    assert "label 'elm' is not a leaf of the taxonomy (cat, dog, oak)" in run(*train).stderr
     file.write_text(TREE)
     assert "pca does not learn from a taxonomy" in run(*[part.replace("lmnn", "pca") for part in train]).stderr

@@ -114,7 +114,7 @@ class Run:
         ]
 
     def rounds(self, seconds: float) -> None:
-        """Makes round after round for some seconds; the first one fills the collection."""
+        """Make round after round for some seconds; the first one fills the collection."""
         end = time.monotonic() + seconds
         self.round([[self.planner.filled()]])
         for reader in self.readers:
@@ -132,7 +132,7 @@ class Run:
         self.round([[self._next()] for _ in range(self.random.randint(1, _MOST_WRITES))])
 
     def _round_of_commands(self) -> None:
-        """Makes a write by a command, which takes long to begin, and beside it two chains of others until it ends."""
+        """Make a write by a command, which takes long to begin, and beside it two chains of others until it ends."""
         kinds: tuple[type[Command], ...] = (Put, Delete, Label, Train, Activate, Restore)
         command = self.planner.write(self.state, self.copies, kinds)
         self.round([[self._next() for _ in range(_CHAIN)] for _ in range(2)], command)
@@ -142,7 +142,7 @@ class Run:
         return self.planner.write(self.state, self.copies, kinds)
 
     def round(self, chains: Sequence[Sequence[Call]], command: Command | None = None) -> None:
-        """Makes writes, those of different chains at once, and judges what readers saw meanwhile and see then."""
+        """Make writes, those of different chains at once, and judges what readers saw meanwhile and see then."""
         tasks = [self.pool.submit(self._make, chain, command) for chain in chains]
         if command is not None:
             tasks.append(self.pool.submit(self._command, command))
@@ -168,12 +168,12 @@ class Run:
                 server.kill()
 
     def _taken(self) -> list[Answer]:
-        """Returns what readers have answered, once all are answered that were asked before now."""
+        """Return what readers have answered, once all are answered that were asked before now."""
         now = time.perf_counter()
         return [answer for reader in self.readers for answer in reader.taken(now)]
 
     def _make(self, chain: Sequence[Call], command: Command | None) -> None:
-        """Makes writes one after another, each through a server or the program; beside a command until that ends."""
+        """Make writes one after another, each through a server or the program; beside a command until that ends."""
         for write in chain:
             if command is not None:
                 time.sleep(self.random.uniform(0, _SPREAD))
@@ -183,12 +183,12 @@ class Run:
             timed(write, who.name, partial(through, write, who.collection))
 
     def _command(self, write: Command) -> None:
-        """Makes a write by a command, which is killed now and then."""
+        """Make a write by a command, which is killed now and then."""
         kill_after = self.random.uniform(0.1, 2.0) if self.random.random() < _CUT_OFF else None
         timed(write, self.line.name, partial(commanded, write, self.line, kill_after))
 
     def _beside(self) -> "Future[Answer | None] | None":
-        """Begins, now and then, what goes on beside several rounds and changes nothing."""
+        """Return begins, now and then, what goes on beside several rounds and changes nothing."""
         self.passed = None
         works: list[tuple[float, Callable[[], Answer | None]]] = [
             (1.0 if not self.copies else _COPIED, self._copy),
@@ -210,7 +210,7 @@ class Run:
         self.counts["compactions" if made else "compactions refused"] += 1
 
     def _copy(self) -> Answer | None:
-        """Backs the collection up, and looks into the copy: it must be of one state, too."""
+        """Back the collection up, and look into the copy: it must be of one state, too."""
         path = self.folder / f"{time.monotonic_ns()}.copy"
         began = time.perf_counter()
         done = self.line.run(["backup", str(path), "--quiet"])
@@ -243,7 +243,7 @@ class Run:
         return Answer(asked, self.line.name, began, time.perf_counter(), found)
 
     def _settled(self, writes: Sequence[Write]) -> Any:
-        """Returns what every reader sees where nobody writes."""
+        """Return what every reader sees where nobody writes."""
         try:
             seen = [Everything().asked_of(one.collection) for one in self.open]
         except ForeignRowError as error:
@@ -253,7 +253,7 @@ class Run:
         return seen[0]
 
     def _difference(self, settled: Any) -> str:
-        """Returns which items and spaces are not as before the round."""
+        """Return which items and spaces are not as before the round."""
         before = self.state.seen()
         items = {number: one for number, one in settled.items.items() if before.items.get(number) != one}
         gone = sorted(before.items.keys() - settled.items.keys())
@@ -278,7 +278,7 @@ class Run:
         self._end_beside(verdict.history)
 
     def _end_beside(self, history: History) -> None:
-        """Judges what was answered beside this round and those before it."""
+        """Judge what was answered beside this round and those before it."""
         if self.beside is None:
             return
         self.passed = history if self.passed is None else self.passed.then(history)
@@ -307,22 +307,22 @@ class Run:
         del self.copies[:-_KEPT_COPIES]
 
     def note_raised(self, what: str) -> None:
-        """Counts an exception that no caller has seen, because it ended work in the background."""
+        """Count an exception that no caller has seen, because it ended work in the background."""
         self.counts[RAISED] += 1
         self.faults.append({"kind": RAISED, "what": what[:4_000]})
 
     def note_raised_in_thread(self, raised: threading.ExceptHookArgs) -> None:
-        """Counts what ended a thread of the program."""
+        """Count what ended a thread of the program."""
         self.note_raised("".join(traceback.format_exception(raised.exc_type, raised.exc_value, raised.exc_traceback)))
 
     def read_logs(self) -> None:
-        """Looks for exceptions in what the servers have logged; once they have ended."""
+        """Look for exceptions in what the servers have logged; once they have ended."""
         for server in self.servers:
             for part in server.log.read_text(errors="replace").split(_TRACEBACK)[1:]:
                 self.note_raised(f"{server.name}: {part}")
 
     def figures(self) -> dict[str, float]:
-        """Returns the counts, those with limits first."""
+        """Return the counts, those with limits first."""
         for reader in self.readers:
             for name, count in reader.unanswered.items():
                 self.counts[FAULTS if name == "ServerFaultError" else f"questions without an answer: {name}"] += count
@@ -342,7 +342,7 @@ def _wrong(answer: Answer, verdict: Verdict) -> dict[str, Any]:
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Returns settings, figures, and what was wrong."""
+    """Return settings, figures, and what was wrong."""
     with tempfile.TemporaryDirectory(prefix="crossview-oracle-") as folder:
         home, files = Path(folder) / "home", Path(folder) / "files"
         files.mkdir()
@@ -361,7 +361,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def markdown(document: Document) -> str:
-    """Returns the report."""
+    """Return the report."""
     about = "{minutes:g} minutes, seed {seed}.".format(**document["settings"])
     return "\n\n".join(["# Three servers beside an oracle", about, judged(document["rows"], LIMITS, ",")])
 

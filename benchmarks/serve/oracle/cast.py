@@ -1,4 +1,4 @@
-"""Who takes part: servers that may be killed, the command line, and readers that ask without a pause."""
+"""The participants: servers that can be killed, the command line, and readers that ask without a pause."""
 
 import json
 import math
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.frame.record import ROOT
-from benchmarks.serve.oracle.questions import REFUSAL, Answer, Found, Listing, Question, Search
+from benchmarks.serve.oracle.questions import REFUSAL, Answer, Listing, Question, Search, ShownItem
 from benchmarks.serve.oracle.states import key_of
 from benchmarks.serve.oracle.writes import DONE, REFUSED, UNKNOWN, Call, Command, Write
 from benchmarks.serve.process import CLI, ServerProcess, until_healthy
@@ -46,7 +46,7 @@ class Server:
 
     @property
     def log(self) -> Path:
-        """What it and its processes have written."""
+        """The output of the server and its processes."""
         return self._home.with_name(f"{self.name}.log")
 
     @property
@@ -55,12 +55,12 @@ class Server:
         return self._process.alive
 
     def kill(self) -> None:
-        """Kills it with all its processes, and starts it again."""
+        """Kill it with all its processes, and start it again."""
         self._process.end(signal.SIGKILL)
         self._start()
 
     def close(self) -> None:
-        """Ends it; clients of killed ones stay open until then, because readers may be using them."""
+        """End it; clients of killed ones stay open until then, because readers may be using them."""
         self._process.end()
         for client in self._clients:
             client.close()
@@ -83,7 +83,7 @@ class CommandLine:
     name: str = "command line"
 
     def run(self, words: list[str], kill_after: float | None = None) -> "subprocess.CompletedProcess[str]":
-        """Runs a command on the collection; its name comes after the first word. A killed one has a negative status."""
+        """Run a command on the collection; its name comes after the first word. A killed one has a negative status."""
         command = [*CLI, words[0], NAME, *words[1:]]
         environment = {**os.environ, "CROSSVIEW_HOME": str(self.home)}
         process = subprocess.Popen(
@@ -98,7 +98,7 @@ class CommandLine:
         return subprocess.CompletedProcess(command, process.returncode, *output)
 
     def ask(self, question: Search | Listing) -> Any:
-        """Returns the answer to a search by key or a listing."""
+        """Return the answer to a search by key or a listing."""
         if isinstance(question, Listing):
             words = ["list", "--limit", "1000"]
         else:
@@ -112,7 +112,7 @@ class CommandLine:
         if isinstance(question, Search):
             found = found["results"][0]["hits"]
         return [
-            Found(
+            ShownItem(
                 one["key"],
                 one.get("distance", 0.0),
                 tuple(one["labels"]),
@@ -124,7 +124,7 @@ class CommandLine:
 
 
 def timed(write: Write, who: str, make: Callable[[], str]) -> None:
-    """Makes a write, and notes when and what became of it; ``make`` returns that."""
+    """Make a write, and note its time and its result, which ``make`` returns."""
     write.who, write.began = who, time.perf_counter()
     try:
         write.outcome = make()
@@ -136,13 +136,13 @@ def timed(write: Write, who: str, make: Callable[[], str]) -> None:
 
 
 def through(write: Call, collection: Any) -> str:
-    """Makes a write through an open collection, here or on a server."""
+    """Make a write through an open collection, here or on a server."""
     write.by(collection)
     return DONE
 
 
 def commanded(write: Command, line: CommandLine, kill_after: float | None) -> str:
-    """Makes a write on the command line, which may be killed meanwhile."""
+    """Make a write on the command line, which may be killed meanwhile."""
     done = line.run(write.words(line.folder), kill_after)
     write.error = done.stderr if done.returncode else ""
     return UNKNOWN if done.returncode else DONE
@@ -165,11 +165,11 @@ class Reader:
         self._thread = threading.Thread(target=self._ask, name=f"reader of {self.of.name}")
 
     def start(self) -> None:
-        """Begins to ask."""
+        """Begin to ask."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Ends after the question under way."""
+        """End after the question under way."""
         self._stop.set()
         self._thread.join()
 
@@ -190,7 +190,7 @@ class Reader:
                 self.asking_since = math.inf
 
     def taken(self, after: float) -> list[Answer]:
-        """Waits until what was asked before a time is answered; returns the answers since the last time."""
+        """Wait until what was asked before a time is answered; return the answers since the last time."""
         while True:
             with self._lock:
                 if self.asking_since >= after:

@@ -2,7 +2,7 @@
 
 The writes of a round are made at once. Each takes effect at one moment between its call's beginning and its end, if at
 all; an answer is that of the state at one moment between its own. So an order of the writes explains the answers of a
-round if each can be given a state of it, none older than what had been acknowledged or answered before it was asked,
+round if each fits a state, none older than what had been acknowledged or answered before it was asked,
 and none newer than what was begun before it ended.
 """
 
@@ -28,7 +28,7 @@ class History:
     states: tuple[State, ...]
 
     def then(self, later: "History") -> "History":
-        """Returns this history and one that begins where it ends."""
+        """Return this history and one that begins where it ends."""
         return History(self.writes + later.writes, self.states + later.states[1:])
 
 
@@ -42,7 +42,7 @@ class Verdict:
 
 
 def judge(start: State, writes: Sequence[Write], answers: Sequence[Answer], settled: Any, maps: Maps) -> Verdict | None:
-    """Returns the verdict on the answers of a round, which ended with what ``settled`` shows.
+    """Return the verdict on the answers of a round, which ended with what ``settled`` shows.
 
     None where no order of the writes leads there: an acknowledged one is gone, or lies elsewhere.
     """
@@ -52,7 +52,7 @@ def judge(start: State, writes: Sequence[Write], answers: Sequence[Answer], sett
         return explained(history, answers, maps, known)
 
     def possible(history: History) -> bool:
-        """Returns whether the answers that came before the last write began are of states before it."""
+        """Return whether the answers that came before the last write began are of states before it."""
         earlier = [one for one in answers if one.ended < history.writes[-1].began]
         return not explained(history, earlier, maps, known).wrong
 
@@ -69,7 +69,7 @@ def judge(start: State, writes: Sequence[Write], answers: Sequence[Answer], sett
 def histories(
     start: State, writes: Sequence[Write], possible: Callable[[History], bool] = lambda _: True
 ) -> Iterator[History]:
-    """Yields every order of the writes that were made, with any of those whose outcome is unknown.
+    """Yield every order of the writes that were made, with any of those whose outcome is unknown.
 
     The likeliest come first; what begins with an order that is not possible is left out.
     """
@@ -98,7 +98,7 @@ def histories(
 def explained(
     history: History, answers: Sequence[Answer], maps: Maps, known: dict[tuple[int, int], bool] | None = None
 ) -> Verdict:
-    """Gives each answer, in the order of asking, the first state that it can be of.
+    """Give each answer, in the order of asking, the first state that it can be of.
 
     ``known`` keeps, for other orders of the same writes, which answers fit which states.
     """

@@ -1,4 +1,4 @@
-"""What is done next, drawn at random: the writes of a round, and what readers ask."""
+"""The random plan: the writes of a round, and the questions of readers."""
 
 import random
 from collections.abc import Callable, Sequence
@@ -28,7 +28,7 @@ class Planner:
     count: int = 0
 
     def write(self, state: State, copies: Sequence[Copy], kinds: Sequence[type[Kind]]) -> Kind:
-        """Returns a write of one of some kinds that suits a state."""
+        """Return a write of one of some kinds that suits a state."""
         makers: dict[type[Write], Callable[[], Write | None]] = {
             Import: self._import,
             Put: lambda: self._put(state),
@@ -45,12 +45,12 @@ class Planner:
                 return cast(Kind, made)
 
     def filled(self) -> Import:
-        """Returns the first write: every second item, with rows of all views."""
+        """Return the first write: every second item, with rows of all views."""
         self.count += 1
         return Import(count=self.count, numbers=range(0, NUMBERS, 2), views=tuple(VIEWS), labels=LABELS[:1])
 
     def _numbers(self) -> list[int]:
-        """Items beside each other, so that writes of a round often share some."""
+        """Return items beside each other, so that writes of a round often share some."""
         size = self.random.randint(1, _MOST)
         first = self.random.randrange(0, NUMBERS, _MOST // 2)
         return [number % NUMBERS for number in range(first, first + size)]
@@ -61,7 +61,7 @@ class Planner:
         return Import(count=self.count, numbers=self._numbers(), views=views, labels=labels)
 
     def _put(self, state: State) -> Write:
-        """Rows of which some are often stored already."""
+        """Return rows of which some are often stored already."""
         view, share = self.random.choice(list(VIEWS)), self.random.choice([0.0, 0.0, 0.5, 1.0])
         counts = dict.fromkeys(self._numbers(), self.count)
         for number in counts:
@@ -92,7 +92,7 @@ class Planner:
 
 
 def question(random: random.Random, at: "Callable[[], int]") -> Question:
-    """Draws what a reader asks; ``at`` gives the count of the last write, near which rows are worth asking for."""
+    """Draw what a reader asks; ``at`` gives the count of the last write, near which rows are worth asking for."""
     chance = random.random()
     if chance < 0.1:
         return Listing(_filter(random))

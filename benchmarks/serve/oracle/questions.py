@@ -1,4 +1,4 @@
-"""What readers ask of the collection, and whether an answer is that of a state, by an exact scan."""
+"""The questions of readers, and exact scans that decide whether an answer fits a state."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ _TOLERANCE = 1e-5  # of squared distances, as a share of the squared lengths of 
 Exact = NDArray[np.float64]
 
 
-class Found(NamedTuple):
+class ShownItem(NamedTuple):
     """An item that an answer shows."""
 
     key: str
@@ -35,24 +35,24 @@ class Found(NamedTuple):
 
 
 class Affine(NamedTuple):
-    """What a generation makes of the rows of a view."""
+    """The embeddings of the rows of a view by a generation."""
 
     matrix: Exact
     offset: Exact
 
     def of(self, rows: Exact) -> Exact:
-        """Returns the embeddings of rows."""
+        """Return the embeddings of rows."""
         return rows @ self.matrix + self.offset
 
 
 @dataclass
 class Maps:
-    """What is known of the generations that trainings made."""
+    """The facts about the generations that trainings made."""
 
     known: dict[tuple[int, str], Affine] = field(default_factory=dict)
 
     def learn(self, collection: Collection) -> None:
-        """Looks up what the generations of a collection make of the rows of each view."""
+        """Look up what the generations of a collection make of the rows of each view."""
         with collection._catalog.read() as tx:
             for one in tx.spaces.generations():
                 training, views = one.summary["seed"], LEARNED[one.space]["views"]
@@ -61,7 +61,7 @@ class Maps:
                     self.known |= {(training, view): _affine(space, view) for view in views}
 
     def of(self, state: State, space: str, view: str) -> Affine | None:
-        """Returns what a space of a state makes of rows; None where that is not known."""
+        """Return what a space of a state makes of rows; None where that is not known."""
         if space in ("pca", RAW):  # which keep distances
             return Affine(np.eye(VIEWS[view]), np.zeros(VIEWS[view]))
         return self.known.get((state.spaces[space].training, view))
@@ -79,11 +79,11 @@ class Question(ABC):
 
     @abstractmethod
     def asked_of(self, reader: Any) -> Any:
-        """Returns the answer of a reader; ``REFUSAL`` is one."""
+        """Return the answer of a reader; ``REFUSAL`` is one."""
 
     @abstractmethod
     def fits(self, answer: Any, state: State, maps: Maps) -> bool:
-        """Returns whether an answer is that of a state."""
+        """Return whether an answer is that of a state."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class Search(Question):
     filter: Filter = EVERY_ITEM
 
     def asked_of(self, reader: Any) -> Any:
-        """Searches."""
+        """Search."""
         by = {"vector": self.vector} if self.number is None else {"key": key_of(self.number)}
         request = SearchRequest(
             [Query(self.view, **by)],
@@ -112,10 +112,10 @@ class Search(Question):
             (found,) = reader.search(request)
         except (NotFoundError, InvalidInputError):
             return REFUSAL
-        return [Found(hit.key, hit.distance, tuple(hit.labels), hit.attributes) for hit in found.hits]
+        return [ShownItem(hit.key, hit.distance, tuple(hit.labels), hit.attributes) for hit in found.hits]
 
     def fits(self, answer: Any, state: State, maps: Maps) -> bool:
-        """Returns whether keys, distances and what is shown are those of an exact scan."""
+        """Return whether keys, distances and what is shown are those of an exact scan."""
         space, row = self.space or state.active or RAW, self._row(state)
         if row is None or not self._answers(space, state):
             return bool(answer == REFUSAL)
@@ -132,7 +132,7 @@ class Search(Question):
         return query is None or items is None or _nearest(answer, numbers, items.of(rows), query.of(row))
 
     def judged(self, answer: Any, state: State, maps: Maps) -> bool:
-        """Returns whether distances can be judged: not where a generation was gone when its round ended."""
+        """Return whether distances can be judged: not where a generation was gone when its round ended."""
         space = self.space or state.active or RAW
         return answer == REFUSAL or all(maps.of(state, space, view) for view in (self.view, self.target))
 
@@ -150,7 +150,7 @@ class Search(Question):
 
 
 def passes(filter: Filter, number: int, record: Record) -> bool:
-    """Returns whether an item passes a filter."""
+    """Return whether an item passes a filter."""
     return (
         (not filter.labels or bool(set(filter.labels) & set(record.labels)))
         and key_of(number).startswith(filter.key_prefix)
@@ -158,8 +158,8 @@ def passes(filter: Filter, number: int, record: Record) -> bool:
     )
 
 
-def _shown(answer: Sequence[Found], state: State, numbers: NDArray[np.int64]) -> bool:
-    """Returns whether every hit is another one of the items, and shows what that has."""
+def _shown(answer: Sequence[ShownItem], state: State, numbers: NDArray[np.int64]) -> bool:
+    """Return whether every hit is another one of the items, and shows what that has."""
     found = [number_of(one.key) for one in answer]
     if len(set(found)) < len(found) or not set(found) <= set(numbers.tolist()):
         return False
@@ -167,7 +167,7 @@ def _shown(answer: Sequence[Found], state: State, numbers: NDArray[np.int64]) ->
     return all(one.labels == record.labels and one.attributes == record.attributes for one, record in pairs)
 
 
-def _nearest(answer: Sequence[Found], numbers: NDArray[np.int64], items: Exact, query: Exact) -> bool:
+def _nearest(answer: Sequence[ShownItem], numbers: NDArray[np.int64], items: Exact, query: Exact) -> bool:
     if not len(numbers):
         return not answer
     exact = ((items - query) ** 2).sum(axis=1)
@@ -186,15 +186,15 @@ class Listing(Question):
     filter: Filter = EVERY_ITEM
 
     def asked_of(self, reader: Any) -> Any:
-        """Lists them."""
+        """List them."""
         items = reader.items(self.filter, limit=1_000)
-        return [Found(item.key, 0.0, tuple(item.labels), item.attributes, tuple(item.views)) for item in items]
+        return [ShownItem(item.key, 0.0, tuple(item.labels), item.attributes, tuple(item.views)) for item in items]
 
     def fits(self, answer: Any, state: State, maps: Maps) -> bool:
-        """Returns whether these items, and no others, are listed in order."""
+        """Return whether these items, and no others, are listed in order."""
         every = sorted((number, one) for number, one in state.items.items() if passes(self.filter, number, one))
         return bool(
-            answer == [Found(key_of(number), 0.0, one.labels, one.attributes, one.views) for number, one in every]
+            answer == [ShownItem(key_of(number), 0.0, one.labels, one.attributes, one.views) for number, one in every]
         )
 
 
@@ -205,11 +205,11 @@ class Counting(Question):
     filter: Filter = EVERY_ITEM
 
     def asked_of(self, reader: Any) -> Any:
-        """Counts them."""
+        """Count them."""
         return reader.count(self.filter)
 
     def fits(self, answer: Any, state: State, maps: Maps) -> bool:
-        """Returns whether so many pass."""
+        """Return whether so many pass."""
         return bool(answer == sum(passes(self.filter, number, one) for number, one in state.items.items()))
 
 
@@ -218,11 +218,11 @@ class Everything(Question):
     """The whole collection: asked of a backup, or where nobody writes."""
 
     def asked_of(self, reader: Any) -> Any:
-        """Reads it."""
+        """Read it."""
         return Seen.by(reader)
 
     def fits(self, answer: Any, state: State, maps: Maps) -> bool:
-        """Returns whether all of it is that of the state."""
+        """Return whether all of it is that of the state."""
         return bool(answer == state.seen())
 
 

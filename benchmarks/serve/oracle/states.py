@@ -1,7 +1,7 @@
 """States of a collection whose rows say whose they are: the model that answers are compared with.
 
-An item is a number, and each write of a row has a count of its own. Both are coded in the row, and the rest of it is
-drawn by them: a row that lies on another item is found by looking at it.
+An item is a number, and each write of a row has a count of its own. The row encodes both, and they draw its
+other numbers, so that a check of the row finds a row on the wrong item.
 """
 
 from collections.abc import Mapping
@@ -34,18 +34,18 @@ class ForeignRowError(Exception):
 
 
 def key_of(number: int) -> str:
-    """Returns the key of an item."""
+    """Return the key of an item."""
     return f"item-{number:03d}"
 
 
 def number_of(key: str) -> int:
-    """Returns the number of an item's key."""
+    """Return the number of an item's key."""
     return int(key.removeprefix("item-"))
 
 
 @lru_cache(1 << 18)
 def row(view: str, number: int, count: int) -> Row:
-    """Returns the row of a view that one write gives one item."""
+    """Return the row of a view that one write gives one item."""
     found = np.random.default_rng((list(VIEWS).index(view), number, count)).standard_normal(VIEWS[view])
     found[:2] = number / _NUMBER, count / _COUNT
     narrow = found.astype(np.float32)
@@ -54,7 +54,7 @@ def row(view: str, number: int, count: int) -> Row:
 
 
 def count_of(view: str, key: str, found: Row) -> int:
-    """Returns the count of a stored row; ForeignRowError where it is not one of the item that has it."""
+    """Return the count of a stored row; ForeignRowError where it is not one of the item that has it."""
     count = round(float(found[1]) * _COUNT)
     if count < 0 or not np.array_equal(found, row(view, number_of(key), count)):
         raise ForeignRowError(
@@ -90,7 +90,7 @@ class SpaceState(NamedTuple):
 
     @classmethod
     def trained(cls, known: Self | None, training: int) -> "SpaceState":
-        """Returns the space after another training, which answers for it."""
+        """Return the space after another training, which answers for it."""
         earlier = known.trainings if known else ()
         number = 1 + max((generation for generation, _ in earlier), default=0)
         old = earlier[: max(0, len(earlier) + 1 - _KEPT)]
@@ -104,7 +104,7 @@ class SpaceState(NamedTuple):
 
 
 class SpaceSeen(NamedTuple):
-    """What a description of a space shows."""
+    """The content of a description of a space."""
 
     answering: int
     generations: tuple[int, ...]
@@ -121,7 +121,7 @@ class Seen:
 
     @classmethod
     def by(cls, reader: Any) -> Self:
-        """Reads everything; ForeignRowError where a row is of another item."""
+        """Read everything; ForeignRowError where a row is of another item."""
         rows: dict[str, dict[str, int]] = {}
         for view in VIEWS:
             page = reader.embed_items(view, space=RAW)
@@ -150,11 +150,11 @@ class State:
     _matrices: dict[str, tuple[NDArray[np.int64], NDArray[np.float64]]] = field(default_factory=dict)
 
     def changed(self, **changes: Any) -> "State":
-        """Returns another state, which differs in some fields."""
+        """Return another state, which differs in some fields."""
         return replace(self, **changes, _matrices={})
 
     def matrix(self, view: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Returns the items that have a row of a view, shape (n,), and these rows, shape (n, d)."""
+        """Return the items that have a row of a view, shape (n,), and these rows, shape (n, d)."""
         if view not in self._matrices:
             rows = {number: getattr(record, view) for number, record in self.items.items()}
             found = [(number, row(view, number, count)) for number, count in rows.items() if count is not None]
@@ -164,7 +164,7 @@ class State:
         return self._matrices[view]
 
     def seen(self) -> Seen:
-        """Returns what a reader of this state sees."""
+        """Return what a reader of this state sees."""
         spaces = {
             name: SpaceSeen(space.answering, tuple(number for number, _ in space.trainings), space.training)
             for name, space in self.spaces.items()

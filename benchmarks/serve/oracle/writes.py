@@ -15,7 +15,7 @@ from crossview.engine.item import ItemUpdate, NewItem
 from crossview.engine.recipe import Recipe
 
 DONE, REFUSED, UNKNOWN = "done", "refused", "unknown"
-"""What became of a write: it is acknowledged; it was not carried out; whether it was is unknown."""
+"""The result of a write: acknowledged, not carried out, or unknown."""
 
 
 @dataclass(kw_only=True, eq=False)
@@ -31,7 +31,7 @@ class Write(ABC):
 
     @abstractmethod
     def after(self, state: State) -> State:
-        """Returns the state that it leads to."""
+        """Return the state that it leads to."""
 
     def _file(self, folder: Path, ending: str) -> Path:
         return folder / f"{self.count}{ending}"
@@ -42,7 +42,7 @@ class Call(Write):
 
     @abstractmethod
     def by(self, writer: Any) -> None:
-        """Makes the change."""
+        """Make the change."""
 
 
 class Command(Write):
@@ -50,7 +50,7 @@ class Command(Write):
 
     @abstractmethod
     def words(self, folder: Path) -> list[str]:
-        """Returns the words of the command, NAME left out; its files are written into a folder."""
+        """Return the words of the command, NAME left out; its files are written into a folder."""
 
 
 @dataclass(kw_only=True, eq=False)
@@ -62,7 +62,7 @@ class Import(Call):
     labels: tuple[str, ...]
 
     def by(self, writer: Any) -> None:
-        """Imports them in one call."""
+        """Import them in one call."""
         writer.import_items(
             [
                 NewItem(
@@ -76,7 +76,7 @@ class Import(Call):
         )
 
     def after(self, state: State) -> State:
-        """The items have these rows; rows of other views stay."""
+        """Give the items these rows; rows of other views stay."""
         items = dict(state.items)
         given: dict[str, Any] = dict.fromkeys(self.views, self.count)
         for number in self.numbers:
@@ -93,7 +93,7 @@ class Put(Call, Command):
     counts: Mapping[int, int]
 
     def by(self, writer: Any) -> None:
-        """Puts them in one call."""
+        """Put them in one call."""
         writer.put_vectors(self.view, list(map(key_of, self.counts)), self._rows())
 
     def words(self, folder: Path) -> list[str]:
@@ -121,7 +121,7 @@ class Delete(Call, Command):
     numbers: Sequence[int]
 
     def by(self, writer: Any) -> None:
-        """Deletes them in one call."""
+        """Delete them in one call."""
         writer.delete_items(list(map(key_of, self.numbers)))
 
     def words(self, folder: Path) -> list[str]:
@@ -129,7 +129,7 @@ class Delete(Call, Command):
         return ["delete", *map(key_of, self.numbers), "--items"]
 
     def after(self, state: State) -> State:
-        """They are gone with all they had."""
+        """Remove the items with all their data."""
         gone = set(self.numbers)
         return state.changed(items={number: one for number, one in state.items.items() if number not in gone})
 
@@ -142,7 +142,7 @@ class Label(Call, Command):
     label: str
 
     def by(self, writer: Any) -> None:
-        """Updates them in one call."""
+        """Update them in one call."""
         attributes = {"count": self.count}
         writer.update_items(
             [ItemUpdate(key_of(number), labels=(self.label,), attributes=attributes) for number in self.numbers]
@@ -158,7 +158,7 @@ class Label(Call, Command):
         return ["label", "--from", str(path)]
 
     def after(self, state: State) -> State:
-        """Those that exist are labelled."""
+        """Label the existing items."""
         known = {number: state.items[number] for number in self.numbers if number in state.items}
         changed = {number: one._replace(written=self.count, labels=(self.label,)) for number, one in known.items()}
         return state.changed(items={**state.items, **changed})
@@ -171,7 +171,7 @@ class Train(Call, Command):
     space: str
 
     def by(self, writer: Any) -> None:
-        """Trains and waits."""
+        """Train and wait."""
         recipe = Recipe(**LEARNED[self.space], seed=self.count)
         writer.train(recipe, space=self.space, activate=True)
 
@@ -190,7 +190,7 @@ class Train(Call, Command):
         ]
 
     def after(self, state: State) -> State:
-        """The space has another generation."""
+        """Give the space another generation."""
         trained = SpaceState.trained(state.spaces.get(self.space), self.count)
         return state.changed(spaces={**state.spaces, self.space: trained}, active=self.space)
 
@@ -203,7 +203,7 @@ class Activate(Call, Command):
     generation: int
 
     def by(self, writer: Any) -> None:
-        """Activates it."""
+        """Activate it."""
         writer.activate(self.space, self.generation)
 
     def words(self, folder: Path) -> list[str]:
@@ -211,7 +211,7 @@ class Activate(Call, Command):
         return ["activate", self.space, "--generation", str(self.generation)]
 
     def after(self, state: State) -> State:
-        """The generation answers for its space, and the space by default; where there is none, nothing changes."""
+        """Make the generation answer for its space, and its space the default; do nothing without such a generation."""
         space = state.spaces.get(self.space)
         if space is None or self.generation not in dict(space.trainings):
             return state
@@ -238,5 +238,5 @@ class Restore(Command):
         return ["restore", str(self.copy.path), "--yes", "--quiet"]
 
     def after(self, state: State) -> State:
-        """The state of the backup, whatever was before."""
+        """Return to the state of the backup."""
         return self.copy.state

@@ -7,7 +7,7 @@ from crossview.engine.catalog.schema import metadata
 context.configure(
     connection=context.config.attributes["connection"],
     target_metadata=metadata,
-    render_as_batch=True,  # SQLite alters a table by making it anew
-    transactional_ddl=False,  # the caller's transaction is the one
+    render_as_batch=True,  # SQLite alters many things only by making the table again
+    transactional_ddl=False,  # the caller's transaction covers all migrations
 )
 context.run_migrations()

@@ -74,7 +74,7 @@ def test_a_value_too_large_is_refused_wherever_rows_come_in(
 ) -> None:
     """The message names the row, the column and the value, and nothing is written."""
     shown = "NaN" if np.isnan(value) else f"{value:g}".replace("+", r"\+")
-    with pytest.raises(InvalidInputError, match=f"{name}.* holds {shown} in column 2"):
+    with pytest.raises(InvalidInputError, match=f"{name}.* has {shown} in column 2"):
         bring(made, [0.0, value, 0.0], tmp_path)
     assert [item.key for item in made.items()] == ["small", "tiny"]
 
@@ -134,5 +134,5 @@ def test_what_a_learner_stretches_is_still_found_last(home: Home) -> None:
         (found,) = made.search(SearchRequest([Query("a", key="0")], targets=["a"], k=40))
         assert found.hits[-1].key == "far"
         assert np.isfinite(found.hits[-1].distance)
-        with pytest.raises(InvalidInputError, match="far outside those that the space was trained on"):
+        with pytest.raises(InvalidInputError, match="far outside the training rows"):
             made.search(SearchRequest([Query("a", vector=[1e15, -1e15, 1e15])], targets=["a"]))

@@ -74,7 +74,7 @@ def test_who_waits_longer_than_its_patience_is_told_who_holds_the_lock(tmp_path:
         assert other.stdout is not None
         assert other.stdout.readline() == "held\n"
         with (
-            pytest.raises(BusyError, match=rf"0\.1 seconds .* try again when it is done \(process {other.pid} \(-c "),
+            pytest.raises(BusyError, match=rf"0\.1 seconds for it: try again later \(process {other.pid} \(-c "),
             WriterLock(tmp_path / "lock", patience=0.1).hold(),
         ):
             pass

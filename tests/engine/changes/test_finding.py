@@ -122,7 +122,7 @@ def test_the_source_counts_where_every_version_has_some(filled: Collection) -> N
         (ChangesRequest(period="soon"), "such as 4h or 4steps"),
         (ChangesRequest(extreme=0), "positive"),
         (ChangesRequest(after="x"), "needs learned"),
-        (ChangesRequest(labels=[PairLabel("no", "body", True)]), "'no' is no version"),
+        (ChangesRequest(labels=[PairLabel("no", "body", True)]), "'no' is not a version"),
     ],
 )
 def test_what_cannot_be_asked_is_refused(filled: Collection, request_: ChangesRequest, reason: str) -> None:
@@ -158,7 +158,7 @@ def test_too_few_and_identical_versions_are_said(tmp_path: Path) -> None:
     page.save(tmp_path / "shots", last=2)
     with Home(tmp_path / "home").create("page", [VIEW]) as made:
         made.index([tmp_path / "shots"], ONE)
-        with pytest.raises(NotReadyError, match="learned from 3 versions or more"):
+        with pytest.raises(NotReadyError, match="needs 3 or more versions"):
             made.changes(ChangesRequest())
         for hour in range(2, 6):
             page.picture(0).save(tmp_path / "shots" / page.name(hour))
@@ -182,7 +182,7 @@ def test_other_sizes_gaps_strays_and_files_that_are_gone_are_noted(tmp_path: Pat
     text = "\n".join(found.notes)
     assert "1 of 49 pictures are not 160 x 160" in text
     assert "left out: 1 of 50 without a time (such as logo.png) in their names" in text
-    assert "1 versions whose files are gone are left out" in text
+    assert "1 versions whose files have disappeared are left out" in text
     assert "the longest time is 11 hours" in text
     assert found.versions == 49
     assert not any("logo.png" in key for change in found.changes for key in (change.earlier, change.later))

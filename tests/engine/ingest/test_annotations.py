@@ -212,7 +212,7 @@ def test_a_misspelt_column_makes_no_attribute_unless_it_is_wanted(collection, pi
     """Nothing is written; the message names what was probably meant, and how to go on."""
     collection.update_items([ItemUpdate("pictures/red/0.png", attributes={"years": 9})])
     table = written(tmp_path / "a.csv", f"path,caption,{column}\nred/1.png,new,5\n")
-    message = f"column {column!r}.*If {meant!r} is meant, rename the column.*--new-attributes"
+    message = f"column {column!r}.*If you mean {meant!r}, rename the column.*--new-attributes"
     with pytest.raises(InvalidInputError, match=message):
         collection.annotate(table)
     with pytest.raises(InvalidInputError, match=message):
@@ -224,7 +224,7 @@ def test_a_misspelt_column_makes_no_attribute_unless_it_is_wanted(collection, pi
 
 
 def test_a_file_that_names_no_item_is_refused(rows, tmp_path):
-    with pytest.raises(InvalidInputError, match=r"names no item; it begins with 'x\.npy'"):
+    with pytest.raises(InvalidInputError, match=r"does not name any item; it begins with 'x\.npy'"):
         rows.annotate(written(tmp_path / "a.csv", "x.npy,label\n"))
 
 

@@ -17,12 +17,12 @@ def test_columns_are_read_in_any_order(tmp_path):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("a,b\n", "begins with 'a,b', not with its columns: key,group or path,group"),
-        ("", "not with its columns"),
-        ("key,group\n", "holds no groups but for its header key,group"),
+        ("a,b\n", "begins with 'a,b', but the first line must be key,group or path,group"),
+        ("", "the first line must be"),
+        ("key,group\n", "contains only the header key,group"),
         ("key,group\na,1,2\n", "line 2: expected key,group but found 'a,1,2'"),
         ("key,group\n,1\n", "line 2: expected"),
-        ("key,group\na,1\na,2\n", "line 3: a is of group 2 here, and of group 1 above"),
+        ("key,group\na,1\na,2\n", "line 3: a has group 2 here, and group 1 above"),
     ],
 )
 def test_what_is_no_group_is_named_with_its_line(tmp_path, text, words):

@@ -114,7 +114,7 @@ def test_a_labels_file_that_cannot_be_meant_is_refused_before_any_work(collectio
 
 
 def test_a_folder_that_does_not_exist_is_refused(collection, tmp_path):
-    with pytest.raises(InvalidInputError, match="no file or folder"):
+    with pytest.raises(InvalidInputError, match="the file or folder"):
         collection.index([tmp_path / "absent"])
 
 

@@ -18,8 +18,8 @@ def test_lines_have_their_numbers_and_cells_without_spaces(tmp_path):
 @pytest.mark.parametrize(
     ("content", "note"),
     [
-        ("a;b\nb, c;\u00e9", "cells that semicolons separate"),
-        ("\n a\tb\nb, c\t\u00e9", "cells that tabs separate"),
+        ("a;b\nb, c;\u00e9", "with semicolons between cells"),
+        ("\n a\tb\nb, c\t\u00e9", "with tabs between cells"),
         ('a,b\n"b, c",\u00e9', "Windows-1252"),
         ('a;b,"b, c"', ""),
     ],

@@ -98,7 +98,7 @@ def test_captions_of_no_picture_are_reported(captioned, pictures, tmp_path):
     report = captioned.index([pictures], IndexOptions(workers=1, captions=csv))
     (failure,) = report.failures
     assert failure.key == "red/99.png"
-    assert "more.csv, line 3: no such picture" in failure.reason
+    assert "more.csv, line 3: the indexed paths contain no such picture" in failure.reason
     with pytest.raises(InvalidInputError, match="names none of the 18 pictures"):
         captioned.index([pictures], IndexOptions(captions=table(csv, {"elsewhere.png": "a"})))
     with pytest.raises(InvalidInputError, match="captions cannot be read"):
@@ -211,7 +211,7 @@ def test_a_text_joins_the_picture_of_its_item(captioned):
 def test_a_refit_places_the_texts_again(captioned):
     captioned.import_items([NewItem("new", text="violet")])
     assert captioned.item("new").views == ()
-    with pytest.raises(InvalidInputError, match="fitted already"):
+    with pytest.raises(InvalidInputError, match="already fitted"):
         captioned.fit_views((), ["text"])
     captioned.fit_views((), ["text"], refit=True)
     assert captioned.views()[1].revision == 2
@@ -226,13 +226,13 @@ def test_a_refit_places_the_texts_again(captioned):
     [
         (Query("text", text=""), "empty"),
         (Query("text", text=" \n"), "empty"),
-        (Query("text", text="xyzzy"), "knows none of the words of 'xyzzy'"),
-        (Query("text", text="?!" * 99), r"knows none of the words of .*\.\.\."),
+        (Query("text", text="xyzzy"), "does not know any word of 'xyzzy'"),
+        (Query("text", text="?!" * 99), r"does not know any word of .*\.\.\."),
         (Query("text", text="rose" * 250_001), "at most 1,000,000 characters"),
         (Query("text", text="rose", key="a"), "exactly one"),
         (Query("color", text="rose"), "query by view text, with color as the target"),
         (Query("text", image=b"x"), "query by view color, with text as the target"),
-        (Query("clip", text="rose"), "view 'clip' is given from outside.*a vector of 3 numbers"),
+        (Query("clip", text="rose"), "view 'clip' is made by another program.*a vector of 3 numbers"),
         (Query("clip", image=b"x"), "query by view color"),
         (Query("text", key="pictures/red/5.png"), "no row of view 'text'"),
     ],
@@ -249,7 +249,7 @@ def test_a_collection_without_texts_says_how_to_get_them(collection):
     with pytest.raises(NotFoundError):
         collection.fit_views((), ["text"])
     collection.add_view("text")
-    with pytest.raises(NotReadyError, match="no item has one"):
+    with pytest.raises(NotReadyError, match="no item has a text"):
         collection.fit_views((), ["text"])
     collection.fit_views(())
     assert not collection.views()[-1].fitted

@@ -85,13 +85,13 @@ def test_rows_that_are_there_are_unchanged_and_new_ones_replace(home: Home, tmp_
 @pytest.mark.parametrize(
     ("rows", "keys", "words"),
     [
-        (np.array([[1.0, np.nan], [1, 2]]), ["a", "b"], "row 1 of .* holds NaN"),
-        (np.array([[1.0, 2], [1e300, 2]]), ["a", "b"], r"row 2 of .*\(key 'b'\) holds 1e\+300 in column 1"),
+        (np.array([[1.0, np.nan], [1, 2]]), ["a", "b"], "row 1 of .* has NaN"),
+        (np.array([[1.0, 2], [1e300, 2]]), ["a", "b"], r"row 2 of .*\(key 'b'\) has 1e\+300 in column 1"),
         (np.zeros((2, 3)), ["a", "a"], "key 'a' is duplicated in row 2"),
-        (np.zeros((2, 3)), ["a"], "1 keys for the 2 rows"),
-        (np.zeros((2, 3)), ["a", ""], "a key has 1 to 1,024"),
-        (np.zeros((0, 3)), [], "n and d at least 1|mmap|holds no array"),
-        (np.zeros((2, 0)), ["a", "b"], "n and d at least 1|mmap|holds no array"),
+        (np.zeros((2, 3)), ["a"], "1 keys do not match the 2 rows"),
+        (np.zeros((2, 3)), ["a", ""], "a key must have 1 to 1,024"),
+        (np.zeros((0, 3)), [], "n and d at least 1|mmap|is not an array"),
+        (np.zeros((2, 0)), ["a", "b"], "n and d at least 1|mmap|is not an array"),
         (np.zeros(3), ["a", "b", "c"], r"shape \(3,\); vectors have shape \(n, d\)"),
         (np.zeros((2, 3, 4)), ["a", "b"], "vectors have shape"),
         (np.array(["a", "b"]), ["a", "b"], "not numbers"),
@@ -124,14 +124,14 @@ def test_what_is_no_array_is_refused(home: Home, tmp_path):
             with pytest.raises(InvalidInputError, match=path.name):
                 made.index_vectors("clip", path)
         np.savez(tmp_path / "good.npz", keys=np.array(["a", "b"]), vectors=ramp(2))
-        with pytest.raises(InvalidInputError, match="has keys of its own: leave out those of"):
+        with pytest.raises(InvalidInputError, match="already contains keys: leave out the file"):
             made.index_vectors("clip", tmp_path / "good.npz", tmp_path / "keys.txt")
         (tmp_path / "words.npy").write_text("no numbers")
-        with pytest.raises(InvalidInputError, match=r"it is no \.npy or \.npz file; write it with numpy\.save"):
+        with pytest.raises(InvalidInputError, match=r"it is not a \.npy or \.npz file; write it with numpy\.save"):
             made.index_vectors("clip", tmp_path / "words.npy")
         (tmp_path / "keys.txt").write_bytes(b"\xff\n")
         np.save(tmp_path / "good.npy", ramp(1))
-        with pytest.raises(InvalidInputError, match=r"keys.txt is no UTF-8"):
+        with pytest.raises(InvalidInputError, match=r"keys.txt is not UTF-8"):
             made.index_vectors("clip", tmp_path / "good.npy", tmp_path / "keys.txt")
         with pytest.raises(FileNotFoundError):
             made.index_vectors("clip", tmp_path / "absent.npy")

@@ -38,16 +38,16 @@ def test_a_caption_is_as_long_as_a_text_may_be(made: Collection, tmp_path: Path)
     assert made.annotate(file).updated == 1
     assert len(made.item("a").text) == MAX_TEXT
     file.write_text(f"key,caption\na,{'x' * (MAX_TEXT + 1)}\n")
-    with pytest.raises(InvalidInputError, match="line 2: a text has at most 1,000,000 characters"):
+    with pytest.raises(InvalidInputError, match="line 2: a text may have at most 1,000,000 characters"):
         made.annotate(file)
 
 
 def test_deep_json_is_refused_by_line(made: Collection, tmp_path: Path) -> None:
     file = tmp_path / "deep.csv"
     file.write_text(f'key,label,x\na,l,"{DEEP}"\n')
-    with pytest.raises(InvalidInputError, match=r"line 2: x: \[\[.*lists and objects more than 16 deep"):
+    with pytest.raises(InvalidInputError, match=r"line 2: x: \[\[.*lists and objects more than 16 levels deep"):
         made.annotate(file)
-    with pytest.raises(InvalidInputError, match="more than 16 deep"):
+    with pytest.raises(InvalidInputError, match="more than 16 levels deep"):
         json_or_text(DEEP)
     assert [json_or_text(text) for text in ("1", "[1]", "one", "[")] == [1, [1], "one", "["]
 
@@ -82,7 +82,9 @@ def test_a_file_whose_keys_are_no_characters_is_refused(
     file = tmp_path / "v.npz"
     np.savez(file, keys=codes.view(f"{order}U{length}"), vectors=ROWS)
     before = made.info().sequence
-    with pytest.raises(InvalidInputError, match="the key of row 2 holds 0x7fffffff, which is no Unicode character"):
+    with pytest.raises(
+        InvalidInputError, match="the key of row 2 contains 0x7fffffff, which is not a Unicode character"
+    ):
         made.index_vectors("v", file)
     assert made.info().sequence == before
 
@@ -110,17 +112,17 @@ def test_an_array_of_an_impossible_shape_is_refused(made: Collection, tmp_path: 
     file = tmp_path / "v.npz"
     for content in (array(shape), archive(keys=array("(2,)", "<U3"), vectors=array(shape))):
         file.write_bytes(content)
-        with pytest.raises(InvalidInputError, match=r"v\.npz holds no array of numbers"):
+        with pytest.raises(InvalidInputError, match=r"v\.npz is not an array of numbers"):
             made.index_vectors("v", file)
 
 
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (b"", "holds no array of numbers: No data left"),
-        (archive(), "must hold two arrays, keys and vectors; it holds: none"),
-        (archive(x=array("(2, 3)")), "it holds: x"),
-        (b"PK", "holds no array of numbers"),
+        (b"", "is not an array of numbers: No data left"),
+        (archive(), "must contain two arrays, keys and vectors; it contains: none"),
+        (archive(x=array("(2, 3)")), "it contains: x"),
+        (b"PK", "is not an array of numbers"),
     ],
 )
 def test_an_empty_file_is_refused(made: Collection, tmp_path: Path, content: bytes, reason: str) -> None:

@@ -125,9 +125,9 @@ def test_what_is_no_answer_is_refused(things: Collection, answer: Answer, words:
 
 def test_questions_that_cannot_be_asked_are_refused(things: Collection, home: Home) -> None:
     """An unknown kind, view or item, a seed that none can be, and too few items."""
-    with pytest.raises(InvalidInputError, match="of the kind single or grid, not 'both'"):
+    with pytest.raises(InvalidInputError, match="kind of a question must be single or grid, not 'both'"):
         things.questions.next(QuestionRequest(notion="head", person="ann", kind="both"))
-    with pytest.raises(InvalidInputError, match="a seed is at least 0 and at most 2147483647, not -1"):
+    with pytest.raises(InvalidInputError, match="a seed must be between 0 and 2147483647, not -1"):
         things.questions.next(QuestionRequest(notion="head", person="ann", seed=-1))
     with pytest.raises(NotFoundError, match="view"):
         things.questions.next(QuestionRequest(notion="head", person="ann", view="gist"))
@@ -135,7 +135,7 @@ def test_questions_that_cannot_be_asked_are_refused(things: Collection, home: Ho
         things.questions.answer(said(0, (1,), (99,)))
     with home.create("few", ("v=vectors:dim=1",)) as few:
         few.import_items([NewItem(str(number), rows={"v": [number]}) for number in range(4)])
-        with pytest.raises(NotReadyError, match="a grid question is about 10 items, and there are 4"):
+        with pytest.raises(NotReadyError, match="a grid question needs 10 items, and there are 4"):
             few.questions.next(QuestionRequest(notion="head", person="ann"))
         assert few.questions.next(QuestionRequest(notion="head", person="ann", kind="single"))
 

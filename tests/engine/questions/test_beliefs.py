@@ -80,7 +80,7 @@ def test_many_columns_and_no_answers_are_no_obstacle(kind):
 @pytest.mark.parametrize("kind", BELIEFS)
 def test_wrong_answers_are_named(kind):
     """Answers of another shape, or about an item that there is not, are refused."""
-    with pytest.raises(ValueError, match="answers are triplets"):
+    with pytest.raises(ValueError, match="answers must be triplets"):
         kind.of(items(), [[1, 2]])
     with pytest.raises(ValueError, match="from 0 to 29, not 30"):
         kind.of(items(), [[1, 2, 30]])

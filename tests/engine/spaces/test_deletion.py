@@ -89,9 +89,9 @@ def test_what_cannot_be_deleted_names_the_remedy(rows):
     """The views themselves, a view that any generation of a space uses, the last view, and what is not there."""
     rows.train(Recipe(spec="pca", views=("small",), dim=2))
     rows.train(Recipe(spec="pca", views=("wide",), dim=2))
-    with pytest.raises(InvalidInputError, match=r"'raw' is the views themselves .* view delete rows VIEW"):
+    with pytest.raises(InvalidInputError, match=r"'raw' contains the views themselves .* view delete rows VIEW"):
         rows.delete_space("raw")
-    with pytest.raises(NotReadyError, match=r"spaces: pca \(generation 1\); .* delete rows pca"):
+    with pytest.raises(NotReadyError, match=r"pca \(generation 1\); .* delete rows pca"):
         rows.delete_view("small")
     for delete in (rows.delete_space, rows.delete_view):
         with pytest.raises(NotFoundError, match="there are:"):

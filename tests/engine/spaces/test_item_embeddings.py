@@ -71,7 +71,7 @@ def test_codes_are_packed_and_without_the_floats_to_rank_again_by(groups):
 def test_of_several_metrics_one_is_chosen(groups):
     groups.train(Recipe(spec="musl:8", views=("color",), settings={"n_metrics": 2}), activate=True)
     with pytest.raises(
-        InvalidInputError, match="several metrics of view 'color': choose the target, of color:1, color:2"
+        InvalidInputError, match="several metrics of view 'color': choose one of the targets color:1, color:2"
     ):
         groups.embed_items("color")
     page = groups.embed_items("color", target="color:2")
@@ -109,7 +109,7 @@ def test_a_query_that_its_view_cannot_take_is_not_embedded(home, others):
     with home.create("outside", ["v=vectors:dim=4", "text"]) as made:
         made.put_vectors("v", ["one"], np.ones((1, 4), np.float32))
         queries = [Query("v", text="words"), *[Query("v", key="one")] * others]
-        with pytest.raises(InvalidInputError, match="takes no query by a text"):
+        with pytest.raises(InvalidInputError, match="does not accept a query by a text"):
             made.embed(queries, space="raw")
 
 
@@ -172,8 +172,8 @@ def test_a_file_is_replaced_only_by_a_whole_one(tmp_path):
 def test_files_that_cannot_hold_the_keys_are_refused(tmp_path):
     """A line break would make two keys of one; another ending says no format."""
     pages = [_page("a\nb")]
-    with pytest.raises(InvalidInputError, match=r"holds a line break, .* write .npz or .parquet"):
+    with pytest.raises(InvalidInputError, match=r"contains a line break, .* write .npz or .parquet"):
         write_vectors(tmp_path / "rows.npy", pages)
     assert write_vectors(tmp_path / "rows.npz", pages).rows == 1
-    with pytest.raises(InvalidInputError, match=r"does not end in .npy, .npz, .parquet"):
+    with pytest.raises(InvalidInputError, match=r"must end in one of .npy, .npz, .parquet"):
         write_vectors(Path("rows.csv"), pages)

@@ -38,7 +38,7 @@ def test_other_settings_may_be_spelled_like_a_view():
 
 
 def test_a_setting_about_views_names_those_that_exist():
-    with pytest.raises(InvalidInputError, match="neighbor_view='smell' is none of the views color, text"):
+    with pytest.raises(InvalidInputError, match="neighbor_view='smell' is not one of the views color, text"):
         build("multi-npp", VIEWS, [(), ()], {"similar": "knn", "neighbor_view": "smell"})
 
 

@@ -156,7 +156,7 @@ def test_labels_that_were_held_out_calibrate(made):
     made.train(Recipe(spec="fantope", views=("a",), holdout=0.5), space="half")
     held_out = made.calibrate(CalibrationRequest(view="a", space="half"))
     assert "that space 'half' was not trained on" in held_out.protocol
-    assert "of items that the space was trained on" not in held_out.protocol
+    assert "from items that the space was trained on" not in held_out.protocol
     made.train(Recipe(spec="fantope", views=("a",)), space="all")
     assert "train with --holdout" in made.calibrate(CalibrationRequest(view="a", space="all")).protocol
 
@@ -217,15 +217,15 @@ def test_notions_are_calibrated_each(made):
     pairs = [("0/00", "0/01", True), ("1/00", "1/01", True), ("0/00", "1/00", False), ("2/00", "1/00", False)]
     threshold = made.calibrate(CalibrationRequest(view="a", target="x", pairs=stated(pairs, ["x", "y", "x", "x"])))
     assert (threshold.target, threshold.similar, threshold.dissimilar) == ("a:x", 1, 2)
-    with pytest.raises(InvalidInputError, match="are in the notions x, and 'a:y' is none of them"):
+    with pytest.raises(InvalidInputError, match="are in the notions x, and 'a:y' is not one of them"):
         made.calibrate(CalibrationRequest(view="a", target="y", pairs=stated(pairs, ["x"] * 4)))
 
 
 @pytest.mark.parametrize(
     ("pairs", "error", "message"),
     [
-        ([("0/00", "0/01", True)], InvalidInputError, "all of the 1 pairs that can be used are similar"),
-        ([("0/00", "1/01", False)], InvalidInputError, "all of the 1 pairs that can be used are dissimilar"),
+        ([("0/00", "0/01", True)], InvalidInputError, "all of the 1 usable pairs are similar"),
+        ([("0/00", "1/01", False)], InvalidInputError, "all of the 1 usable pairs are dissimilar"),
         ([("0/00", "nobody", True), ("no one", "1/00", False)], NotFoundError, "there is no item 'nobody'"),
         ([("0/00", "0/00", True), ("0/00", "1/00", False)], InvalidInputError, "'0/00' is compared with itself"),
         (
@@ -233,7 +233,7 @@ def test_notions_are_calibrated_each(made):
             InvalidInputError,
             "similar by constraint 1 and dissimilar",
         ),
-        ([("none", "0/00", True), ("none", "1/00", False)], NotReadyError, "none of the 2 pairs is of items"),
+        ([("none", "0/00", True), ("none", "1/00", False)], NotReadyError, "none of the 2 pairs has items"),
     ],
 )
 def test_pairs_that_cannot_calibrate_are_refused(made, pairs, error, message):
@@ -299,16 +299,16 @@ def test_without_labels_pairs_are_asked_for(home: Home, tmp_path: Path):
 def test_a_space_that_is_trained_again_meanwhile_keeps_the_threshold_apart(made, monkeypatch):
     """What was calibrated is the generation that was measured, not the one that answers by then."""
     made.train(Recipe(spec="fantope", views=("a",), dim=4), space="m")
-    import crossview.engine.spaces.calibrating as calibrating
+    import crossview.engine.spaces.threshold_calibration as threshold_calibration
 
-    real = calibrating.calibrated
+    real = threshold_calibration.calibrated
 
     def slowly(*arguments):
         found = real(*arguments)
         made.train(Recipe(spec="fantope", views=("a",), dim=2), space="m")
         return found
 
-    monkeypatch.setattr(calibrating, "calibrated", slowly)
+    monkeypatch.setattr(threshold_calibration, "calibrated", slowly)
     threshold = made.calibrate(CalibrationRequest(view="a"))
     assert made.space("m").thresholds == ()
     made.activate("m", 1)

@@ -10,8 +10,8 @@ from crossview.engine.errors import InvalidInputError, NotReadyError
 from crossview.engine.item import ItemUpdate, NewItem
 from crossview.engine.query import Query, SuggestRequest
 from crossview.engine.recipe import Recipe
-from crossview.engine.spaces.calibration import calibrate, fitted
 from crossview.engine.spaces.neighbor import Neighbor
+from crossview.engine.spaces.vote_calibration import calibrate, fitted
 from crossview.engine.spaces.voting import Voters
 
 
@@ -85,7 +85,7 @@ def test_shares_are_calibrated_on_items_that_the_space_was_not_trained_on(groups
     groups.train(Recipe(spec="lda", views=("color",)))
     assert "was trained on all of them, so shares are too high" in groups.suggest(SuggestRequest([query])).calibration
     raw = groups.suggest(SuggestRequest([query], space="raw")).calibration
-    assert raw == "shares are calibrated on 24 labelled items of view 'color', each left out of its own vote"
+    assert raw == "shares are calibrated on 24 labelled items of view 'color', none of which votes on itself"
 
 
 def test_across_views_and_in_joined_ones(groups):
@@ -174,13 +174,13 @@ def test_metrics_of_one_view_vote_by_distance():
 
 def test_what_cannot_be_answered_is_refused(groups, home):
     query = Query("color", key="cat/01")
-    with pytest.raises(InvalidInputError, match=r"min_share must be a probability, from 0 to 1, not 1\.5"):
+    with pytest.raises(InvalidInputError, match=r"min_share must be a probability between 0 and 1, not 1\.5"):
         groups.suggest(SuggestRequest([query], min_share=1.5))
     with pytest.raises(InvalidInputError, match="k must be at least 1"):
         groups.suggest(SuggestRequest([query], k=0))
     with fill(home, "bare", [item(group, 0, labels=()) for group in GROUPS]) as bare:
-        with pytest.raises(NotReadyError, match="label some with: crossview annotate bare --from"):
+        with pytest.raises(NotReadyError, match="has a label: label some items with: crossview annotate bare --from"):
             bare.suggest(SuggestRequest([Query("color", key="cat/00")]))
         bare.import_items([item("cat", 1)])
-        with pytest.raises(NotReadyError, match="too few labelled items have view 'color' to vote"):
+        with pytest.raises(NotReadyError, match="too few labelled items with view 'color' can vote"):
             bare.suggest(SuggestRequest([Query("color", key="cat/00")]))

@@ -94,7 +94,7 @@ def test_what_would_take_all_memory_is_refused(narrow, spec, settings, words):
 def test_a_view_of_one_item_is_told_by_its_name(narrow):
     """Not by its position, and before anything is fitted."""
     narrow.delete_items([item.key for item in narrow.items() if item.key != "ant/0"])
-    with pytest.raises(NotReadyError, match="1 training items have view 'few', and at least 2 are needed"):
+    with pytest.raises(NotReadyError, match="1 training items have view 'few', and learning needs at least 2"):
         narrow.train(Recipe(spec="pca", views=BOTH))
 
 

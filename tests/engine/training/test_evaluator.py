@@ -44,7 +44,7 @@ def test_a_space_trained_on_everything_is_measured_only_after_a_refit(collection
         collection.evaluate(EvaluationRequest(view="color"))
     found = collection.evaluate(EvaluationRequest(view="sift", targets=("color",), refit=True, k=(3,)))
     assert (found.queries, found.databases["trained"]) == (4, 14)
-    assert "anew" in found.protocol
+    assert "fitted again" in found.protocol
     assert collection.space("cca").generation == 1
 
 
@@ -105,7 +105,7 @@ def test_a_notion_is_measured_by_its_own_distances_and_labels(things):
 
 
 def test_notions_are_measured_one_at_a_time(things):
-    with pytest.raises(InvalidInputError, match="one notion is measured at a time"):
+    with pytest.raises(InvalidInputError, match="measures one notion at a time"):
         things.evaluate(EvaluationRequest(view="view", targets=("color", "shape")))
 
 

@@ -35,7 +35,7 @@ def test_so_many_ask_and_all_can_be_found(groups):
     found = groups.evaluate(EvaluationRequest(**FEW, spaces=("cca",), databases=("trained", "unseen", "mixed")))
     assert (found.queries, whole.queries) == (5, 30)
     assert found.databases == whole.databases == {"trained": 30, "unseen": 36, "mixed": 66}
-    assert "; 5 of 30 held-out items ask, drawn by chance; " in found.protocol
+    assert "; 5 of 30 held-out items, drawn at random, are the query set; " in found.protocol
     assert "ask, drawn" not in whole.protocol
 
 
@@ -90,7 +90,7 @@ def test_every_split_draws_its_own(groups):
     [
         ({"max_queries": 0}, "at least 1 query is asked, not 0: raise --max-queries"),
         ({"max_queries": -5}, "not -5"),
-        ({"seed": -1}, "a seed is at least 0 and at most 2147483647, not -1"),
+        ({"seed": -1}, "a seed must be between 0 and 2147483647, not -1"),
     ],
 )
 def test_what_draws_nothing_is_refused(option, words):

@@ -48,7 +48,7 @@ def test_neighbours_in_a_view_named_by_its_name_are_similar(home):
         info = bare.train(Recipe(spec="multi-npp", views=BOTH, dim=3, settings=settings))
         assert info.settings["neighbor_view"] == "gist"
         assert own_group(bare) > 0.9
-        with pytest.raises(InvalidInputError, match="neighbor_view='smell' is none of the views"):
+        with pytest.raises(InvalidInputError, match="neighbor_view='smell' is not one of the views"):
             bare.train(Recipe(spec="multi-npp", views=BOTH, dim=3, settings=settings | {"neighbor_view": "smell"}))
 
 
@@ -68,8 +68,8 @@ def test_a_space_learned_from_pairs_is_extended_and_measured_by_them(three):
     [
         ([Pair("cat/00", "nobody")], NotFoundError, "pair 1: there is no item 'nobody'"),
         ([Pair("nobody", "cat/01", line=7)], NotFoundError, "line 7: there is no item 'nobody'"),
-        ([Pair("cat/00", "cat/00", line=3)], InvalidInputError, "line 3: 'cat/00' is paired with itself"),
-        ([Pair("owl/90", "cat/00")], InvalidInputError, "no pair joins"),
+        ([Pair("cat/00", "cat/00", line=3)], InvalidInputError, "line 3: 'cat/00' forms a pair with itself"),
+        ([Pair("owl/90", "cat/00")], InvalidInputError, "no pair has two training items"),
     ],
 )
 def test_pairs_that_cannot_be_used_are_told(home, pairs, error, words):
@@ -91,8 +91,8 @@ def test_a_file_of_pairs_is_read_with_its_line_numbers(tmp_path):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (b"", "holds no pairs"),
-        (b"key_a,key_b\n", "holds no pairs"),
+        (b"", "contains no pairs"),
+        (b"key_a,key_b\n", "contains no pairs"),
         (b"a,b\nc\n", "line 2: expected key_a,key_b but found 'c'"),
         (b"a,b\n\nc,d,e\n", "line 3"),
         (b"a,\n", "line 1"),

@@ -77,23 +77,23 @@ def test_any_space_can_be_measured_by_a_tree(animals):
     assert "lca_loss" not in {row.metric for row in animals.evaluate(EvaluationRequest(view="color")).rows}
     asked = EvaluationRequest(view="color", k=(5,), taxonomy=TREE)
     assert "lca_loss" in {row.metric for row in animals.evaluate(asked).rows}
-    with pytest.raises(InvalidInputError, match="label 'cat' is no leaf of the taxonomy"):
+    with pytest.raises(InvalidInputError, match="label 'cat' is not a leaf of the taxonomy"):
         animals.evaluate(EvaluationRequest(view="color", taxonomy=Taxonomy({"dog": "", "owl": ""})))
     recipe = Recipe(spec="lmnn", views=("color",), taxonomy=TREE, settings={"max_iter": 5}, holdout=0.4)
     animals.train(recipe, activate=True)
     animals.import_items([item("owl", 50, labels=["tree"])])
     found = animals.evaluate(EvaluationRequest(view="color", k=(5,)))
-    assert "of which 'tree' is no leaf" in found.protocol
+    assert "because 'tree' is not one of its leaves" in found.protocol
     assert "lca_loss" not in {row.metric for row in found.rows}
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"spec": "pca"}, "pca does not learn from a taxonomy: take a learner that does"),
-        ({"spec": "default"}, "name a learner that takes a taxonomy"),
-        ({"pairs": (Pair("cat/00", "cat/01"),)}, "a taxonomy is of labels"),
-        ({"taxonomy": Taxonomy({"cat": "", "dog": ""})}, "label 'owl' is no leaf of the taxonomy"),
+        ({"spec": "pca"}, "pca does not learn from a taxonomy: use a learner that does"),
+        ({"spec": "default"}, "name a learner that accepts a taxonomy"),
+        ({"pairs": (Pair("cat/00", "cat/01"),)}, "a taxonomy needs labels"),
+        ({"taxonomy": Taxonomy({"cat": "", "dog": ""})}, "label 'owl' is not a leaf of the taxonomy"),
     ],
 )
 def test_what_cannot_be_learned_is_refused(animals, change, message):

@@ -108,7 +108,7 @@ def test_what_is_stopped_leaves_nothing(groups, home):
     [
         ({"tune": Tune({"speed": (1, 2)})}, InvalidInputError, "no parameter speed"),
         ({"tune": Tune({"power": ()})}, InvalidInputError, "no values of power"),
-        ({"tune": Tune({"power": (1, 2)}), "settings": {"power": 3}}, InvalidInputError, "power is fixed already"),
+        ({"tune": Tune({"power": (1, 2)}), "settings": {"power": 3}}, InvalidInputError, "the recipe sets power"),
         (
             {"tune": Tune({"shrinkage": ([0.1], [0.1, 0.2, 0.3])})},
             InvalidInputError,
@@ -133,7 +133,7 @@ def test_a_tuning_that_cannot_be_says_why(groups, options, error, words):
 def test_a_learner_with_nothing_open_says_so(groups):
     with pytest.raises(InvalidInputError, match="nothing to tune of standardize"):
         groups.train(Recipe(spec="standardize", views=BOTH, tune=Tune()))
-    with pytest.raises(InvalidInputError, match="kernel is fixed already"):
+    with pytest.raises(InvalidInputError, match="the recipe sets kernel"):
         groups.train(Recipe(spec="kernel:rbf,cca", views=BOTH, tune=Tune({KERNEL: ("chi2", "rbf")})))
 
 
@@ -160,7 +160,7 @@ def test_what_is_far_behind_after_a_fold_is_given_up():
     for goes_on in (first, near, apart):
         _check_hope(goes_on, first, "1 of 3 folds")
     behind = {crossing: values - random.normal(0.1, 0.1, 200) for crossing, values in first.items()}
-    with pytest.raises(InvalidInputError, match=r"given up after 1 of 3 folds: 0\.\d+ behind the first candidate"):
+    with pytest.raises(InvalidInputError, match=r"stopped after 1 of 3 folds: 0\.\d+ behind the first candidate"):
         _check_hope(behind, first, "1 of 3 folds")
 
 
@@ -172,7 +172,7 @@ def test_a_candidate_that_is_given_up_is_listed_with_the_reason(home):
         recipe = Recipe(views=BOTH, tune=Tune({LEARNER: ("posteriors,dot", *noise)}))
         tuning = many.train(recipe).tuning
     assert tuning.tried[0].score is not None
-    assert "given up after 1 of 3 folds" in tuning.tried[1].error
+    assert "stopped after 1 of 3 folds" in tuning.tried[1].error
 
 
 def test_classes_of_two_are_tuned_among_what_was_learned_from(home):

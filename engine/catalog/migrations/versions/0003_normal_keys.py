@@ -1,4 +1,4 @@
-"""Keys in any Unicode form, labels that somebody chose, and rows that may be too large."""
+"""Keys in any Unicode form, chosen labels, and rows that may be too large."""
 
 import unicodedata
 from pathlib import PurePosixPath
@@ -43,7 +43,7 @@ def _note_normal_keys(connection: sa.Connection) -> None:
 
 
 def _note_given_labels(connection: sa.Connection) -> None:
-    """Labels other than the name of the file's folder were chosen by somebody."""
+    """Mark labels other than the name of the file's folder as chosen by a person."""
     query = "SELECT items.id, source, label FROM items JOIN labels ON labels.item_id = items.id"
     given = {
         item

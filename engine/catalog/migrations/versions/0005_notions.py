@@ -1,4 +1,4 @@
-"""Labels in a notion of similarity, and what people answered about it."""
+"""Labels in a notion of similarity, and answers of people."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""What the files of pictures, and the pages beside them, said when they were last looked at; large integers as text."""
+"""Facts from the files of pictures and the pages beside them; large integers become text."""
 
 import json
 from typing import Any
@@ -25,7 +25,7 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(["item_id"], ["items.id"], name=op.f("fk_captures_item_id"), ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("item_id", name=op.f("pk_captures")),
     )
-    # Without a stamp: what else the files say is read when they are indexed again.
+    # Without a stamp, so that the next indexing reads the other facts from the files.
     op.execute(
         "INSERT INTO captures (item_id, stamp, modified_ns) "
         "SELECT id, '', modified_ns FROM items WHERE NOT deleted AND modified_ns > 0"
@@ -34,7 +34,7 @@ def upgrade() -> None:
 
 
 def _write_large_integers_as_text() -> None:
-    """Integers that a double does not hold were accepted, and no server could answer with the items that have them."""
+    """Turn integers that a double rounds into text: earlier versions accepted them, and servers could not send them."""
     connection = op.get_bind()
     found = connection.execute(sa.text("SELECT id, attributes FROM items WHERE length(attributes) > 16"))
     changed = []

@@ -1,4 +1,4 @@
-"""Calibration of a space by its own kind: learned again without each fold of the items, whose pairs then tell."""
+"""Calibration by refits: the space learns again without each fold of the items, whose pairs then set the threshold."""
 
 from dataclasses import replace
 
@@ -11,7 +11,7 @@ from crossview.engine.info import Threshold
 from crossview.engine.query import CalibrationRequest
 from crossview.engine.recipe import FOLDS
 from crossview.engine.runtime.progress import Progress
-from crossview.engine.spaces import calibrating
+from crossview.engine.spaces import threshold_calibration
 from crossview.engine.spaces.item_pairs import (
     ItemPairs,
     PairRows,
@@ -32,16 +32,16 @@ from crossview.engine.training.supervision import with_supervision
 
 def calibrated(
     tx: Transaction, space: Space, request: CalibrationRequest, progress: Progress | None = None
-) -> calibrating.Calibrate:
-    """Read the pairs that set a threshold, and return what sets it; see ``Collection.calibrate``.
+) -> threshold_calibration.Calibrate:
+    """Read the calibration pairs, and return the function that computes the threshold; see ``Collection.calibrate``.
 
-    It reads nothing more: the transaction need not be open by then.
+    The function does not read the catalog, so no transaction stays open for it.
     """
     if not request.refit:
-        return calibrating.calibrated(tx, space, request)
+        return threshold_calibration.calibrated(tx, space, request)
     if not space.spec:
         raise InvalidInputError(f"space {space.name!r} learns nothing that could be fitted again: leave the refit out")
-    target = calibrating.calibrated_target(tx, space, request)
+    target = threshold_calibration.calibrated_target(tx, space, request)
     items, fold_of = _divided(tx, space, request)
     pairs = [_pairs(tx, request, target, items.ids[fold_of == fold], fold) for fold in range(FOLDS)]
     if not any(map(len, pairs)):
@@ -64,16 +64,16 @@ def calibrated(
             without = items.take(fold_of != fold)
             trained = without.take(np.array([key in space.training_keys for key in without.keys], bool))
             again = replace(space, pipeline=refit(with_supervision(trained, space.pairs, space.constraints)))
-            # The target may be wider or narrower.
-            found.append(of_fold.distances(again, calibrating.chosen_target(again, request)))
+            # A refit can give the target another width.
+            found.append(of_fold.distances(again, threshold_calibration.chosen_target(again, request)))
         distances = np.concatenate(found)
-        return calibrating.threshold_of((request.view, target), joined, distances, protocol, keys, rate)
+        return threshold_calibration.threshold_of((request.view, target), joined, distances, protocol, keys, rate)
 
     return calibrate
 
 
 def _divided(tx: Transaction, space: Space, request: CalibrationRequest) -> tuple[Examples, NDArray[np.intp]]:
-    """Return the items of a space's views, and the fold of each, (n,), groups whole."""
+    """Return the items of a space's views, and the fold of each, (n,); a group has one fold."""
     items = examples(tx, space.views)
     groups = groups_of(tx, items.ids, request.group_by or space.group_by)
     if groups is None:
@@ -84,7 +84,7 @@ def _divided(tx: Transaction, space: Space, request: CalibrationRequest) -> tupl
 def _pairs(
     tx: Transaction, request: CalibrationRequest, target: Target, ids: NDArray[np.int64], seed: int
 ) -> ItemPairs:
-    """Return the pairs of items of a fold: those that were stated, or by labels."""
+    """Return the pairs of items of a fold: stated pairs, or pairs by labels."""
     if request.pairs is not None:
         pairs = stated_pairs(tx, request.view, target, request.pairs)
         return pairs.take(np.asarray(np.isin(pairs.items, ids).all(axis=1)))
@@ -95,10 +95,10 @@ def _pairs(
 
 
 def _protocol(pairs: ItemPairs, request: CalibrationRequest) -> str:
-    """Return what a threshold was calibrated on, in a sentence."""
+    """Return a sentence about the pairs of a calibration."""
     similar = int(pairs.similar.sum())
     groups = "" if request.group_by is None else f", which do not part items by {request.group_by.name}"
     return (
         f"calibrated on {similar} similar and {len(pairs) - similar} dissimilar {pairs.what} within {FOLDS} folds"
-        f"{groups}, at distances that the learner gives without the fold; {calibrating.HALVES}"
+        f"{groups}, at distances that the learner gives without the fold; {threshold_calibration.HALVES}"
     )

@@ -1,4 +1,4 @@
-"""Calibration of a space's distances: pairs of items that are the same or not set the threshold of a target."""
+"""Calibration of a space's distances: pairs of similar and dissimilar items set the threshold of a target."""
 
 from collections.abc import Callable, Mapping
 
@@ -15,15 +15,20 @@ from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.target import Target
 from crossview.engine.spaces.thresholds import error_rate, fitted, wrong_by_others
 
-HALVES = "either kind counts as one half, and the error rate is that of pairs none of whose items set their threshold"
+HALVES = (
+    "both kinds have the same weight, and the error rate is measured on pairs whose items did not set their threshold"
+)
 
 
 Calibrate = Callable[[], tuple[Threshold, bytes]]
-"""Returns the threshold that pairs set, and the fingerprints of these; it reads nothing."""
+"""A function that returns the threshold and the fingerprints of its pairs, without reading the catalog."""
 
 
 def calibrated(tx: Transaction, space: Space, request: CalibrationRequest) -> Calibrate:
-    """Read the pairs that set a threshold, and return what sets it; see ``Collection.calibrate``."""
+    """Read the calibration pairs, and return the function that computes the threshold; see ``Collection.calibrate``.
+
+    Two steps, because the computation is long and must not keep a transaction open.
+    """
     view, target = request.view, calibrated_target(tx, space, request)
     if request.pairs is None:
         pairs = labelled_pairs(tx, space, view, target)
@@ -35,13 +40,13 @@ def calibrated(tx: Transaction, space: Space, request: CalibrationRequest) -> Ca
 
 
 def calibrated_target(tx: Transaction, space: Space, request: CalibrationRequest) -> Target:
-    """Return the target that is calibrated; errors as those of ``Space.targets_for``."""
+    """Return the target to calibrate; raises the errors of ``Space.targets_for``."""
     space.check_revisions(tx.views.all())
     return chosen_target(space, request)
 
 
 def chosen_target(space: Space, request: CalibrationRequest) -> Target:
-    """Return the target that a request chooses of a space, which may have been fitted again."""
+    """Return the target that a request chooses in a space, which may be a refit of the original."""
     if request.target:
         return space.targets_for(request.view, [request.target])[0]
     return target_of(space, request.view, "")
@@ -55,9 +60,9 @@ def threshold_of(
     keys: Mapping[int, str],
     labelled_rate: float,
 ) -> tuple[Threshold, bytes]:
-    """Return the threshold of a view and target that distances, (n,), of pairs set, and fingerprints of these.
+    """Return the threshold of a view and target from the distances, (n,), of pairs, and the pairs' fingerprints.
 
-    ``labelled_rate`` is the share of all pairs of labelled items that share a label, 0 where no labels tell.
+    ``labelled_rate`` is the share of similar pairs among all pairs of labelled items; 0 without labels.
     """
     cut = fitted(found, pairs.similar)
     rate, standard_error = error_rate(wrong_by_others(found, pairs.similar, pairs.items), pairs.similar)
@@ -80,7 +85,7 @@ def threshold_of(
 
 
 def training_of(tx: Transaction, space: Space) -> tuple[str, int | None]:
-    """Return what tells the training of a generation from any other that had, or gets, its name and number."""
+    """Return the identity of a generation's training: a later generation can have the same name and number."""
     made = {one.generation: one.sequence for one in tx.spaces.generations(space.name)}
     return tx.head().history, made.get(space.generation)
 
@@ -88,23 +93,23 @@ def training_of(tx: Transaction, space: Space) -> tuple[str, int | None]:
 def put_threshold(
     tx: Transaction, space: Space, threshold: Threshold, pairs: bytes, training: tuple[str, int | None]
 ) -> None:
-    """Keep a threshold with a space whose ``training_of`` was read together with what the threshold is made of.
+    """Store a threshold with a space; ``training_of`` was read together with the calibration pairs.
 
-    Raises NotReadyError where the space was deleted, trained on other rows, or restored meanwhile.
+    Raises NotReadyError if the space has been deleted, trained on other rows, or restored since.
     """
     space.check_revisions(tx.views.all())
     if training_of(tx, space) != training:
         raise NotReadyError(
-            f"generation {space.generation} of space {space.name!r} was deleted or restored meanwhile: calibrate again"
+            f"generation {space.generation} of space {space.name!r} was just deleted or restored: calibrate again"
         )
     tx.spaces.put_threshold(space.name, space.own_generation(threshold.view), threshold, pairs)
     tx.next_sequence()
 
 
 def _protocol(space: Space, pairs: ItemPairs, keys: Mapping[int, str]) -> str:
-    """Return what a threshold was calibrated on, in a sentence."""
+    """Return a sentence about the pairs of a calibration."""
     similar = int(pairs.similar.sum())
     trained = np.array([keys[item] in space.training_keys for item in np.unique(pairs.items).tolist()], bool)
     named = np.isin(pairs.items, np.unique(pairs.items)[trained]).any(axis=1)
-    share = f", {int(named.sum())} of them of items that the space was trained on" if named.any() else ""
+    share = f", {int(named.sum())} of them from items that the space was trained on" if named.any() else ""
     return f"calibrated on {similar} similar and {len(pairs) - similar} dissimilar {pairs.what}{share}; {HALVES}"

@@ -11,14 +11,14 @@ from scans import many_scans
 
 from crossview.features.decode import decode, pixels_to_decode
 from crossview.features.errors import ImageTooLargeError
-from crossview.features.scans import MAX_SCANS, scans
+from crossview.features.jpeg_scans import MAX_SCANS, scans
 
 
 @pytest.mark.parametrize("read", [decode, pixels_to_decode])
 def test_many_scans_are_refused(read) -> None:
     """On 100 megapixels and 714 kB of them it took minutes to decode."""
     decode(many_scans(1024, MAX_SCANS - 1))
-    with pytest.raises(ImageTooLargeError, match="3,681 scans; at most 100 are decoded"):
+    with pytest.raises(ImageTooLargeError, match="3,681 scans, and at most 100 are allowed"):
         read(many_scans(9_984, 3_680))
 
 
