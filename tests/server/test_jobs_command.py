@@ -74,7 +74,7 @@ def test_a_job_is_cancelled(client: Client, where: tuple[str, str]) -> None:
     ended(client, name)
     assert run("jobs", "wait", name, *where).stderr == "error: the job was cancelled\n"
     extended = done("train", "rows", "--extend", "one", "--views", "gist", "--detach", *where).strip()
-    assert "has view 'gist' already" in run("jobs", "wait", extended, *where).stderr
+    assert "already has view 'gist'" in run("jobs", "wait", extended, *where).stderr
 
 
 def test_jobs_are_a_servers(tmp_path: Path, where: tuple[str, str]) -> None:

@@ -62,7 +62,7 @@ def test_a_view_is_added_later(where: list[str]) -> None:
     assert "trained shared generation 2: semantic on 20 items" in told
     assert "color (2), gist (2)" in told
     assert "shared: gist added later" in done("show", "rows", *where)
-    assert "has view 'gist' already" in run("train", "rows", "--extend", "shared", "--views", "gist", *where).stderr
+    assert "already has view 'gist'" in run("train", "rows", "--extend", "shared", "--views", "gist", *where).stderr
     assert "no space 'other'" in run("train", "rows", "--extend", "other", "--views", "gist", *where).stderr
 
 
