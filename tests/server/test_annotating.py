@@ -179,7 +179,7 @@ def test_what_is_gone_and_what_is_no_picture_is_said(where, photos):
 def test_what_cannot_be_labelled_is_an_error(where, tmp_path):
     (tmp_path / "l.csv").write_text("nobody,x\n")
     result = run("annotate", "pets", "--from", tmp_path / "l.csv", *where)
-    assert (result.exit_code, "names no item" in result.stderr) == (1, True)
+    assert (result.exit_code, "does not name any item" in result.stderr) == (1, True)
     result = run("annotate", "pets", "nobody", "--label", "x", *where)
     assert (result.exit_code, result.stderr) == (1, "error: nobody: no item has this key\n")
 

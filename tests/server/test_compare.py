@@ -62,7 +62,7 @@ def test_a_grid_is_one_answer_of_many_comparisons(where: list[str], tmp_path: Pa
     assert len(answered(where, tmp_path)) == 14 + 8
     head = done("ask", "things", *where)
     assert "ann (1)" in head
-    assert "color: no comparison was made by two people yet" in head
+    assert "color: two people have not yet made the same comparison" in head
 
 
 def test_a_choice_of_two_is_answered_by_one_key(where: list[str], tmp_path: Path) -> None:

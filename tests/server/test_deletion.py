@@ -54,7 +54,7 @@ def test_refusals_are_one_line_with_the_remedy(where: list[str]) -> None:
         (("space", "cca", "--generation", 2), "rows cca --generation 1; or delete the whole space"),
         (("space", "no"), "no space 'no' in collection 'rows'; there are: cca, raw"),
         (("space", "raw"), "cannot be deleted"),
-        (("view", "gist"), "used by these spaces: cca (generation 1, 2)"),
+        (("view", "gist"), "these spaces use view 'gist': cca (generation 1, 2)"),
     ):
         result = run(part[0], "delete", "rows", *part[1:], "--yes", *where)
         assert result.exit_code == 1

@@ -73,7 +73,7 @@ def test_a_job_is_cancelled(client: Client, where: tuple[str, str]) -> None:
     ended(client, name)
     assert run("job", "wait", name, *where).stderr == "error: the job was cancelled\n"
     extended = done("space", "extend", "rows", "one", "--views", "gist", "--detach", *where).strip()
-    assert "has view 'gist' already" in run("job", "wait", extended, *where).stderr
+    assert "already has view 'gist'" in run("job", "wait", extended, *where).stderr
 
 
 def test_jobs_are_a_servers(tmp_path: Path, where: tuple[str, str]) -> None:

@@ -39,7 +39,7 @@ def test_a_picture_that_is_refused_is_read_with_the_option_that_the_message_name
     here = ("--home", home.path)
     asked = ("index", "scans", scan.parent, "--workers", workers, *here)
     refused = done(*asked, *LIMIT)
-    assert "at most 10,000 are decoded at once" in refused
+    assert "at most 10,000 may be in memory" in refused
     option = re.search(r"--max-megapixels \d+", refused)
     assert option
     assert "0 could not be used" in done(*asked, *option[0].split())

@@ -141,7 +141,7 @@ def test_vectors_must_be_finite(channel: grpc.Channel, bad: float) -> None:
     with pytest.raises(grpc.RpcError) as caught:
         search(channel, [query(vector=types_pb2.Vector(values=np.full(dim, bad).tolist()))])
     assert caught.value.code() is Code.INVALID_ARGUMENT
-    assert f"holds {'NaN' if np.isnan(bad) else 'inf'} in column 1" in caught.value.details()
+    assert f"has {'NaN' if np.isnan(bad) else 'inf'} in column 1" in caught.value.details()
 
 
 COLLECTIONS: dict[str, tuple[Callable[[collections_pb2_grpc.CollectionServiceStub], object], Code, str]] = {
@@ -211,7 +211,7 @@ COLLECTIONS: dict[str, tuple[Callable[[collections_pb2_grpc.CollectionServiceStu
     "holdout": (
         lambda s: s.Train(pb.TrainRequest(parent=NAME, learner="cca", views=["color", "sift"], holdout=1.5)),
         Code.INVALID_ARGUMENT,
-        "held out",
+        "held-out share",
     ),
     "empty stream": (lambda s: s.FitViews(iter(())), Code.INVALID_ARGUMENT, "stream is empty"),
 }

@@ -93,7 +93,7 @@ def test_hits_and_items_tell_their_text(served: RunningServer) -> None:
 
 
 STATUSES = {
-    "unknown words": (search_pb2.Query(view="text", text="xyzzy"), "knows none of the words of 'xyzzy'"),
+    "unknown words": (search_pb2.Query(view="text", text="xyzzy"), "does not know any word of 'xyzzy'"),
     "no words": (search_pb2.Query(view="text", text=""), "the text of the query is empty"),
     "text in a picture view": (search_pb2.Query(view="color", text="sea"), "by view text, with color as the target"),
     "picture in a text view": (search_pb2.Query(view="text", image=b"x"), "by view color, with text as the target"),

@@ -61,7 +61,7 @@ def test_a_view_is_added_later(where: list[str]) -> None:
     assert "trained shared generation 2: semantic on 20 items" in output
     assert "color (2), gist (2)" in output
     assert "shared: gist added later" in done("show", "rows", *where)
-    assert "has view 'gist' already" in run("space", "extend", "rows", "shared", "--views", "gist", *where).stderr
+    assert "already has view 'gist'" in run("space", "extend", "rows", "shared", "--views", "gist", *where).stderr
     assert "no space 'other'" in run("space", "extend", "rows", "other", "--views", "gist", *where).stderr
 
 
