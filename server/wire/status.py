@@ -50,6 +50,7 @@ STATUSES: tuple[tuple[type[Exception], Code], ...] = (
     (errors.InvalidInputError, Code.INVALID_ARGUMENT),
     (image_errors.ImageError, Code.INVALID_ARGUMENT),
     (errors.NotReadyError, Code.FAILED_PRECONDITION),
+    (errors.NotInstalledError, Code.FAILED_PRECONDITION),
     (errors.BusyError, Code.ABORTED),
     (OverloadedError, Code.RESOURCE_EXHAUSTED),
     (ServerStoppedError, Code.UNAVAILABLE),

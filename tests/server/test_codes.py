@@ -71,7 +71,7 @@ def test_codes_are_measured(where: list[str]) -> None:
     assert "codes at equal distances rank at random" in output
     done(*train, "--rerank", 3, *where)
     found = told("evaluate", "rows", "--view", "color", "-k", "1,5", "--refit", *trained, *where)
-    assert "the 3 x k nearest are put in the order of their float vectors, for map k = 5" in found["protocol"]
+    assert "the 3 x k nearest are ordered by their float vectors, for map k = 5" in found["protocol"]
     assert all(row["value"] > 0.8 for row in found["rows"])
 
 

@@ -168,7 +168,7 @@ class OrdinaryUse(RuleBasedStateMachine):
                 [["key", "label", "label", "year"], *([k, *(*some, "", "")[:2], year] for k, some, year in rows)]
             )
         if not there:
-            with pytest.raises(ValueError, match="names no item"):
+            with pytest.raises(ValueError, match="does not name any item"):
                 self.collection.annotate(path)
             return
         self.collection.annotate(path)
