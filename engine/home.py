@@ -59,7 +59,7 @@ class Home:
         Raises InvalidInputError (name, views), AlreadyExistsError, StorageError.
         """
         self._check_new(name)
-        with self._new_folder() as new:
+        with engine_installed(), self._new_folder() as new:
             _fill(CollectionFolder(new), name, one_or_several(views), description)
             self._install(new, name)
         return self.open(name, pictures)
