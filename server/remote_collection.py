@@ -4,7 +4,7 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar, Unpack, cast, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,16 +30,19 @@ from crossview.engine.query import (
     CalibrationRequest,
     Embedding,
     HitList,
+    ItemEmbeddings,
+    OneQuery,
     Query,
     SameRequest,
     SearchRequest,
     Suggestions,
     SuggestRequest,
     Verdict,
+    request_of,
 )
 from crossview.engine.recipe import Recipe
 from crossview.engine.runtime.progress import Progress
-from crossview.engine.spaces.item_embeddings import ITEMS_AT_ONCE, ItemEmbeddings
+from crossview.engine.spaces.item_embeddings import ITEMS_AT_ONCE
 from crossview.server import pages
 from crossview.server.batches import batches, merged
 from crossview.server.connection import Connection
@@ -102,6 +105,13 @@ class RemoteCollection:
         self.name = name
         self.resource = collection_name(name)
         self._stub = connection.collections
+        self.views = RemoteViews(self)
+        self.items = RemoteItems(self)
+        self.spaces = RemoteSpaces(self)
+        self.storage = RemoteStorage(self)
+
+    def __repr__(self) -> str:
+        return f"<crossview collection {self.name!r} on the server at {self.connection.address}>"
 
     def info(self) -> CollectionInfo:
         """Its description."""
@@ -120,11 +130,11 @@ class RemoteCollection:
         responses = self.connection.pages(self._stub.ListDeletedItems, request)
         return [to_value(DeletedPicture, item) for page in responses for item in page.items]
 
-    def views(self) -> tuple[ViewInfo, ...]:
+    def list_views(self) -> tuple[ViewInfo, ...]:
         """Its views."""
         return self.info().views
 
-    def spaces(self) -> tuple[SpaceInfo, ...]:
+    def list_spaces(self) -> tuple[SpaceInfo, ...]:
         """Its spaces."""
         response = self.connection.call(self._stub.ListSpaces, pb.ListSpacesRequest(parent=self.resource))
         return tuple(map(to_space, response.spaces))
@@ -166,18 +176,18 @@ class RemoteCollection:
         new_attributes: bool = False,
         progress: Progress | None = None,
     ) -> ImportReport:
-        """Annotates items from a file of this machine; see ``Collection.annotate``."""
+        """Annotates items from a file of this machine; see ``engine.services.items``."""
         from crossview.engine.ingest.annotations import annotate
 
-        return annotate(self, path, cell, replace_labels, notion, new_attributes, progress)
+        return annotate(self.items, path, cell, replace_labels, notion, new_attributes, progress)
 
     def index_vectors(
         self, view: str, path: Path, keys: Path | None = None, progress: Progress | None = None
     ) -> ImportReport:
-        """Sends the rows of a file of this machine; see ``Collection.index_vectors``."""
+        """Sends the rows of a file of this machine; see ``engine.services.items``."""
         from crossview.engine.ingest.vectors import index_vectors
 
-        return index_vectors(self, view, path, keys, progress)
+        return index_vectors(self.items, self.views, view, path, keys, progress)
 
     def put_vectors(self, view: str, keys: Sequence[str], rows: NDArray[np.float32]) -> ImportReport:
         """Gives items rows of a view, in changes below the message limit."""
@@ -236,7 +246,7 @@ class RemoteCollection:
         if failures:
             yield ImportReport(failures=tuple(failures))
 
-    def items(self, filter: Filter = EVERY_ITEM, after: str = "", limit: int = 100) -> list[Item]:
+    def list_items(self, filter: Filter = EVERY_ITEM, after: str = "", limit: int = 100) -> list[Item]:
         """Items in the order of keys, those above ``after``."""
         items: list[Item] = []
         request = pb.ListItemsRequest(parent=self.resource, filter=from_filter(filter))
@@ -325,11 +335,18 @@ class RemoteCollection:
         """Deletes a view with its rows."""
         self.connection.call(self._stub.DeleteView, pb.DeleteViewRequest(parent=self.resource, view=view))
 
-    def search(self, request: SearchRequest) -> list[HitList]:
-        """Nearest items of every query in every target."""
-        message = from_search_request(request)
+    @overload
+    def search(self, request: SearchRequest) -> list[HitList]: ...
+
+    @overload
+    def search(self, **query: Unpack[OneQuery]) -> list[HitList]: ...
+
+    def search(self, request: SearchRequest | None = None, **query: Any) -> list[HitList]:
+        """Nearest items of every query in every target; see ``Collection.search``."""
+        message = from_search_request(request_of(request, cast(OneQuery, query)))
         message.parent = self.resource
-        return to_hit_lists(self.connection.call(self.connection.searches.Search, message))
+        found = to_hit_lists(self.connection.call(self.connection.searches.Search, message))
+        return [one.illustrated(self.items.thumbnail) for one in found]
 
     def search_stream(self, requests: Iterable[SearchRequest]) -> Iterator[list[HitList]]:
         """Yields the answer to each of many searches, in order: one stream costs less than as many calls."""
@@ -419,3 +436,54 @@ class RemoteCollection:
 
     def close(self) -> None:
         """Does nothing: the collection stays open on the server."""
+
+
+class RemoteItems:
+    """The items of a collection on a server: call it to list them; see ``engine.services.items``."""
+
+    def __init__(self, collection: RemoteCollection) -> None:
+        self._list = collection.list_items
+        self.count = collection.count
+        self.get, self.thumbnail = collection.item, collection.thumbnail
+        self.attribute_names, self.deleted = collection.attribute_names, collection.deleted_pictures
+        self.put, self.update, self.delete = collection.import_items, collection.update_items, collection.delete_items
+        self.annotate = collection.annotate
+        self.put_vectors, self.index_vectors = collection.put_vectors, collection.index_vectors
+        self.embed = collection.embed_items
+
+    def __call__(self, filter: Filter = EVERY_ITEM, after: str = "", limit: int = 100) -> list[Item]:
+        """Return items in the order of keys, those above ``after``."""
+        return self._list(filter, after, limit)
+
+
+class RemoteViews:
+    """The views of a collection on a server: call it to list them; see ``engine.services.views``."""
+
+    def __init__(self, collection: RemoteCollection) -> None:
+        self._list = collection.list_views
+        self.add, self.fit, self.delete = collection.add_view, collection.fit_views, collection.delete_view
+
+    def __call__(self) -> tuple[ViewInfo, ...]:
+        """Return the views."""
+        return self._list()
+
+
+class RemoteSpaces:
+    """The spaces of a collection on a server: call it to list them; see ``engine.services.spaces``."""
+
+    def __init__(self, collection: RemoteCollection) -> None:
+        self._list = collection.list_spaces
+        self.get, self.delete = collection.space, collection.delete_space
+        self.extend, self.assign, self.activate = collection.extend, collection.assign, collection.activate
+        self.calibrate = collection.calibrate
+
+    def __call__(self) -> tuple[SpaceInfo, ...]:
+        """Return the trained spaces, then ``raw``, the views themselves."""
+        return self._list()
+
+
+class RemoteStorage:
+    """What a collection on a server has on disk; see ``engine.services.storage``."""
+
+    def __init__(self, collection: RemoteCollection) -> None:
+        self.findings = collection.findings

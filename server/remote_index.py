@@ -45,16 +45,26 @@ _Entry = NewItem | ItemUpdate | None
 """What is sent of a file; None: nothing."""
 
 
+class _Items(Protocol):
+    def __call__(self, *, after: str, limit: int) -> list[Item]: ...
+    def attribute_names(self) -> tuple[str, ...]: ...
+    def deleted(self) -> list[DeletedPicture]: ...
+    def put(self, items: Sequence[NewItem]) -> ImportReport: ...
+    def update(self, updates: Sequence[ItemUpdate]) -> ImportReport: ...
+
+
+class _Views(Protocol):
+    def __call__(self) -> tuple[ViewInfo, ...]: ...
+    def fit(self, images: Iterable[Picture], views: Sequence[str] | None = None, seed: int = 0) -> object: ...
+
+
 class _Collection(Protocol):
     """A collection on a server."""
 
-    def items(self, *, after: str, limit: int) -> list[Item]: ...
-    def attribute_names(self) -> tuple[str, ...]: ...
-    def deleted_pictures(self) -> list[DeletedPicture]: ...
-    def views(self) -> tuple[ViewInfo, ...]: ...
-    def fit_views(self, images: Iterable[Picture], views: Sequence[str] | None = None, seed: int = 0) -> object: ...
-    def import_items(self, items: Sequence[NewItem]) -> ImportReport: ...
-    def update_items(self, updates: Sequence[ItemUpdate]) -> ImportReport: ...
+    @property
+    def items(self) -> _Items: ...
+    @property
+    def views(self) -> _Views: ...
 
 
 def index(
@@ -64,7 +74,7 @@ def index(
     began = time.monotonic()
     annotations = Annotations(options.labels, options.captions, options.replace_labels, options.label_notion)
     walked = walk(paths)
-    notes = checked_columns(collection, annotations.files, options.new_attributes)
+    notes = checked_columns(collection.items, annotations.files, options.new_attributes)
     known = _known(collection)
     sources = {key: item.source for key, item in known.items()}
     aliases = _aliases(known)
@@ -76,7 +86,7 @@ def index(
     matched = match_files(walked.files, walked.folders, sources, aliases, add_alias)
     keyed = dict(matched.files)
     unused = annotations.unused(keyed)
-    left_out = set() if options.include_deleted else deleted_before(keyed, known, collection.deleted_pictures())
+    left_out = set() if options.include_deleted else deleted_before(keyed, known, collection.items.deleted())
     keyed = {key: file for key, file in keyed.items() if key not in left_out}
     _fit(collection, keyed, annotations, progress, options.seed)
     with interruptible() as committed:
@@ -137,7 +147,7 @@ def _fit(
             if progress:
                 progress("fitting", done, len(chosen))
 
-    collection.fit_views(pictures(), views=names, seed=seed)
+    collection.views.fit(pictures(), views=names, seed=seed)
 
 
 def _fit_texts(collection: _Collection) -> list[Failure]:
@@ -146,7 +156,7 @@ def _fit_texts(collection: _Collection) -> list[Failure]:
     waiting = {kind: view.name for view in views if not view.fitted for kind in inputs_of(view)}
     if any("text" in inputs_of(view) for view in views) and "image" not in waiting:
         try:
-            collection.fit_views(())
+            collection.views.fit(())
         except NotReadyError as error:  # the texts are too few
             return [Failure(waiting["text"], str(error))]
     return []
@@ -169,9 +179,9 @@ def _send(
     entries = _entries(keyed, known, views, annotations, failures, pages)
     for batch in batches(entries, _weight):
         if new := [entry for entry in batch if isinstance(entry, NewItem)]:
-            reports.append(collection.import_items(new))
+            reports.append(collection.items.put(new))
         if updates := [entry for entry in batch if isinstance(entry, ItemUpdate)]:
-            reports.append(collection.update_items(updates))
+            reports.append(collection.items.update(updates))
         committed.items = sum(one.added + one.updated for one in reports)
         done, skipped = done + len(batch), skipped + batch.count(None)
         if progress:

@@ -57,7 +57,7 @@ _BY_NAME: dict[str, type[Exception]] = {
     cls.__name__: cls
     for module in (errors, image_errors, server_errors)
     for cls in vars(module).values()
-    if isinstance(cls, type) and issubclass(cls, errors.CrossviewError | image_errors.ImageError)
+    if isinstance(cls, type) and issubclass(cls, errors.CrossviewError)
 }
 _BY_CODE: dict[grpc.StatusCode, type[Exception]] = {
     grpc.StatusCode.UNAVAILABLE: ServerUnavailableError,

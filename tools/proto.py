@@ -25,7 +25,7 @@ DOCSTRING = "The gRPC interface, generated from proto/ by tools/proto.py."
 
 
 def compile_protos(out: Path) -> None:
-    """Runs protoc over every file of proto/ into ``out``; raises RuntimeError where it fails."""
+    """Run protoc over every file of proto/ into ``out``; raise RuntimeError if it fails."""
     from grpc_tools import protoc  # type: ignore[import-untyped]  # it has no types
 
     sources = sorted(str(path.relative_to(PROTO)) for path in PROTO.rglob("*.proto"))
@@ -56,7 +56,7 @@ def google_protos(scratch: Path) -> tuple[str, str]:
 
 
 def generate(out: Path) -> None:
-    """Writes all of server/pb into ``out``, which must not exist."""
+    """Write all of server/pb into ``out``, which must not exist."""
     with tempfile.TemporaryDirectory() as scratch:
         compile_protos(Path(scratch))
         shutil.copytree(Path(scratch) / "crossview" / "v1", out)
@@ -64,7 +64,7 @@ def generate(out: Path) -> None:
 
 
 def generated(folder: Path) -> Iterator[Path]:
-    """The Python files and type stubs below a folder, in order."""
+    """Return the Python files and type stubs below a folder, in order."""
     return (path for path in sorted(folder.rglob("*.py*")) if path.suffix in {".py", ".pyi"})
 
 
@@ -76,7 +76,7 @@ def differences(fresh: Path) -> list[str]:
 
 
 def lint() -> int:
-    """Checks the proto files by buf, beside the files of Google that they import; returns its exit status."""
+    """Check the proto files with buf, beside the files of Google that they import; return its exit status."""
     with tempfile.TemporaryDirectory() as scratch:
         workspace = Path(scratch)
         shutil.copytree(PROTO, workspace / "proto")

@@ -118,7 +118,7 @@ def filled(home: Home, gist: Rows, labels: NDArray[np.str_], training: NDArray[n
 def add(collection: Collection, gist: Rows, labels: NDArray[np.str_], which: NDArray[np.int64]) -> None:
     """Adds photographs, whose keys are their positions."""
     items = [NewItem(str(at), rows={VIEW: gist[at]}, labels=(str(labels[at]),)) for at in which.tolist()]
-    collection.import_items(items)
+    collection.items.put(items)
 
 
 class Found(NamedTuple):
@@ -205,7 +205,7 @@ def _add_many(collection: Collection, gist: Rows, items: int, generator: np.rand
         rows = gist[generator.integers(len(gist), size=count)]
         rows = rows + NOISE * deviations * generator.normal(size=rows.shape)
         keys = [f"item {number}" for number in range(start, start + count)]
-        collection.put_vectors(VIEW, keys, np.maximum(rows, 0).astype(np.float32))
+        collection.items.put_vectors(VIEW, keys, np.maximum(rows, 0).astype(np.float32))
 
 
 class Searched(Protocol):

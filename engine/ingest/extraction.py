@@ -62,10 +62,10 @@ def read_file(path: Path, max_pixels: int = MAX_PIXELS) -> bytes:
     if not stat.S_ISREG(found.st_mode):
         raise NotAnImageError("not a regular file")
     if found.st_size > most:
-        needed = math.ceil(found.st_size / _BYTES_A_PIXEL / 1e6)
+        needed = math.ceil(found.st_size / _BYTES_A_PIXEL)
         raise ImageTooLargeError(
             f"{found.st_size:,} bytes are more than a picture file may have ({most:,}): raise the limit with "
-            f"--max-megapixels {needed}, or save the picture smaller"
+            f"`max_pixels={needed}`, or save the picture smaller"
         )
     return path.read_bytes()
 

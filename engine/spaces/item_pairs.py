@@ -144,12 +144,11 @@ def labelled_pairs(tx: Transaction, space: Space, view: str, target: Target, see
             warning = _TRAINED if trained and chosen is labelled else ""
             return replace(found, what=f"pairs of {which}{warning}")
     raise NotReadyError(
-        f"the {len(labelled)} {what} give no pairs of the same and of different labels: label more, or give pairs by "
-        "--pairs FILE.csv"
+        f"the {len(labelled)} {what} give no pairs of the same and of different labels: label more, or give `pairs`"
     )
 
 
-_TRAINED = ", some of which it was trained on, so that new items are told less well: train with --holdout 0.2"
+_TRAINED = ", some of which it was trained on, so that new items are told less well: train with `holdout=0.2`"
 
 
 def drawn_pairs(items: Sequence[int], labels: Mapping[int, Sequence[str]], generator: np.random.Generator) -> ItemPairs:

@@ -193,7 +193,7 @@ def _wrong_input(version: Version, view: JoinedView, part: ViewRecord, given: st
     others = " or ".join(one.name for one in version.views if given in inputs_of(one))
     remedy = f"query by view {others}, with {view.name} as the target" if others else f"no view here takes {what}"
     if not others and given == "text":
-        remedy = f"add a view of texts with: crossview add-view {version.name()} text"
+        remedy = "add a view of texts with: `collection.views.add('text')`"
     return (
         f"view {part.name!r} is {source}, so it takes no query by {what}: {remedy}; "
         f"or give a vector of {view.dim} numbers or an item's key"

@@ -216,7 +216,7 @@ def check_axes(names: Sequence[str], space: str, request: SearchRequest) -> None
     asked = request.axes
     if asked and not names:
         raise InvalidInputError(
-            f"space {space!r} has no named attributes, so no {asked[0]!r}: train one that has, by --learner attributes "
+            f"space {space!r} has no named attributes, so no {asked[0]!r}: train one that has, by `spec='attributes'` "
             "with orderings of the classes"
         )
     if unknown := [name for name in asked if name not in names]:

@@ -176,7 +176,7 @@ class Space(SpaceDescription):
             return known
         return (
             f"{known}. How the parts of a joined view are scaled is learned, and {RAW!r} learns nothing: "
-            f"train a space, such as with: --learner scale --views {view}"
+            f"train a space, such as with: `spec='scale'` `views=[{view!r}]`"
         )
 
     def place(
@@ -330,7 +330,7 @@ def _pipeline(name: str, stored: Mapping[str, Any]) -> Chain:
     except ValueError as error:
         raise NotReadyError(
             f"space {name!r} was trained by an earlier version, whose learner is no more ({error}): "
-            f"train it again by train --space {name}, or delete it by delete --space {name}"
+            f"train it again as `space={name!r}`, or delete it with: `collection.spaces.delete({name!r})`"
         ) from error
     return found
 

@@ -55,7 +55,7 @@ def _labels(version: Version) -> dict[int, tuple[str, ...]]:
     if not labels:
         raise NotReadyError(
             f"no item of collection {version.name()!r} has a label to suggest: label some with: "
-            f"crossview label {version.name()} --from FILE.csv"
+            "`collection.items.annotate('FILE.csv')`"
         )
     return labels
 

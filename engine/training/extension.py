@@ -32,7 +32,7 @@ def added_views(
     Raises InvalidInputError for views that it has or a learner that cannot, NotFoundError, NotReadyError.
     """
     if not views or len(set(views)) < len(views):
-        raise InvalidInputError("name the views to add, each once, such as --views text")
+        raise InvalidInputError("name the views to add, each once, such as `views=['text']`")
     if known := [view for view in views if view in space.views]:
         raise InvalidInputError(f"space {space.name!r} has view {known[0]!r} already")
     space.check_revisions(tx.views.all())

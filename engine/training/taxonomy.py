@@ -27,7 +27,7 @@ def check_taxonomy(recipe: Recipe) -> None:
     if recipe.pairs or recipe.constraints is not None or recipe.answers:
         raise InvalidInputError("a taxonomy is of labels, which pairs, constraints and answers take the place of")
     if recipe.spec == DEFAULT:
-        raise InvalidInputError(f"name a learner that takes a taxonomy: --learner {learners_of_taxonomies()}")
+        raise InvalidInputError(f"name a learner that takes a taxonomy as `spec`: {learners_of_taxonomies()}")
 
 
 def check_leaves(taxonomy: Taxonomy, found: Examples) -> None:

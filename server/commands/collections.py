@@ -42,5 +42,5 @@ def add_view(
 ) -> None:
     """Add a view to a collection; then index again to compute its rows."""
     with connection.collection(name) as collection:
-        view = collection.add_view(spec)
+        view = collection.views.add(spec)
     print_result(view, f"added view {view.name}: {view.extractor}, {view.dim} numbers per row", as_json)

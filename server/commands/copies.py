@@ -66,7 +66,7 @@ def compact(name: NameArgument, home: HomeOption = None, as_json: JsonOption = F
 
     with Home(home).open(name) as collection:
         before = collection.info().bytes_on_disk
-        collection.compact()
+        collection.storage.compact()
         after = collection.info().bytes_on_disk
     print_result(
         {"bytes_before": before, "bytes_after": after},

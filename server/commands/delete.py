@@ -73,7 +73,7 @@ def delete(
             check_names(collection, condition)
             say(f"deleted {_delete_items(collection, condition)} items")
         elif keys:
-            deleted = collection.delete_items(keys)
+            deleted = collection.items.delete(keys)
             missing = len(set(keys)) - deleted
             say(f"deleted {deleted} items" + (f"; {missing} did not exist" if missing else ""))
 
@@ -83,7 +83,7 @@ def _delete_items(collection: "CollectionBackend", condition: "Filter") -> int:
     deleted, after = 0, ""
     while items := collection.items(condition, after=after, limit=_PAGE):
         after = items[-1].key
-        deleted += collection.delete_items([item.key for item in items])
+        deleted += collection.items.delete([item.key for item in items])
     return deleted
 
 
@@ -92,11 +92,11 @@ def _confirm_deletion(what: str) -> None:
 
 
 def _delete_space(collection: "CollectionBackend", space: str, generation: int | None, yes: bool) -> None:
-    active = collection.space(space).active
+    active = collection.spaces.get(space).active
     what = f"space {space}" if generation is None else f"generation {generation} of space {space}"
     if not yes:
         _confirm_deletion(f"{what} of {collection.name}")
-    collection.delete_space(space, generation)
+    collection.spaces.delete(space, generation)
     say(f"deleted {what} of {collection.name}")
     if active and generation is None:
         say("it was the active space: searches that name no space now use raw")
@@ -106,5 +106,5 @@ def _delete_view(collection: "CollectionBackend", view: str, yes: bool) -> None:
     what = f"view {view} of {collection.name}"
     if not yes:
         _confirm_deletion(f"{what} with its rows")
-    collection.delete_view(view)
+    collection.views.delete(view)
     say(f"deleted {what}")

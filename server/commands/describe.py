@@ -120,10 +120,10 @@ def show_(
     wanted = item if key is None else key
     with connection.collection(name) as collection:
         if wanted is not None:
-            chosen = collection.item(wanted)
+            chosen = collection.items.get(wanted)
             print_json(chosen) if as_json else _show_item(chosen)
             return
-        info, findings = collection.info(), collection.findings()
+        info, findings = collection.info(), collection.storage.findings()
     if as_json:
         print_json({**vars(info), "findings": findings})
         return

@@ -14,10 +14,9 @@ from crossview.server.commands.saying import say
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from crossview.engine.query import Embedding
+    from crossview.engine.query import Embedding, ItemEmbeddings
     from crossview.engine.runtime.progress import Progress
     from crossview.engine.spaces.embedding_files import Written
-    from crossview.engine.spaces.item_embeddings import ItemEmbeddings
     from crossview.server.backend import CollectionBackend
 
 SHOWN = 4
@@ -77,7 +76,7 @@ def _write_all(
 
     def counted() -> "Iterator[ItemEmbeddings]":
         done, total = 0, collection.count()
-        for page in every_page(collection, query.view, query.space, "".join(targets)):
+        for page in every_page(collection.items, query.view, query.space, "".join(targets)):
             yield page
             done += len(page.keys)
             if progress is not None:

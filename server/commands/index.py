@@ -134,7 +134,7 @@ def _index_vectors(
 
     annotations = AnnotationFiles(options.labels, options.captions, options.label_notion, options.new_attributes)
     annotations.check(collection)
-    report = collection.index_vectors(rows.view or "", cast(Path, rows.vectors), rows.keys, progress)
+    report = collection.items.index_vectors(rows.view or "", cast(Path, rows.vectors), rows.keys, progress)
     with interruptible() as committed:
         committed.items = report.added + report.updated
         annotated = merged(annotations.write(collection, progress))
@@ -213,7 +213,7 @@ def fit(
         raise InvalidInputError(f"no pictures below {', '.join(map(str, paths))}")
     sample = random.Random(options.seed).sample(files, min(options.sample, len(files)))
     with connection.collection(name) as collection:
-        fitted = collection.fit_views(
+        fitted = collection.views.fit(
             (Picture(file.path.read_bytes(), annotations.of(file).labels or ()) for file in sample),
             views=names(options.views) or None,
             seed=options.seed,

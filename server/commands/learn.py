@@ -221,7 +221,7 @@ def train(
         if extend is None:
             made = collection.train(recipe, space=space, activate=activate, progress=progress)
         else:
-            made = collection.extend(extend, recipe.views, name=space, activate=activate, progress=progress)
+            made = collection.spaces.extend(extend, recipe.views, name=space, activate=activate, progress=progress)
     if as_json:
         print_json(made)
         return
@@ -259,7 +259,7 @@ def assign(
         print_detached(job, as_json)
         return
     with connection.collection(name) as collection:
-        made = collection.assign(space, label)
+        made = collection.spaces.assign(space, label)
     print_result(made, f"{label} has a metric in {made.name} generation {made.generation}", as_json)
 
 
@@ -274,5 +274,5 @@ def activate(
 ) -> None:
     """Choose the space that answers searches."""
     with connection.collection(name) as collection:
-        made = collection.activate(space, generation)
+        made = collection.spaces.activate(space, generation)
     print_result(made, f"active: {made.name} generation {made.generation}", as_json)

@@ -41,8 +41,8 @@ def place(
         given = answered(collection) if constraints is None else read_comparisons(constraints)
         given.check()
         rows = places(given, dim, seed)
-        collection.add_view(f"{view}=vectors:dim={dim}")
-        report = collection.put_vectors(view, given.keys, rows)
+        collection.views.add(f"{view}=vectors:dim={dim}")
+        report = collection.items.put_vectors(view, given.keys, rows)
     say(
         f"placed {len(given.keys)} items ({report.added} of them new) in view {view} by {len(given)} comparisons; "
         "no other item can be searched by it"

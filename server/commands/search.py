@@ -134,7 +134,7 @@ def search(
             from crossview.server.drawing.sheet import write_sheet
 
             file = query.image.name if query.image else ""
-            _warn(write_sheet(options.sheet, strips(collection, request.queries, results, options.truth, file)))
+            _warn(write_sheet(options.sheet, strips(collection.items, request.queries, results, options.truth, file)))
     if as_json:
         print_json({"results": [asdict(hit_list) for hit_list in results]})
     elif as_csv:

@@ -53,7 +53,7 @@ def test_labels_of_a_notion_leave_the_others_alone(where: list[str], tmp_path: P
 
 def test_labels_of_a_notion_need_labels_and_a_name_that_can_be(where: list[str], tmp_path: Path) -> None:
     for options, words in (
-        (["--label-notion", "hue"], "there are no labels in the notion 'hue'"),
+        (["--label-notion", "hue"], "there are no labels in notion 'hue'"),
         (["--labels", "folder", "--label-notion", "a b"], "'a b' cannot name a notion"),
     ):
         result = run("index", "pets", tmp_path / "photos", *options, *where)

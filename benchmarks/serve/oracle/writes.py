@@ -63,7 +63,7 @@ class Import(Call):
 
     def by(self, writer: Any) -> None:
         """Imports them in one call."""
-        writer.import_items(
+        writer.items.put(
             [
                 NewItem(
                     key_of(number),
@@ -94,7 +94,7 @@ class Put(Call, Command):
 
     def by(self, writer: Any) -> None:
         """Puts them in one call."""
-        writer.put_vectors(self.view, list(map(key_of, self.counts)), self._rows())
+        writer.items.put_vectors(self.view, list(map(key_of, self.counts)), self._rows())
 
     def words(self, folder: Path) -> list[str]:
         """Index a file of rows."""
@@ -122,7 +122,7 @@ class Delete(Call, Command):
 
     def by(self, writer: Any) -> None:
         """Deletes them in one call."""
-        writer.delete_items(list(map(key_of, self.numbers)))
+        writer.items.delete(list(map(key_of, self.numbers)))
 
     def words(self, folder: Path) -> list[str]:
         """Delete them by key."""
@@ -144,7 +144,7 @@ class Label(Call, Command):
     def by(self, writer: Any) -> None:
         """Updates them in one call."""
         attributes = {"count": self.count}
-        writer.update_items(
+        writer.items.update(
             [ItemUpdate(key_of(number), labels=(self.label,), attributes=attributes) for number in self.numbers]
         )
 
@@ -204,7 +204,7 @@ class Activate(Call, Command):
 
     def by(self, writer: Any) -> None:
         """Activates it."""
-        writer.activate(self.space, self.generation)
+        writer.spaces.activate(self.space, self.generation)
 
     def words(self, folder: Path) -> list[str]:
         """Activate it."""
