@@ -164,7 +164,7 @@ class Rows:
         return gathered
 
     def _strays_by_chunk(self) -> list[RowNumbers]:
-        """Return the living strays by ascending ids, split by the ranges of the main chunks; the last range has no end."""
+        """Return the living strays by ascending ids, split by the ranges of the main chunks; the last has no end."""
         numbers = np.arange(self.offsets[len(self.main)], self.offsets[-1])
         numbers = numbers[self.are_alive(numbers)]
         numbers = numbers[np.argsort(self.ids_of(numbers), kind="stable")]

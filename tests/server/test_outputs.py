@@ -21,7 +21,7 @@ def where(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[str]]
     fill_rows(home, 60)
     with home.open("rows") as made:
         row = {"color": np.ones(64)}
-        made.import_items(
+        made.items.put(
             [
                 NewItem(
                     'a,"b"', rows=row, labels=("x", "y"), attributes={"n": 1}, source="/files/a.jpg", text="two\nlines"
@@ -121,6 +121,6 @@ def test_mistakes_name_the_remedy(where: list[str], tmp_path: Path) -> None:
     ask = ("embed", "rows", "--view", "color", "--all", *where)
     result = run(*ask, "--out", tmp_path / "rows.csv")
     assert result.exit_code == 1
-    assert "does not end in .npy, .npz, .parquet" in result.stderr
+    assert "must end in one of .npy, .npz, .parquet" in result.stderr
     for options in ((), ("--key", "cat/3", "--out", "x.npy"), ("--targets", "color,gist", "--out", "x.npy")):
         assert run(*ask, *options).exit_code == 2
