@@ -19,36 +19,66 @@ from crossview.engine.errors import engine_installed
 if TYPE_CHECKING:
     from crossview import learners as learners
     from crossview.engine.any_collection import AnyCollection as AnyCollection
+    from crossview.engine.changes.request import Change as Change
     from crossview.engine.changes.request import Changes as Changes
     from crossview.engine.changes.request import ChangesRequest as ChangesRequest
+    from crossview.engine.changes.request import LearnedImportance as LearnedImportance
     from crossview.engine.changes.request import PairLabel as PairLabel
     from crossview.engine.collection import Collection as Collection
+    from crossview.engine.comparisons import Answer as Answer
     from crossview.engine.comparisons import ItemComparisons as ItemComparisons
+    from crossview.engine.comparisons import Question as Question
+    from crossview.engine.comparisons import QuestionRequest as QuestionRequest
     from crossview.engine.condition import Filter as Filter
     from crossview.engine.errors import AlreadyExistsError as AlreadyExistsError
     from crossview.engine.errors import BusyError as BusyError
     from crossview.engine.errors import CancelledError as CancelledError
     from crossview.engine.errors import CrossviewError as CrossviewError
+    from crossview.engine.errors import EmptyImageError as EmptyImageError
+    from crossview.engine.errors import ImageError as ImageError
+    from crossview.engine.errors import ImageTooLargeError as ImageTooLargeError
+    from crossview.engine.errors import InputWarning as InputWarning
     from crossview.engine.errors import InvalidInputError as InvalidInputError
+    from crossview.engine.errors import NotAnImageError as NotAnImageError
     from crossview.engine.errors import NotFoundError as NotFoundError
     from crossview.engine.errors import NotInstalledError as NotInstalledError
     from crossview.engine.errors import NotReadyError as NotReadyError
     from crossview.engine.errors import StorageError as StorageError
+    from crossview.engine.errors import TruncatedImageError as TruncatedImageError
     from crossview.engine.evaluation import Evaluation as Evaluation
+    from crossview.engine.evaluation import EvaluationDifference as EvaluationDifference
     from crossview.engine.evaluation import EvaluationRequest as EvaluationRequest
+    from crossview.engine.evaluation import EvaluationRow as EvaluationRow
+    from crossview.engine.evaluation import Overlap as Overlap
     from crossview.engine.home import Home as Home
+    from crossview.engine.info import CollectionInfo as CollectionInfo
+    from crossview.engine.info import SpaceInfo as SpaceInfo
+    from crossview.engine.info import Threshold as Threshold
+    from crossview.engine.info import Tuning as Tuning
+    from crossview.engine.info import ViewInfo as ViewInfo
+    from crossview.engine.item import DeletedPicture as DeletedPicture
+    from crossview.engine.item import Failure as Failure
     from crossview.engine.item import ImportReport as ImportReport
     from crossview.engine.item import IndexOptions as IndexOptions
     from crossview.engine.item import Item as Item
     from crossview.engine.item import ItemUpdate as ItemUpdate
     from crossview.engine.item import NewItem as NewItem
+    from crossview.engine.item import Picture as Picture
     from crossview.engine.query import CalibrationRequest as CalibrationRequest
+    from crossview.engine.query import Embedding as Embedding
     from crossview.engine.query import Hit as Hit
     from crossview.engine.query import HitList as HitList
+    from crossview.engine.query import ItemEmbeddings as ItemEmbeddings
+    from crossview.engine.query import LabelShare as LabelShare
+    from crossview.engine.query import LikeliestClass as LikeliestClass
+    from crossview.engine.query import OneQuery as OneQuery
     from crossview.engine.query import Query as Query
     from crossview.engine.query import SameRequest as SameRequest
     from crossview.engine.query import SearchRequest as SearchRequest
+    from crossview.engine.query import SuggestedLabels as SuggestedLabels
+    from crossview.engine.query import Suggestions as Suggestions
     from crossview.engine.query import SuggestRequest as SuggestRequest
+    from crossview.engine.query import Verdict as Verdict
     from crossview.engine.recipe import Grouping as Grouping
     from crossview.engine.recipe import Pair as Pair
     from crossview.engine.recipe import Recipe as Recipe
@@ -67,16 +97,19 @@ if TYPE_CHECKING:
 
 _NAMES = {
     "crossview.engine.any_collection": "AnyCollection",
-    "crossview.engine.changes.request": "Changes ChangesRequest PairLabel",
+    "crossview.engine.changes.request": "Change Changes ChangesRequest LearnedImportance PairLabel",
     "crossview.engine.collection": "Collection",
-    "crossview.engine.comparisons": "ItemComparisons",
+    "crossview.engine.comparisons": "Answer ItemComparisons Question QuestionRequest",
     "crossview.engine.condition": "Filter",
-    "crossview.engine.errors": "AlreadyExistsError BusyError CancelledError CrossviewError InvalidInputError "
-    "NotFoundError NotInstalledError NotReadyError StorageError",
-    "crossview.engine.evaluation": "Evaluation EvaluationRequest",
+    "crossview.engine.errors": "AlreadyExistsError BusyError CancelledError CrossviewError EmptyImageError ImageError "
+    "ImageTooLargeError InputWarning InvalidInputError NotAnImageError NotFoundError NotInstalledError NotReadyError "
+    "StorageError TruncatedImageError",
+    "crossview.engine.evaluation": "Evaluation EvaluationDifference EvaluationRequest EvaluationRow Overlap",
     "crossview.engine.home": "Home",
-    "crossview.engine.item": "ImportReport IndexOptions Item ItemUpdate NewItem",
-    "crossview.engine.query": "CalibrationRequest Hit HitList Query SameRequest SearchRequest SuggestRequest",
+    "crossview.engine.info": "CollectionInfo SpaceInfo Threshold Tuning ViewInfo",
+    "crossview.engine.item": "DeletedPicture Failure ImportReport IndexOptions Item ItemUpdate NewItem Picture",
+    "crossview.engine.query": "CalibrationRequest Embedding Hit HitList ItemEmbeddings LabelShare LikeliestClass "
+    "OneQuery Query SameRequest SearchRequest SuggestedLabels SuggestRequest Suggestions Verdict",
     "crossview.engine.recipe": "Grouping Pair Recipe Tune",
     "crossview.engine.strategy": "Listed Moved Nearest Weighted",
     "crossview.server.client.async_client": "AsyncClient",

@@ -1,33 +1,21 @@
 """The errors of the engine: one tree, each a builtin too, each with a message that names the remedy.
 
-Pictures that cannot be read are ``features.errors.ImageError``; everything else a user can cause is here.
+The root, and the errors of pictures that cannot be read, are in ``features.errors``.
 """
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
+from crossview.features.errors import CrossviewError as CrossviewError
+from crossview.features.errors import EmptyImageError as EmptyImageError
+from crossview.features.errors import ImageError as ImageError
+from crossview.features.errors import ImageTooLargeError as ImageTooLargeError
+from crossview.features.errors import NotAnImageError as NotAnImageError
+from crossview.features.errors import TruncatedImageError as TruncatedImageError
+
 _SHOWN = 3
 _LIBRARIES_OF_THE_ENGINE = frozenset({"cv2", "faiss", "scipy", "sklearn", "threadpoolctl"})
 """What ``crossview[engine]`` installs, by the names of the imports; a client of a server goes without."""
-
-
-class CrossviewError(Exception):
-    """Base of every error that a user can cause and mend.
-
-    ``detail`` is for whoever runs the program: a path, a process or a command. A server writes it to its log only.
-    """
-
-    def __init__(self, *args: object, detail: object = None) -> None:
-        super().__init__(*args)
-        self.detail = detail
-
-    @property
-    def message(self) -> str:
-        """The message without the detail."""
-        return super().__str__()
-
-    def __str__(self) -> str:
-        return self.message if self.detail is None else f"{self.message} ({self.detail})"
 
 
 class NotFoundError(CrossviewError, LookupError):

@@ -81,12 +81,12 @@ class EvaluationRequest:
         if any(length < 1 for length in self.k):
             raise InvalidInputError(f"every k must be at least 1, not {', '.join(map(str, self.k))}")
         if self.max_queries < 1:
-            raise InvalidInputError(f"at least 1 query is asked, not {self.max_queries}: raise --max-queries")
+            raise InvalidInputError(f"at least 1 query is asked, not {self.max_queries}: raise `max_queries`")
         check_seed(self.seed)
         if self.splits < 1:
             raise InvalidInputError(f"at least 1 split is drawn, not {self.splits}")
         if not self.refit and (self.splits > 1 or self.group_by is not None):
-            raise InvalidInputError("splits and groups of items are those of a refit: ask for --refit as well")
+            raise InvalidInputError("splits and groups of items are those of a refit: ask for `refit=True` as well")
         self._check_pairs()
         if self.constraints is not None and (self.targets or self.refit or self.databases or self.by):
             raise InvalidInputError(

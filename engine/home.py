@@ -39,6 +39,9 @@ class Home:
         if self.path.exists() and not self.path.is_dir():
             raise InvalidInputError(f"{self.path} is a file; a home is a folder of collections")
 
+    def __repr__(self) -> str:
+        return f"Home({str(self.path)!r})"
+
     def names(self) -> list[str]:
         """Return the names of the collections, sorted."""
         if not self.path.is_dir():
@@ -185,7 +188,7 @@ class Home:
         names = self.names()
         if name not in names:
             known = f"there are: {', '.join(names)}" if names else "there are none"
-            remedy = f"; create the collection with: crossview create {name}" if _NAME.fullmatch(name) else ""
+            remedy = f"; create the collection with: `home.create({name!r})`" if _NAME.fullmatch(name) else ""
             raise NotFoundError(f"no collection {name!r}; {known}{remedy}", detail=None if names else self.emptiness())
 
     def emptiness(self) -> str:

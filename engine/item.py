@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, overload
 
 from crossview.engine.errors import InvalidInputError
 from crossview.features.page import Page
@@ -24,16 +24,23 @@ def content_hash(data: bytes) -> str:
 
 
 def encoded(given: object) -> bytes:
-    """Return the bytes of an encoded picture that is given by these, or by the path of its file.
+    """Return the bytes of a picture file: as given, of the file at a path, or a PNG of a picture in memory.
 
-    Raises InvalidInputError for a file that cannot be read, and for anything else.
+    Raises InvalidInputError for a file that cannot be read and for a value that is not a picture, ImageError for an
+    array of another shape or type than a picture has.
     """
     if isinstance(given, bytes | bytearray | memoryview):
         return bytes(given)
     if not isinstance(given, str | PathLike):
-        raise InvalidInputError(
-            f"a picture is given by the path of its file or by the bytes of that, not by {type(given).__name__}"
-        )
+        from crossview.features.encoding import png
+
+        made = png(given)
+        if made is None:
+            raise InvalidInputError(
+                "give a picture as the path or the bytes of its file, as an image of Pillow or as an array, "
+                f"not as {type(given).__name__}"
+            )
+        return made
     path = Path(given)
     try:
         return path.read_bytes()
@@ -43,8 +50,19 @@ def encoded(given: object) -> bytes:
         ) from error
 
 
+class Held(Protocol):
+    """A picture in memory: an image of Pillow, or an array of NumPy."""
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]: ...
+
+
+PictureForm = bytes | str | PathLike[str] | Held
+"""The forms in which a program gives a picture; see ``encoded``."""
+
+
 class Encoded:
-    """A field of a dataclass: the bytes of an encoded picture, or None. A path in their place is read at once."""
+    """A field of a dataclass: the bytes of a picture file, or None. Other forms of a picture are encoded at once."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
@@ -58,7 +76,7 @@ class Encoded:
     def __get__(self, instance: object | None, owner: type) -> bytes | None:
         return None if instance is None else vars(instance)[self._name]  # the class gives the default
 
-    def __set__(self, instance: object, given: bytes | str | PathLike[str] | None) -> None:
+    def __set__(self, instance: object, given: PictureForm | None) -> None:
         vars(instance)[self._name] = None if given is None else encoded(given)
 
 
@@ -164,7 +182,7 @@ class NewItem:
     key: str
     _: KW_ONLY
     image: Encoded = Encoded()
-    """An encoded picture: its bytes, or the path of its file, which is read at once."""
+    """A picture (see ``encoded``)."""
     rows: Mapping[str, "NDArray[np.float32] | Sequence[float]"] = field(default_factory=dict)
     """Feature rows by view name, each of the view's dimension."""
     labels: tuple[str, ...] | None = None

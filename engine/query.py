@@ -1,15 +1,17 @@
 """Searches: queries, filters, the requests that hold them, and what is found: hits, suggested labels, embeddings."""
 
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Unpack
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING, Required, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crossview.engine.condition import EVERY_ITEM, Filter
 from crossview.engine.errors import InvalidInputError
-from crossview.engine.item import Encoded, let_one_be_several
+from crossview.engine.hits import Hit as Hit
+from crossview.engine.hits import HitList as HitList
+from crossview.engine.item import Encoded, PictureForm, let_one_be_several
 from crossview.engine.strategy import Nearest, Strategy, StrategyOptions, strategy_of
 
 if TYPE_CHECKING:
@@ -21,8 +23,6 @@ INPUTS = ("image", "text", "vector", "key", "label")
 AMOUNT = 2.0
 """Standard deviations that a query is moved by where nobody says how far: on photographs of eight scenes, of 1, 1.5, 2
 and 3, the least for which the first 20 hits have more of each attribute for four queries of five."""
-TEXT_SHOWN = 200
-"""Characters of an item's text that a hit shows."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,8 @@ class Query:
     """The query view: how the input is described before it is projected."""
     _: KW_ONLY
     image: Encoded = Encoded()
-    """An encoded picture (JPEG, PNG, WebP, TIFF, BMP, GIF): its bytes, or the path of its file, which is read at once;
+    """A picture: the path or the bytes of its file (JPEG, PNG, WebP, TIFF, BMP, GIF), an image of Pillow, or an array,
+    (height, width, 3) in red, green and blue or (height, width) in grey, of uint8. It is read at once;
     InvalidInputError where it cannot be."""
     vector: NDArray[np.float32] | Sequence[float] | None = None
     """A raw feature row of the query view, shape (d,)."""
@@ -99,39 +100,40 @@ class SearchRequest:
         return tuple(dict.fromkeys([*self.strategy.axes, *self.filter.axes]))
 
 
-@dataclass(frozen=True, kw_only=True)
-class Hit:
-    """One item that was found for a query; smaller distance is better."""
+class OneQuery(StrategyOptions, total=False):
+    """A search by one query, as ``search`` takes it without a request: the fields of both, by name."""
 
+    view: Required[str]
+    image: PictureForm
+    text: str
+    vector: NDArray[np.float32] | Sequence[float]
     key: str
-    distance: float
-    """In the target's space: Euclidean (not squared), or the number of differing bits; 0 where there is no query."""
-    target: str
-    labels: tuple[str, ...] = ()
-    attributes: Mapping[str, Any] = field(default_factory=dict)
-    text: str = ""
-    """How the item's text begins, in 200 characters at most."""
-    source: str = ""
-    """Absolute path of the file that the item was read from, where there is one."""
-    scores: Mapping[str, float] = field(default_factory=dict)
-    """In a space with axes: the item's score on each, in standard deviations from the mean of the training items."""
-    probability: float | None = None
-    """Of being the same as the query, by the base rate; None where it was not asked for."""
-    base_rate: float | None = None
-    """The share of all pairs that are the same, which the probability goes by; None where there is none."""
-    stored: ClassVar[Hashable] = None
-    """No field: where it is known, the same for hits that differ in distance and target alone, so that what these have
-    in common can be prepared once."""
+    label: str
+    k: int
+    space: str
+    filter: Filter
+    at_least: Mapping[str, float]
+    at_most: Mapping[str, float]
 
 
-@dataclass(frozen=True)
-class HitList:
-    """The hits of one query in one target, nearest first; ``target`` is "" for a merged list."""
+def request_of(request: SearchRequest | None, given: OneQuery | None) -> SearchRequest:
+    """Return the search that is stated by a request, or by the arguments of one query.
 
-    query: int
-    """Position of the query in the request."""
-    target: str
-    hits: tuple[Hit, ...]
+    Raises InvalidInputError for both or none of them, an argument that a search does not have, and what SearchRequest
+    refuses.
+    """
+    if given and request is not None:
+        raise InvalidInputError(f"the request states the whole search: leave out {', '.join(given)}, or the request")
+    if request is not None:
+        return request
+    known = {**OneQuery.__annotations__, **StrategyOptions.__annotations__}
+    if unknown := [name for name in given or () if name not in known]:
+        raise InvalidInputError(f"a search has no argument {unknown[0]!r}; there are: {', '.join(sorted(known))}")
+    if given is None or "view" not in given:
+        raise InvalidInputError("a search needs a SearchRequest, or a view and a query, such as view='color', key='a'")
+    query = {name: value for name, value in given.items() if name in ("view", *INPUTS)}
+    others = {name: value for name, value in given.items() if name not in query}
+    return SearchRequest([Query(**query)], **others)  # type: ignore[arg-type]  # what mypy has checked in the caller
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,7 +156,14 @@ class CalibrationRequest:
 
     def __post_init__(self) -> None:
         if self.group_by is not None and not self.refit:
-            raise InvalidInputError("groups of items are those of a refit: ask for --refit as well")
+            raise InvalidInputError("groups of items are those of a refit: ask for `refit=True` as well")
+
+
+def calibration_step(space: str, view: str, target: str) -> str:
+    """Return the call that calibrates a place in a space, for messages."""
+    named = {"space": space, "view": view} | ({} if target == view else {"target": target})
+    arguments = ", ".join(f"{name}={one!r}" for name, one in named.items())
+    return f"`collection.spaces.calibrate(CalibrationRequest({arguments}))`"
 
 
 @dataclass(frozen=True)
@@ -263,3 +272,19 @@ class Embedding:
     """Shape (D,); a code's bits packed as by ``np.packbits``, shape (ceil(bits / 8),)."""
     bits: int = 0
     """Of a code; 0 for a float vector."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ItemEmbeddings:
+    """A page of items that have a view, and what a space makes of their rows."""
+
+    space: str
+    generation: int
+    keys: tuple[str, ...]
+    """In order."""
+    vectors: NDArray[np.float32] | NDArray[np.uint8]
+    """Shape (n, D), n may be 0; codes packed as by ``np.packbits``, shape (n, ceil(bits / 8))."""
+    bits: int = 0
+    """Of a code; 0 for float vectors."""
+    after: str = ""
+    """The next page has the items after this key; "" on the last page."""

@@ -88,7 +88,7 @@ class Nearest(Strategy):
         if self.base_rate is not None:
             check_base_rate(self.base_rate)
             if not self.probabilities:
-                raise InvalidInputError("a base rate is what probabilities go by: ask for --probabilities as well")
+                raise InvalidInputError("a base rate is what probabilities go by: ask for `probabilities=True` as well")
 
 
 @dataclass(frozen=True, kw_only=True)

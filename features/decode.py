@@ -161,7 +161,7 @@ def _check_pixels(pixels: int, max_pixels: int, size: tuple[int, int]) -> None:
     if pixels > max_pixels:
         raise ImageTooLargeError(
             f"the picture has {size[0]} x {size[1]} pixels, and at most {max_pixels:,} may be in memory: raise the "
-            f"limit with --max-megapixels {math.ceil(pixels / 1e6)}, or save the picture smaller"
+            f"limit with `max_pixels={pixels}`, or save the picture smaller"
         )
 
 

@@ -1,7 +1,30 @@
-"""Errors of reading pictures: each describes the problem of one file and never stops a run."""
+"""The root of all errors, and the errors of reading pictures: each describes the problem of one file.
+
+The root is here because every room that raises one of them may import ``features``.
+"""
 
 
-class ImageError(ValueError):
+class CrossviewError(Exception):
+    """Base of every error that a user can cause and mend.
+
+    ``detail`` is for the person who runs the program: a path, a process or a command. A server writes it to its log
+    only.
+    """
+
+    def __init__(self, *args: object, detail: object = None) -> None:
+        super().__init__(*args)
+        self.detail = detail
+
+    @property
+    def message(self) -> str:
+        """The message without the detail."""
+        return super().__str__()
+
+    def __str__(self) -> str:
+        return self.message if self.detail is None else f"{self.message} ({self.detail})"
+
+
+class ImageError(CrossviewError, ValueError):
     """A picture that cannot be used; the message states the reason to the owner of the file."""
 
 

@@ -132,10 +132,10 @@ def read_file(path: Path, max_pixels: int = MAX_PIXELS) -> bytes:
     if not stat.S_ISREG(found.st_mode):  # opening a pipe would wait for ever
         raise NotAnImageError("not a regular file")
     if found.st_size > max_file_bytes(max_pixels):
-        needed = math.ceil(found.st_size / _BYTES_A_PIXEL / 1e6)
+        needed = math.ceil(found.st_size / _BYTES_A_PIXEL)
         raise ImageTooLargeError(
             f"{found.st_size:,} bytes are more than a picture file may have ({max_file_bytes(max_pixels):,}): raise "
-            f"the limit with --max-megapixels {needed}, or save the picture smaller"
+            f"the limit with `max_pixels={needed}`, or save the picture smaller"
         )
     return path.read_bytes()
 

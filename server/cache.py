@@ -53,7 +53,9 @@ class OpenCollections:
         """Yields the open collection, which stays open during the block; raises what ``Home.open`` raises."""
         with self._entry(name) as entry:
             with entry.opening:
-                if entry.collection is None or not entry.collection.is_alive():  # another process may have deleted it
+                if (
+                    entry.collection is None or not entry.collection.storage.is_alive()
+                ):  # another process may have deleted it
                     self._make_room()
                     entry.collection = self.home.open(name, self.pictures)
             yield entry.collection
@@ -70,7 +72,7 @@ class OpenCollections:
             return
         try:
             collection = entry.collection
-            yield collection if collection is not None and collection.is_alive() else None
+            yield collection if collection is not None and collection.storage.is_alive() else None
         finally:
             self._leave(name, entry)
 

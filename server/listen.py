@@ -145,7 +145,7 @@ class RunningServer:
         for name in self.settings.load:
             try:
                 with self.collections.use(name) as collection, cancellable(self._check_stopping):
-                    collection.load()
+                    collection.memory.load()
             except CancelledError:
                 return
             except CrossviewError as error:

@@ -19,6 +19,8 @@ PACKAGES = {".".join(path.parts[:-1]) for path in HOUSE.sources if path.name == 
 MIGRATIONS = "engine.catalog.migrations"
 GROUND_FLOOR = "engine.runtime"
 """The room that every room may import, except ``features`` and ``index``, which know nothing of the engine."""
+SERVICES = "engine.services"
+"""The room above all others of the engine, which ``engine.collection`` alone imports."""
 STEPS, COMPARISONS = "engine.learners.steps", "engine.learners.comparisons"
 SUBSPACE, METRICS = "engine.learners.subspace", "engine.learners.metrics"
 LOSSES, SOLVERS, SAMPLERS = "engine.learners.losses", "engine.learners.solvers", "engine.learners.samplers"
@@ -32,7 +34,8 @@ MAY_IMPORT = {
     "features": set(),
     "index": set(),
     GROUND_FLOOR: set(),
-    "engine": {*ROOMS, "features", "index"},
+    "engine": {*ROOMS, SERVICES, "features", "index"},
+    SERVICES: {*ROOMS, "features", "index"},
     "engine.catalog": {"engine", "features"},
     "engine.ingest": {"engine", "engine.catalog", COMPARISONS, "features"},
     "engine.spaces": {"engine", "engine.catalog", *LEARNERS, "features", "index"},

@@ -119,7 +119,7 @@ def filled(
 def add(collection: Collection, gist: FeatureRows, labels: NDArray[np.str_], which: NDArray[np.int64]) -> None:
     """Add photographs, whose keys are their positions."""
     items = [NewItem(str(at), rows={VIEW: gist[at]}, labels=(str(labels[at]),)) for at in which.tolist()]
-    collection.import_items(items)
+    collection.items.put(items)
 
 
 class MeanHits(NamedTuple):
@@ -208,7 +208,7 @@ def _add_many(collection: Collection, gist: FeatureRows, items: int, generator: 
         rows = gist[generator.integers(len(gist), size=count)]
         rows = rows + NOISE * deviations * generator.normal(size=rows.shape)
         keys = [f"item {number}" for number in range(start, start + count)]
-        collection.put_vectors(VIEW, keys, np.maximum(rows, 0).astype(np.float32))
+        collection.items.put_vectors(VIEW, keys, np.maximum(rows, 0).astype(np.float32))
 
 
 class Searched(Protocol):

@@ -38,12 +38,12 @@ def fill(folder: Path, items: int, seed: int, photographs: Path = SHARED) -> Non
         collection.train(Recipe(spec=f"lsh:{BITS}", views=(VIEW,), holdout=held_out), space=CODES, activate=False)
     with home.create(TEXTS, ["text"]) as collection:
         texts = _texts(min(items, MOST_TEXTS), seed)
-        collection.import_items([NewItem(f"text {number}", text=text) for number, text in enumerate(texts)])
-        collection.fit_views([])
+        collection.items.put([NewItem(f"text {number}", text=text) for number, text in enumerate(texts)])
+        collection.views.fit([])
     with home.create(PICTURES) as collection:
         shown = pictures(photographs)[ASKED_PICTURES:]
-        collection.fit_views(shown)
-        collection.import_items([NewItem(f"picture {number}", image=image) for number, image in enumerate(shown)])
+        collection.views.fit(shown)
+        collection.items.put([NewItem(f"picture {number}", image=image) for number, image in enumerate(shown)])
         collection.train(Recipe(spec="scale", views=(JOINED,), dim=None), space=TOGETHER)
 
 

@@ -59,7 +59,7 @@ def _made(home: Home, count: int) -> list[str]:
     """Make collections, copies of one, and return their names."""
     names = [f"c{number}" for number in range(count)]
     with home.create(names[0], ["v=vectors:dim=4"]) as first:
-        first.put_vectors("v", ["a", "b"], np.eye(4, dtype=np.float32)[:2])
+        first.items.put_vectors("v", ["a", "b"], np.eye(4, dtype=np.float32)[:2])
     for name in names[1:]:
         shutil.copytree(home.path / names[0], home.path / name)
     return names

@@ -75,10 +75,10 @@ def _import(home: Path, data: Path, count: int) -> Figures:
     found = sorted(data.rglob("*.jpg"))
     pictures = found[:: max(1, len(found) // _FITTED_ON)]
     with Home(home).create("synthetic") as collection:
-        collection.fit_views(path.read_bytes() for path in pictures)
+        collection.views.fit(path.read_bytes() for path in pictures)
         began = time.perf_counter()
         for batch in _items(count):
-            collection.import_items(batch)
+            collection.items.put(batch)
         seconds = time.perf_counter() - began
         return {"items": count, "items/s": count / seconds, **_disk(home / "synthetic", count)}
 

@@ -62,7 +62,7 @@ def _fill(collection: Collection, data: Data) -> None:
         labels = data.second[start:TRAINED_ON].tolist()[: len(rows)]
         given = zip_longest(keys(start, start + len(rows)), rows, labels)
         items = [NewItem(key, rows={VIEW: row}, labels=() if label is None else (label,)) for key, row, label in given]
-        collection.import_items(items)
+        collection.items.put(items)
 
 
 def _draw(folder: Path) -> None:
@@ -105,7 +105,7 @@ def _writers(collection: Collection, data: Data) -> Iterator[list[float]]:
             row = data.vectors[(number * 7_919 + count) % len(data.vectors)]
             item = NewItem(f"writer {number}/{count % 500}", rows={VIEW: row}, attributes={"round": count // 500})
             start = time.perf_counter()
-            collection.import_items([item])
+            collection.items.put([item])
             seconds.append(time.perf_counter() - start)
             count += 1
 

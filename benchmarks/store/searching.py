@@ -47,7 +47,7 @@ def measure_searches(collection: Collection, data: Data, index: Any, rounds: int
 def measure_codes(collection: Collection, data: Data, rounds: int) -> Figures:
     """Return the figures of searches in the space of codes; ours make codes of their queries, FAISS has them ready."""
     index = faiss.IndexBinaryFlat(64)
-    index.add(np.concatenate([page.vectors for page in every_page(collection, VIEW, CODES)]))
+    index.add(np.concatenate([page.vectors for page in every_page(collection.items, VIEW, CODES)]))
     queries = [Query(VIEW, vector=row) for row in data.queries]
     ready = np.stack([one.vector for one in collection.embed(queries, space=CODES)])
     rows: Figures = []

@@ -58,7 +58,7 @@ class Crossview:
     def add(self, batch: Batch) -> None:
         from crossview import NewItem
 
-        self._collection.import_items(
+        self._collection.items.put(
             [
                 NewItem(f"{number:08d}", rows={VIEW: row}, labels=(first, second))
                 for number, row, first, second in zip(*batch, strict=True)

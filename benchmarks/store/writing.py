@@ -30,7 +30,7 @@ def import_rows(collection: Collection, data: Data) -> Figures:
     for start in range(0, len(data.vectors), ROWS_AT_ONCE):
         rows = data.vectors[start : start + ROWS_AT_ONCE]
         names = keys(start, start + len(rows))
-        seconds += _timed(partial(collection.put_vectors, VIEW, names, rows))
+        seconds += _timed(partial(collection.items.put_vectors, VIEW, names, rows))
     return [figure("import of vectors", OURS, "rows/s", len(data.vectors) / seconds)]
 
 
@@ -45,7 +45,7 @@ def import_items(collection: Collection, data: Data) -> Figures:
                 zip(keys(start, start + len(rows)), rows, data.first[start:], data.second[start:], strict=False)
             )
         ]
-        seconds += _timed(partial(collection.import_items, items))
+        seconds += _timed(partial(collection.items.put, items))
     return [figure("import of items with labels and attribute", OURS, "items/s", len(data.vectors) / seconds)]
 
 
@@ -63,7 +63,7 @@ def measure_writes(collection: Collection, data: Data, folder: Path, count: int)
             search = requests[number % len(requests)]
             row, other = rows[number % len(rows)], requests[(number + 1) % len(requests)]
             steps: dict[str, Callable[[], Any]] = {
-                "write": partial(collection.put_vectors, VIEW, [f"new{number}"], row[None]),
+                "write": partial(collection.items.put_vectors, VIEW, [f"new{number}"], row[None]),
                 "first": partial(collection.search, search),
                 "plain": partial(collection.search, other),
                 "sync": partial(_write_through, file),
@@ -92,10 +92,10 @@ def measure_changes(collection: Collection, data: Data, folder: Path) -> Figures
     moved = data.vectors[::-1]
     rows: Figures = []
     actions: dict[str, Callable[[int], Any]] = {
-        "replacement": lambda start: collection.put_vectors(
+        "replacement": lambda start: collection.items.put_vectors(
             VIEW, keys(start, start + size), moved[start : start + size]
         ),
-        "deletion": lambda start: collection.delete_items(keys(start, start + size)),
+        "deletion": lambda start: collection.items.delete(keys(start, start + size)),
     }
     for name, action in actions.items():
         times = np.empty((CHANGES, 2))
@@ -105,10 +105,10 @@ def measure_changes(collection: Collection, data: Data, folder: Path) -> Figures
         rows.append(figure(task, OURS, "items/s", CHANGES * size / float(times[:, 0].sum())))
         rows.append(figure(task, OURS, "search after it, ms", 1000 * float(np.median(times[:, 1]))))
     for start in range(CHANGES * size, round(DELETED * len(data.vectors)), CHANGED_AT_ONCE):
-        collection.delete_items(keys(start, min(start + CHANGED_AT_ONCE, round(DELETED * len(data.vectors)))))
+        collection.items.delete(keys(start, min(start + CHANGED_AT_ONCE, round(DELETED * len(data.vectors)))))
     collection.search(request)
     task, before = f"compaction after a deletion of {100 * DELETED:g} %", disk(folder)
-    rows.append(figure(task, OURS, "seconds", _timed(collection.compact)))
+    rows.append(figure(task, OURS, "seconds", _timed(collection.storage.compact)))
     rows.append(figure(task, OURS, "bytes given back per item", (before - disk(folder)) / len(data.vectors)))
     rows.append(figure(task, OURS, "search after it, ms", 1000 * _timed(lambda: collection.search(request))))
     return rows

@@ -62,11 +62,11 @@ def through_the_product(trial: Trial, chosen: Mapping[str, Any], variance: float
 
 def _calibrated(collection: Collection, trial: Trial, refit: bool) -> dict[str, Any]:
     """Return the figures of the test pairs at the threshold of the validation pairs, or of the training pairs."""
-    (view,) = collection.space("fantope").views
+    (view,) = collection.spaces.get("fantope").views
     began = time.perf_counter()
     pairs = _pooled(trial) if refit else trial.outer.fit
     request = CalibrationRequest(view=view, pairs=_stated(pairs), refit=refit, group_by=_FOLD if refit else None)
-    error = collection.calibrate(request).error_rate
+    error = collection.spaces.calibrate(request).error_rate
     tuning = time.perf_counter() - began
     found = collection.evaluate(EvaluationRequest(view=view, pairs=_stated(trial.outer.check)))
     values = {row.metric: row.value for row in found.rows}
@@ -75,7 +75,7 @@ def _calibrated(collection: Collection, trial: Trial, refit: bool) -> dict[str, 
         "fixed": None,
         "auc": values["auc"],
         "equal error rate": values["equal_error_rate"],
-        "rank": collection.space("fantope").dim[view],
+        "rank": collection.spaces.get("fantope").dim[view],
         "full rank": None,
         "taken": None,
         "validation": None if error is None else 1 - error,
@@ -118,7 +118,7 @@ def _add(
     for item in items.tolist():
         rows = {name: found[item] for name, found in views.items()}
         new.append(NewItem(_key(item), rows=rows, attributes={"fold": int(folds[item])}))
-    report = collection.import_items(new)
+    report = collection.items.put(new)
     if report.failures:
         raise ValueError(f"an item was refused: {report.failures[0]}")
 

@@ -187,7 +187,8 @@ def _check_seal(path: Path, file: BinaryIO) -> None:
     """Raise InvalidInputError for a file that is not a database, has a wrong checksum, or lacks its end."""
     begins = file.read(18)
     if not begins.startswith(_MAGIC):
-        raise InvalidInputError(f"{path} is not a copy of a collection: make a copy with: crossview backup NAME FILE")
+        remedy = "make a copy with: `home.backup('NAME', 'FILE')`"
+        raise InvalidInputError(f"{path} is not a copy of a collection: {remedy}")
     size = file.seek(0, os.SEEK_END)
     file.seek(max(0, size - _SEAL_LENGTH))
     end = file.read()

@@ -41,7 +41,7 @@ def parse_view(spec: str) -> tuple[str, Extractor]:
     head, *pairs = spec.strip().split(":")
     first, named, second = head.partition("=")
     if "+" in first:
-        raise InvalidInputError(f"{first!r} cannot name a view: '+' joins existing views, as in: train --views {first}")
+        raise InvalidInputError(f"{first!r} cannot name a view: '+' joins existing views, as in `views=[{first!r}]`")
     params: dict[str, Any] = {}
     for pair in pairs:
         key, found, value = pair.partition("=")
@@ -131,21 +131,20 @@ def check_fitted(tx: NamedViews, view: ViewRecord) -> None:
     if view.revision > 0:
         return
     name = tx.name()
-    fit = f"crossview view fit {name}" if "text" in inputs_of(view) else f"crossview view fit {name} PATH"
+    pictures = [] if "text" in inputs_of(view) else ["PATH"]
     raise NotReadyError(
         f"view {view.name!r} of collection {name!r} is not fitted: fit it and index items with: "
-        f"{command_for_rows(tx, view)}; or fit it only, with: {fit}"
+        f"{step_for_rows(view)}; or fit it only, with: `collection.views.fit({pictures})`"
     )
 
 
-def command_for_rows(tx: NamedViews, view: ViewRecord) -> str:
-    """Return the command that gives the items of a collection rows of a view."""
-    index = f"crossview index {tx.name()}"
+def step_for_rows(view: ViewRecord) -> str:
+    """Return the call that gives the items of a collection rows of a view."""
     if "image" in inputs_of(view):
-        return f"{index} PATH"
+        return "`collection.index(['PATH'])`"
     if "text" in inputs_of(view):
-        return f"{index} PATH --captions FILE.csv"
-    return f"{index} --view {view.name} --vectors FILE.npy --keys FILE.txt"
+        return "`collection.index(['PATH'], IndexOptions(captions='FILE.csv'))`"
+    return f"`collection.items.index_vectors(view={view.name!r}, path='FILE.npy', keys='FILE.txt')`"
 
 
 def load_extractor(tx: Transaction, view: ViewRecord) -> Extractor:

@@ -19,8 +19,8 @@ from crossview.engine.catalog.checks import normal
 from crossview.engine.catalog.conditions import ATTRIBUTES_AS_TEXT, LIVE, each_attribute, fulfils, listed
 from crossview.engine.catalog.schema import items, labels, notion_labels, thumbnails
 from crossview.engine.condition import Condition
+from crossview.engine.hits import TEXT_SHOWN
 from crossview.engine.item import Attributes, DeletedPicture, Item
-from crossview.engine.query import TEXT_SHOWN
 
 _ITEM = tuple(getattr(items.c, name) for name in Item.__dataclass_fields__ if name in items.c)
 

@@ -92,7 +92,7 @@ def read_series(tx: Transaction, view: str = "", gone: Collection[str] = ()) -> 
     if len(present) < FEWEST:
         raise NotReadyError(
             f"learning changes needs {FEWEST} or more versions, and collection {tx.name()!r} has {len(present)} "
-            f"pictures with view {record.name!r}: add some with: crossview index {tx.name()} PATH"
+            f"pictures with view {record.name!r}: add some with: `collection.index(['PATH'])`"
         )
     numbers = list(present)
     paths = [PurePath(present[number].source) for number in numbers]
@@ -139,6 +139,6 @@ def _view(tx: Transaction, name: str) -> ViewRecord:
     if not views:
         raise NotReadyError(
             f"collection {tx.name()!r} has no view {EXTRACTOR} to compare regions by: add one with: "
-            f"crossview view add {tx.name()} regions=gist:grid=10:size=320, and index its pictures again"
+            "`collection.views.add('regions=gist:grid=10:size=320')`, and index its pictures again"
         )
     return max(views, key=grid_of)

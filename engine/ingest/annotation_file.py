@@ -172,7 +172,7 @@ class AnnotationFile:
             if not new_attributes and (near := near_names(name, (*_MISSPELT, *known), NEAR)):
                 raise InvalidInputError(
                     f"{self.path} has a column {name!r}, which no item has as an attribute. If you mean {near[0]!r}, "
-                    "rename the column; if it is a new attribute, give --new-attributes"
+                    "rename the column; if it is a new attribute, give `new_attributes=True`"
                 )
         return (f"new attributes: {', '.join(new)}",) if new else ()
 
@@ -232,7 +232,7 @@ class AnnotationFile:
         for number, text in cells:
             value = self._json(number, "attributes", text)
             if not isinstance(value, dict):
-                self._fail(number, f"expected a JSON object but found {text!r}: write it as crossview list --csv does")
+                self._fail(number, f'expected a JSON object but found {text!r}: write one, as in {{"year": 2024}}')
             entries |= value
         return entries
 

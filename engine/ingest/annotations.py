@@ -35,10 +35,10 @@ class Annotations:
         notion: str = "",
     ) -> None:
         if notion and labels is None:
-            raise InvalidInputError(f"the notion {notion!r} needs labels: give --labels folder or FILE.csv")
+            raise InvalidInputError(f"the notion {notion!r} needs labels: give `labels='folder'` or a CSV file")
         self.notion = notion and check_notion(notion)
         if replace_labels and labels is None:
-            raise InvalidInputError("replacing labels needs new labels: give --labels folder or FILE.csv")
+            raise InvalidInputError("replacing labels needs new labels: give `labels='folder'` or a CSV file")
         self.by_folder = labels is not None and str(labels) == FOLDER
         self.replace_labels = replace_labels
         self.labels = None if labels is None or self.by_folder else AnnotationFile(labels)
@@ -96,26 +96,26 @@ def names_of(file: SourceFile) -> tuple[str, str]:
 
 
 class Attributed(Protocol):
-    """A collection, or a transaction's items."""
+    """The items of a collection, or of a transaction."""
 
     def attribute_names(self) -> Sequence[str]:
         """Return the names of the attributes that any item has."""
 
 
 class Annotatable(Attributed, Protocol):
-    """A local collection, or one on a server."""
+    """The items of a collection, local or on a server."""
 
-    def items(self, *, after: str = "", limit: int = 100) -> list[Item]:
+    def __call__(self, *, after: str = "", limit: int = 100) -> list[Item]:
         """Return items with keys above ``after``, in the order of keys."""
 
-    def update_items(
+    def update(
         self, updates: Sequence[ItemUpdate], match_paths: bool = False, progress: Progress | None = None
     ) -> ImportReport:
         """Change existing items."""
 
 
 def annotate(
-    collection: Annotatable,
+    items: Annotatable,
     path: Path | str,
     cell: str = "label",
     replace_labels: bool = False,
@@ -123,17 +123,17 @@ def annotate(
     new_attributes: bool = False,
     progress: Progress | None = None,
 ) -> ImportReport:
-    """Give the items of a collection the annotations of a CSV file; see ``Collection.annotate``."""
+    """Give the items of a collection the annotations of a CSV file; see ``Items.annotate``."""
     began = time.monotonic()
     if notion:
         check_notion(notion)
     file = AnnotationFile(path, cell)
-    notes = checked_columns(collection, [file], new_attributes)
+    notes = checked_columns(items, [file], new_attributes)
     updates = [one.in_notion(notion).update(name) for name, one in file.items()]
     if replace_labels:
         none = Annotation(labels=()).in_notion(notion)
-        updates += [none.update(key) for key in _without_label(collection, file, notion)]
-    report = collection.update_items(updates, match_paths=True, progress=progress)
+        updates += [none.update(key) for key in _without_label(items, file, notion)]
+    report = items.update(updates, match_paths=True, progress=progress)
     if len(file) and len(report.failures) == len(file) and not report.updated:
         first = report.failures[0]
         raise InvalidInputError(f"{path} does not name any item; it begins with {first.key!r}: {first.reason}")
@@ -141,10 +141,10 @@ def annotate(
     return replace(report, failures=failures, seconds=time.monotonic() - began, notes=notes)
 
 
-def checked_columns(collection: "Attributed", files: Iterable[AnnotationFile], new_attributes: bool) -> tuple[str, ...]:
+def checked_columns(items: "Attributed", files: Iterable[AnnotationFile], new_attributes: bool) -> tuple[str, ...]:
     """Return notes on new attributes of files; raises the errors of ``AnnotationFile.check_columns``."""
     files = [file for file in files if file.attribute_columns()]
-    known = collection.attribute_names() if files else ()
+    known = items.attribute_names() if files else ()
     return tuple(note for file in files for note in file.check_columns(known, new_attributes))
 
 
@@ -154,10 +154,10 @@ def _with_line(failure: Failure, file: AnnotationFile) -> Failure:
     return Failure(failure.key, f"{line}{failure.reason}")
 
 
-def _without_label(collection: Annotatable, file: AnnotationFile, notion: str) -> Iterator[str]:
+def _without_label(items: Annotatable, file: AnnotationFile, notion: str) -> Iterator[str]:
     """Yield the keys of items with labels in a notion ("" for their own) to which a file gives no labels."""
     after = ""
-    while page := collection.items(after=after, limit=_PAGE):
+    while page := items(after=after, limit=_PAGE):
         for item in page:
             names = {normal(name) for name in (item.key, item.key.partition("/")[2], item.source) if name}
             annotation = file.of(sorted(names))

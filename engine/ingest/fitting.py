@@ -10,7 +10,7 @@ from crossview.engine.catalog import state
 from crossview.engine.catalog.batches import batches
 from crossview.engine.catalog.catalog import Catalog, Transaction
 from crossview.engine.catalog.checks import check_labels, check_seed
-from crossview.engine.catalog.extractors import command_for_rows, find_view, inputs_of, views_of
+from crossview.engine.catalog.extractors import find_view, inputs_of, step_for_rows, views_of
 from crossview.engine.catalog.views import ViewRecord
 from crossview.engine.catalog.writing import ViewsChangedError
 from crossview.engine.errors import InvalidInputError, NotReadyError
@@ -122,7 +122,7 @@ def fit_texts(catalog: Catalog, view: ViewRecord, seed: int) -> None:
         if not texts:
             raise NotReadyError(
                 f"view {view.name!r} learns from texts, but no item has a text: "
-                f"give the items texts with: {command_for_rows(tx, view)}"
+                f"give the items texts with: {step_for_rows(view)}"
             )
     fit_view(catalog, view, list(texts.values()), seed, [keys[item] for item in texts], "texts")
 

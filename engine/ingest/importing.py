@@ -28,7 +28,7 @@ from crossview.features.pictures import IN_PROCESS, Pictures, PictureTask
 def import_items(
     catalog: Catalog, items: Sequence[NewItem], pictures: Pictures = IN_PROCESS, workers: int = 1
 ) -> ImportReport:
-    """Add or update items by key; see ``Collection.import_items``."""
+    """Add or update items by key; see ``Collection.items.put``."""
     began = time.monotonic()
     checked = [check_entry(item) for item in items]
     items = [item for item in checked if isinstance(item, NewItem)]

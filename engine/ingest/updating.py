@@ -60,7 +60,7 @@ def check_entry(entry: Entry) -> Entry | Failure:
 def update_items(
     catalog: Catalog, updates: Sequence[ItemUpdate], match_paths: bool = False, progress: Progress | None = None
 ) -> ImportReport:
-    """Change existing items; see ``Collection.update_items``."""
+    """Change existing items; see ``Collection.items.update``."""
     began = time.monotonic()
     checked = [check_entry(one) for one in updates]
     failures = [one for one in checked if isinstance(one, Failure)]

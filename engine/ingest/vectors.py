@@ -36,20 +36,20 @@ _CHECKED_BYTES = 1 << 26
 Vectors = NDArray[Any]
 
 
-class VectorCollection(Protocol):
-    """A local collection, or one on a server."""
+class VectorViews(Protocol):
+    """The views of a collection, local or on a server."""
 
-    @property
-    def name(self) -> str:
-        """The collection's name."""
-
-    def views(self) -> tuple[ViewInfo, ...]:
+    def __call__(self) -> tuple[ViewInfo, ...]:
         """Return the views."""
 
-    def add_view(self, spec: str) -> ViewInfo:
+    def add(self, spec: str) -> ViewInfo:
         """Add a view."""
 
-    def items(self, *, after: str = "", limit: int = 100) -> list[Item]:
+
+class VectorItems(Protocol):
+    """The items of a collection, local or on a server."""
+
+    def __call__(self, *, after: str = "", limit: int = 100) -> list[Item]:
         """Return items with keys above ``after``, in the order of keys."""
 
     def count(self) -> int:
@@ -70,27 +70,32 @@ class _File:
 
 
 def index_vectors(
-    collection: VectorCollection, view: str, path: Path, keys: Path | None = None, progress: Progress | None = None
+    items: VectorItems,
+    views: VectorViews,
+    view: str,
+    path: Path,
+    keys: Path | None = None,
+    progress: Progress | None = None,
 ) -> ImportReport:
-    """Give a view of a collection the rows of a file; see ``Collection.index_vectors``."""
+    """Give a view of a collection the rows of a file; see ``Items.index_vectors``."""
     began = time.monotonic()
     file = _read(path, keys)
     _check_rows(file, progress)
-    known = {one.name: one.dim for one in collection.views()}
+    known = {one.name: one.dim for one in views()}
     if known.get(view, file.rows.shape[1]) != file.rows.shape[1]:
         raise InvalidInputError(
             f"{path} has rows of {file.rows.shape[1]} numbers; view {view!r} has {known[view]}: name a new view"
         )
-    names = _all_keys(collection, file) if file.keys is None else file.keys
+    names = _all_keys(items, file) if file.keys is None else file.keys
     if view not in known:
         with suppress(AlreadyExistsError):  # another process was faster; a later check compares the rows with its view
-            collection.add_view(f"{view}=vectors:dim={file.rows.shape[1]}")
+            views.add(f"{view}=vectors:dim={file.rows.shape[1]}")
     at_once = min(_ROWS_AT_ONCE, max(1, _BYTES_AT_ONCE // (4 * file.rows.shape[1])))
     counts = np.zeros(3, np.int64)
     with interruptible() as committed:
         for start in range(0, len(names), at_once):
             part = slice(start, start + at_once)
-            report = collection.put_vectors(view, names[part], np.asarray(file.rows[part], np.float32))
+            report = items.put_vectors(view, names[part], np.asarray(file.rows[part], np.float32))
             counts += (report.added, report.updated, report.unchanged)
             committed.items += report.added + report.updated
             if progress:
@@ -100,7 +105,7 @@ def index_vectors(
 
 
 def put_vectors(catalog: Catalog, name: str, keys: Sequence[str], rows: NDArray[np.float32]) -> ImportReport:
-    """Write rows of a view by key, in one change; see ``Collection.put_vectors``."""
+    """Write rows of a view by key, in one change; see ``Collection.items.put_vectors``."""
     began = time.monotonic()
     check_keys(keys, len(rows))
     added, updated = until_not_overtaken(lambda: _put(catalog, name, keys, rows))
@@ -171,7 +176,7 @@ def _read(path: Path, keys: Path | None) -> _File:
 
 @contextmanager
 def loading(path: Path) -> Iterator[None]:
-    """Raise InvalidInputError, with the reason, if NumPy cannot load a file; OSError if the file cannot be opened."""
+    """Raise InvalidInputError, with the reason, if a file cannot be opened, or NumPy cannot load it."""
     try:
         yield
     except InvalidInputError:
@@ -179,7 +184,7 @@ def loading(path: Path) -> Iterator[None]:
     # For damaged files, NumPy and zipfile raise exceptions of any class: KeyError, OverflowError, zlib.error ...
     except Exception as error:
         if isinstance(error, OSError) and error.filename is not None:
-            raise
+            raise InvalidInputError(f"{error.filename}: {error.strerror}") from error
         # For any other file NumPy's message speaks of pickle, which would mislead users.
         reason = "it is not a .npy or .npz file" if "pickle" in str(error) else str(error) or type(error).__name__
         raise InvalidInputError(
@@ -260,15 +265,15 @@ def _row_name(file: _File, start: int, row: int) -> str:
     return f"row {start + row + 1} of {file.path}{key}"
 
 
-def _all_keys(collection: VectorCollection, file: _File) -> tuple[str, ...]:
+def _all_keys(items: VectorItems, file: _File) -> tuple[str, ...]:
     """Return the collection's keys in order; InvalidInputError unless there is one for each row."""
-    count = collection.count()
+    count = items.count()
     if count != len(file.rows):
         raise InvalidInputError(
-            f"{file.path} has {len(file.rows):,} rows and collection {collection.name!r} {count:,} items: "
-            "without keys they must be as many (rows then go to the items in the order of keys); give --keys FILE.txt"
+            f"{file.path} has {len(file.rows):,} rows and the collection {count:,} items: "
+            "without keys they must be as many (rows then go to the items in the order of keys); give `keys`"
         )
     keys: list[str] = []
-    while page := collection.items(after=keys[-1] if keys else "", limit=_PAGE):
+    while page := items(after=keys[-1] if keys else "", limit=_PAGE):
         keys += [item.key for item in page]
     return tuple(keys)

@@ -24,7 +24,7 @@ def delete_space(tx: Transaction, space: str, generation: int | None = None) -> 
     if space == RAW:
         raise InvalidInputError(
             f"space {RAW!r} contains the views themselves and cannot be deleted; delete a view with: "
-            f"crossview view delete {tx.name()} VIEW"
+            "`collection.views.delete('VIEW')`"
         )
     if space not in tx.spaces.in_use():
         raise no_space(tx, space)
@@ -43,12 +43,12 @@ def _check_generation(tx: Transaction, space: str, generation: int) -> None:
     if tx.spaces.in_use()[space] != generation:
         return
     others = [one for one in known if one != generation]
-    remedy = f"delete the whole space with: crossview space delete {tx.name()} {space}"
+    remedy = f"delete the whole space with: `collection.spaces.delete({space!r})`"
     if not others:
         raise NotReadyError(f"generation {generation} is the only one of space {space!r}: {remedy}")
     raise NotReadyError(
         f"generation {generation} of space {space!r} is in use: activate another one first with: "
-        f"crossview space activate {tx.name()} {space} --generation {others[-1]}; or {remedy}"
+        f"`collection.spaces.activate({space!r}, generation={others[-1]})`; or {remedy}"
     )
 
 
@@ -61,7 +61,7 @@ def delete_view(tx: Transaction, name: str) -> None:
     if len(tx.views.all()) == 1:
         raise InvalidInputError(
             f"{name!r} is the only view of collection {tx.name()!r}: add another one first, "
-            f"or delete the collection with: crossview delete {tx.name()}"
+            f"or delete the collection with: `home.delete({tx.name()!r})`"
         )
     used: dict[str, list[int]] = defaultdict(list)
     for one in tx.spaces.generations():
@@ -71,7 +71,7 @@ def delete_view(tx: Transaction, name: str) -> None:
         spaces = ", ".join(f"{space} (generation {', '.join(map(str, numbers))})" for space, numbers in used.items())
         raise NotReadyError(
             f"these spaces use view {name!r}: {spaces}; delete them first, for example with: "
-            f"crossview space delete {tx.name()} {next(iter(used))}"
+            f"`collection.spaces.delete({next(iter(used))!r})`"
         )
     tx.rows.remove_view(view)
     tx.spaces.delete_thresholds(RAW, name)  # a later view of this name is a different view

@@ -10,7 +10,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 
 from crossview.engine.errors import InvalidInputError, NotReadyError
-from crossview.engine.spaces.item_embeddings import ItemEmbeddings
+from crossview.engine.query import ItemEmbeddings
 
 _Pages = Iterable[ItemEmbeddings]
 

@@ -146,12 +146,11 @@ def labelled_pairs(tx: Transaction, space: Space, view: str, target: Target, see
             warning = _TRAINED if trained and chosen is labelled else ""
             return replace(found, what=f"pairs of {which}{warning}")
     raise NotReadyError(
-        f"the {len(labelled)} {what} lack pairs of the same or of different labels: label more, or give pairs by "
-        "--pairs FILE.csv"
+        f"the {len(labelled)} {what} lack pairs of the same or of different labels: label more, or give `pairs`"
     )
 
 
-_TRAINED = ", some of which it was trained on, so the threshold suits new items less: train with --holdout 0.2"
+_TRAINED = ", some of which it was trained on, so the threshold suits new items less: train with `holdout=0.2`"
 
 
 def drawn_pairs(items: Sequence[int], labels: Mapping[int, Sequence[str]], generator: np.random.Generator) -> ItemPairs:

@@ -198,7 +198,7 @@ def _wrong_input(version: Version, view: JoinedView, part: ViewRecord, given: st
         else f"no view of this collection accepts {what}"
     )
     if not others and given == "text":
-        remedy = f"add a view of texts with: crossview view add {version.name()} text"
+        remedy = "add a view of texts with: `collection.views.add('text')`"
     return (
         f"view {part.name!r} is {source}, so it does not accept a query by {what}: {remedy}; "
         f"or give a vector of {view.dim} numbers or an item's key"

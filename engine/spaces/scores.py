@@ -216,7 +216,7 @@ def check_axes(names: Sequence[str], space: str, request: SearchRequest) -> None
     if asked and not names:
         raise InvalidInputError(
             f"space {space!r} has no named attributes, so it cannot use {asked[0]!r}: train a space with "
-            "--learner attributes and orderings of the classes"
+            "`spec='attributes'` and orderings of the classes"
         )
     if unknown := [name for name in asked if name not in names]:
         raise NotFoundError(f"space {space!r} has no attribute {unknown[0]!r}; there are: {', '.join(names)}")

@@ -9,9 +9,9 @@ from crossview.engine.catalog.joined import joined_view
 from crossview.engine.catalog.lookup import check_filter
 from crossview.engine.condition import Filter
 from crossview.engine.errors import InvalidInputError, NotReadyError
-from crossview.engine.query import Embedding, HitList, Query, SearchRequest
+from crossview.engine.query import Embedding, HitList, ItemEmbeddings, Query, SearchRequest
 from crossview.engine.spaces.indexed import IndexedSpace
-from crossview.engine.spaces.item_embeddings import ITEMS_AT_ONCE, ItemEmbeddings
+from crossview.engine.spaces.item_embeddings import ITEMS_AT_ONCE
 from crossview.engine.spaces.loaded import LoadedSpaces
 from crossview.engine.spaces.matching import Selector, by_view, query_probes
 from crossview.engine.spaces.query_rows import check_inputs
@@ -109,7 +109,7 @@ def _passing(version: Version, indexed: IndexedSpace, chosen: Filter) -> Selecto
 def answer_at_hand(
     versions: Versions, loaded: LoadedSpaces, request: SearchRequest, most_bytes: int, most_hits: int
 ) -> list[HitList] | None:
-    """Return the hit lists if everything needed is in memory; see ``Collection.search_at_hand``."""
+    """Return the hit lists if everything needed is in memory; see ``Collection.memory.search``."""
     if request.filter.stored or any(query.vector is None for query in request.queries):
         return None
     check_request(request)
@@ -145,7 +145,7 @@ def embed(
 
 
 def embed_items(tx: Transaction, space: Space, view: str, target: str, after: str, limit: int) -> ItemEmbeddings:
-    """Return one page; see ``Collection.embed_items``."""
+    """Return one page; see ``Collection.items.embed``."""
     if limit < 1:
         raise InvalidInputError(f"limit must be at least 1, not {limit}")
     space.check_revisions(tx.views.all())

@@ -178,7 +178,7 @@ class Space(SpaceDescription):
             return known
         return (
             f"{known}. A joined view needs learned scales of its parts, and {RAW!r} learns nothing: "
-            f"train a space, for example with: --learner scale --views {view}"
+            f"train a space, for example with: `spec='scale'` `views=[{view!r}]`"
         )
 
     def place(
@@ -331,7 +331,7 @@ def _pipeline(name: str, stored: Mapping[str, Any]) -> Chain:
     except ValueError as error:
         raise NotReadyError(
             f"space {name!r} was trained by an earlier version, whose learner does not exist any more ({error}): "
-            f"train it again with train --space {name}, or delete it with space delete"
+            f"train it again as `space={name!r}`, or delete it with: `collection.spaces.delete({name!r})`"
         ) from error
     return found
 

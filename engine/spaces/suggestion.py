@@ -57,7 +57,7 @@ def _labels(version: Version) -> dict[int, tuple[str, ...]]:
     if not labels:
         raise NotReadyError(
             f"no item of collection {version.name()!r} has a label: label some items with: "
-            f"crossview annotate {version.name()} --from FILE.csv"
+            "`collection.items.annotate('FILE.csv')`"
         )
     return labels
 

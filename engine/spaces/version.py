@@ -14,6 +14,7 @@ from crossview.engine.catalog.views import ViewRecord
 from crossview.engine.condition import Condition
 from crossview.engine.errors import NotReadyError
 from crossview.engine.info import Threshold
+from crossview.engine.query import calibration_step
 from crossview.engine.spaces.answer_size import check_room
 from crossview.engine.spaces.filters import Filters, Ids
 from crossview.engine.spaces.indexed import IndexedSpace
@@ -131,11 +132,10 @@ class Version:
             for one in found:
                 self._thresholds[*place[:2], one.view, one.target] = one
         if place not in self._thresholds:
-            option = "" if view == target else f" --targets {target}"
             raise NotReadyError(
                 f"generation {space.generation} of space {space.name!r} has no threshold for queries of view {view!r} "
-                f"and items in {target!r}: calibrate it, by labels or --pairs FILE.csv, with: "
-                f"crossview calibrate {self.collection} --space {space.name} --view {view}{option}"
+                f"and items in {target!r}: calibrate it, by labels or `pairs`, with: "
+                f"{calibration_step(space.name, view, target)}"
             )
         return self._thresholds[place]
 

@@ -76,7 +76,7 @@ def _items(voters: Voters, tx: Transaction) -> tuple[list[int], str]:
         return chosen, f"{what} that space {space.name!r} was not trained on"
     return chosen, (
         f"{what}, none of which votes on itself; space {space.name!r} was trained on all of them, so shares are too "
-        "high for new items: train with --holdout 0.2"
+        "high for new items: train with `holdout=0.2`"
     )
 
 

@@ -22,7 +22,7 @@ def check_notions(space: Space) -> None:
     """Raise InvalidInputError for a space without notions to weigh."""
     if not space.pipeline.capabilities.notions:
         raise InvalidInputError(
-            f"space {space.name!r} has no notions of similarity to weigh: train a space with --learner joint"
+            f"space {space.name!r} has no notions of similarity to weigh: train a space with `spec='joint'`"
         )
 
 

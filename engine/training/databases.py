@@ -66,7 +66,7 @@ def check_database(database: str, items: Examples, division: Division, crossing:
     elif database == UNSEEN and not _shared_labels(items, division, target):
         raise NotReadyError(
             f"no two held-out items with view {target!r} share a label, so no query can find a relevant one: "
-            "hold out more, or measure --database trained"
+            "hold out more, or measure `databases=['trained']`"
         )
     if database != UNSEEN and not np.isin(division.trained, offered).any():
         raise NotReadyError(f"no item of the database has view {target!r}")

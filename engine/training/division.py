@@ -56,7 +56,7 @@ def grouping_of(spaces: Sequence[Space], request: EvaluationRequest) -> Grouping
     if not request.refit:
         return None
     names = ", ".join(dict.fromkeys(one.name for one in found))
-    raise InvalidInputError(f"the spaces were trained with different groups ({names}): choose them by --group-by")
+    raise InvalidInputError(f"the spaces were trained with different groups ({names}): choose them by `group_by`")
 
 
 def divide(
@@ -121,7 +121,7 @@ def _random(
         held_out = split(len(items), request.test_size, seed, items.groups)
         parts.append(Division(items.ids[held_out], items.ids[held_out], items.ids[~held_out]))
         if not held_out.any():
-            raise NotReadyError(f"{request.test_size:.0%} of {len(items)} {what} are none: raise --test-size")
+            raise NotReadyError(f"{request.test_size:.0%} of {len(items)} {what} are none: raise `test_size`")
     fitted = "the space was fitted again on the others only"
     if len(spaces) > 1:
         fitted = f"each of {_names(spaces)} was fitted again on the others only"
@@ -164,8 +164,9 @@ def _names(spaces: Sequence[Space]) -> str:
 def _nothing(spaces: Sequence[Space], lacking: str, trained: str) -> str:
     """Return the reason for missing queries or trained items, and the remedy."""
     if len(spaces) == 1:
-        return f"space {spaces[0].name!r} was trained on {trained}: train with --holdout 0.2, or evaluate with --refit"
+        remedy = "train with `holdout=0.2`, or evaluate with `refit=True`"
+        return f"space {spaces[0].name!r} was trained on {trained}: {remedy}"
     return (
         f"{lacking}, of the spaces {_names(spaces)}: "
-        "train them with the same --holdout 0.2 and --seed, or evaluate with --refit"
+        "train them with the same `holdout=0.2` and `seed`, or evaluate with `refit=True`"
     )

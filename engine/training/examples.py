@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.preprocessing import MultiLabelBinarizer
 
 from crossview.engine.catalog.catalog import Transaction
-from crossview.engine.catalog.extractors import command_for_rows
+from crossview.engine.catalog.extractors import step_for_rows
 from crossview.engine.catalog.joined import joined_view
 from crossview.engine.errors import InvalidInputError, NotReadyError
 from crossview.engine.learners.comparisons import AnyComparisons, Taxonomy
@@ -120,7 +120,7 @@ def examples(tx: Transaction, names: Sequence[str]) -> Examples:
     NotReadyError for a view that no item has.
     """
     if not names or len(set(names)) < len(names):
-        raise InvalidInputError("name the views to learn from, each once, such as --views color,sift")
+        raise InvalidInputError("name the views to learn from, each once, such as `views=['color', 'sift']`")
     found = {name: joined_view(tx, name).rows(tx) for name in names}
     for name, rows in found.items():
         if not len(rows.ids):
@@ -152,7 +152,7 @@ def _no_rows(tx: Transaction, name: str) -> NotReadyError:
     lacking = f"all parts of view {name!r}, and the fewest have {part.name!r}" if several else f"view {name!r}"
     return NotReadyError(
         f"no item of collection {tx.name()!r} has {lacking}: leave {name!r} out of the views, "
-        f"or give the items this view with: {command_for_rows(tx, part)}"
+        f"or give the items this view with: {step_for_rows(part)}"
     )
 
 

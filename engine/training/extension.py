@@ -33,7 +33,7 @@ def added_views(
     NotReadyError.
     """
     if not views or len(set(views)) < len(views):
-        raise InvalidInputError("name the views to add, each once, such as --views text")
+        raise InvalidInputError("name the views to add, each once, such as `views=['text']`")
     if known := [view for view in views if view in space.views]:
         raise InvalidInputError(f"space {space.name!r} already has view {known[0]!r}: leave it out")
     space.check_revisions(tx.views.all())

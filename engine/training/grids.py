@@ -100,7 +100,7 @@ def grid(recipe: Recipe, training: Examples) -> dict[str, tuple[Any, ...]]:
         raise InvalidInputError(f"no values of {empty[0]} to try")
     if not any(len(tried) > 1 for tried in values.values()):
         raise InvalidInputError(
-            f"there is nothing to tune of {recipe.spec}: give values, as in --try n_components=10,50"
+            f"there is nothing to tune of {recipe.spec}: give values, as in `values={{'n_components': [10, 50]}}`"
         )
     return values
 

@@ -84,7 +84,7 @@ def with_answers(tx: Transaction, recipe: Recipe) -> Recipe:
     if not any(one.triplets for one in kept):
         raise NotReadyError(
             f"collection {tx.name()!r} has no answers about its items: ask for comparisons with: "
-            f"crossview ask {tx.name()} --notion NOTION"
+            "`collection.questions.next(QuestionRequest(notion='NOTION'))`"
         )
     return replace(recipe, constraints=ItemComparisons.of_answers(kept))
 
@@ -146,8 +146,8 @@ def supervision_of(pipeline: Chain, training: Examples) -> Supervision:
     by_labels = unsaid and can.takes_comparisons and can.needs_labels
     if by_labels and np.unique(classes).size == len(classes):
         raise NotReadyError(
-            "no two training items have the same labels: index with --labels folder or a CSV file, "
-            "or compare items by --constraints FILE.csv"
+            "no two training items have the same labels: index with `labels='folder'` or a CSV file, "
+            "or compare items by `constraints`"
         )
     in_notions = can.notions and bool(training.notion_classes)
     shared = training.similar is None and can.multilabel and training.several_labels()

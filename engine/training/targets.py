@@ -7,7 +7,7 @@ from crossview.engine.evaluation import ITEMS, EvaluationRequest
 from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.target import Target, view_of
 
-NO_LABEL = "no item with these views has a label: index with --labels folder or a CSV file"
+NO_LABEL = "no item with these views has a label: index with `labels='folder'` or a CSV file"
 
 
 def notion_of(spaces: Sequence[Space], request: EvaluationRequest) -> str:

@@ -29,7 +29,7 @@ def check_taxonomy(recipe: Recipe) -> None:
             "a taxonomy needs labels, which pairs, constraints and answers replace: give a taxonomy or one of those"
         )
     if recipe.spec == DEFAULT:
-        raise InvalidInputError(f"name a learner that accepts a taxonomy: --learner {learners_of_taxonomies()}")
+        raise InvalidInputError(f"name a learner that accepts a taxonomy as `spec`: {learners_of_taxonomies()}")
 
 
 def check_leaves(taxonomy: Taxonomy, found: Examples) -> None:

@@ -152,7 +152,7 @@ def _check(wanted: Tune, training: Examples) -> None:
         raise InvalidInputError(f"tuning needs at least 2 folds, not {wanted.folds}")
     if wanted.measure == ORDER:
         if training.constraints is None:
-            raise InvalidInputError(f"{ORDER} is that of constraints: give --constraints, or tune by {MEASURES[0]}")
+            raise InvalidInputError(f"{ORDER} is that of constraints: give `constraints`, or tune by {MEASURES[0]}")
         if len(training.constraints) < wanted.folds:
             raise NotReadyError(f"{len(training.constraints)} constraints are too few for {wanted.folds} folds")
         return
@@ -168,7 +168,7 @@ def _check(wanted: Tune, training: Examples) -> None:
     if not (counts > 1).any():
         raise NotReadyError(
             "tuning compares the hits of labelled items, and no label is on two training items: "
-            f"index with --labels folder or a CSV file, give --pairs, or --constraints and tune by {ORDER}"
+            f"index with `labels='folder'` or a CSV file, give `pairs`, or `constraints` and tune by {ORDER}"
         )
     if (labelled := sum(map(bool, training.labels))) < wanted.folds:
         raise NotReadyError(f"{labelled} labelled items are too few for {wanted.folds} folds")

@@ -13,6 +13,7 @@ from crossview.engine.errors import InvalidInputError
 from crossview.engine.evaluation import Evaluation, EvaluationRequest
 from crossview.engine.info import Threshold
 from crossview.engine.learners.comparisons import Comparisons
+from crossview.engine.query import calibration_step
 from crossview.engine.spaces.item_pairs import FINGERPRINT, ItemPairs, PairRows, check_kinds, stated_pairs
 from crossview.engine.spaces.search import target_of
 from crossview.engine.spaces.space import Space
@@ -147,7 +148,7 @@ class _Calibrated(NamedTuple):
     set_it: NDArray[np.bool_]
     """(n,)"""
     command: str
-    """The command that calibrates it."""
+    """The call that calibrates it."""
 
     @classmethod
     def of(
@@ -159,9 +160,7 @@ class _Calibrated(NamedTuple):
         used = {prints[start : start + FINGERPRINT] for start in range(0, len(prints), FINGERPRINT)}
         set_it = np.array([one in used for one in pairs.fingerprints(keys)], bool)
         view, target = place
-        option = "" if view == target else f" --targets {target}"
-        command = f"crossview calibrate {tx.name()} --space {space.name} --view {view}{option}"
-        return cls(pairs, known[0] if known else None, set_it, command)
+        return cls(pairs, known[0] if known else None, set_it, calibration_step(space.name, view, target))
 
     def correct(self, found: Values) -> tuple[Estimate | None, str]:
         """Return the accuracy of the threshold on pairs at these distances, (n,), and a sentence about it.

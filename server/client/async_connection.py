@@ -88,6 +88,7 @@ class Bridge:
 
     def __init__(self, connection: AsyncConnection) -> None:
         self._connection, self._loop = connection, asyncio.get_running_loop()
+        self.address = connection.address
         self._left = False
         self._waiting: concurrent.futures.Future[Any] | None = None
 

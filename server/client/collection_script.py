@@ -27,6 +27,7 @@ from crossview.engine.query import (
     CalibrationRequest,
     Embedding,
     HitList,
+    ItemEmbeddings,
     Query,
     SameRequest,
     SearchRequest,
@@ -36,7 +37,7 @@ from crossview.engine.query import (
 )
 from crossview.engine.recipe import Recipe
 from crossview.engine.runtime.progress import Progress
-from crossview.engine.spaces.item_embeddings import ITEMS_AT_ONCE, ItemEmbeddings
+from crossview.engine.spaces.item_embeddings import ITEMS_AT_ONCE
 from crossview.server.client.convert_jobs import (
     from_assignment,
     from_calibration_of,
@@ -112,11 +113,11 @@ class CollectionScript:
         responses = yield from pages_of(self._collections.ListDeletedItems, request)
         return [to_value(DeletedPicture, item) for page in responses for item in page.items]
 
-    def views(self) -> Script[tuple[ViewInfo, ...]]:
+    def list_views(self) -> Script[tuple[ViewInfo, ...]]:
         """Its views."""
         return (yield from self.info()).views
 
-    def spaces(self) -> Script[tuple[SpaceInfo, ...]]:
+    def list_spaces(self) -> Script[tuple[SpaceInfo, ...]]:
         """Its spaces."""
         response = yield from ask(self._collections.ListSpaces, pb.ListSpacesRequest(parent=self.resource))
         return tuple(map(to_space, response.spaces))
@@ -201,7 +202,7 @@ class CollectionScript:
 
         return Exchange(self._collections.StreamImportItems, requests, to_report, rest)
 
-    def items(self, filter: Filter = EVERY_ITEM, after: str = "", limit: int = 100) -> Script[list[Item]]:
+    def list_items(self, filter: Filter = EVERY_ITEM, after: str = "", limit: int = 100) -> Script[list[Item]]:
         """Items in the order of keys, those above ``after``."""
         items: list[Item] = []
         request = pb.ListItemsRequest(parent=self.resource, filter=from_filter(filter))

@@ -4,9 +4,12 @@ import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from functools import wraps
 from pathlib import Path
-from typing import Any, Concatenate
+from typing import Any, Concatenate, Unpack, cast, overload
 
-from crossview.engine.item import DEFAULT_INDEXING, ImportReport, IndexOptions
+from crossview.engine.condition import EVERY_ITEM, Filter
+from crossview.engine.info import SpaceInfo, ViewInfo
+from crossview.engine.item import DEFAULT_INDEXING, ImportReport, IndexOptions, Item
+from crossview.engine.query import HitList, OneQuery, SearchRequest, request_of
 from crossview.engine.runtime.progress import Progress
 from crossview.server.client.async_connection import AsyncConnection, Bridge
 from crossview.server.client.collection_script import CollectionScript
@@ -22,19 +25,26 @@ class RemoteCollection:
         self.connection, self.name = connection, name
         self.script = CollectionScript(connection.stubs, name)
         self.resource = self.script.resource
+        self.views = RemoteViews(self)
+        self.items = RemoteItems(self)
+        self.spaces = RemoteSpaces(self)
+        self.storage = RemoteStorage(self)
+
+    def __repr__(self) -> str:
+        return f"<crossview collection {self.name!r} on the server at {self.connection.address}>"
 
     info = blocking(CollectionScript.info)
     findings = blocking(CollectionScript.findings)
     deleted_pictures = blocking(CollectionScript.deleted_pictures)
-    views = blocking(CollectionScript.views)
-    spaces = blocking(CollectionScript.spaces)
+    list_views = blocking(CollectionScript.list_views)
+    list_spaces = blocking(CollectionScript.list_spaces)
     space = blocking(CollectionScript.space)
     update_items = blocking(CollectionScript.update_items)
     put_vectors = blocking(CollectionScript.put_vectors)
     add_view = blocking(CollectionScript.add_view)
     fit_views = blocking(CollectionScript.fit_views)
     import_items = blocking(CollectionScript.import_items)
-    items = blocking(CollectionScript.items)
+    list_items = blocking(CollectionScript.list_items)
     count = blocking(CollectionScript.count)
     attribute_names = blocking(CollectionScript.attribute_names)
     item = blocking(CollectionScript.item)
@@ -47,7 +57,7 @@ class RemoteCollection:
     calibrate = blocking(CollectionScript.calibrate)
     delete_space = blocking(CollectionScript.delete_space)
     delete_view = blocking(CollectionScript.delete_view)
-    search = blocking(CollectionScript.search)
+    _search = blocking(CollectionScript.search)
     suggest = blocking(CollectionScript.suggest)
     same = blocking(CollectionScript.same)
     changes = blocking(CollectionScript.changes)
@@ -56,6 +66,17 @@ class RemoteCollection:
     evaluate = blocking(CollectionScript.evaluate)
     search_stream = streaming(CollectionScript.search_stream)
     import_stream = streaming(CollectionScript.import_stream)
+
+    @overload
+    def search(self, request: SearchRequest) -> list[HitList]: ...
+
+    @overload
+    def search(self, **query: Unpack[OneQuery]) -> list[HitList]: ...
+
+    def search(self, request: SearchRequest | None = None, **query: Any) -> list[HitList]:
+        """Nearest items of every query in every target; see ``Collection.search``."""
+        found = self._search(request_of(request, cast(OneQuery, query)))
+        return [one.illustrated(self.thumbnail) for one in found]
 
     def index(
         self,
@@ -78,18 +99,18 @@ class RemoteCollection:
         new_attributes: bool = False,
         progress: Progress | None = None,
     ) -> ImportReport:
-        """Annotates items from a file of this machine; see ``Collection.annotate``."""
+        """Annotates items from a file of this machine; see ``engine.services.items``."""
         from crossview.engine.ingest.annotations import annotate
 
-        return annotate(self, path, cell, replace_labels, notion, new_attributes, progress)
+        return annotate(self.items, path, cell, replace_labels, notion, new_attributes, progress)
 
     def index_vectors(
         self, view: str, path: Path, keys: Path | None = None, progress: Progress | None = None
     ) -> ImportReport:
-        """Sends the rows of a file of this machine; see ``Collection.index_vectors``."""
+        """Sends the rows of a file of this machine; see ``engine.services.items``."""
         from crossview.engine.ingest.vectors import index_vectors
 
-        return index_vectors(self, view, path, keys, progress)
+        return index_vectors(self.items, self.views, view, path, keys, progress)
 
     @property
     def questions(self) -> RemoteQuestions:
@@ -102,6 +123,57 @@ class RemoteCollection:
 
     def close(self) -> None:
         """Does nothing: the collection stays open on the server."""
+
+
+class RemoteItems:
+    """The items of a collection on a server: call it to list them; see ``engine.services.items``."""
+
+    def __init__(self, collection: RemoteCollection) -> None:
+        self._list = collection.list_items
+        self.count = collection.count
+        self.get, self.thumbnail = collection.item, collection.thumbnail
+        self.attribute_names, self.deleted = collection.attribute_names, collection.deleted_pictures
+        self.put, self.update, self.delete = collection.import_items, collection.update_items, collection.delete_items
+        self.annotate = collection.annotate
+        self.put_vectors, self.index_vectors = collection.put_vectors, collection.index_vectors
+        self.embed = collection.embed_items
+
+    def __call__(self, filter: Filter = EVERY_ITEM, after: str = "", limit: int = 100) -> list[Item]:
+        """Return items in the order of keys, those above ``after``."""
+        return self._list(filter, after, limit)
+
+
+class RemoteViews:
+    """The views of a collection on a server: call it to list them; see ``engine.services.views``."""
+
+    def __init__(self, collection: RemoteCollection) -> None:
+        self._list = collection.list_views
+        self.add, self.fit, self.delete = collection.add_view, collection.fit_views, collection.delete_view
+
+    def __call__(self) -> tuple[ViewInfo, ...]:
+        """Return the views."""
+        return self._list()
+
+
+class RemoteSpaces:
+    """The spaces of a collection on a server: call it to list them; see ``engine.services.spaces``."""
+
+    def __init__(self, collection: RemoteCollection) -> None:
+        self._list = collection.list_spaces
+        self.get, self.delete = collection.space, collection.delete_space
+        self.extend, self.assign, self.activate = collection.extend, collection.assign, collection.activate
+        self.calibrate = collection.calibrate
+
+    def __call__(self) -> tuple[SpaceInfo, ...]:
+        """Return the trained spaces, then ``raw``, the views themselves."""
+        return self._list()
+
+
+class RemoteStorage:
+    """What a collection on a server has on disk; see ``engine.services.storage``."""
+
+    def __init__(self, collection: RemoteCollection) -> None:
+        self.findings = collection.findings
 
 
 def _in_thread(
@@ -123,6 +195,8 @@ def _in_thread(
 class AsyncCollection:
     """A collection on a server: the methods of ``RemoteCollection``, awaited.
 
+    ``items``, ``views`` and ``spaces`` list them, and every other method has a name of its own, such as ``add_view``.
+
     A method with ``progress`` calls it in the event loop; ``index``, ``annotate`` and ``index_vectors``, which read
     files, call it in a thread.
     """
@@ -131,18 +205,21 @@ class AsyncCollection:
         self.connection, self.name = connection, name
         self.script = CollectionScript(connection.stubs, name)
 
+    def __repr__(self) -> str:
+        return f"<crossview collection {self.name!r} on the server at {self.connection.address}>"
+
     info = awaited(CollectionScript.info)
     findings = awaited(CollectionScript.findings)
     deleted_pictures = awaited(CollectionScript.deleted_pictures)
-    views = awaited(CollectionScript.views)
-    spaces = awaited(CollectionScript.spaces)
+    views = awaited(CollectionScript.list_views)
+    spaces = awaited(CollectionScript.list_spaces)
     space = awaited(CollectionScript.space)
     update_items = awaited(CollectionScript.update_items)
     put_vectors = awaited(CollectionScript.put_vectors)
     add_view = awaited(CollectionScript.add_view)
     fit_views = awaited(CollectionScript.fit_views)
     import_items = awaited(CollectionScript.import_items)
-    items = awaited(CollectionScript.items)
+    items = awaited(CollectionScript.list_items)
     count = awaited(CollectionScript.count)
     attribute_names = awaited(CollectionScript.attribute_names)
     item = awaited(CollectionScript.item)
@@ -155,7 +232,7 @@ class AsyncCollection:
     calibrate = awaited(CollectionScript.calibrate)
     delete_space = awaited(CollectionScript.delete_space)
     delete_view = awaited(CollectionScript.delete_view)
-    search = awaited(CollectionScript.search)
+    _search = awaited(CollectionScript.search)
     suggest = awaited(CollectionScript.suggest)
     same = awaited(CollectionScript.same)
     changes = awaited(CollectionScript.changes)
@@ -167,6 +244,16 @@ class AsyncCollection:
     index = _in_thread(RemoteCollection.index)
     annotate = _in_thread(RemoteCollection.annotate)
     index_vectors = _in_thread(RemoteCollection.index_vectors)
+
+    @overload
+    async def search(self, request: SearchRequest) -> list[HitList]: ...
+
+    @overload
+    async def search(self, **query: Unpack[OneQuery]) -> list[HitList]: ...
+
+    async def search(self, request: SearchRequest | None = None, **query: Any) -> list[HitList]:
+        """Nearest items of every query in every target; see ``Collection.search``."""
+        return await self._search(request_of(request, cast(OneQuery, query)))
 
     @property
     def questions(self) -> AsyncQuestions:

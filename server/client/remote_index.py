@@ -50,7 +50,7 @@ def index(
     began = time.monotonic()
     annotations = Annotations(options.labels, options.captions, options.replace_labels, options.label_notion)
     walked = walk(paths)
-    notes = checked_columns(collection, annotations.files, options.new_attributes)
+    notes = checked_columns(collection.items, annotations.files, options.new_attributes)
     known = _known(collection)
     sources = {key: item.source for key, item in known.items()}
     aliases = _aliases(known)
@@ -62,7 +62,7 @@ def index(
     matched = match_files(walked.files, walked.folders, sources, aliases, add_alias)
     keyed = dict(matched.files)
     unused = annotations.unused(keyed)
-    left_out = set() if options.include_deleted else deleted_before(keyed, known, collection.deleted_pictures())
+    left_out = set() if options.include_deleted else deleted_before(keyed, known, collection.items.deleted())
     keyed = {key: file for key, file in keyed.items() if key not in left_out}
     _fit(collection, keyed, annotations, progress, options.seed)
     with interruptible() as committed:
@@ -123,7 +123,7 @@ def _fit(
             if progress:
                 progress("fitting", done, len(chosen))
 
-    collection.fit_views(pictures(), views=names, seed=seed)
+    collection.views.fit(pictures(), views=names, seed=seed)
 
 
 def _fit_texts(collection: AnyCollection) -> list[Failure]:
@@ -132,7 +132,7 @@ def _fit_texts(collection: AnyCollection) -> list[Failure]:
     waiting = {kind: view.name for view in views if not view.fitted for kind in inputs_of(view)}
     if any("text" in inputs_of(view) for view in views) and "image" not in waiting:
         try:
-            collection.fit_views(())
+            collection.views.fit(())
         except NotReadyError as error:  # the texts are too few
             return [Failure(waiting["text"], str(error))]
     return []
@@ -155,9 +155,9 @@ def _send(
     entries = _entries(keyed, known, views, annotations, failures, pages)
     for batch in batches(entries, _weight):
         if new := [entry for entry in batch if isinstance(entry, NewItem)]:
-            reports.append(collection.import_items(new))
+            reports.append(collection.items.put(new))
         if updates := [entry for entry in batch if isinstance(entry, ItemUpdate)]:
-            reports.append(collection.update_items(updates))
+            reports.append(collection.items.update(updates))
         committed.items = sum(one.added + one.updated for one in reports)
         done, skipped = done + len(batch), skipped + batch.count(None)
         if progress:

@@ -74,6 +74,10 @@ class Runner(Protocol):
     """What runs the scripts of blocking methods."""
 
     @property
+    def address(self) -> str:
+        """Of the server."""
+
+    @property
     def stubs(self) -> Stubs:
         """The stubs that its scripts call."""
 

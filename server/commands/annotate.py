@@ -9,6 +9,7 @@ import typer
 
 from crossview.server.commands.common import JsonOption, NameArgument, fail, print_json, settings
 from crossview.server.commands.connection import HERE, ConnectionOptions
+from crossview.server.commands.hints import completed
 from crossview.server.commands.progress import progress_bar
 from crossview.server.commands.report import show_report, since
 
@@ -46,7 +47,7 @@ class AnnotationFiles:
         """Raises InvalidInputError for a column that is probably misspelt: call it before anything is written."""
         from crossview.engine.ingest.annotations import checked_columns
 
-        checked_columns(collection, self._files.values(), self._new_attributes)
+        checked_columns(collection.items, self._files.values(), self._new_attributes)
 
     def write(
         self, collection: "CollectionBackend", progress: "Progress | None", replace_labels: bool = False
@@ -54,7 +55,7 @@ class AnnotationFiles:
         """Annotates a collection's items; returns a report for each file."""
         self.check(collection)
         return [
-            collection.annotate(
+            collection.items.annotate(
                 file.path,
                 cell,
                 replace_labels=replace_labels and cell == "label",
@@ -182,7 +183,7 @@ def annotate(
     if as_json:
         print_json(report)
     elif keys and report.failures and not report.updated + report.unchanged:
-        fail("; ".join(f"{failure.key}: {failure.reason}" for failure in report.failures))
+        fail("; ".join(f"{failure.key}: {completed(failure.reason)}" for failure in report.failures))
     else:
         show_report(report, name)
 
@@ -191,7 +192,7 @@ def _update(name: str, keys: list[str], update: dict[str, Any], connection: Conn
     from crossview.engine.item import ItemUpdate
 
     with connection.collection(name) as collection:
-        return collection.update_items([ItemUpdate(key, **update) for key in dict.fromkeys(keys)])
+        return collection.items.update([ItemUpdate(key, **update) for key in dict.fromkeys(keys)])
 
 
 def _read(name: str, files: FileOptions, connection: ConnectionOptions, shown: bool) -> "ImportReport":

@@ -62,7 +62,7 @@ class Session:
         return None
 
     def _show(self, question: Question) -> None:
-        write_question(self.picture, self.collection, question)
+        write_question(self.picture, self.collection.items, question)
         count = len(question.candidates)
         which, choose = "are", f"1-{count} near or not, Enter when done"
         if count == _CHOICE:

@@ -110,9 +110,8 @@ def utf8(value: _Value) -> _Value:
 def describe(error: Exception) -> str:
     """One line that states what went wrong."""
     from crossview.engine.errors import CrossviewError
-    from crossview.features.errors import ImageError
 
-    if isinstance(error, CrossviewError | ImageError):
+    if isinstance(error, CrossviewError):
         text = str(error)
     elif isinstance(error, OSError) and error.filename is not None:
         text = f"{error.filename}: {error.strerror}"

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, cast
 
 import typer
 
+from crossview.server.commands.hints import remember_collection
+
 if TYPE_CHECKING:
     from crossview.engine.home import Home
     from crossview.server.backend import Backend, CollectionBackend
@@ -67,6 +69,7 @@ class ConnectionOptions:
     @contextmanager
     def collection(self, name: str) -> Iterator["CollectionBackend"]:
         """A collection of the home or server."""
+        remember_collection(name)
         with self.backend() as backend:
             collection = backend.open(name)
             try:

@@ -94,7 +94,7 @@ def compact(name: NameArgument, home: HomeOption = None, as_json: JsonOption = F
 
     with Home(home).open(name) as collection:
         before = collection.info().bytes_on_disk
-        collection.compact()
+        collection.storage.compact()
         after = collection.info().bytes_on_disk
     made = Compacted(before, after)
     sentence = f"{name}: {made.bytes_before / 1e6:,.1f} MB before, {made.bytes_after / 1e6:,.1f} MB now"

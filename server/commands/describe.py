@@ -123,7 +123,7 @@ def show_(name: NameArgument, connection: ConnectionOptions = HERE, as_json: Jso
         crossview show pets --json
     """
     with connection.collection(name) as collection:
-        info, findings = collection.info(), collection.findings()
+        info, findings = collection.info(), collection.storage.findings()
     if as_json:
         print_json({**vars(info), "findings": findings})
         return

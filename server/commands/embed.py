@@ -16,10 +16,9 @@ from crossview.server.commands.tables import show, table
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from crossview.engine.query import Embedding
+    from crossview.engine.query import Embedding, ItemEmbeddings
     from crossview.engine.runtime.progress import Progress
     from crossview.engine.spaces.embedding_files import Written
-    from crossview.engine.spaces.item_embeddings import ItemEmbeddings
     from crossview.server.backend import CollectionBackend
 
 SHOWN = 4
@@ -83,7 +82,7 @@ def _write_all(
 
     def counted() -> "Iterator[ItemEmbeddings]":
         done, total = 0, collection.count()
-        for page in every_page(collection, query.view, query.space, "".join(targets)):
+        for page in every_page(collection.items, query.view, query.space, "".join(targets)):
             yield page
             done += len(page.keys)
             if progress is not None:

@@ -81,7 +81,7 @@ def _unmet(collection: "CollectionBackend", chosen: "Filter") -> Iterator[str]:
             yield f"no item has the label {label!r}{_similar(label, collection.info().labels)}"
     for name, value in chosen.attributes.items():
         if not collection.count(Filter(attributes={name: value})):
-            known = collection.attribute_names()
+            known = collection.items.attribute_names()
             what = f"{name}={json.dumps(value, ensure_ascii=False)}" if name in known else repr(name)
             yield f"no item has the attribute {what}" + ("" if name in known else _similar(name, known))
     if chosen.key_prefix and not collection.count(Filter(key_prefix=chosen.key_prefix)):

@@ -1,8 +1,14 @@
-"""Hints: the command lines that messages name, complete enough to be pasted into a shell."""
+"""Hints: the command lines that messages name, complete enough to be pasted into a shell.
 
+The engine writes its remedies in Python, between backticks: an argument such as ```refit=True```, or a call such as
+```collection.views.delete('sift')```. This module alone knows which option or command does the same.
+"""
+
+import ast
+import math
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextvars import ContextVar
 from typing import Any
 
@@ -13,13 +19,67 @@ _COMMAND = re.compile(rf"(?<=with: )crossview ((?:(?:{'|'.join(NOUNS)}) )?[a-z][
 _ELSEWHERE = "serve"
 """The command that starts a server; it does not work through one."""
 
+_PYTHON = re.compile(r"`([^`]+)`")
+"""A remedy in a message of the engine."""
+OPTIONS = {
+    "captions": "--captions",
+    "constraints": "--constraints",
+    "databases": "--database",
+    "generation": "--generation",
+    "group_by": "--group-by",
+    "holdout": "--holdout",
+    "keys": "--keys",
+    "labels": "--labels",
+    "max_pixels": "--max-megapixels",
+    "max_queries": "--max-queries",
+    "new_attributes": "--new-attributes",
+    "notion": "--notion",
+    "pairs": "--pairs",
+    "path": "--vectors",
+    "probabilities": "--probabilities",
+    "refit": "--refit",
+    "seed": "--seed",
+    "space": "--space",
+    "spec": "--learner",
+    "target": "--targets",
+    "test_size": "--test-size",
+    "values": "--try",
+    "view": "--view",
+    "views": "--views",
+}
+"""The option of a command for each argument in Python that a message names."""
+STEPS = {
+    "collection.spaces.activate": ("space activate",),
+    "collection.views.add": ("view add",),
+    "collection.items.annotate": ("annotate", "--from"),
+    "collection.spaces.calibrate": ("calibrate",),
+    "collection.spaces.delete": ("space delete",),
+    "collection.views.delete": ("view delete",),
+    "collection.views.fit": ("view fit",),
+    "collection.index": ("index",),
+    "collection.items.index_vectors": ("index",),
+    "collection.questions.next": ("ask",),
+    "home.backup": ("backup",),
+    "home.create": ("create",),
+    "home.delete": ("delete",),
+}
+"""The command for each call in Python that a message names, and the option of its first argument, where it has one."""
+_MEGA = 1e6
+
 _where: ContextVar[tuple[str, ...]] = ContextVar("where", default=())
+_collection: ContextVar[str] = ContextVar("collection", default="NAME")
+"""The collection that the running command has opened."""
 
 
 def remember_where(options: Mapping[str, Any]) -> None:
     """Keep the home or server of the running command, so that its hints lead to the same collections."""
     given = [(f"--{name}", str(options[name])) for name in ("home", "server") if options.get(name) is not None]
     _where.set(tuple(word for pair in given for word in pair))
+
+
+def remember_collection(name: str) -> None:
+    """Keep the collection that the running command opens, so that its hints name it."""
+    _collection.set(name)
 
 
 def hint(command: str, *words: object) -> str:
@@ -29,8 +89,55 @@ def hint(command: str, *words: object) -> str:
 
 
 def completed(message: str) -> str:
-    """Return a message of the engine with the home or server of the running command in each command line it names."""
-    return _COMMAND.sub(lambda found: shlex.join(["crossview", *found[1].split(), *_flags(found[1])]), message)
+    """Return a message of the engine with options and commands instead of Python.
+
+    Each command line has the home or server of the running command.
+    """
+    message = _COMMAND.sub(lambda found: shlex.join(["crossview", *found[1].split(), *_flags(found[1])]), message)
+    return _PYTHON.sub(lambda found: _translated(found[1]) or found[0], message)
+
+
+def _translated(python: str) -> str:
+    """Return the option or command line for a remedy in Python; "" for text that is not one."""
+    try:
+        match ast.parse(python).body:
+            case [ast.Expr(ast.Name(name))]:
+                return OPTIONS[name]
+            case [ast.Assign([ast.Name(name)], value)]:
+                return shlex.join(_option(name, ast.literal_eval(value)))
+            case [ast.Expr(ast.Call() as call)]:
+                step = ast.unparse(call.func)
+                command, *option = STEPS[step]
+                named = [_collection.get()] if step.startswith("collection.") else []
+                return hint(command, *named, *option, *_words(call))
+    except (SyntaxError, ValueError, KeyError):  # what a user has named, with backticks
+        pass
+    return ""
+
+
+def _words(call: ast.Call) -> Iterator[str]:
+    """Yield the words of a command for the arguments of a call, those of a request within it included."""
+    for argument in call.args:
+        if isinstance(argument, ast.Call):
+            yield from _words(argument)
+        else:
+            value = ast.literal_eval(argument)
+            yield from map(str, value) if isinstance(value, list) else (str(value),)
+    for keyword in call.keywords:
+        yield from _option(str(keyword.arg), ast.literal_eval(keyword.value))
+
+
+def _option(name: str, value: object) -> Iterator[str]:
+    """Yield an option and its value, as the command line takes it."""
+    yield OPTIONS[name]
+    if isinstance(value, dict):
+        yield from (f"{key}={','.join(map(str, tried))}" for key, tried in value.items())
+    elif isinstance(value, list):
+        yield ",".join(map(str, value))
+    elif name == "max_pixels":
+        yield str(math.ceil(int(str(value)) / _MEGA))
+    elif value is not True:
+        yield str(value)
 
 
 def _split(words: list[str]) -> tuple[list[str], list[str], list[str]]:

@@ -145,7 +145,7 @@ def _index_vectors(
 
     annotations = AnnotationFiles(options.labels, options.captions, options.label_notion, options.new_attributes)
     annotations.check(collection)
-    report = collection.index_vectors(rows.view or "", cast(Path, rows.vectors), rows.keys, progress)
+    report = collection.items.index_vectors(rows.view or "", cast(Path, rows.vectors), rows.keys, progress)
     with interruptible() as committed:
         committed.items = report.added + report.updated
         annotated = merged(annotations.write(collection, progress))

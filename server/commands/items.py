@@ -39,7 +39,7 @@ def show_(
         crossview item show pets photos/cat-1.jpg --json
     """
     with connection.collection(name) as collection:
-        item = collection.item(key)
+        item = collection.items.get(key)
     print_result(item, "", as_json) if as_json else _show(item)
 
 
@@ -80,7 +80,7 @@ def _delete(collection: "CollectionBackend", condition: "Filter") -> int:
     deleted, after = 0, ""
     while items := collection.items(condition, after=after, limit=_PAGE):
         after = items[-1].key
-        deleted += collection.delete_items([item.key for item in items])
+        deleted += collection.items.delete([item.key for item in items])
     return deleted
 
 

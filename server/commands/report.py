@@ -33,7 +33,7 @@ def show_report(report: "ImportReport", name: str) -> None:
         say("left out: " + ", ".join(f"{count} {kind}" for kind, count in sorted(report.skipped.items())))
     for note in report.notes:
         say(completed(note))
-    _list(f"{failure.key}: {failure.reason}" for failure in report.failures)
+    _list(f"{failure.key}: {completed(failure.reason)}" for failure in report.failures)
     if report.deleted:
         say(
             f"files whose items were deleted: {len(report.deleted)}; they stay out. "

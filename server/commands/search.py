@@ -119,7 +119,7 @@ def search(
             from crossview.server.drawing.sheet import write_sheet
 
             file = query.image.name if query.image else ""
-            _warn(write_sheet(options.out, strips(collection, request.queries, results, options.truth, file)))
+            _warn(write_sheet(options.out, strips(collection.items, request.queries, results, options.truth, file)))
     if as_json:
         print_json(results)
     elif as_csv:

@@ -66,7 +66,7 @@ def activate(
         crossview space activate pets cca --generation 1
     """
     with connection.collection(name) as collection:
-        made = collection.activate(space, generation)
+        made = collection.spaces.activate(space, generation)
     print_result(made, f"active: {made.name} generation {made.generation}", as_json)
 
 
@@ -99,7 +99,7 @@ def extend(
         print_detached(job, as_json)
         return
     with connection.collection(name) as collection, progress_bar(not as_json) as progress:
-        made = collection.extend(space, added, name=into, activate=activate, progress=progress)
+        made = collection.spaces.extend(space, added, name=into, activate=activate, progress=progress)
     show_trained(name, made, as_json)
 
 
@@ -126,7 +126,7 @@ def assign(
         print_detached(job, as_json)
         return
     with connection.collection(name) as collection:
-        made = collection.assign(space, label)
+        made = collection.spaces.assign(space, label)
     print_result(made, f"{label} has a metric in {made.name} generation {made.generation}", as_json)
 
 
@@ -146,10 +146,10 @@ def delete(
     """
     what = f"space {space}" if generation is None else f"generation {generation} of space {space}"
     with connection.collection(name) as collection:
-        active = collection.space(space).active
+        active = collection.spaces.get(space).active
         if not yes:
             confirm_deletion(f"{what} of {name}")
-        collection.delete_space(space, generation)
+        collection.spaces.delete(space, generation)
     sentence = f"deleted {what} of {name}"
     if active and generation is None:
         sentence += "\nit was the active space: searches that name no space now use raw"

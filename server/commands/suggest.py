@@ -12,7 +12,7 @@ from crossview.engine.ingest.label_cell import label_cell
 from crossview.server.commands.common import JsonOption, NameArgument, names, print_json
 from crossview.server.commands.connection import PICTURES_HERE, PictureConnection
 from crossview.server.commands.csv_output import CsvOption, check_format, print_csv
-from crossview.server.commands.hints import hint
+from crossview.server.commands.hints import completed, hint
 from crossview.server.commands.query import TargetsOption
 from crossview.server.commands.saying import say
 from crossview.server.commands.tables import show, table
@@ -146,7 +146,7 @@ def _print(inputs: Sequence[str], found: "Suggestions") -> None:
     show(rows)
     if likeliest:
         say(LIKELIEST)
-    say(found.calibration)
+    say(completed(found.calibration))
 
 
 def _likeliest(one: "LikeliestClass | None") -> str:

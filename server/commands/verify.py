@@ -11,6 +11,7 @@ from crossview.server.commands.common import JsonOption, NameArgument, error_sta
 from crossview.server.commands.connection import HERE, PICTURES_HERE, ConnectionOptions, PictureConnection
 from crossview.server.commands.csv_output import CsvOption, check_format, print_csv
 from crossview.server.commands.evaluation import GroupByOption, read_constraints, read_grouping
+from crossview.server.commands.hints import completed
 from crossview.server.commands.jobs import DetachOption, check_detached, print_detached
 from crossview.server.commands.progress import progress_bar
 from crossview.server.commands.saying import say
@@ -92,7 +93,7 @@ def calibrate(
         print_detached(job, as_json)
         return
     with connection.collection(name) as collection, progress_bar(not as_json and refit) as progress:
-        made = collection.calibrate(request, progress=progress)
+        made = collection.spaces.calibrate(request, progress=progress)
     print_result(made, made.sentence(), as_json)
 
 
@@ -134,7 +135,7 @@ def verify(
     kept = [(pair, one) for pair, one in found if not isinstance(one, Failure)]
     left_out = [(pair, one) for pair, one in found if isinstance(one, Failure)]
     if not kept and left_out:
-        fail(left_out[0][1].reason)
+        fail(completed(left_out[0][1].reason))
     if as_json:
         lacking = [{"a": pair[0], "b": pair[1], "reason": one.reason} for pair, one in left_out]
         print_json({"results": [_named(*one) for one in kept], "left_out": lacking})
@@ -145,7 +146,7 @@ def verify(
     else:
         _print(kept, base_rate)
     if left_out:
-        reasons = few(dict.fromkeys(one.reason for _, one in left_out), "; ")
+        reasons = few(dict.fromkeys(completed(one.reason) for _, one in left_out), "; ")
         say(f"left out {len(left_out)} of {len(found)} pairs: {reasons}", err=True)
     if pairs is None and not kept[0][1].same:
         raise typer.Exit(DIFFERENT)

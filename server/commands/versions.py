@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 import typer
 
 from crossview.server.commands.connection import ConnectionOptions
+from crossview.server.commands.hints import completed, remember_collection
 from crossview.server.commands.progress import progress_bar
 from crossview.server.commands.saying import say
 
@@ -52,14 +53,14 @@ class Drawn:
     files: Collection[str] | None
     """Those that may be opened; None: all."""
 
-    def item(self, key: str) -> "Item":
+    def get(self, key: str) -> "Item":
         """An item, without a source that is not to be opened."""
-        item = self.collection.item(key)
+        item = self.collection.items.get(key)
         return item if self.files is None or item.source in self.files else replace(item, source="")
 
     def thumbnail(self, key: str) -> bytes:
         """An item's thumbnail."""
-        return self.collection.thumbnail(key)
+        return self.collection.items.thumbnail(key)
 
 
 @dataclass
@@ -81,7 +82,7 @@ class Versions:
         with progress_bar(show_progress, "images") as progress:
             report = self.collection.index([self.folder], progress=progress)
         self.gone = report.gone
-        return [f"{failure.key}: {failure.reason}" for failure in report.failures]
+        return [f"{failure.key}: {completed(failure.reason)}" for failure in report.failures]
 
     def drawn(self) -> Drawn:
         """The collection as it is drawn: with the files of its folder, or of a collection of this machine."""
@@ -146,6 +147,7 @@ def opened(
         _check_pictures(folder)
     with connection.backend() as backend:
         collection = _collection(backend, folder, name, view_spec(grid or GRID))
+        remember_collection(collection.name)
         try:
             versions = Versions(collection, f"gist{grid or GRID}", folder, bool(connection.server))
             failures = versions.index(show_progress)
@@ -189,7 +191,7 @@ def _collection(backend: "Backend", folder: Path, name: str, spec: str) -> "Coll
         collection = backend.open(one)
         if name or collection.info().description == description:
             if spec.partition("=")[0] not in {view.name for view in collection.views()}:
-                collection.add_view(spec)
+                collection.views.add(spec)
             return collection
         collection.close()
     raise NotFoundError(f"no name is left for the collection of {folder}: give one with --name")

@@ -47,7 +47,7 @@ def add(
         crossview view add pets sift2=sift:words=1000
     """
     with connection.collection(name) as collection:
-        view = collection.add_view(spec)
+        view = collection.views.add(spec)
     print_result(view, f"added view {view.name}: {view.extractor}, {view.dim} numbers per row", as_json)
 
 
@@ -117,7 +117,7 @@ def fit(
         raise InvalidInputError(f"no pictures below {', '.join(map(str, paths))}")
     sample = random.Random(options.seed).sample(files, min(options.sample, len(files)))
     with connection.collection(name) as collection:
-        fitted = collection.fit_views(
+        fitted = collection.views.fit(
             (Picture(file.path.read_bytes(), annotations.of(file).labels or ()) for file in sample),
             views=names(options.views) or None,
             seed=options.seed,
@@ -161,8 +161,8 @@ def place(
         given = answered(collection) if constraints is None else read_comparisons(constraints)
         given.check()
         rows = places(given, dim, seed)
-        collection.add_view(f"{view}=vectors:dim={dim}")
-        report = collection.put_vectors(view, given.keys, rows)
+        collection.views.add(f"{view}=vectors:dim={dim}")
+        report = collection.items.put_vectors(view, given.keys, rows)
     sentence = (
         f"placed {len(given.keys)} items ({report.added} of them new) in view {view} by {len(given)} comparisons; "
         "no other item can be searched by it"
@@ -187,5 +187,5 @@ def delete(
     with connection.collection(name) as collection:
         if not yes:
             confirm_deletion(f"{what} with its rows")
-        collection.delete_view(view)
+        collection.views.delete(view)
     print_result(Deleted(view), f"deleted {what}", as_json)

@@ -132,7 +132,7 @@ def _search(collection: CollectionBackend, queries: Path, address: str, echo: Ec
         command(echo, " ".join(f"search {NAME} {picture} --view {VIEW} {flags} -k {HITS} --server {address}".split()))
         query = Query(VIEW, image=picture.read_bytes())
         found = collection.search(SearchRequest([query], k=HITS, **options))
-        (row,) = strips(collection, [query], found, name=picture.name)
+        (row,) = strips(collection.items, [query], found, name=picture.name)
         rows.append(replace(row, title=flags or "as it is"))
     return rows
 

@@ -48,7 +48,7 @@ def run_camera(folder: Path, sheet: Path, echo: Echo, connect: Connect) -> None:
         collection = server.open(NAME)
         command(echo, f"changes {NAME} --out {sheet.parent / 'report'} --server {address}")
         found = collection.changes(ChangesRequest())
-        page = write_report(sheet.parent / "report", collection, found)
+        page = write_report(sheet.parent / "report", collection.items, found)
     _tell(found, parked, echo)
     shutil.copyfile(page.with_name("map.png"), sheet)
     echo(f"wrote {sheet} and {page}\n\nDone in {time.monotonic() - began:.0f} s.")

@@ -123,7 +123,7 @@ def _search(collection: CollectionBackend, address: str, echo: Echo) -> list[Str
                     right[notion, by] += sum(sort_of(hit.key, by) == wanted for hit in found.hits)
                 if (texture, color) in SHOWN:
                     rows += strips(
-                        collection, queries, [_labelled(found, notion)], color if notion == "color" else texture
+                        collection.items, queries, [_labelled(found, notion)], color if notion == "color" else texture
                     )
     command(echo, f"search {NAME} IMAGE --view {VIEW} --targets color,texture -k {HITS} --server {address}")
     total = HITS * len(TEXTURES) * len(HUES)

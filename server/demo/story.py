@@ -115,7 +115,7 @@ def _search(collection: CollectionBackend, address: str, folder: Path, echo: Ech
             correct[queries[hit_list.query].view, hit_list.target] += sum(name in hit.labels for hit in hit_list.hits)
         if path.stem.endswith("-00"):
             shown = [hit_list for hit_list in results if queries[hit_list.query].view == SHOWN.get(name)]
-            rows += strips(collection, queries, shown, truth=name, name=path.name)
+            rows += strips(collection.items, queries, shown, truth=name, name=path.name)
     pictures = len(STYLES) * QUERIES_PER_CLASS
     echo(f"share of {HITS} hits in the query's class, over {pictures} pictures that are not indexed:")
     for (view, target), count in correct.items():
@@ -136,7 +136,7 @@ def _search_texts(collection: CollectionBackend, address: str, echo: Echo) -> li
     )
     echo(f"share of {HITS} hits in the class that a caption was made for, over {len(captions)} new captions:")
     echo(f"  text -> color  {correct / (HITS * len(captions)):4.0%}")
-    return strips(collection, queries, results[-1:], truth=TEXT_QUERY[0])
+    return strips(collection.items, queries, results[-1:], truth=TEXT_QUERY[0])
 
 
 def _evaluate(collection: CollectionBackend, address: str, echo: Echo) -> None:

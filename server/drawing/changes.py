@@ -33,18 +33,18 @@ _STYLE = (
 )
 
 
-def write_report(folder: Path, collection: Items, changes: "Changes") -> Path:
+def write_report(folder: Path, items: Items, changes: "Changes") -> Path:
     """Writes the report into a folder, each file whole or not at all, and returns its page."""
     folder.mkdir(parents=True, exist_ok=True)
     important = sorted((one for one in changes.changes if one.important), key=lambda one: -one.importance)[:PAIRS]
-    newest = version_picture(collection, changes.changes[-1].later)
+    newest = version_picture(items, changes.changes[-1].later)
     pictures = {
         "map.png": (importance_map(newest, changes.importance), "The importance of regions over the newest version."),
         "newest.png": (newest, "The newest version."),
-        "timeline.png": (timeline_picture(collection, changes.changes), "The importance of each change over time."),
+        "timeline.png": (timeline_picture(items, changes.changes), "The importance of each change over time."),
     }
     for number, change in enumerate(important, 1):
-        pictures[f"change-{number:02}.png"] = (pair_sheet(collection, change), _sentence(change))
+        pictures[f"change-{number:02}.png"] = (pair_sheet(items, change), _sentence(change))
     for name, (picture, _) in pictures.items():
         _write(folder / name, partial(picture.save, format="PNG"))
     figures = json.dumps(dataclasses.asdict(changes), default=_plain, ensure_ascii=False, indent=1)
@@ -55,9 +55,9 @@ def write_report(folder: Path, collection: Items, changes: "Changes") -> Path:
     return page
 
 
-def pair_sheet(collection: Items, change: "Change") -> Image.Image:
+def pair_sheet(items: Items, change: "Change") -> Image.Image:
     """Returns two versions beside each other, with a frame around the regions that made most of the change."""
-    pictures = [framed(version_picture(collection, key), change.regions) for key in (change.earlier, change.later)]
+    pictures = [framed(version_picture(items, key), change.regions) for key in (change.earlier, change.later)]
     sheet = Image.new("RGB", (2 * WIDTH + GAP, _HEAD + max(one.height for one in pictures)), PAPER)
     draw = ImageDraw.Draw(sheet)
     letters = Lettering(draw, 15)
@@ -69,9 +69,9 @@ def pair_sheet(collection: Items, change: "Change") -> Image.Image:
     return sheet
 
 
-def write_pair(path: Path, collection: Items, change: "Change") -> None:
+def write_pair(path: Path, items: Items, change: "Change") -> None:
     """Writes the picture of a pair, whole or not at all: a viewer may be showing the last one."""
-    sheet = pair_sheet(collection, change)
+    sheet = pair_sheet(items, change)
     _write(path, partial(sheet.save, format="PNG"))
 
 

@@ -29,7 +29,7 @@ _ROW = 3
 """Candidates beside each other."""
 
 
-def question_sheet(collection: Items, question: Question, chosen: Set[int] = frozenset()) -> Image.Image:
+def question_sheet(items: Items, question: Question, chosen: Set[int] = frozenset()) -> Image.Image:
     """Returns the picture of a question; the candidates at the chosen positions, from 0, are framed in green."""
     count = len(question.candidates)
     columns, rows = min(_ROW, count), math.ceil(count / _ROW)
@@ -42,22 +42,22 @@ def question_sheet(collection: Items, question: Question, chosen: Set[int] = fro
     draw = ImageDraw.Draw(sheet)
     Lettering(draw, STRIP_SIZE).line((MARGIN, MARGIN - 8), title, INK)
     top = MARGIN + ROW_TITLE
-    draw_tile(sheet, draw, _tile(collection, question.anchor), (MARGIN, top), QUERY, "A")
+    draw_tile(sheet, draw, _tile(items, question.anchor), (MARGIN, top), QUERY, "A")
     for place, key in enumerate(question.candidates):
         corner = left + place % _ROW * (CELL + GAP), top + place // _ROW * (CELL + GAP)
         colour = RIGHT if place in chosen else RULE
-        draw_tile(sheet, draw, _tile(collection, key), corner, colour, str(place + 1))
+        draw_tile(sheet, draw, _tile(items, key), corner, colour, str(place + 1))
     return sheet
 
 
-def write_question(path: Path, collection: Items, question: Question) -> None:
+def write_question(path: Path, items: Items, question: Question) -> None:
     """Writes the picture of a question, whole or not at all: a viewer may be showing the last one."""
     made = path.with_name(f".{path.name}")
-    question_sheet(collection, question).save(made, format="PNG")
+    question_sheet(items, question).save(made, format="PNG")
     made.replace(path)
 
 
-def _tile(collection: Items, key: str) -> Tile:
+def _tile(items: Items, key: str) -> Tile:
     """Returns an item without its labels, which would answer the question."""
-    picture = thumbnail_of(collection, key)
-    return Tile(picture, text="" if picture else collection.item(key).text or key)
+    picture = thumbnail_of(items, key)
+    return Tile(picture, text="" if picture else items.get(key).text or key)

@@ -21,16 +21,16 @@ _MADE = 0.6  # share of a change that the framed regions made
 _LEGEND = 46
 
 
-def version_picture(collection: Items, key: str, width: int = WIDTH) -> Image.Image:
+def version_picture(items: Items, key: str, width: int = WIDTH) -> Image.Image:
     """Returns the picture of a version, by its file where that is at hand, else by its thumbnail, else a grey tile."""
-    source = collection.item(key).source
-    for data in _encoded(collection, key, source):
+    source = items.get(key).source
+    for data in _encoded(items, key, source):
         if (image := decoded(data, 2 * width)) is not None:
             return image.resize((width, max(1, round(image.height * width / image.width))))
     return Image.new("RGB", (width, width), EMPTY)
 
 
-def _encoded(collection: Items, key: str, source: str) -> Iterator[bytes]:
+def _encoded(items: Items, key: str, source: str) -> Iterator[bytes]:
     """Yields the bytes of a version's file, where it is at hand, and of its thumbnail."""
     from crossview.features.errors import ImageError
     from crossview.features.pictures import read_file
@@ -38,7 +38,7 @@ def _encoded(collection: Items, key: str, source: str) -> Iterator[bytes]:
     with suppress(OSError, ImageError):
         if source:
             yield read_file(Path(source))
-    if (thumbnail := thumbnail_of(collection, key)) is not None:
+    if (thumbnail := thumbnail_of(items, key)) is not None:
         yield thumbnail
 
 

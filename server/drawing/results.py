@@ -12,7 +12,7 @@ from crossview.server.drawing.sheet import Strip, Tile
 class Items(Protocol):
     """What is drawn of a collection: its items and their thumbnails, by key."""
 
-    def item(self, key: str) -> Item:
+    def get(self, key: str) -> Item:
         """Returns an item; NotFoundError where no item has the key."""
 
     def thumbnail(self, key: str) -> bytes:
@@ -20,29 +20,27 @@ class Items(Protocol):
 
 
 def strips(
-    collection: Items, queries: Sequence[Query], results: Sequence[HitList], truth: str | None = None, name: str = ""
+    items: Items, queries: Sequence[Query], results: Sequence[HitList], truth: str | None = None, name: str = ""
 ) -> list[Strip]:
     """Returns a row for each list of hits, which are marked only by ``truth``, the class of the queries.
 
     An exact copy of a query is not marked as wrong, whatever its labels. ``name`` is that of the queries' file.
     """
-    drawn = _Drawn(collection, truth)
+    drawn = _Drawn(items, truth)
     rows = []
     for hit_list in results:
         query = queries[hit_list.query]
-        tile = _query_tile(collection, query, truth or "", name)
+        tile = _query_tile(items, query, truth or "", name)
         hits = [drawn.hit(hit, query) for hit in hit_list.hits]
         asked = f"{query.view} query" if query.inputs() else "every item"
         rows.append(Strip(f"{asked} -> {hit_list.target or 'merged'} database", tile, hits))
     return rows
 
 
-def _query_tile(collection: Items, query: Query, truth: str, name: str) -> Tile:
+def _query_tile(items: Items, query: Query, truth: str, name: str) -> Tile:
     if query.key is not None:
-        item = collection.item(query.key)
-        return Tile(
-            thumbnail_of(collection, item.key), ", ".join(item.labels), name=_file_name(item.key), text=item.text
-        )
+        item = items.get(query.key)
+        return Tile(thumbnail_of(items, item.key), ", ".join(item.labels), name=_file_name(item.key), text=item.text)
     if query.label is not None:
         return Tile(None, query.label)
     if not query.inputs():
@@ -55,14 +53,14 @@ def _query_tile(collection: Items, query: Query, truth: str, name: str) -> Tile:
 class _Drawn:
     """Tiles of hits, each thumbnail read once."""
 
-    def __init__(self, collection: Items, truth: str | None) -> None:
-        self._collection, self._truth = collection, truth
+    def __init__(self, items: Items, truth: str | None) -> None:
+        self._items, self._truth = items, truth
         self._pictures: dict[str, bytes | None] = {}
 
     def hit(self, hit: Hit, query: Query) -> Tile:
         """Returns the tile of a hit of a query."""
         if hit.key not in self._pictures:
-            self._pictures[hit.key] = thumbnail_of(self._collection, hit.key)
+            self._pictures[hit.key] = thumbnail_of(self._items, hit.key)
         return Tile(
             self._pictures[hit.key],
             ", ".join(hit.labels),
@@ -81,8 +79,8 @@ class _Drawn:
         """Returns whether a hit has the very picture of a query."""
         content = "" if query.image is None else content_hash(query.image)
         if query.key is not None:
-            content = self._collection.item(query.key).content_hash
-        return bool(content) and self._collection.item(hit.key).content_hash == content
+            content = self._items.get(query.key).content_hash
+        return bool(content) and self._items.get(hit.key).content_hash == content
 
 
 def _file_name(key: str) -> str:
@@ -90,9 +88,9 @@ def _file_name(key: str) -> str:
     return key.rpartition("/")[2] or key
 
 
-def thumbnail_of(collection: Items, key: str) -> bytes | None:
+def thumbnail_of(items: Items, key: str) -> bytes | None:
     """Returns an item's thumbnail; None for an item without a picture."""
     try:
-        return collection.thumbnail(key)
+        return items.thumbnail(key)
     except NotFoundError:
         return None

@@ -24,7 +24,7 @@ _MOST_TICKS = 9
 _STEPS = tuple(timedelta(hours=hours) for hours in (1, 3, 6, 12, 24, 48, 168, 336, 720, 1440, 4320, 8760))
 
 
-def timeline_picture(collection: Items, changes: "Sequence[Change]") -> Image.Image:
+def timeline_picture(items: Items, changes: "Sequence[Change]") -> Image.Image:
     """Returns the time line, with the most important versions beneath."""
     shown = sorted(sorted(_important(changes), key=lambda one: -one.importance)[:_THUMBNAILS], key=lambda one: one.time)
     width, height = SIZE
@@ -35,7 +35,7 @@ def timeline_picture(collection: Items, changes: "Sequence[Change]") -> Image.Im
     for change in changes:
         _point(draw, axes, change)
     for number, change in enumerate(shown):
-        _thumbnail(sheet, draw, axes, (number, len(shown)), collection, change)
+        _thumbnail(sheet, draw, axes, (number, len(shown)), items, change)
     return sheet
 
 
@@ -110,13 +110,13 @@ def _thumbnail(
     draw: ImageDraw.ImageDraw,
     axes: _Axes,
     place: tuple[int, int],
-    collection: Items,
+    items: Items,
     change: "Change",
 ) -> None:
     number, count = place
     step = (SIZE[0] - _LEFT - _RIGHT) / count
     side = int(min(_THUMBNAIL, step - 8))
-    picture = version_picture(collection, change.later, side)
+    picture = version_picture(items, change.later, side)
     picture.thumbnail((side, side))
     left, top = round(_LEFT + step * number), SIZE[1] + 14
     draw.line([(axes.x(change.time), SIZE[1] - _BOTTOM), (left + side // 2, top)], fill=FAINT)

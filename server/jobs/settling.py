@@ -25,7 +25,7 @@ def settled(home: Home, request: SubmitJobRequest, otherwise: Exception) -> Stat
     if JOBS[kind_of(request)].makes_space:
         try:
             with home.open(collection_of(request)) as collection:
-                made = collection.made_by(request.request_id)
+                made = collection.spaces.made_by(request.request_id)
                 if made is not None:
                     response = Any()
                     response.Pack(from_space(collection.name, made))

@@ -32,7 +32,7 @@ def _train(collection: Collection, request: pb.TrainRequest, job: str, progress:
 
 
 def _extend(collection: Collection, request: pb.ExtendSpaceRequest, job: str, progress: Progress) -> Message:
-    made = collection.extend(
+    made = collection.spaces.extend(
         parse_space(request.name)[1],
         tuple(request.views),
         name=request.space_id or None,
@@ -45,11 +45,13 @@ def _extend(collection: Collection, request: pb.ExtendSpaceRequest, job: str, pr
 
 def _assign(collection: Collection, request: pb.AssignLabelRequest, job: str, progress: Progress) -> Message:
     space, activate = parse_space(request.name)[1], activates(request)
-    return from_space(collection.name, collection.assign(space, request.label, activate=activate, request_id=job))
+    return from_space(
+        collection.name, collection.spaces.assign(space, request.label, activate=activate, request_id=job)
+    )
 
 
 def _calibrate(collection: Collection, request: pb.CalibrateSpaceRequest, job: str, progress: Progress) -> Message:
-    return from_threshold(collection.calibrate(to_calibration(request), progress=progress))
+    return from_threshold(collection.spaces.calibrate(to_calibration(request), progress=progress))
 
 
 def _evaluate(collection: Collection, request: pb.EvaluateRequest, job: str, progress: Progress) -> Message:
@@ -58,13 +60,13 @@ def _evaluate(collection: Collection, request: pb.EvaluateRequest, job: str, pro
 
 def _fit(collection: Collection, request: pb.FitViewsRequest, job: str, progress: Progress) -> Message:
     pictures, views = map(to_picture, request.pictures), tuple(request.views) or None
-    fitted = collection.fit_views(pictures, views=views, seed=request.seed, refit=request.refit)
+    fitted = collection.views.fit(pictures, views=views, seed=request.seed, refit=request.refit)
     return pb.FitViewsResponse(views=[to_message(types_pb2.View, view) for view in fitted])
 
 
 def _import(collection: Collection, request: pb.ImportItemsRequest, job: str, progress: Progress) -> Message:
     items, failures = readable_entries(request.items, to_new_item)
-    response = from_report(collection.import_items(items))
+    response = from_report(collection.items.put(items))
     response.failures.extend(to_message(types_pb2.Failure, failure) for failure in failures)
     return response
 

@@ -69,7 +69,7 @@ class CollectionService(ItemWrites):
     def AddView(self, request: pb.AddViewRequest, context: None) -> types_pb2.View:
         """A further view."""
         with self.collections.use(parse_collection(request.parent)) as collection:
-            return to_message(types_pb2.View, collection.add_view(request.spec))
+            return to_message(types_pb2.View, collection.views.add(request.spec))
 
     def FitViews(self, request_iterator: Iterator[pb.FitViewsRequest], context: None) -> pb.FitViewsResponse:
         """Fits views from a stream of pictures, read as the engine needs them; without any, from the stored texts."""
@@ -82,7 +82,7 @@ class CollectionService(ItemWrites):
                 yield from map(to_picture, request.pictures)
 
         with self.collections.use(parse_collection(first.parent)) as collection:
-            views = collection.fit_views(
+            views = collection.views.fit(
                 pictures(), views=tuple(first.views) or None, seed=first.seed, workers=self.workers, refit=first.refit
             )
         return pb.FitViewsResponse(views=[to_message(types_pb2.View, view) for view in views])
@@ -91,7 +91,7 @@ class CollectionService(ItemWrites):
         """A page of the pictures whose items were deleted."""
         size, after = pages.page_size(request.page_size), pages.from_token(request.page_token)
         with self.collections.use(parse_collection(request.parent)) as collection:
-            deleted = [one for one in collection.deleted_pictures() if one.key > after]
+            deleted = [one for one in collection.items.deleted() if one.key > after]
         return pb.ListDeletedItemsResponse(
             items=[to_message(pb.DeletedItem, one) for one in deleted[:size]],
             next_page_token=pages.to_token(deleted[size - 1].key) if len(deleted) > size else "",
@@ -100,13 +100,13 @@ class CollectionService(ItemWrites):
     def CheckCollection(self, request: pb.CheckCollectionRequest, context: None) -> pb.CheckCollectionResponse:
         """What is inconsistent in a collection."""
         with self.collections.use(parse_collection(request.name)) as collection:
-            return pb.CheckCollectionResponse(findings=collection.findings())
+            return pb.CheckCollectionResponse(findings=collection.storage.findings())
 
     def GetItem(self, request: pb.GetItemRequest, context: None) -> types_pb2.Item:
         """One item."""
         name, key = parse_item(request.name)
         with self.collections.use(name) as collection:
-            return from_item(name, collection.item(key))
+            return from_item(name, collection.items.get(key))
 
     def ListItems(self, request: pb.ListItemsRequest, context: None) -> pb.ListItemsResponse:
         """A page of items, shorter than requested where their texts are long."""
@@ -127,31 +127,31 @@ class CollectionService(ItemWrites):
     def ListAttributes(self, request: pb.ListAttributesRequest, context: None) -> pb.ListAttributesResponse:
         """The names of the attributes that any item has."""
         with self.collections.use(parse_collection(request.parent)) as collection:
-            return pb.ListAttributesResponse(names=collection.attribute_names())
+            return pb.ListAttributesResponse(names=collection.items.attribute_names())
 
     def GetThumbnail(self, request: pb.GetThumbnailRequest, context: None) -> pb.Thumbnail:
         """The small picture of an item."""
         name, key = parse_item(request.name)
         with self.collections.use(name) as collection:
-            return pb.Thumbnail(image=collection.thumbnail(key), media_type="image/jpeg")
+            return pb.Thumbnail(image=collection.items.thumbnail(key), media_type="image/jpeg")
 
     def ActivateSpace(self, request: pb.ActivateSpaceRequest, context: None) -> types_pb2.Space:
         """Switches to a space and generation."""
         name, space = parse_space(request.name)
         with self.collections.use(name) as collection:
             generation = request.generation if request.HasField("generation") else None
-            return from_space(name, collection.activate(space, generation))
+            return from_space(name, collection.spaces.activate(space, generation))
 
     def CalibrateSpace(self, request: pb.CalibrateSpaceRequest, context: None) -> types_pb2.Threshold:
         """The distance up to which two items are the same."""
         with self.collections.use(parse_collection(request.parent)) as collection:
-            return from_threshold(collection.calibrate(to_calibration(request)))
+            return from_threshold(collection.spaces.calibrate(to_calibration(request)))
 
     def GetSpace(self, request: pb.GetSpaceRequest, context: None) -> types_pb2.Space:
         """One space."""
         name, space = parse_space(request.name)
         with self.collections.use(name) as collection:
-            return from_space(name, collection.space(space))
+            return from_space(name, collection.spaces.get(space))
 
     def ListSpaces(self, request: pb.ListSpacesRequest, context: None) -> pb.ListSpacesResponse:
         """Every space of a collection."""
@@ -163,20 +163,20 @@ class CollectionService(ItemWrites):
         """Deletes a space, or one of its generations."""
         name, space = parse_space(request.name)
         with self.collections.use(name) as collection:
-            collection.delete_space(space, request.generation if request.HasField("generation") else None)
+            collection.spaces.delete(space, request.generation if request.HasField("generation") else None)
         return Empty()
 
     def DeleteView(self, request: pb.DeleteViewRequest, context: None) -> Empty:
         """Deletes a view with its rows."""
         with self.collections.use(parse_collection(request.parent)) as collection:
-            collection.delete_view(request.view)
+            collection.views.delete(request.view)
         return Empty()
 
     def EmbedItems(self, request: pb.EmbedItemsRequest, context: None) -> pb.EmbedItemsResponse:
         """A page of the vectors of items."""
         after = pages.from_token(request.page_token)
         with self.collections.use(parse_collection(request.parent)) as collection:
-            embeddings = collection.embed_items(
+            embeddings = collection.items.embed(
                 request.view,
                 space=request.space,
                 target=request.target,

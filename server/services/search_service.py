@@ -55,10 +55,13 @@ class SearchService:
         self._check(request, _k(request))
         name = parse_collection(request.parent)
         with self.collections.at_hand(name) as collection:
-            if collection is None or collection.least_bytes(request.space) * len(request.queries) > _AT_HAND_BYTES:
+            if (
+                collection is None
+                or collection.memory.least_bytes(request.space) * len(request.queries) > _AT_HAND_BYTES
+            ):
                 return None
             with suppress(AnswerTooLargeError), room_for(_AT_HAND_ANSWER):
-                found = collection.search_at_hand(to_search_request(request), _AT_HAND_BYTES, _AT_HAND_HITS)
+                found = collection.memory.search(to_search_request(request), _AT_HAND_BYTES, _AT_HAND_HITS)
                 return None if found is None else from_hit_lists(name, found)
         return None
 

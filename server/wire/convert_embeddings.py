@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from crossview.engine.spaces.item_embeddings import ItemEmbeddings
+from crossview.engine.query import ItemEmbeddings
 from crossview.server.wire import pages
 from crossview.server.wire.fields import to_message, to_value
 from crossview.v1 import collections_pb2 as pb

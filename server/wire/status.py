@@ -64,7 +64,7 @@ BY_NAME: dict[str, type[Exception]] = {
     cls.__name__: cls
     for module in (errors, image_errors, server_errors)
     for cls in vars(module).values()
-    if isinstance(cls, type) and issubclass(cls, errors.CrossviewError | image_errors.ImageError)
+    if isinstance(cls, type) and issubclass(cls, errors.CrossviewError)
 }
 """The errors that a server names to its clients."""
 BY_CODE: dict[Code, type[Exception]] = {

@@ -30,7 +30,7 @@ class ItemWrites:
         _check_count(request.items)
         with self.collections.use(parse_collection(request.parent)) as collection:
             items, failures = readable_entries(request.items, to_new_item)
-            report = collection.import_items(items, workers=self.workers)
+            report = collection.items.put(items, workers=self.workers)
         return from_report(merged([report, ImportReport(failures=failures)]))
 
     def UpdateItems(self, request: pb.UpdateItemsRequest, context: None) -> pb.ImportItemsResponse:
@@ -38,7 +38,7 @@ class ItemWrites:
         _check_count(request.updates)
         with self.collections.use(parse_collection(request.parent)) as collection:
             updates, failures = readable_entries(request.updates, to_update)
-            report = collection.update_items(updates, request.match_paths)
+            report = collection.items.update(updates, request.match_paths)
         return from_report(merged([report, ImportReport(failures=failures)]))
 
     def PutVectors(self, request: pb.PutVectorsRequest, context: None) -> pb.ImportItemsResponse:
@@ -48,20 +48,20 @@ class ItemWrites:
             raise InvalidInputError("vectors are of one length, and at least one")
         with self.collections.use(parse_collection(request.parent)) as collection:
             rows = np.stack([to_row(row) for row in request.rows])
-            return from_report(collection.put_vectors(request.view, tuple(request.keys), rows))
+            return from_report(collection.items.put_vectors(request.view, tuple(request.keys), rows))
 
     def DeleteItem(self, request: pb.DeleteItemRequest, context: None) -> Empty:
         """Deletes one item, which must exist."""
         name, key = parse_item(request.name)
         with self.collections.use(name) as collection:
-            if collection.delete_items([key]) == 0:
+            if collection.items.delete([key]) == 0:
                 raise NotFoundError(f"no item {item_name(name, key)!r}")
         return Empty()
 
     def DeleteItems(self, request: pb.DeleteItemsRequest, context: None) -> pb.DeleteItemsResponse:
         """Deletes items by key, those that exist."""
         with self.collections.use(parse_collection(request.parent)) as collection:
-            return pb.DeleteItemsResponse(deleted=collection.delete_items(list(request.keys)))
+            return pb.DeleteItemsResponse(deleted=collection.items.delete(list(request.keys)))
 
 
 def _check_count(items: Sized) -> None:

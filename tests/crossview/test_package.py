@@ -42,6 +42,22 @@ def test_type_checkers_see_what_programs_see() -> None:
         assert getattr(importlib.import_module(str(module)), name) is getattr(crossview, name)
 
 
+def test_every_error_has_one_root() -> None:
+    """A program that catches CrossviewError catches all that its user can cause, unreadable pictures as well."""
+    exported = [getattr(crossview, name) for name in crossview.__all__ if name.endswith("Error")]
+    assert {crossview.ImageError, crossview.TruncatedImageError} <= set(exported)
+    assert [one for one in exported if not issubclass(one, crossview.CrossviewError)] == []
+    assert issubclass(crossview.ImageError, ValueError)
+
+
+@pytest.mark.parametrize("module", ["query", "hits", "evaluation", "errors"])
+def test_what_is_asked_and_answered_is_exported(module: str) -> None:
+    """Programs annotate requests, results and errors without knowing the rooms of the engine."""
+    found = importlib.import_module(f"crossview.engine.{module}")
+    public = {name for name, one in vars(found).items() if isinstance(one, type) and one.__module__ == found.__name__}
+    assert {name for name in public if not name.startswith("_")} <= set(crossview.__all__)
+
+
 def test_every_learner_is_there() -> None:
     """Those that collections know, by their class names."""
     ours = {
@@ -72,7 +88,7 @@ def test_a_program_from_end_to_end(tmp_path: Path) -> None:
     ]
     request = SearchRequest([Query("a", key="cat/0")], targets=("b",), k=3)
     with crossview.create("pets", ["a=vectors:dim=3", "b=vectors:dim=3"], home=tmp_path) as pets:
-        assert pets.import_items(items).added == 20
+        assert pets.items.put(items).added == 20
         assert pets.train(Recipe(spec="cca", views=("a", "b"), dim=1, holdout=0.2)).trained_items == 16
     with crossview.open("pets", home=tmp_path) as pets:
         (found,) = pets.search(request)

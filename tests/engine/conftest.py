@@ -57,13 +57,13 @@ def indexed(home: Home, pictures: Path) -> Collection:
 
 def rows(home: Home, count: int) -> Collection:
     made = home.create("rows", ["color"])
-    made.import_items([numbered(number) for number in range(count)])
+    made.items.put([numbered(number) for number in range(count)])
     return made
 
 
 def three_views(home: Home) -> Collection:
     drawn = [(label, number) for label in CLASSES for number in range(6)]
     made = home.create("three", ["color", "gist", "sift:words=8"])
-    made.fit_views([encode(draw(*one)) for one in drawn], workers=1)
-    made.import_items([NewItem(f"{one[0]}/{one[1]}", image=encode(draw(*one)), labels=(one[0],)) for one in drawn])
+    made.views.fit([encode(draw(*one)) for one in drawn], workers=1)
+    made.items.put([NewItem(f"{one[0]}/{one[1]}", image=encode(draw(*one)), labels=(one[0],)) for one in drawn])
     return made

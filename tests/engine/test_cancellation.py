@@ -58,7 +58,7 @@ def groups(home: Home, once: Once):
 def left_behind(collection: Collection) -> tuple:
     """All that a training could leave: spaces, generations, the active one, files, the sequence."""
     info = collection.info()
-    files = {path.name for path in collection._folder.indexes.glob("*")}
+    files = {path.name for path in collection._opened.folder.indexes.glob("*")}
     return [(space.name, space.generations, space.active) for space in info.spaces], files, info.sequence
 
 
@@ -69,7 +69,7 @@ def test_a_stopped_training_leaves_nothing(groups: Collection, learner: str):
     whole = Countdown()
     with cancellable(whole):
         groups.train(Recipe(spec=learner, views=BOTH, **how), space="new")
-    groups.activate("before")
+    groups.spaces.activate("before")
     after = left_behind(groups)
     assert after != before
     for left in (1, whole.calls // 2, whole.calls):
@@ -101,12 +101,12 @@ def test_every_other_change_is_whole_or_none(groups: Collection):
         return groups.count(), groups.info().sequence
 
     changes = [
-        lambda: groups.import_items([item("owl", 90), item("cat", 91)]),
-        lambda: groups.put_vectors("color", ["new/1"], np.ones((1, 64), np.float32)),
-        lambda: groups.delete_items(["cat/91"]),
-        lambda: groups.add_view("more=vectors:dim=3"),
-        lambda: groups.activate("raw"),
-        lambda: groups.extend("semantic", ["gist"], name="both"),
+        lambda: groups.items.put([item("owl", 90), item("cat", 91)]),
+        lambda: groups.items.put_vectors("color", ["new/1"], np.ones((1, 64), np.float32)),
+        lambda: groups.items.delete(["cat/91"]),
+        lambda: groups.views.add("more=vectors:dim=3"),
+        lambda: groups.spaces.activate("raw"),
+        lambda: groups.spaces.extend("semantic", ["gist"], name="both"),
     ]
     groups.train(Recipe(spec="semantic", views=("color",)), space="semantic")
     for change in changes:
@@ -139,13 +139,13 @@ def test_evaluation_and_search_can_be_stopped(groups: Collection):
 def test_an_index_that_was_stopped_half_way_is_loaded_anew(home: Home):
     """Neither whoever asks next nor whoever reads an earlier state meets half of a change."""
     with home.create("rows", ["color"]) as made:
-        made.import_items([numbered(number) for number in range(6)])
+        made.items.put([numbered(number) for number in range(6)])
         query = [Query("color", key="item/0000")]
         expected = [hit.key for hit in made.search(SearchRequest(query))[0].hits]
-        made.import_items([NewItem(f"item/{number:04}", rows={"color": np.ones(64)}) for number in range(3)])
-        version = made._versions().current()
+        made.items.put([NewItem(f"item/{number:04}", rows={"color": np.ones(64)}) for number in range(3)])
+        version = made._opened.versions().current()
         space = version.spaces["raw"].space
-        made.import_items([NewItem("item/0005", rows={"color": np.ones(64)})])
+        made.items.put([NewItem("item/0005", rows={"color": np.ones(64)})])
         placed = space.place
 
         def stopped(*_):

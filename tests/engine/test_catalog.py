@@ -231,13 +231,13 @@ def test_a_catalog_of_an_earlier_version_opens_by_migration(home: Home):
     with home.open("old") as collection:
         info = collection.info()
         assert (info.items, info.labels, info.active_space) == (5, {"even": 3, "odd": 2}, "pca")
-        item = collection.item("item/3")
+        item = collection.items.get("item/3")
         assert (item.text, item.attributes, item.views, item.source) == ("", {"n": 3}, ("color",), "/photos/3.jpg")
         (answer,) = collection.search(SearchRequest([Query("color", key="item/3")], space="raw", k=9))
         assert len(answer.hits) == 4
-        collection.import_items([NewItem("item/3", text="red", labels=("odd",)), NewItem("new", text="blue")])
-        collection.add_view("text")
-        collection.fit_views(())
+        collection.items.put([NewItem("item/3", text="red", labels=("odd",)), NewItem("new", text="blue")])
+        collection.views.add("text")
+        collection.views.fit(())
         (answer,) = collection.search(SearchRequest([Query("text", text="RED")], space="raw"))
         assert next((hit.key, hit.text, hit.distance) for hit in answer.hits) == ("item/3", "red", 0.0)
-        assert collection.item("item/3").source == "/photos/3.jpg"
+        assert collection.items.get("item/3").source == "/photos/3.jpg"

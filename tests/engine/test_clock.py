@@ -48,7 +48,7 @@ def test_changes_and_generations_are_in_the_order_in_which_they_were_made(home: 
             make(collection, change)
             state: Items = after(state, change)
             found(other, [state], random)
-        space = collection.space("other")
+        space = collection.spaces.get("other")
         newest = space.generations[-1]
         assert (space.generation, *space.generations[1:]) == (1, newest - 2, newest - 1, newest)
     copy = home.backup("bad", home.path.parent / "copy.db")
@@ -72,7 +72,7 @@ def test_files_go_by_what_is_in_them_wherever_their_time_has_jumped(home: Home, 
         before = collection.items()
         changed.write_bytes(encode(draw("green", 40)))
         os.utime(changed, (0, 0))
-        collection.delete_items([one.key for one in before if one.source == str(gone)])
+        collection.items.delete([one.key for one in before if one.source == str(gone)])
         os.utime(gone, (0, time.time() + 1e9))
         report = collection.index([tmp_path / "pictures"], LABELLED)
         assert (report.added, report.updated, report.unchanged) == (0, 1, len(paths) - 2)

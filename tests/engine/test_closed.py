@@ -15,69 +15,80 @@ from crossview.engine.home import Home
 from crossview.engine.item import ItemUpdate, NewItem
 from crossview.engine.query import CalibrationRequest, Query, SameRequest, SearchRequest, SuggestRequest
 from crossview.engine.recipe import Recipe
+from crossview.engine.services.items import Items
+from crossview.engine.services.memory import Memory
+from crossview.engine.services.spaces import Spaces
+from crossview.engine.services.storage import Storage
+from crossview.engine.services.views import Views
 
 QUERY = Query("v", key="a")
 VECTOR = Query("v", vector=np.ones(2, np.float32))
 ASKED: dict[str, Callable[[Collection], object]] = {
     "index": lambda one: one.index([]),
-    "update_items": lambda one: one.update_items([ItemUpdate("a")]),
-    "import_items": lambda one: one.import_items([NewItem("a", rows={"v": [1, 2]})]),
-    "annotate": lambda one: one.annotate(Path(one._folder.path, "labels.csv")),
-    "index_vectors": lambda one: one.index_vectors("v", Path(one._folder.path, "rows.npy")),
-    "put_vectors": lambda one: one.put_vectors("v", ["a"], np.ones((1, 2), np.float32)),
-    "add_view": lambda one: one.add_view("w=vectors:dim=2"),
-    "fit_views": lambda one: one.fit_views([]),
-    "delete_items": lambda one: one.delete_items(["a"]),
+    "items.update": lambda one: one.items.update([ItemUpdate("a")]),
+    "items.put": lambda one: one.items.put([NewItem("a", rows={"v": [1, 2]})]),
+    "items.annotate": lambda one: one.items.annotate(Path(one._opened.folder.path, "labels.csv")),
+    "items.index_vectors": lambda one: one.items.index_vectors("v", Path(one._opened.folder.path, "rows.npy")),
+    "items.put_vectors": lambda one: one.items.put_vectors("v", ["a"], np.ones((1, 2), np.float32)),
+    "views.add": lambda one: one.views.add("w=vectors:dim=2"),
+    "views.fit": lambda one: one.views.fit([]),
+    "items.delete": lambda one: one.items.delete(["a"]),
     "train": lambda one: one.train(Recipe(spec="pca", views=("v",))),
-    "extend": lambda one: one.extend("pca", ["v"]),
-    "assign": lambda one: one.assign("pca", "x"),
-    "activate": lambda one: one.activate("raw"),
-    "delete_space": lambda one: one.delete_space("pca"),
-    "delete_view": lambda one: one.delete_view("v"),
-    "compact": lambda one: one.compact(),
+    "spaces.extend": lambda one: one.spaces.extend("pca", ["v"]),
+    "spaces.assign": lambda one: one.spaces.assign("pca", "x"),
+    "spaces.activate": lambda one: one.spaces.activate("raw"),
+    "spaces.delete": lambda one: one.spaces.delete("pca"),
+    "views.delete": lambda one: one.views.delete("v"),
+    "storage.compact": lambda one: one.storage.compact(),
     "search": lambda one: one.search(SearchRequest([VECTOR])),
-    "search_at_hand": lambda one: one.search_at_hand(SearchRequest([VECTOR]), 1 << 20, 100),
-    "least_bytes": lambda one: one.least_bytes(),
+    "memory.search": lambda one: one.memory.search(SearchRequest([VECTOR]), 1 << 20, 100),
+    "memory.least_bytes": lambda one: one.memory.least_bytes(),
     "suggest": lambda one: one.suggest(SuggestRequest([QUERY])),
     "embed": lambda one: one.embed([VECTOR]),
-    "embed_items": lambda one: one.embed_items("v"),
+    "items.embed": lambda one: one.items.embed("v"),
     "evaluate": lambda one: one.evaluate(EvaluationRequest(view="v")),
     "questions": lambda one: one.questions,
-    "calibrate": lambda one: one.calibrate(CalibrationRequest(view="v")),
+    "spaces.calibrate": lambda one: one.spaces.calibrate(CalibrationRequest(view="v")),
     "same": lambda one: one.same(SameRequest([(QUERY, QUERY)])),
     "changes": lambda one: one.changes(ChangesRequest()),
     "info": lambda one: one.info(),
-    "findings": lambda one: one.findings(),
-    "deleted_pictures": lambda one: one.deleted_pictures(),
+    "storage.findings": lambda one: one.storage.findings(),
+    "items.deleted": lambda one: one.items.deleted(),
     "views": lambda one: one.views(),
     "spaces": lambda one: one.spaces(),
-    "space": lambda one: one.space("raw"),
-    "made_by": lambda one: one.made_by("x"),
+    "spaces.get": lambda one: one.spaces.get("raw"),
+    "spaces.made_by": lambda one: one.spaces.made_by("x"),
     "items": lambda one: one.items(),
     "count": lambda one: one.count(),
-    "item": lambda one: one.item("a"),
-    "load": lambda one: one.load(),
-    "attribute_names": lambda one: one.attribute_names(),
-    "thumbnail": lambda one: one.thumbnail("a"),
+    "items.count": lambda one: one.items.count(),
+    "items.get": lambda one: one.items.get("a"),
+    "memory.load": lambda one: one.memory.load(),
+    "items.attribute_names": lambda one: one.items.attribute_names(),
+    "items.thumbnail": lambda one: one.items.thumbnail("a"),
 }
-ALWAYS = {"name", "is_alive", "close"}
+ALWAYS = {"name", "storage.is_alive", "close"}
 """What needs no open catalog."""
+SERVICES = {"items": Items, "views": Views, "spaces": Spaces, "memory": Memory, "storage": Storage}
 
 
 @pytest.fixture
 def closed(home: Home) -> Collection:
     with home.create("shut", ["v=vectors:dim=2"]) as made:
-        made.import_items([NewItem(key, rows={"v": [number, 1]}) for number, key in enumerate("abc")])
+        made.items.put([NewItem(key, rows={"v": [number, 1]}) for number, key in enumerate("abc")])
         made.search(SearchRequest([VECTOR]))
-    np.save(made._folder.path / "rows.npy", np.ones((3, 2), np.float32))
-    (made._folder.path / "labels.csv").write_text("key,label\na,x\n")
+    np.save(made._opened.folder.path / "rows.npy", np.ones((3, 2), np.float32))
+    (made._opened.folder.path / "labels.csv").write_text("key,label\na,x\n")
     return made
 
 
 def test_every_public_method_says_that_the_collection_is_closed(closed: Collection):
     """And one that is new must be among them."""
     public = {name for name, _ in inspect.getmembers(Collection) if not name.startswith("_")}
+    public |= {name for name, kind in SERVICES.items() if callable(getattr(closed, name))}
+    for service, kind in SERVICES.items():
+        public |= {f"{service}.{name}" for name, _ in inspect.getmembers(kind) if not name.startswith("_")}
     assert public == ASKED.keys() | ALWAYS
+    assert {name for name in vars(closed) if not name.startswith("_")} == SERVICES.keys()
     for name, ask in ASKED.items():
         with pytest.raises(NotReadyError, match=r"collection 'shut' is closed: open it again"):
             pytest.fail(f"{name} returned {ask(closed)!r}")
@@ -85,7 +96,7 @@ def test_every_public_method_says_that_the_collection_is_closed(closed: Collecti
 
 def test_it_may_be_closed_again(closed: Collection, home: Home):
     closed.close()
-    assert (closed.name, closed.is_alive()) == ("shut", True)
+    assert (closed.name, closed.storage.is_alive()) == ("shut", True)
     with home.open("shut") as again:
         assert again.count() == 3
 

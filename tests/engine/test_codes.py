@@ -35,7 +35,7 @@ def codes(home, once):
 
 def stored(collection, name: str) -> Space:
     """The space that answers, from the catalog."""
-    with collection._catalog.read() as tx:
+    with collection._opened.catalog.read() as tx:
         number = tx.spaces.in_use()[name]
         return Space.from_state(name, number, tx.spaces.state(name, number))
 
@@ -48,7 +48,7 @@ def probe(space: Space, view: str, group: str, number: int, target: str) -> np.n
 
 def index_of(collection, space: str, target: str) -> Index:
     """The loaded index of a target."""
-    indexes = collection._versions().current().spaces[space].indexes
+    indexes = collection._opened.versions().current().spaces[space].indexes
     return next(covered.index for name, covered in indexes.items() if str(name) == target)
 
 
@@ -102,11 +102,11 @@ def test_a_space_tells_what_it_makes_of_queries(codes):
 
 def test_a_space_of_codes_says_so(codes):
     """With the bits of every target; other spaces say that they are none."""
-    info = codes.space("codes")
+    info = codes.spaces.get("codes")
     assert (info.binary, info.cross_view, dict(info.dim), info.rerank) == (True, True, {"color": 16, "gist": 16}, 0)
     assert info.size("color") == "16 bits"
-    assert not codes.space("raw").binary
-    assert codes.space("raw").size("color") == "64"
+    assert not codes.spaces.get("raw").binary
+    assert codes.spaces.get("raw").size("color") == "64"
 
 
 def test_codes_are_kept_in_snapshots_and_follow_the_catalog(codes, home):
@@ -117,8 +117,8 @@ def test_codes_are_kept_in_snapshots_and_follow_the_catalog(codes, home):
         index = index_of(again, "codes", "gist")
         assert isinstance(index, AutoBinaryIndex)
         assert index.get(index.ids()).shape == (24, 2)
-        again.import_items([item("cat", 50)])
-        again.delete_items(["owl/01"])
+        again.items.put([item("cat", 50)])
+        again.items.delete(["owl/01"])
         keys = set(hits(again, "color", "gist")[0])
         assert keys == set(before[0]) - {"owl/01"} | {"cat/50"}
 
@@ -171,13 +171,13 @@ def test_a_view_added_later_has_the_codes_of_the_space(home):
     with fill(home, "late", ITEMS) as late:
         late.train(Recipe(spec="semantic,lsh:64", views=("color",)), space="shared")
         before = hits(late, "color", "color")
-        info = late.extend("shared", ["gist"])
+        info = late.spaces.extend("shared", ["gist"])
         assert (info.binary, dict(info.dim)) == (True, {"color": 64, "gist": 64})
         assert hits(late, "color", "color") == before
         for group, found in zip(GROUPS, hits(late, "gist", "color", k=5), strict=True):
             assert all(key.startswith(group) for key in found)
         late.train(Recipe(spec="pca:5,sign", views=("color",)), space="apart")
-        assert late.extend("apart", ["gist"]).dim == {"color": 5, "gist": 5}
+        assert late.spaces.extend("apart", ["gist"]).dim == {"color": 5, "gist": 5}
 
 
 def test_tuning_is_of_the_learner_before_the_hasher(codes):
@@ -225,7 +225,7 @@ def test_an_extended_space_is_re_ranked_as_it_was(home):
     """What a view that comes later stands for is kept beside its codes, too."""
     with fill(home, "late", ITEMS) as late:
         late.train(Recipe(spec="semantic,lsh:32", views=("color",), rerank=4), space="shared")
-        assert late.extend("shared", ["gist"]).rerank == 4
+        assert late.spaces.extend("shared", ["gist"]).rerank == 4
         for group, found in zip(GROUPS, hits(late, "gist", "color", k=5), strict=True):
             assert all(key.startswith(group) for key in found)
             assert any(distance != int(distance) for distance in found.values())
@@ -253,7 +253,7 @@ def test_ties_favour_no_class(home):
         keys = [f"{group}/{number:03}" for group in GROUPS for number in range(60)]
         rows = np.random.default_rng(0).normal(size=(180, 1)).astype(np.float32)
         named = zip(keys, rows, strict=True)
-        coins.import_items([NewItem(key, rows={"clip": one}, labels=(key[:3],)) for key, one in named])
+        coins.items.put([NewItem(key, rows={"clip": one}, labels=(key[:3],)) for key, one in named])
         coins.train(Recipe(spec="sign", views=("clip",), holdout=0.5))
         values = {
             (row.metric, row.k): row.value for row in coins.evaluate(EvaluationRequest(view="clip", k=(1, 20))).rows

@@ -78,7 +78,7 @@ def test_a_deleted_collection_that_is_still_open_says_so(home: Home):
         with pytest.raises(NotFoundError, match="deleted"):
             collection.info()
         with pytest.raises(NotFoundError, match="deleted"):
-            collection.import_items([numbered(1)])
+            collection.items.put([numbered(1)])
 
 
 # -- searching
@@ -150,31 +150,31 @@ def test_no_queries_is_an_error_and_an_empty_collection_answers_with_nothing(hom
 
 def test_an_unfitted_view_names_the_remedy(home: Home):
     with home.create("new", VIEWS) as collection:
-        with pytest.raises(NotReadyError, match="crossview index new"):
+        with pytest.raises(NotReadyError, match=r"`collection.index\("):
             collection.search(SearchRequest([Query("sift", image=encode(draw("red", 1)))]))
-        with pytest.raises(NotReadyError, match="crossview index new"):
-            collection.import_items([NewItem("a", image=encode(draw("red", 1)))])
+        with pytest.raises(NotReadyError, match=r"`collection.index\("):
+            collection.items.put([NewItem("a", image=encode(draw("red", 1)))])
 
 
 def test_views_are_fitted_on_request_and_again_only_when_insisted(home: Home):
     images = [encode(draw("red", number)) for number in range(4)]
     with home.create("new", VIEWS) as collection:
-        collection.fit_views(images)
+        collection.views.fit(images)
         assert [view.revision for view in collection.views()] == [1, 1]
-        collection.import_items([NewItem("a", image=images[0]), NewItem("b", image=images[1])])
-        collection.fit_views(images)  # nothing is left to fit
+        collection.items.put([NewItem("a", image=images[0]), NewItem("b", image=images[1])])
+        collection.views.fit(images)  # nothing is left to fit
         assert [view.revision for view in collection.views()] == [1, 1]
         with pytest.raises(InvalidInputError, match="already fitted"):
-            collection.fit_views(images, ["sift"])
+            collection.views.fit(images, ["sift"])
         with pytest.raises(InvalidInputError, match="learns nothing"):
-            collection.fit_views(images, ["color"])
+            collection.views.fit(images, ["color"])
         collection.train(Recipe(spec="pca", views=("sift",), dim=1))
-        collection.fit_views(images, ["sift"], refit=True)
+        collection.views.fit(images, ["sift"], refit=True)
         assert collection.views()[1].revision == 2
         with pytest.raises(NotReadyError, match="train the space again"):
             collection.search(SearchRequest([Query("sift", image=images[0])]))
         assert collection.search(SearchRequest([Query("sift", image=images[0])], space="raw"))[0].hits == ()
-        collection.import_items([NewItem("a", image=images[0])])
+        collection.items.put([NewItem("a", image=images[0])])
         assert found(collection.search(SearchRequest([Query("sift", image=images[0])], space="raw"))[0]) == ["a"]
 
 
@@ -225,7 +225,10 @@ def test_a_training_that_cannot_be_is_refused_and_changes_nothing(collection, le
 
 
 def test_training_without_items_says_what_to_do(home: Home):
-    with home.create("new", ["color"]) as collection, pytest.raises(NotReadyError, match="crossview index new PATH"):
+    with (
+        home.create("new", ["color"]) as collection,
+        pytest.raises(NotReadyError, match=r"`collection.index\(\[.PATH.\]\)`"),
+    ):
         collection.train(Recipe(spec="pca", views=("color",)))
 
 
@@ -235,7 +238,7 @@ def test_generations_stay_for_going_back_and_one_answers(collection):
     first = collection.search(SearchRequest([query]))
     collection.train(Recipe(spec="cca", views=("color", "sift"), dim=3), space="joint")
     second = collection.search(SearchRequest([query]))
-    info = collection.space("joint")
+    info = collection.spaces.get("joint")
     assert (info.generation, info.generations, info.active, dict(info.dim)) == (
         2,
         (1, 2),
@@ -243,12 +246,12 @@ def test_generations_stay_for_going_back_and_one_answers(collection):
         {"color": 3, "sift": 3},
     )
     assert first != second
-    collection.activate("joint", 1)
+    collection.spaces.activate("joint", 1)
     assert collection.search(SearchRequest([query])) == first
-    collection.activate("joint", 2)
+    collection.spaces.activate("joint", 2)
     assert collection.search(SearchRequest([query])) == second
     with pytest.raises(NotFoundError, match="there are: 1, 2"):
-        collection.activate("joint", 3)
+        collection.spaces.activate("joint", 3)
 
 
 def test_activate_goes_back_to_an_earlier_space_and_to_the_views(collection):
@@ -257,14 +260,14 @@ def test_activate_goes_back_to_an_earlier_space_and_to_the_views(collection):
     assert collection.info().active_space == "cca"
     collection.train(Recipe(spec="pca", views=("color",), dim=2), activate=True)
     assert collection.info().active_space == "pca"
-    assert collection.activate("cca").active
+    assert collection.spaces.activate("cca").active
     assert collection.info().active_space == "cca"
-    assert collection.activate("raw").active
+    assert collection.spaces.activate("raw").active
     assert [
         answer.target for answer in collection.search(SearchRequest([Query("sift", key="pictures/red/0.png")]))
     ] == ["sift"]
     with pytest.raises(NotFoundError, match="cca, pca, raw"):
-        collection.activate("other")
+        collection.spaces.activate("other")
 
 
 def test_a_space_that_is_not_activated_answers_by_name_only(collection):
@@ -296,7 +299,7 @@ def test_snapshots_are_brought_up_to_date_from_the_catalog(collection, home, tmp
     collection.train(Recipe(spec="hybrid", views=("color", "sift"), dim=4))
     write_pictures(tmp_path / "pictures", 8)
     collection.index([tmp_path / "pictures"], IndexOptions(labels="folder", workers=1))
-    collection.delete_items(["pictures/red/0.png"])
+    collection.items.delete(["pictures/red/0.png"])
     query = Query("sift", image=encode(draw("blue", 60)))
     with home.open("small") as again:
         hits = again.search(SearchRequest([query], k=100))
@@ -308,7 +311,7 @@ def test_an_item_without_a_view_is_not_filed_under_it(collection):
     collection.train(Recipe(spec="hybrid", views=("color", "sift"), dim=4))
     row = np.zeros(64, np.float32)
     row[0] = 1
-    collection.import_items([NewItem("color-only", rows={"color": row})])
+    collection.items.put([NewItem("color-only", rows={"color": row})])
     answers = {
         answer.target: found(answer) for answer in collection.search(SearchRequest([Query("color", vector=row)], k=100))
     }
@@ -332,9 +335,9 @@ def test_learners_come_in_pipelines_with_views_by_name(collection):
 def test_another_opening_follows_changes_without_being_told(vectors_only, home):
     with vectors_only(5) as writer, home.open("rows") as reader:
         assert len(reader.search(SearchRequest([query_row(0)], k=100))[0].hits) == 5
-        writer.import_items([numbered(5)])
+        writer.items.put([numbered(5)])
         assert found(reader.search(SearchRequest([query_row(5)], k=1))[0]) == ["item/0005"]
-        writer.delete_items(["item/0005"])
+        writer.items.delete(["item/0005"])
         assert found(reader.search(SearchRequest([query_row(5)], k=1))[0]) == ["item/0004"]
         writer.train(Recipe(spec="pca", views=("color",), dim=1))
         assert reader.info().active_space == "pca"
@@ -357,9 +360,9 @@ def test_searching_while_items_come_and_go_gives_only_correct_answers(vectors_on
         for thread in threads:
             thread.start()
         for number in range(10, 60):
-            writer.import_items([numbered(number)])
+            writer.items.put([numbered(number)])
         for number in range(59, 29, -1):
-            writer.delete_items([f"item/{number:04}"])
+            writer.items.delete([f"item/{number:04}"])
         stop.set()
         for thread in threads:
             thread.join()
@@ -369,4 +372,4 @@ def test_searching_while_items_come_and_go_gives_only_correct_answers(vectors_on
 def test_what_is_told_of_the_raw_views_is_what_their_space_does(three) -> None:
     """The catalog alone tells the targets and dimensions that the raw space has."""
     made = three.embed([Query(view, key="red/0") for view in ("color", "gist", "sift")], space="raw")
-    assert dict(three.space("raw").dim) == {one.target: len(one.vector) for one in made}
+    assert dict(three.spaces.get("raw").dim) == {one.target: len(one.vector) for one in made}

@@ -61,7 +61,7 @@ def first_does(monkeypatch: pytest.MonkeyPatch, module: Any, name: str, work: Ca
 def words(home: Home, name: str = "words") -> Collection:
     """Return a collection whose view of words is fitted on six pictures."""
     made = home.create(name, ["color", WORDS])
-    made.fit_views(pictures("red", 6), workers=1)
+    made.views.fit(pictures("red", 6), workers=1)
     return made
 
 
@@ -71,14 +71,14 @@ def pictures(label: str, count: int) -> list[bytes]:
 
 def fresh_row(collection: Collection, image: bytes) -> np.ndarray:
     """The row that a picture has by the view of words as it is now."""
-    with collection._catalog.read() as tx:
+    with collection._opened.catalog.read() as tx:
         view = next(view for view in tx.views.all() if view.name == "sift")
-        extractor = collection._loaded.extractor(view)
+        extractor = collection._opened.loaded.extractor(view)
         return importing.extract(image, {"sift": extractor}).rows["sift"]
 
 
 def stored_rows(collection: Collection) -> np.ndarray:
-    with collection._catalog.read() as tx:
+    with collection._opened.catalog.read() as tx:
         view = next(view for view in tx.views.all() if view.name == "sift")
         return tx.rows.get(view).rows
 
@@ -91,9 +91,9 @@ def test_what_was_extracted_at_a_revision_that_is_gone_is_extracted_again(home: 
     image = encode(draw("red", 3))
     with words(home) as made, home.open("words") as other:
         first_does(
-            monkeypatch, importing, "extract", lambda: other.fit_views(pictures("blue", 9), ["sift"], refit=True)
+            monkeypatch, importing, "extract", lambda: other.views.fit(pictures("blue", 9), ["sift"], refit=True)
         )
-        report = made.import_items([NewItem("a", image=image)])
+        report = made.items.put([NewItem("a", image=image)])
         assert (report.added, report.updated, report.failures) == (1, 0, ())
         assert made.views()[1].revision == 2
         np.testing.assert_array_equal(stored_rows(made), [fresh_row(made, image)])
@@ -109,7 +109,7 @@ def test_an_indexing_that_a_view_changes_under_ends_with_rows_of_the_new_one(hom
         def extract(data: bytes, *others: Any) -> Any:
             calls.append(data)
             if len(calls) == 4:
-                other.fit_views(pictures("blue", 9), ["sift"], refit=True)
+                other.views.fit(pictures("blue", 9), ["sift"], refit=True)
             return original(data, *others)
 
         original = indexing.extract
@@ -122,8 +122,8 @@ def test_an_indexing_that_a_view_changes_under_ends_with_rows_of_the_new_one(hom
 
 def test_a_view_that_is_deleted_under_an_import_is_named(home: Home, monkeypatch):
     with home.create("a", ["v=vectors:dim=2", "w=vectors:dim=2"]) as made, home.open("a") as other:
-        first_does(monkeypatch, importing, "_records", lambda: other.delete_view("w"))
-        report = made.import_items([NewItem("x", rows={"w": [1, 2]}), NewItem("y", rows={"v": [1, 2]})])
+        first_does(monkeypatch, importing, "_records", lambda: other.views.delete("w"))
+        report = made.items.put([NewItem("x", rows={"w": [1, 2]}), NewItem("y", rows={"v": [1, 2]})])
         assert [(one.key, one.reason) for one in report.failures] == [("x", "no view 'w'; there are: v")]
         assert [one.key for one in made.items()] == ["y"]
 
@@ -133,13 +133,13 @@ def test_of_two_that_fit_a_view_the_first_wins_and_the_second_uses_it(home: Home
 
         def images() -> Iterator[bytes]:
             yield from pictures("red", 4)
-            other.fit_views(pictures("blue", 9), workers=1)
+            other.views.fit(pictures("blue", 9), workers=1)
             yield from pictures("green", 4)
 
-        made.fit_views(images(), workers=1)
+        made.views.fit(images(), workers=1)
         assert made.views()[1].revision == 1
         with home.create("b", ["color", WORDS]) as alone:
-            alone.fit_views(pictures("blue", 9), workers=1)
+            alone.views.fit(pictures("blue", 9), workers=1)
             image = encode(draw("green", 20))
             np.testing.assert_array_equal(fresh_row(made, image), fresh_row(alone, image))
 
@@ -148,11 +148,11 @@ def test_an_item_that_is_deleted_under_a_change_of_it_is_not_made_again(groups: 
     """Neither by an update, nor by an import that has nothing that a new item could be found by."""
     first, second = (one.key for one in groups.items(limit=2))
     with home.open("groups") as other:
-        first_does(monkeypatch, updating, "text_extractors", lambda: other.delete_items([first]))
-        report = groups.update_items([ItemUpdate(first, text="new")])
+        first_does(monkeypatch, updating, "text_extractors", lambda: other.items.delete([first]))
+        report = groups.items.update([ItemUpdate(first, text="new")])
         assert ([one.key for one in report.failures], report.updated) == ([first], 0)
-        first_does(monkeypatch, importing, "_records", lambda: other.delete_items([second]))
-        report = groups.import_items([NewItem(second, labels=("new",))])
+        first_does(monkeypatch, importing, "_records", lambda: other.items.delete([second]))
+        report = groups.items.put([NewItem(second, labels=("new",))])
         assert ([one.key for one in report.failures], report.added, report.updated) == ([second], 0, 0)
     assert not {first, second} & {one.key for one in groups.items()}
 
@@ -191,7 +191,7 @@ def test_two_processes_that_index_one_folder_make_each_item_once_and_report_what
 def test_items_that_come_while_a_space_is_trained_are_written_at_once_and_found_in_it(groups, home, monkeypatch):
     with home.open("groups") as other:
         new = NewItem("late", rows={view: row(view, GROUPS[0], 77) for view in BOTH})
-        first_does(monkeypatch, trainer, "learn", lambda: other.import_items([new]))
+        first_does(monkeypatch, trainer, "learn", lambda: other.items.put([new]))
         space = groups.train(PCA)
         assert space.trained_items == groups.count() - 1
         (found,) = groups.search(SearchRequest([Query("color", vector=new.rows["color"])], targets=["color"], k=1))
@@ -207,25 +207,25 @@ def test_two_trainings_of_a_space_at_once_are_two_generations_and_the_later_comm
         answers = [[hit.distance for hit in one.search(query)[0].hits] for one in (groups, other)]
         with home.open("groups") as fresh:
             assert answers == [[hit.distance for hit in fresh.search(query)[0].hits]] * 2
-        other.activate("both", 1)
-        assert groups.space("both").dim["color"] == 3
+        other.spaces.activate("both", 1)
+        assert groups.spaces.get("both").dim["color"] == 3
 
 
 @pytest.mark.parametrize("change", ["refit", "delete", "replace"])
 def test_a_space_that_was_trained_on_a_view_that_is_gone_is_refused_and_leaves_nothing(home, monkeypatch, change):
     """With the view's name, whether it was fitted again, deleted, or deleted and added again."""
     with words(home) as made, home.open("words") as other:
-        made.import_items([NewItem(f"{n}", image=encode(draw("red", n)), labels=("x",)) for n in range(8)])
+        made.items.put([NewItem(f"{n}", image=encode(draw("red", n)), labels=("x",)) for n in range(8)])
         before = made.info()
 
         def changed() -> None:
             if change == "refit":
-                other.fit_views(pictures("blue", 9), ["sift"], refit=True)
+                other.views.fit(pictures("blue", 9), ["sift"], refit=True)
                 return
-            other.delete_view("sift")
+            other.views.delete("sift")
             if change == "replace":
-                other.add_view(WORDS)
-                other.fit_views(pictures("blue", 9), ["sift"])
+                other.views.add(WORDS)
+                other.views.fit(pictures("blue", 9), ["sift"])
 
         first_does(monkeypatch, trainer, "learn", changed)
         with pytest.raises(NotReadyError, match=r"view 'sift'.*train"):
@@ -240,7 +240,7 @@ def test_a_space_that_is_deleted_while_it_is_trained_again_is_there_again_afterw
     groups.train(Recipe(spec="pca:3", views=BOTH), space="one", activate=False)
     with home.open("groups") as other:
         other.search(query)
-        first_does(monkeypatch, trainer, "learn", lambda: other.delete_space("one"))
+        first_does(monkeypatch, trainer, "learn", lambda: other.spaces.delete("one"))
         assert groups.train(PCA, space="one", activate=False).generations == (1,)
         answers = [[hit.distance for hit in one.search(query)[0].hits] for one in (groups, other)]
         with home.open("groups") as fresh:
@@ -257,23 +257,23 @@ def test_the_newest_generations_are_kept_and_the_one_that_answers(groups: Collec
     assert made.notes == ("generation 1 was deleted: the newest 3 are kept, and the one that answered",)
     names = {path.name.rpartition("-")[0] for path in (home.path / "groups" / "indexes").glob("*.idx")}
     assert names == {f"pca-{number}-{view}" for number in (2, 3, 4) for view in BOTH}
-    groups.activate("pca", 2)
+    groups.spaces.activate("pca", 2)
     for _ in range(3):
         made = groups.train(PCA, activate=False)
-    assert (groups.space("pca").generation, made.generations) == (2, (2, 5, 6, 7))
+    assert (groups.spaces.get("pca").generation, made.generations) == (2, (2, 5, 6, 7))
     with pytest.raises(NotFoundError, match="no generation 1; there are: 2, 5, 6, 7"):
-        groups.activate("pca", 1)
+        groups.spaces.activate("pca", 1)
 
 
 def test_describing_spaces_reads_no_fitted_state(groups: Collection):
     groups.train(PCA)
     groups.train(PCA)
     statements: list[str] = []
-    with groups._catalog.read() as tx:
+    with groups._opened.catalog.read() as tx:
         engine = tx._connection.engine
     event.listen(engine, "before_cursor_execute", lambda _c, _k, statement, *_: statements.append(statement))
     assert [space.generations for space in groups.spaces()] == [(1, 2), (2,)]
-    assert groups.space("pca").trained_items == groups.count()
+    assert groups.spaces.get("pca").trained_items == groups.count()
     groups.info()
     assert statements
     assert not [one for one in statements if "state" in one]
@@ -282,10 +282,10 @@ def test_describing_spaces_reads_no_fitted_state(groups: Collection):
 def test_a_search_that_is_going_on_is_not_disturbed_by_a_deletion(groups: Collection, home: Home):
     """Space is given back beside a reader's transaction, whose state stays; the next search misses what is gone."""
     groups.train(PCA)
-    with home.open("groups") as reader, reader._read() as tx:
+    with home.open("groups") as reader, reader._opened.read() as tx:
         known = len(tx.rows.ids(tx.views.all()[1]))
-        groups.delete_space("pca")
-        groups.delete_view("gist")
+        groups.spaces.delete("pca")
+        groups.views.delete("gist")
         assert len(tx.rows.ids(tx.views.all()[1])) == known
         with pytest.raises(NotFoundError, match="there are: color"):
             reader.search(SearchRequest([Query("gist", vector=row("gist", GROUPS[0], 1))]))
@@ -293,7 +293,7 @@ def test_a_search_that_is_going_on_is_not_disturbed_by_a_deletion(groups: Collec
 
 def test_fits_are_refused_for_what_needs_none(home: Home):
     with words(home) as made, pytest.raises(InvalidInputError, match="learns nothing"):
-        made.fit_views([], ["color"])
+        made.views.fit([], ["color"])
 
 
 def test_a_row_that_cannot_be_used_is_a_failure_beside_those_that_can(home: Home):
@@ -301,10 +301,10 @@ def test_a_row_that_cannot_be_used_is_a_failure_beside_those_that_can(home: Home
     bad = [float("nan"), 1e20, "x"]
     with home.create("a", ["v=vectors:dim=2"]) as made:
         rows = [np.array([1, 2], np.float32), [1, bad[0]], [bad[1], 1], [bad[2], 1], [1, 2, 3], [3, 4]]
-        report = made.import_items([NewItem(str(number), rows={"v": one}) for number, one in enumerate(rows)])
+        report = made.items.put([NewItem(str(number), rows={"v": one}) for number, one in enumerate(rows)])
         assert [one.key for one in report.failures] == ["1", "2", "3", "4"]
         arrays = [np.array([1, value], np.float32) for value in (5, np.inf, 6)]
-        report = made.import_items([NewItem(f"b{number}", rows={"v": one}) for number, one in enumerate(arrays)])
+        report = made.items.put([NewItem(f"b{number}", rows={"v": one}) for number, one in enumerate(arrays)])
         assert [one.key for one in report.failures] == ["b1"]
         assert [one.key for one in made.items()] == ["0", "5", "b0", "b2"]
 
@@ -326,7 +326,7 @@ def test_a_search_goes_on_where_its_space_is_trained_again_while_that_is_loaded(
             return found
 
         def taken(versions: Versions, space: IndexedSpace) -> Any:
-            if versions is groups._versions() and not trained:
+            if versions is groups._opened.versions() and not trained:
                 with monkeypatch.context() as patched:
                     patched.setattr(versions, "_next", lambda: looked(versions))
                     return take(versions, space)
@@ -337,4 +337,4 @@ def test_a_search_goes_on_where_its_space_is_trained_again_while_that_is_loaded(
         (found,) = groups.search(SearchRequest([query], space="s", k=3, targets="color"))
         assert trained
         assert len(found.hits) == 3
-        assert groups.space("s").generation == 2
+        assert groups.spaces.get("s").generation == 2

@@ -25,12 +25,12 @@ Usage = namedtuple("Usage", "total used free")
 def half_deleted(home: Home) -> Collection:
     """Every second item is deleted after all were searched: each page of the catalog is half empty."""
     with home.create("half", [f"v=vectors:dim={DIM}"]) as made:
-        made.put_vectors("v", KEYS, ROWS)
+        made.items.put_vectors("v", KEYS, ROWS)
         for _ in range(2):
             made.train(Recipe(spec="standardize", views=("v",)))
         assert nearest(made, 0) == nearest(made, 0, "raw") == KEYS[0]
     with home.open("half") as made:
-        made.delete_items(KEYS[::2])
+        made.items.delete(KEYS[::2])
     return made
 
 
@@ -38,7 +38,7 @@ def half_deleted(home: Home) -> Collection:
 def half(home: Home, once: Once) -> Path:
     """The folder of a collection that nobody has open."""
     with once.copy(home, half_deleted) as made:
-        return made._folder.path
+        return made._opened.folder.path
 
 
 def nearest(collection: Collection, number: int, space: str = "") -> str:
@@ -65,8 +65,8 @@ def test_no_index_need_be_in_memory(home: Home, half: Path):
     before = sizes(half)
     assert before.keys() == {"catalog", "raw-1-v", "standardize-1-v", "standardize-2-v"}
     with home.open("half") as collection:
-        collection.compact()
-        with collection._catalog.read() as tx:
+        collection.storage.compact()
+        with collection._opened.catalog.read() as tx:
             assert tx.items.changed_since(-1).deleted == []
     after = sizes(half)
     assert {name: round(after[name] / size, 1) for name, size in before.items() if name != "catalog"} == {
@@ -83,7 +83,7 @@ def test_a_snapshot_that_cannot_be_used_is_removed(home: Home, half: Path):
     path = next(half.glob("indexes/raw-1-v-*"))
     path.write_bytes(path.read_bytes()[:100])
     with home.open("half") as collection:
-        collection.compact()
+        collection.storage.compact()
     assert sizes(half).keys() == {"catalog", "standardize-1-v", "standardize-2-v"}
     check(home)
 
@@ -92,12 +92,12 @@ def test_who_reads_meanwhile_is_answered_as_before(home: Home, half: Path):
     """And has the space given back by the next compaction, where it cannot be now."""
     with home.open("half") as reader, home.open("half") as collection:
         assert nearest(reader, 1) == KEYS[1]
-        with reader._catalog.read() as tx:
+        with reader._opened.catalog.read() as tx:
             deleted = tx.items.changed_since(-1).deleted
-            collection.compact()
+            collection.storage.compact()
             assert tx.items.changed_since(-1).deleted == deleted != []
         assert nearest(reader, 1) == nearest(reader, 1, "raw") == KEYS[1]
-        collection.compact()
+        collection.storage.compact()
         assert collection.info().bytes_on_disk < 1.2 * sum(sizes(half).values())
     check(home)
 
@@ -108,7 +108,7 @@ def test_without_room_the_catalog_stays_as_it_is(home: Home, half: Path, monkeyp
     monkeypatch.setattr(copies.shutil, "disk_usage", lambda _: Usage(1 << 30, 1 << 30, free.pop(0)))
     before = sizes(half)["catalog"]
     with home.open("half") as collection, pytest.raises(StorageError, match=r"needs \d\.\d MB of free .* free some"):
-        collection.compact()
+        collection.storage.compact()
     assert sizes(half)["catalog"] > 0.8 * before
     assert not list(half.glob(".*"))
     check(home)
@@ -122,22 +122,22 @@ def test_a_copy_that_fails_leaves_the_catalog_as_it_was(home: Home, half: Path, 
 
     monkeypatch.setattr(copies, "checkpoint", full)
     with home.open("half") as collection, pytest.raises(StorageError, match="disk is full"):
-        collection.compact()
+        collection.storage.compact()
     assert not list(half.glob(".*"))
     monkeypatch.undo()
     check(home)
     with home.open("half") as collection:
-        collection.compact()
+        collection.storage.compact()
     check(home)
 
 
 def test_a_catalog_without_waste_is_not_written_anew(home: Home, half: Path, monkeypatch):
     """No writer waits for it."""
     with home.open("half") as collection:
-        collection.compact()
+        collection.storage.compact()
         written = []
         monkeypatch.setattr(copies, "copy_database", lambda *_: written.append(1))
-        collection.compact()
+        collection.storage.compact()
     assert written == []
 
 

@@ -46,7 +46,7 @@ def fill(home: Home, name: str, labelled: bool):
     made = home.create(name, [f"{view}=vectors:dim={width}" for view, width in VIEWS.items()])
     rows = [{v: views[v][number] for v in VIEWS if v == "one" or number >= 10} for number in range(COUNT)]
     labels = halves if labelled else [()] * COUNT
-    made.import_items([NewItem(f"{number:02}", rows=rows[number], labels=labels[number]) for number in range(COUNT)])
+    made.items.put([NewItem(f"{number:02}", rows=rows[number], labels=labels[number]) for number in range(COUNT)])
     return made
 
 
@@ -99,7 +99,7 @@ def test_a_view_added_later_learns_from_the_comparisons_kept(items):
     items.train(
         Recipe(spec="sqrt,fantope", views=("one",), dim=1, constraints=triplets(), settings=QUICK), space="grown"
     )
-    grown = items.extend("grown", ["two"])
+    grown = items.spaces.extend("grown", ["two"])
     assert grown.added == ("two",)
     both = items.train(
         Recipe(spec="sqrt,fantope", views=list(VIEWS), dim=1, constraints=triplets(), settings=QUICK), space="both"
@@ -114,8 +114,8 @@ def test_a_view_added_later_learns_from_the_comparisons_kept(items):
 
 def test_neighbours_in_a_view_named_by_its_name_take_the_place_of_labels(items):
     """Without labels or comparisons: what is near by a second view, of the first column alone, is near by the first."""
-    items.add_view("said=vectors:dim=1")
-    items.put_vectors("said", [f"{number:02}" for number in range(COUNT)], told()[:, None].astype(np.float32))
+    items.views.add("said=vectors:dim=1")
+    items.items.put_vectors("said", [f"{number:02}" for number in range(COUNT)], told()[:, None].astype(np.float32))
     settings = {"similar": "knn", "neighbor_view": "said", "mu": 0.01, "neighbors": 8}
     info = items.train(Recipe(spec="fantope", views=("one", "said"), dim=1, settings=settings))
     assert (info.settings["neighbor_view"], info.constraints) == ("said", None)
@@ -146,9 +146,9 @@ def test_settings_are_tuned_by_how_well_distances_agree(home):
         info = bare.train(Recipe(spec="fantope", views=list(VIEWS), constraints=triplets(), tune=tune, **how))
         assert (info.tuning.measure, info.tuning.folds) == ("order", 2)
         assert info.tuning.score > 0.9
-        with pytest.raises(InvalidInputError, match="give --constraints, or tune by map"):
+        with pytest.raises(InvalidInputError, match="give `constraints`, or tune by map"):
             bare.train(Recipe(spec="fantope", views=("one",), tune=tune, **how))
-        with pytest.raises(NotReadyError, match="--constraints and tune by order"):
+        with pytest.raises(NotReadyError, match="`constraints` and tune by order"):
             bare.train(Recipe(spec="fantope", views=("one",), constraints=triplets(), tune=Tune(tune.values), **how))
         with pytest.raises(NotReadyError, match="1 constraints are too few for 2 folds"):
             bare.train(Recipe(spec="fantope", views=("one",), constraints=triplets(count=1), tune=tune, **how))

@@ -33,7 +33,7 @@ def nearest(collection: Collection, value: float, k: int = 1, **options) -> list
 @pytest.fixture
 def line(home: Home) -> Iterator[Collection]:
     with home.create("line", ["v=vectors:dim=4"]) as made:
-        made.import_items(numbered(*range(40), label="a"))
+        made.items.put(numbered(*range(40), label="a"))
         made.train(Recipe(spec="pca", views=("v",)))
         yield made
 
@@ -48,7 +48,7 @@ def test_a_copy_is_one_file_with_everything(home: Home, line: Collection, tmp_pa
         assert restored.name == restored.info().name == "other"
         assert restored.items(limit=100) == line.items(limit=100)
         assert nearest(restored, 7.1, 3) == nearest(line, 7.1, 3)
-        restored.delete_items(["item/007"])
+        restored.items.delete(["item/007"])
         assert "item/007" in nearest(line, 7.1)
 
 
@@ -59,7 +59,7 @@ def test_a_copy_is_of_one_state_while_others_write(home: Home, line: Collection,
     def write() -> None:
         number = 100
         while not stop.is_set():
-            line.import_items(numbered(number, number + 1))
+            line.items.put(numbered(number, number + 1))
             number += 2
 
     writer = threading.Thread(target=write)
@@ -79,11 +79,11 @@ def test_a_copy_is_of_one_state_while_others_write(home: Home, line: Collection,
 def test_whoever_has_it_open_answers_from_the_copy_at_once(home: Home, line: Collection, tmp_path: Path):
     """Also where the copy's last change has the number of another change in the memory of a reader."""
     copy = home.backup("line", tmp_path / "copy.db")
-    line.put_vectors("v", ["item/003"], np.full((1, 4), 500, np.float32))
+    line.items.put_vectors("v", ["item/003"], np.full((1, 4), 500, np.float32))
     assert nearest(line, 500, space="raw") == ["item/003"]
     home.restore("line", copy, replace=True).close()
     assert nearest(line, 3, space="raw") == ["item/003"]
-    line.put_vectors("v", ["item/005"], np.full((1, 4), 500, np.float32))  # the same number, another change
+    line.items.put_vectors("v", ["item/005"], np.full((1, 4), 500, np.float32))  # the same number, another change
     assert nearest(line, 500, space="raw") == ["item/005"]
     assert nearest(line, 3, space="raw") == ["item/003"]
 
@@ -94,11 +94,11 @@ def test_snapshots_of_another_history_are_not_trusted(home: Home, line: Collecti
     database = home.path / "line/catalog.db"
     before = database.read_bytes()
     with home.open("line") as later:
-        later.put_vectors("v", [f"item/{number:03}" for number in range(20)], np.full((20, 4), 500, np.float32))
+        later.items.put_vectors("v", [f"item/{number:03}" for number in range(20)], np.full((20, 4), 500, np.float32))
         assert nearest(later, 500, 20, space="raw")
     database.write_bytes(before)
     with home.open("line") as again:
-        again.put_vectors("v", [f"item/{number:03}" for number in range(20)], np.full((20, 4), 700, np.float32))
+        again.items.put_vectors("v", [f"item/{number:03}" for number in range(20)], np.full((20, 4), 700, np.float32))
         assert nearest(again, 8, space="raw") != ["item/008"]
         query = Query("v", vector=np.full(4, 700, np.float32))
         found = again.search(SearchRequest([query], k=20, space="raw"))[0].hits
@@ -129,7 +129,7 @@ def test_a_space_of_the_same_number_after_a_restore_is_another_one(home: Home, l
     query, vectors = Query("v", vector=np.array([1, 2, 3, 4], np.float32)), []
     for spec in ("standardize", "l2"):
         line.train(Recipe(spec=spec, views=("v",)), space="made", activate=True)
-        vectors.append(np.stack([line.embed([query])[0].vector, line.embed_items("v", space="made").vectors[1]]))
+        vectors.append(np.stack([line.embed([query])[0].vector, line.items.embed("v", space="made").vectors[1]]))
         home.restore("line", copy, replace=True).close()
     np.testing.assert_allclose(np.linalg.norm(vectors[1], axis=1), 1, rtol=1e-5)
     assert not np.isclose(np.linalg.norm(vectors[0], axis=1), 1).any()
@@ -216,15 +216,15 @@ def test_a_file_system_without_links_takes_copies_too(home: Home, line: Collecti
 
 def test_what_is_deleted_leaves_nothing_after_a_compaction(home: Home, line: Collection):
     """No tombstones, no snapshots of generations that are gone; what is there is found, here and in another opening."""
-    line.delete_items([f"item/{number:03}" for number in range(10, 30)])
-    line.import_items(numbered(50))
+    line.items.delete([f"item/{number:03}" for number in range(10, 30)])
+    line.items.put(numbered(50))
     with home.open("line") as other:
         assert len(nearest(other, 0, 100)) == 21
-        line.compact()
+        line.storage.compact()
         assert len(nearest(other, 0, 100)) == 21
-    with line._catalog.read() as tx:
+    with line._opened.catalog.read() as tx:
         assert len(tx.items.changed_since(-1).deleted) == 0
-    line.import_items(numbered(12))
+    line.items.put(numbered(12))
     with home.open("line") as other:
         assert nearest(other, 12, space="raw") == ["item/012"]
         assert len(nearest(other, 0, 100)) == 22
@@ -232,8 +232,8 @@ def test_what_is_deleted_leaves_nothing_after_a_compaction(home: Home, line: Col
 
 def test_tombstones_of_pictures_stay(home: Home, line: Collection):
     """A picture that was deleted does not come back with the next indexing of its folder."""
-    with line._catalog.write() as tx:
+    with line._opened.catalog.write() as tx:
         tx._connection.exec_driver_sql("UPDATE items SET content_hash = 'x' WHERE key = 'item/001'")
-    line.delete_items(["item/001", "item/002"])
-    line.compact()
-    assert [one.key for one in line.deleted_pictures()] == ["item/001"]
+    line.items.delete(["item/001", "item/002"])
+    line.storage.compact()
+    assert [one.key for one in line.items.deleted()] == ["item/001"]

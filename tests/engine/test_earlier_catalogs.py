@@ -37,11 +37,11 @@ def test_everything_is_there_and_nothing_was_merged(old: Collection):
         **{f"photos/red/{number}.png": ("red",) for number in range(2)},
         **dict.fromkeys(("red/0.png", "red/1.png", NFC, NFD, "far", "near"), ()),
     }
-    assert old.item("photos/green/0.png").attributes == {"year": 1999, "é": 1}
+    assert old.items.get("photos/green/0.png").attributes == {"year": 1999, "é": 1}
 
 
 def test_what_is_odd_is_named_with_what_to_do(old: Collection):
-    files, keys, forms, rows = old.findings()
+    files, keys, forms, rows = old.storage.findings()
     assert "2 files are indexed under more than one key, such as 'photos/red/0.png', 'red/0.png': delete" in files
     assert f"1 key stands for several items, in different Unicode forms, such as {NFC!r}, {NFD!r}" in keys
     assert forms.startswith("2 keys are not in Unicode normal form C")
@@ -50,16 +50,16 @@ def test_what_is_odd_is_named_with_what_to_do(old: Collection):
 
 
 def test_a_finding_goes_with_its_cause(old: Collection):
-    old.delete_items(["red/0.png", "red/1.png"])
-    old.import_items([NewItem("far", rows={"clip": [1, 2, 3]})])
-    old.delete_items([NFD])
-    (forms,) = old.findings()
+    old.items.delete(["red/0.png", "red/1.png"])
+    old.items.put([NewItem("far", rows={"clip": [1, 2, 3]})])
+    old.items.delete([NFD])
+    (forms,) = old.storage.findings()
     assert forms.startswith("1 key is not")
 
 
 def test_each_of_two_items_whose_keys_differ_in_form_is_reached_by_its_own(old: Collection):
-    old.import_items([NewItem(NFD, rows={"clip": [5, 5, 5]}), NewItem(NFC, labels=("one",))])
-    assert (old.item(NFC).labels, old.item(NFD).labels) == (("one",), ())
+    old.items.put([NewItem(NFD, rows={"clip": [5, 5, 5]}), NewItem(NFC, labels=("one",))])
+    assert (old.items.get(NFC).labels, old.items.get(NFD).labels) == (("one",), ())
     (found,) = old.search(SearchRequest([Query("clip", vector=[5, 5, 5])], space="raw", k=1))
     assert [hit.key for hit in found.hits] == [NFD]
 
@@ -68,7 +68,7 @@ def test_a_file_that_is_two_items_stays_with_the_first(old: Collection, tmp_path
     """Its picture is read again, under the key that it had first."""
     (tmp_path / "photos/red").mkdir(parents=True)
     (tmp_path / "photos/red/0.png").write_bytes(encode(draw("red", 3)))
-    with old._catalog.write() as tx:
+    with old._opened.catalog.write() as tx:
         for column, table in (("source", "items"), ("path", "roots")):
             tx._connection.exec_driver_sql(
                 f"UPDATE {table} SET {column} = replace({column}, '/photos-of-old', '{tmp_path}')"
@@ -76,11 +76,11 @@ def test_a_file_that_is_two_items_stays_with_the_first(old: Collection, tmp_path
     report = old.index([tmp_path / "photos/red"], IndexOptions(labels="folder", workers=1))
     assert (report.added, report.updated) == (0, 1)
     assert report.gone == ("photos/red/1.png", "red/1.png")
-    assert old.item("red/0.png").labels == ()
+    assert old.items.get("red/0.png").labels == ()
 
 
 def test_labels_that_a_folder_did_not_give_were_chosen(old: Collection):
-    with old._catalog.read() as tx:
+    with old._opened.catalog.read() as tx:
         ids = tx.items.ids_of(["photos/green/0.png", "photos/green/1.png"])
         assert tx.items.with_given_labels(list(ids.values())) == {ids["photos/green/0.png"]}
 
@@ -90,10 +90,10 @@ def test_the_first_deletion_lets_space_be_given_back_in_pieces_from_then_on(old:
     keys = [item.key for item in old.items()]
 
     def in_pieces() -> bool:
-        with old._catalog.read() as tx:
+        with old._opened.catalog.read() as tx:
             return tx._connection.exec_driver_sql("PRAGMA auto_vacuum").scalar() == 2
 
     assert not in_pieces()
-    old.delete_view("clip")
+    old.views.delete("clip")
     assert in_pieces()
     assert [item.key for item in old.items()] == keys

@@ -53,7 +53,7 @@ def restore(day: Day, name: str = "bad") -> None:
 
 OPERATIONS: dict[str, Callable[[Day], object]] = {
     "import": lambda day: make(day.collection, day.more),
-    "save": lambda day: day.collection._versions().save(),
+    "save": lambda day: day.collection._opened.versions().save(),
     "train": lambda day: make(day.collection, ("train", None)),
     "compact": lambda day: make(day.collection, ("compact", None)),
     "backup": backup,

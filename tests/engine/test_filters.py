@@ -88,7 +88,7 @@ def made(kept: Collection) -> Collection:
 
 
 def empty(collection: Collection) -> None:
-    collection.delete_items([item.key for item in collection.items()])
+    collection.items.delete([item.key for item in collection.items()])
 
 
 @settings(max_examples=30, deadline=None)
@@ -96,7 +96,7 @@ def empty(collection: Collection) -> None:
 def test_filters_pass_the_items_that_plain_python_passes(kept: Collection, data: st.DataObject) -> None:
     """Listing, counting and searching agree with the oracle for any labels, keys and JSON attributes."""
     empty(kept)
-    assert kept.import_items(data.draw(contents())).failures == ()
+    assert kept.items.put(data.draw(contents())).failures == ()
     items = kept.items()
     for _ in range(5):
         chosen = data.draw(filters([NewItem(item.key, attributes=item.attributes) for item in items]))
@@ -112,7 +112,7 @@ def test_filters_pass_the_items_that_plain_python_passes(kept: Collection, data:
 def test_trees_pass_the_items_that_plain_python_passes(kept: Collection, data: st.DataObject) -> None:
     """Conditions may stand in others, as deep as they will, and be denied."""
     empty(kept)
-    assert kept.import_items(data.draw(contents())).failures == ()
+    assert kept.items.put(data.draw(contents())).failures == ()
     items = kept.items()
     for _ in range(5):
         tree = data.draw(trees([NewItem(item.key, attributes=item.attributes) for item in items]))
@@ -126,13 +126,13 @@ def keys(made: Collection, **attributes: Any) -> str:
 def fill(made: Collection, values: dict[str, Any]) -> None:
     """Items by key, each with the attribute ``x`` of this value."""
     items = [NewItem(key, rows={"v": [0, 0]}, attributes={"x": value}) for key, value in values.items()]
-    assert made.import_items(items).failures == ()
+    assert made.items.put(items).failures == ()
 
 
 def test_types_are_those_of_json(made: Collection) -> None:
     """Text is no number, true is not 1, and null is only what is there and null."""
     fill(made, {"a": 1, "b": 1.0, "c": "1", "d": True, "e": None, "f": [1], "g": {"x": 1}, "h": "true", "i": 0})
-    made.import_items([NewItem("z", rows={"v": [0, 0]})])
+    made.items.put([NewItem("z", rows={"v": [0, 0]})])
     assert keys(made, x=1) == keys(made, x=1.0) == "ab"
     assert keys(made, x="1") == "c"
     assert keys(made, x=True) == "d"
@@ -149,9 +149,9 @@ def test_large_integers_are_told_apart(made: Collection) -> None:
     assert keys(made, x=2**53 - 1) == "b"
     assert keys(made, x=-(2**53)) == "c"
     for beyond in (2**53 + 1, 2**63, 10**309, 10**5_000):
-        (failure,) = made.import_items([NewItem("d", rows={"v": [0, 0]}, attributes={"x": [beyond]})]).failures
+        (failure,) = made.items.put([NewItem("d", rows={"v": [0, 0]}, attributes={"x": [beyond]})]).failures
         assert "is an integer beyond 9,007,199,254,740,992" in failure.reason
-        (failure,) = made.import_items([NewItem("d", rows={"v": [0, 0]}, attributes={"x": beyond})]).failures
+        (failure,) = made.items.put([NewItem("d", rows={"v": [0, 0]}, attributes={"x": beyond})]).failures
         assert "use text" in failure.reason
         with pytest.raises(InvalidInputError, match="integer beyond"):
             keys(made, x=beyond)
@@ -160,7 +160,7 @@ def test_large_integers_are_told_apart(made: Collection) -> None:
 def test_a_filter_compares_few_attributes_at_once(made: Collection) -> None:
     """As many as one statement could not hold are refused, and said so."""
     many = {f"x{number}": number for number in range(MAX_ATTRIBUTES)}
-    made.import_items([NewItem(key, rows={"v": [0, 0]}, attributes=many | {"y": key}) for key in "ab"])
+    made.items.put([NewItem(key, rows={"v": [0, 0]}, attributes=many | {"y": key}) for key in "ab"])
     assert keys(made, **many) == "ab"
     assert keys(made, **(many | {"x7": 8})) == ""
     with pytest.raises(InvalidInputError, match="at most 100 attributes, not 101"):
@@ -172,7 +172,7 @@ def test_a_filter_compares_few_attributes_at_once(made: Collection) -> None:
 @pytest.mark.parametrize("name", ["année", 'a"b', "a\\b", "", "a.b", "$", "[0]", "名前", "a b'c"])
 def test_any_json_name_can_be_asked_for(made: Collection, name: str) -> None:
     """No character of a name means anything else to the catalog."""
-    made.import_items([NewItem("a", rows={"v": [0, 0]}, attributes={name: 1999, "other": 1})])
+    made.items.put([NewItem("a", rows={"v": [0, 0]}, attributes={name: 1999, "other": 1})])
     assert keys(made, **{name: 1999}) == "a"
     assert keys(made, **{name: 1998}) == keys(made, **{name + "x": 1999}) == ""
 
@@ -180,7 +180,7 @@ def test_any_json_name_can_be_asked_for(made: Collection, name: str) -> None:
 def test_prefixes_mind_upper_and_lower_case(made: Collection) -> None:
     """Keys are compared letter by letter, and nothing in a prefix stands for something else."""
     for key in ("Cat/1", "cat/1", "c%/1", "c_/1"):
-        made.import_items([NewItem(key, rows={"v": [0, 0]})])
+        made.items.put([NewItem(key, rows={"v": [0, 0]})])
     for prefix, wanted in (("cat", ["cat/1"]), ("C", ["Cat/1"]), ("c%", ["c%/1"]), ("c_", ["c_/1"])):
         assert [item.key for item in made.items(Filter(key_prefix=prefix))] == wanted
 

@@ -43,12 +43,12 @@ def pair(home, once):
 
 def test_every_part_is_normalised_and_scaled_by_the_training_rows(three):
     """Words are counted relative to their sum first, as where the view is alone; then all parts count alike."""
-    raw = {view: three.embed_items(view, space="raw") for view in ("color", "gist", "sift")}
+    raw = {view: three.items.embed(view, space="raw") for view in ("color", "gist", "sift")}
     assert raw["sift"].keys == raw["color"].keys
     np.testing.assert_allclose(raw["sift"].vectors.sum(axis=1), 1, rtol=1e-5)
     three.train(Recipe(spec="l2", views=("color+gist+sift",)))
     rows = scaled([raw[view].vectors.astype(float) for view in ("color", "gist", "sift")])
-    found = three.embed_items("color+gist+sift")
+    found = three.items.embed("color+gist+sift")
     assert found.keys == raw["color"].keys
     np.testing.assert_allclose(found.vectors, rows / np.linalg.norm(rows, axis=1, keepdims=True), atol=1e-5)
 
@@ -56,16 +56,16 @@ def test_every_part_is_normalised_and_scaled_by_the_training_rows(three):
 def test_the_scale_is_that_of_the_training_items(pair):
     """What was held out has no part in it, and it comes back with the space."""
     pair.train(Recipe(spec="l2", views=(JOINED,), holdout=0.5, seed=1), space="half")
-    generation = pair.space("half")
+    generation = pair.spaces.get("half")
     assert generation.trained_items == 12
-    space = pair._versions().current().spaces["half"].space
+    space = pair._opened.versions().current().spaces["half"].space
     known = [tuple(key.split("/")) for key in sorted(space.training_keys)]
     parts = [np.stack([row(view, group, int(number)) for group, number in known]) for view in ("color", "gist")]
     lengths = [np.sqrt(np.square(one - one.mean(axis=0)).sum(axis=1).mean()) for one in parts]
     other = raw_row("cat", 99) / np.repeat(lengths, [64, 512])
     (found,) = pair.embed([Query(JOINED, vector=raw_row("cat", 99))], space="half")
     np.testing.assert_allclose(found.vector, other / np.linalg.norm(other), rtol=1e-4)
-    (again,) = type(pair)(pair._folder).embed([Query(JOINED, vector=raw_row("cat", 99))], space="half")
+    (again,) = type(pair)(pair._opened.folder).embed([Query(JOINED, vector=raw_row("cat", 99))], space="half")
     np.testing.assert_array_equal(again.vector, found.vector)
 
 
@@ -98,14 +98,14 @@ def test_queries_by_picture_describe_it_by_every_part(three):
 
 def test_an_item_has_a_joined_view_if_it_has_every_part(pair):
     """One that lacks a part is not found, and cannot query; once it has all, it is found without a training."""
-    pair.import_items([item("cat", 50, views=["color"])])
+    pair.items.put([item("cat", 50, views=["color"])])
     query = SearchRequest([Query(JOINED, vector=raw_row("cat", 50))], k=1)
     assert pair.search(query)[0].hits[0].key != "cat/50"
     with pytest.raises(InvalidInputError, match="item 'cat/50' has no row of view 'gist'; it has rows of: color"):
         pair.search(SearchRequest([Query(JOINED, key="cat/50")]))
-    pair.import_items([NewItem("cat/50", rows={"gist": row("gist", "cat", 50)})])
+    pair.items.put([NewItem("cat/50", rows={"gist": row("gist", "cat", 50)})])
     assert pair.search(query)[0].hits[0].key == "cat/50"
-    assert "cat/50" in pair.embed_items(JOINED).keys
+    assert "cat/50" in pair.items.embed(JOINED).keys
 
 
 def test_a_view_may_be_alone_and_in_a_join(pair):
@@ -139,28 +139,28 @@ def test_a_joined_view_is_added_later(pair):
     pair.train(Recipe(spec="semantic", views=("color",)), space="later", activate=True)
     query = Query("color", key="cat/03")
     before = pair.embed([query])[0].vector
-    made = pair.extend("later", [JOINED])
+    made = pair.spaces.extend("later", [JOINED])
     assert made.views == ("color", JOINED)
     np.testing.assert_array_equal(pair.embed([query], targets=["color"])[0].vector, before)
     (found,) = pair.search(SearchRequest([Query(JOINED, vector=raw_row("owl", 60))], targets=["color"], k=3))
     assert {hit.labels for hit in found.hits} == {("owl",)}
-    assert pair._versions().current().spaces["later"].space.revisions == {"color": 1, "gist": 1}
+    assert pair._opened.versions().current().spaces["later"].space.revisions == {"color": 1, "gist": 1}
     assert pair.evaluate(EvaluationRequest(view=JOINED, refit=True, k=(3,))).rows
 
 
 def test_a_part_that_is_fitted_again_makes_the_space_outdated(three):
     """As it does where the view is alone."""
     three.train(Recipe(spec="pca", views=("color+sift",), dim=2))
-    three.fit_views([encode(draw("red", n)) for n in range(8)], ["sift"], workers=1, refit=True)
+    three.views.fit([encode(draw("red", n)) for n in range(8)], ["sift"], workers=1, refit=True)
     with pytest.raises(NotReadyError, match="trained on revision 1 of view 'sift', which is now at revision 2"):
         three.embed([Query("color+sift", vector=np.ones(72))])
 
 
 def test_parts_of_a_space_cannot_be_deleted(pair):
     with pytest.raises(NotReadyError, match=r"these spaces use view 'gist': joined \(generation 1\)"):
-        pair.delete_view("gist")
-    pair.delete_space("joined")
-    pair.delete_view("gist")
+        pair.views.delete("gist")
+    pair.spaces.delete("joined")
+    pair.views.delete("gist")
 
 
 @pytest.mark.parametrize(
@@ -184,7 +184,9 @@ def test_wrong_joins_are_refused(pair, view, kind, message):
 
 def test_raw_has_the_single_views(pair):
     """It learns nothing, not even a scale; the message names what does."""
-    with pytest.raises(NotFoundError, match=r"'raw' has no view 'color\+gist'.*--learner scale --views color\+gist"):
+    with pytest.raises(
+        NotFoundError, match=r"'raw' has no view 'color\+gist'.*`spec='scale'` `views=\['color\+gist'\]`"
+    ):
         pair.search(SearchRequest([Query(JOINED, key="cat/03")], space="raw"))
     pair.train(Recipe(spec="scale", views=(JOINED,)))
     assert pair.search(SearchRequest([Query(JOINED, key="cat/03")]))
@@ -193,7 +195,7 @@ def test_raw_has_the_single_views(pair):
 def test_no_view_has_the_joint_in_its_name(pair, home):
     for name in ("clip+x=vectors:dim=2", JOINED):
         with pytest.raises(InvalidInputError, match=r"'\+' joins existing views"):
-            pair.add_view(name)
+            pair.views.add(name)
     with pytest.raises(InvalidInputError, match="joins existing views"):
         home.create("other", [JOINED])
 

@@ -19,13 +19,13 @@ NFC, NFD = (unicodedata.normalize(form, "été.png") for form in ("NFC", "NFD"))
 @pytest.fixture
 def made(home: Home):
     with home.create("made", ["v=vectors:dim=2"]) as opened:
-        opened.put_vectors("v", [f"top/{NFC}", "other/a.png", "top/a.png", "bare"], np.zeros((4, 2), np.float32))
-        opened.import_items([NewItem("bare", text="x", source=f"/photos/{NFD}")])
+        opened.items.put_vectors("v", [f"top/{NFC}", "other/a.png", "top/a.png", "bare"], np.zeros((4, 2), np.float32))
+        opened.items.put([NewItem("bare", text="x", source=f"/photos/{NFD}")])
         yield opened
 
 
 def catalog(made: Collection) -> Catalog:
-    return made._catalog
+    return made._opened.catalog
 
 
 def test_a_path_below_any_root_names_an_item(made: Collection) -> None:
@@ -43,7 +43,7 @@ def test_a_path_below_any_root_names_an_item(made: Collection) -> None:
 
 def test_folders_and_names_are_not_multiplied(made: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
     """A thousand of each are a thousand keys to look up, not a million."""
-    made.put_vectors("v", [f"folder{number}/x" for number in range(1_000)], np.zeros((1_000, 2), np.float32))
+    made.items.put_vectors("v", [f"folder{number}/x" for number in range(1_000)], np.zeros((1_000, 2), np.float32))
     looked_up: list[str] = []
     ids_of = Items.ids_of
 

@@ -19,16 +19,16 @@ from crossview.engine.item import IndexOptions, ItemUpdate, NewItem
 @pytest.fixture
 def made(home: Home) -> Iterator[Collection]:
     with home.create("one", ["v=vectors:dim=2"]) as collection:
-        collection.import_items([NewItem(key, rows={"v": [1, 1]}, labels=["red"]) for key in "ab"])
+        collection.items.put([NewItem(key, rows={"v": [1, 1]}, labels=["red"]) for key in "ab"])
         yield collection
 
 
 def put(collection: Collection, keys: str, values: Sequence[float]) -> None:
-    collection.put_vectors("v", list(keys), np.array([[value, value] for value in values], np.float32))
+    collection.items.put_vectors("v", list(keys), np.array([[value, value] for value in values], np.float32))
 
 
 def rows(collection: Collection) -> dict[str, float]:
-    page = collection.embed_items("v", space="raw")
+    page = collection.items.embed("v", space="raw")
     return dict(zip(page.keys, page.vectors[:, 0].tolist(), strict=True))
 
 
@@ -42,7 +42,7 @@ def test_rows_that_others_replace_are_put_again(home: Home, made: Collection, mo
 
 def test_rows_of_items_that_others_delete_are_put_again(home: Home, made: Collection, monkeypatch):
     with home.open("one") as other:
-        before_next_commit(monkeypatch, made, lambda: other.delete_items(["a"]))
+        before_next_commit(monkeypatch, made, lambda: other.items.delete(["a"]))
         put(made, "ab", [1, 5])
     assert rows(made) == {"a": 1, "b": 5}
 
@@ -51,9 +51,9 @@ def test_labels_that_others_replace_are_set_again(home: Home, made: Collection, 
     """Of one item, whose attribute is new, and of another, of which nothing was."""
     with home.open("one") as other:
         before_next_commit(
-            monkeypatch, made, lambda: other.update_items([ItemUpdate(key, labels=("blue",)) for key in "ab"])
+            monkeypatch, made, lambda: other.items.update([ItemUpdate(key, labels=("blue",)) for key in "ab"])
         )
-        report = made.update_items(
+        report = made.items.update(
             [ItemUpdate("a", labels=("red",), attributes={"n": 1}), ItemUpdate("b", labels=("red",))]
         )
     assert [(one.key, one.labels, one.attributes) for one in made.items()] == [
@@ -67,7 +67,7 @@ def test_an_item_that_others_make_is_updated_too(home: Home, made: Collection, m
     """An update that finds one of its items in the commit finds all."""
     with home.open("one") as other:
         before_next_commit(monkeypatch, made, lambda: put(other, "c", [3]))
-        report = made.update_items([ItemUpdate(key, labels=("blue",)) for key in "ac"])
+        report = made.items.update([ItemUpdate(key, labels=("blue",)) for key in "ac"])
     assert [(one.key, one.labels) for one in made.items()] == [("a", ("blue",)), ("b", ("red",)), ("c", ("blue",))]
     assert report.failures == ()
 
@@ -75,10 +75,10 @@ def test_an_item_that_others_make_is_updated_too(home: Home, made: Collection, m
 def test_a_picture_that_others_replace_is_imported_again(home: Home, monkeypatch):
     first, second = (encode(draw("red", number)) for number in range(2))
     with home.create("pictures", ["color"]) as made, home.open("pictures") as other:
-        made.import_items([NewItem("a", image=first)])
-        stored = made.item("a").content_hash
-        before_next_commit(monkeypatch, made, lambda: other.import_items([NewItem("a", image=second)]))
-        made.import_items([NewItem("a", image=first), NewItem("b", image=first)])
+        made.items.put([NewItem("a", image=first)])
+        stored = made.items.get("a").content_hash
+        before_next_commit(monkeypatch, made, lambda: other.items.put([NewItem("a", image=second)]))
+        made.items.put([NewItem("a", image=first), NewItem("b", image=first)])
         assert {one.content_hash for one in made.items()} == {stored}
 
 
@@ -88,10 +88,10 @@ def test_labels_of_files_that_others_replace_are_set_again(home: Home, tmp_path:
     with home.create("pictures", ["color"]) as made, home.open("pictures") as other:
         made.index([path], IndexOptions(workers=1))
         (item,) = made.items()
-        made.update_items([ItemUpdate(item.key, labels=("red",))])
+        made.items.update([ItemUpdate(item.key, labels=("red",))])
         table = tmp_path / "labels.csv"
         table.write_text(f"key,label,n\n{item.key},red,1\n")
-        before_next_commit(monkeypatch, made, lambda: other.update_items([ItemUpdate(item.key, labels=("blue",))]))
+        before_next_commit(monkeypatch, made, lambda: other.items.update([ItemUpdate(item.key, labels=("blue",))]))
         made.index([path], IndexOptions(labels=table, workers=1))
         (item,) = made.items()
         assert (item.labels, item.attributes) == (("red",), {"n": 1})

@@ -31,7 +31,7 @@ def metrics(home, once):
 
 def space_of(collection) -> Space:
     """The space that answers, from the catalog."""
-    with collection._catalog.read() as tx:
+    with collection._opened.catalog.read() as tx:
         number = tx.spaces.in_use()["musl"]
         return Space.from_state("musl", number, tx.spaces.state("musl", number))
 
@@ -43,8 +43,8 @@ def ask(collection, group: str = "cat", **options):
 
 def test_a_labelled_item_is_indexed_under_its_metric_only(metrics):
     """An unlabelled one under that of the class that it seems to be of; each metric is a target of its own."""
-    assert metrics.space("musl").targets == TARGETS
-    assert metrics.space("musl").dim == dict.fromkeys(TARGETS, 16)
+    assert metrics.spaces.get("musl").targets == TARGETS
+    assert metrics.spaces.get("musl").dim == dict.fromkeys(TARGETS, 16)
     assert [one.target for one in ask(metrics, merge=False)] == list(TARGETS)
     for group, found in zip(GROUPS, ask(metrics, merge=False), strict=True):
         unlabelled = {"owl/30"} if group == "owl" else set()
@@ -81,7 +81,7 @@ def test_one_metric_may_be_asked_for(metrics):
 def test_a_changed_label_moves_an_item(metrics):
     """To the metric of the new one, and of the first opening again after that."""
     ask(metrics)
-    metrics.import_items([item("cat", 0, labels=["dog"])])
+    metrics.items.put([item("cat", 0, labels=["dog"])])
     where = {one.target for one in ask(metrics, merge=False) for hit in one.hits if hit.key == "cat/00"}
     assert where == {"color:2"}
 
@@ -89,13 +89,13 @@ def test_a_changed_label_moves_an_item(metrics):
 def test_a_new_label_gets_a_metric_without_training(metrics):
     """Bits stay as they are, and what is called by it is indexed under that metric only from then on."""
     before = space_of(metrics).probe("color", row("color", "cat", 3)[None])
-    metrics.import_items([item("dog", number, labels=["puppy"]) for number in range(40, 46)])
+    metrics.items.put([item("dog", number, labels=["puppy"]) for number in range(40, 46)])
     seeming = [one.target for one in ask(metrics, merge=False) for hit in one.hits if hit.key == "dog/40"]
     assert seeming == [TARGETS[GROUPS.index("dog")]]
-    assert metrics.assign("musl", "puppy").generation == 2
+    assert metrics.spaces.assign("musl", "puppy").generation == 2
     after = space_of(metrics).probe("color", row("color", "cat", 3)[None])
     assert all(np.array_equal(before[target], after[target]) for target in before)
-    metrics.import_items([item("dog", 50, labels=["puppy"])])
+    metrics.items.put([item("dog", 50, labels=["puppy"])])
     found = {"dog/40": [], "dog/50": []}
     for one in ask(metrics, merge=False):
         for hit in one.hits:
@@ -107,18 +107,18 @@ def test_a_new_label_gets_a_metric_without_training(metrics):
 def test_what_cannot_be_assigned_is_refused(metrics):
     """A label that was learned, one of no items or of one, and spaces of one metric."""
     with pytest.raises(InvalidInputError, match="'dog' was learned"):
-        metrics.assign("musl", "dog")
+        metrics.spaces.assign("musl", "dog")
     with pytest.raises(NotReadyError, match="no item with view color has only the label 'yak'"):
-        metrics.assign("musl", "yak")
-    metrics.import_items([item("dog", 40, labels=["puppy"])])
+        metrics.spaces.assign("musl", "yak")
+    metrics.items.put([item("dog", 40, labels=["puppy"])])
     with pytest.raises(InvalidInputError, match="at least 2 examples"):
-        metrics.assign("musl", "puppy")
+        metrics.spaces.assign("musl", "puppy")
     with pytest.raises(InvalidInputError, match="'raw'"):
-        metrics.assign("raw", "puppy")
+        metrics.spaces.assign("raw", "puppy")
     metrics.train(Recipe(spec="pca:2", views=("color",)), space="plain")
     with pytest.raises(InvalidInputError, match="one metric for all"):
-        metrics.assign("plain", "puppy")
-    assert metrics.space("musl").generation == 1
+        metrics.spaces.assign("plain", "puppy")
+    assert metrics.spaces.get("musl").generation == 1
 
 
 def test_metrics_of_a_view_are_measured_together(metrics):

@@ -19,7 +19,7 @@ HEX = "0123456789abcdef" * 2
 
 
 def fill(collection: Collection) -> None:
-    collection.import_items([NewItem(f"{n}", rows={"v": np.full(3, n, np.float32)}) for n in range(5)])
+    collection.items.put([NewItem(f"{n}", rows={"v": np.full(3, n, np.float32)}) for n in range(5)])
     collection.train(Recipe(spec="pca:2", views=("v",)), space="s")
 
 
@@ -89,7 +89,7 @@ def test_a_lock_that_became_a_link_while_it_was_open_is_not_followed(home: Home,
         (one / "lock").unlink()
         (one / "lock").symlink_to(precious)
         with pytest.raises(StorageError, match="a link is where a file or folder should be"):
-            made.delete_items(["1"])
+            made.items.delete(["1"])
     assert precious.read_bytes() == b"x" * 10_000
 
 
@@ -98,7 +98,7 @@ def test_a_pipe_in_place_of_a_lock_is_refused(home: Home, one: Path, name: str):
     (one / name).unlink()
     os.mkfifo(one / name)
     with home.open("one") as made, pytest.raises(StorageError, match="a pipe or a device is where a file should be"):
-        made.delete_items(["1"])
+        made.items.delete(["1"])
 
 
 def test_a_pipe_in_place_of_a_snapshot_is_no_snapshot(home: Home, one: Path):

@@ -28,8 +28,8 @@ def rows(home: Home):
     """Items on a line in three classes, and a space that learned from half of them."""
     values = np.random.default_rng(0).normal(size=(len(KEYS), 3)).astype(np.float32)
     with home.create("rows", ["v=vectors:dim=3"]) as made:
-        made.put_vectors("v", KEYS, values + np.arange(len(KEYS), dtype=np.float32)[:, None] % 3)
-        made.update_items([ItemUpdate(key, labels=(str(number % 3),)) for number, key in enumerate(KEYS)])
+        made.items.put_vectors("v", KEYS, values + np.arange(len(KEYS), dtype=np.float32)[:, None] % 3)
+        made.items.update([ItemUpdate(key, labels=(str(number % 3),)) for number, key in enumerate(KEYS)])
         made.train(Recipe(spec="lda", views=("v",), holdout=0.5))
         yield made
 
@@ -52,11 +52,11 @@ WORK: dict[str, tuple[Any, str, Callable[[Collection], object]]] = {
         "area_under_curve",
         lambda made: made.evaluate(EvaluationRequest(view="v", pairs=pairs())),
     ),
-    "calibration": (threshold_calibration, "fitted", lambda made: made.calibrate(CalibrationRequest(view="v"))),
+    "calibration": (threshold_calibration, "fitted", lambda made: made.spaces.calibrate(CalibrationRequest(view="v"))),
     "calibration by refits": (
         refit_calibration,
         "with_supervision",
-        lambda made: made.calibrate(CalibrationRequest(view="v", refit=True)),
+        lambda made: made.spaces.calibrate(CalibrationRequest(view="v", refit=True)),
     ),
     "training": (trainer, "learn", lambda made: made.train(Recipe(spec="pca", views=("v",)))),
 }
@@ -87,7 +87,7 @@ def test_the_log_can_be_reset_while_changes_are_learned(collection: Collection, 
         return real(*arguments)
 
     monkeypatch.setattr(finding, "region_distances", meanwhile)
-    collection.add_view("regions=gist:grid=2:size=32")
+    collection.views.add("regions=gist:grid=2:size=32")
     root = next(iter({item.source.rpartition("/")[0].rpartition("/")[0] for item in collection.items()}))
     collection.index([root])
     collection.changes(ChangesRequest(view="regions"))
@@ -97,7 +97,7 @@ def test_the_log_can_be_reset_while_changes_are_learned(collection: Collection, 
 
 def reset_log(collection: Collection) -> bool:
     """Try to; return whether somebody reads."""
-    engine = collection._catalog._database._engine
+    engine = collection._opened.catalog._database._engine
     with engine.connect().execution_options(crossview_alone=True) as connection:
         connection.exec_driver_sql("PRAGMA busy_timeout=0")
         return bool(connection.execute(sa.text("PRAGMA wal_checkpoint(TRUNCATE)")).one()[0])

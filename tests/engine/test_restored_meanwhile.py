@@ -29,13 +29,13 @@ def row(value: float) -> np.ndarray:
 @pytest.fixture
 def made(home: Home) -> Iterator[Collection]:
     with home.create("one", ["v=vectors:dim=3"]) as collection:
-        collection.import_items([NewItem("a", rows={"v": row(1)}), NewItem("b", rows={"v": row(2)})])
+        collection.items.put([NewItem("a", rows={"v": row(1)}), NewItem("b", rows={"v": row(2)})])
         yield collection
 
 
 def rows(collection: Collection) -> dict[str, float]:
     """Return the first value of each item's row, by key."""
-    with collection._catalog.read() as tx:
+    with collection._opened.catalog.read() as tx:
         (view,) = tx.views.all()
         found, keys = tx.rows.get(view), tx.items.keys()
         return {keys[item]: float(values[0]) for item, values in zip(found.ids.tolist(), found.rows, strict=True)}
@@ -44,14 +44,14 @@ def rows(collection: Collection) -> dict[str, float]:
 def test_vectors_are_stored_by_their_keys(home: Home, made: Collection, tmp_path: Path, monkeypatch):
     """Another item has the id and the number of the last change by then."""
     copy = home.backup("one", tmp_path / "copy.db")
-    made.import_items([NewItem("c", rows={"v": row(3)})])
+    made.items.put([NewItem("c", rows={"v": row(3)})])
 
     def restore() -> None:
         with home.restore("one", copy, replace=True) as other:
-            other.import_items([NewItem("d", rows={"v": row(4)})])
+            other.items.put([NewItem("d", rows={"v": row(4)})])
 
     before_next_commit(monkeypatch, made, restore)
-    made.put_vectors("v", ["c"], row(30)[None])
+    made.items.put_vectors("v", ["c"], row(30)[None])
     assert rows(made) == {"a": 1, "b": 2, "d": 4, "c": 30}
 
 
@@ -66,12 +66,12 @@ def test_times_of_files_are_stored_by_their_keys(home: Home, tmp_path: Path, mon
 
         def restore() -> None:
             with home.restore("one", copy, replace=True) as other:
-                other.import_items([NewItem("d", image=encode(draw("blue", 7)))])
+                other.items.put([NewItem("d", image=encode(draw("blue", 7)))])
 
         os.utime(second, ns=(1_000, 1_000))
         before_next_commit(monkeypatch, made, restore)
         made.index([second], IndexOptions(workers=1))
-        with made._catalog.read() as tx:
+        with made._opened.catalog.read() as tx:
             stamps = {key: stored.modified_ns for key, stored in tx.items.known().items()}
         assert stamps.pop("d") == 0
         assert sorted(stamps.values()) == sorted([first.stat().st_mtime_ns, 1_000])
@@ -81,10 +81,10 @@ def test_rows_are_of_the_words_that_were_restored(home: Home, tmp_path: Path, mo
     """A view may be fitted on other pictures by then, and its revision have the same number."""
 
     def fit(collection: Collection, label: str) -> None:
-        collection.fit_views([encode(draw(label, number)) for number in range(6)], workers=1)
+        collection.views.fit([encode(draw(label, number)) for number in range(6)], workers=1)
 
     def stored(collection: Collection) -> np.ndarray:
-        with collection._catalog.read() as tx:
+        with collection._opened.catalog.read() as tx:
             (view,) = tx.views.all()
             return tx.rows.get(view).rows
 
@@ -98,9 +98,9 @@ def test_rows_are_of_the_words_that_were_restored(home: Home, tmp_path: Path, mo
                 fit(other, "blue")
 
         before_next_commit(monkeypatch, made, restore)
-        made.import_items([NewItem("a", image=image)])
+        made.items.put([NewItem("a", image=image)])
         fit(expected, "blue")
-        expected.import_items([NewItem("a", image=image)])
+        expected.items.put([NewItem("a", image=image)])
         np.testing.assert_array_equal(stored(made), stored(expected))
 
 
@@ -114,7 +114,7 @@ def test_a_space_of_what_was_restored_away_is_refused(home: Home, made: Collecti
 @pytest.mark.parametrize("again", ["restored", "deleted"])
 def test_a_threshold_stays_with_its_own_training(home: Home, made: Collection, tmp_path: Path, monkeypatch, again):
     """Another space has the name and the number of the generation by then: restored, or deleted and trained again."""
-    made.import_items(
+    made.items.put(
         [
             NewItem(f"{label}{n}", labels=[label], rows={"v": row(at) + n / 100})
             for label, at in (("x", 10), ("y", 20))
@@ -129,10 +129,10 @@ def test_a_threshold_stays_with_its_own_training(home: Home, made: Collection, t
             home.restore("one", copy, replace=True).close()
         with home.open("one") as other:
             if again == "deleted":
-                other.delete_space("s")
+                other.spaces.delete("s")
             other.train(Recipe(spec="standardize", views=("v",)), space="s")
 
     before_next_commit(monkeypatch, made, replaced)
     with pytest.raises(NotReadyError, match="just deleted or restored: calibrate again"):
-        made.calibrate(CalibrationRequest(view="v", space="s"))
-    assert made.space("s").thresholds == ()
+        made.spaces.calibrate(CalibrationRequest(view="v", space="s"))
+    assert made.spaces.get("s").thresholds == ()

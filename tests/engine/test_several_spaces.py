@@ -61,8 +61,8 @@ def test_no_query_was_trained_on_by_any_and_the_database_is_what_all_were(groups
     keys = {}
     for seed in (1, 2):
         groups.train(Recipe(spec="pca", views=("color",), dim=2, holdout=0.4, seed=seed), space=f"seed{seed}")
-        with groups._catalog.read() as tx:
-            keys[seed] = groups._loaded.get(tx, f"seed{seed}").training_keys
+        with groups._opened.catalog.read() as tx:
+            keys[seed] = groups._opened.loaded.get(tx, f"seed{seed}").training_keys
     found = groups.evaluate(EvaluationRequest(view="color", spaces=("seed1", "seed2", "raw"), k=(1,)))
     assert found.queries == 30 - len(keys[1] | keys[2])
     assert found.databases["trained"] == len(keys[1] & keys[2])
@@ -73,7 +73,7 @@ def test_no_query_was_trained_on_by_any_and_the_database_is_what_all_were(groups
 def test_spaces_without_a_common_query_name_the_remedy(groups):
     groups.train(Recipe(spec="pca", views=("color",), dim=2), space="all")
     groups.train(Recipe(spec="pca", views=("color",), dim=2, holdout=0.2), space="held")
-    with pytest.raises(NotReadyError, match=r"none of them was trained on, .* same --holdout 0.2 and --seed"):
+    with pytest.raises(NotReadyError, match=r"none of them was trained on, .* same `holdout=0.2` and `seed`"):
         groups.evaluate(EvaluationRequest(view="color", spaces=("all", "held")))
     found = groups.evaluate(EvaluationRequest(view="color", spaces=("all", "held", "raw"), refit=True, k=(1,)))
     assert (found.queries, found.databases["trained"]) == (6, 24)
@@ -117,7 +117,7 @@ def test_what_makes_no_sense_is_refused(groups, how, words):
 def test_a_space_of_an_earlier_revision_is_not_measured(three):
     """Its pipeline would be given rows that mean something else; fitted anew it can be."""
     three.train(Recipe(spec="cca", views=("color", "sift"), dim=2, holdout=0.3))
-    three.fit_views([encode(draw("red", seed)) for seed in range(8)], views=["sift"], refit=True, workers=1)
+    three.views.fit([encode(draw("red", seed)) for seed in range(8)], views=["sift"], refit=True, workers=1)
     with pytest.raises(NotReadyError, match="trained on revision 1 of view 'sift', which is now at revision 2"):
         three.evaluate(EvaluationRequest(view="color", targets=("color",), k=(1,)))
 
@@ -142,7 +142,7 @@ def liked(home):
     noise = np.random.default_rng(4).normal(size=(COUNT, WIDTH - 1))
     rows = np.column_stack([liking(), noise]).astype(np.float32)
     with home.create("liked", [f"one=vectors:dim={WIDTH}", "two=vectors:dim=1"]) as made:
-        made.import_items([NewItem(f"{number:02}", rows={"one": rows[number]}) for number in range(COUNT)])
+        made.items.put([NewItem(f"{number:02}", rows={"one": rows[number]}) for number in range(COUNT)])
         yield made
 
 
@@ -172,8 +172,8 @@ def test_comparisons_that_a_space_knows_are_counted(liked):
     liked.train(
         Recipe(spec="fantope", views=("one",), dim=1, constraints=given, settings=QUICK, holdout=0.3), space="held"
     )
-    with liked._catalog.read() as tx:
-        trained = liked._loaded.get(tx, "held").training_keys
+    with liked._opened.catalog.read() as tx:
+        trained = liked._opened.loaded.get(tx, "held").training_keys
     found = liked.evaluate(EvaluationRequest(view="one", spaces=("held", "raw"), constraints=given))
     held, raw = found.overlaps
     assert held.trained_items == given.naming(trained)
@@ -205,7 +205,7 @@ def test_pairs_are_measured_by_the_area_under_the_curve(liked):
 
 def test_comparisons_of_items_that_lack_the_view_are_left_out_and_counted(liked):
     given = triplets()
-    liked.import_items([NewItem("only", rows={"two": np.ones(1, np.float32)})])
+    liked.items.put([NewItem("only", rows={"two": np.ones(1, np.float32)})])
     more = np.vstack([given.comparisons.items, [[COUNT, 1, 2]]])
     found = liked.evaluate(
         EvaluationRequest(
@@ -214,7 +214,7 @@ def test_comparisons_of_items_that_lack_the_view_are_left_out_and_counted(liked)
     )
     assert found.comparisons == len(given)
     assert f"1 of {len(more)} name items without view 'one'" in found.protocol
-    liked.import_items([NewItem(key, rows={"two": np.ones(1, np.float32)}) for key in ("more", "most")])
+    liked.items.put([NewItem(key, rows={"two": np.ones(1, np.float32)}) for key in ("more", "most")])
     none = ItemComparisons(("only", "more", "most"), Comparisons(np.array([[0, 1, 2]])))
     with pytest.raises(NotReadyError, match="each of the 1 triplets names an item without a row of view 'one'"):
         liked.evaluate(EvaluationRequest(view="one", spaces=("raw",), constraints=none))

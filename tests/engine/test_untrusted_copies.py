@@ -197,8 +197,8 @@ def test_a_view_that_was_fitted_to_other_types_is_damaged(home: Home, copy: Path
     change(copy, "UPDATE view_revisions SET state = ?", values=(state.pack(tree),))
     with restored(home, copy) as made:
         with pytest.raises(StorageError, match=r"the fitted state of view 'text' is damaged .*: fit it again"):
-            made.import_items([NewItem("new", text="red cat")])
-        made.put_vectors("v", ["new"], np.ones((1, 6), np.float32))
+            made.items.put([NewItem("new", text="red cat")])
+        made.items.put_vectors("v", ["new"], np.ones((1, 6), np.float32))
 
 
 @pytest.mark.parametrize("changed", [{"revisions": 7}, {"settings": 7}, {"pipeline": []}, {"seed": "x"}])
@@ -256,7 +256,7 @@ def test_a_copy_of_an_earlier_version_is_brought_up_to_date(home: Home, base: Pa
     home.restore("plain", base).close()
     with restored(home, earlier) as made:
         assert made.count() == 11
-        assert made.item("photos/green/0.png").labels == ("leaf",)
+        assert made.items.get("photos/green/0.png").labels == ("leaf",)
     tables = "SELECT name FROM sqlite_master WHERE type IN ('table', 'index') ORDER BY name"
     with closing(sqlite3.connect(home.path / "new/catalog.db")) as new:
         with closing(sqlite3.connect(home.path / "plain/catalog.db")) as plain:

@@ -79,7 +79,7 @@ def test_a_decompression_bomb_is_refused(side):
     bomb[18:26] = side.to_bytes(4, "little") * 2
     with pytest.raises(
         ImageTooLargeError,
-        match=r"at most 100,000,000 may be in memory: raise the limit with --max-megapixels \d+, or save",
+        match=r"at most 100,000,000 may be in memory: raise the limit with `max_pixels=\d+`, or save",
     ):
         decode(bytes(bomb))
 

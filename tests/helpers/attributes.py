@@ -35,7 +35,7 @@ def fill_animals(home: Home, name: str = "animals") -> None:
             NewItem(key(number), rows={"view": row}, labels=(CLASSES[number // EACH],))
             for number, row in enumerate(rows())
         ]
-        made.import_items(items)
+        made.items.put(items)
 
 
 def learner() -> list[str]:

@@ -63,22 +63,22 @@ def make(collection: Collection, change: Change) -> None:
     """Make a change of the collection."""
     kind, what = change
     if kind == "add":
-        collection.import_items(
+        collection.items.put(
             [
                 NewItem(key, rows={"v": np.array(values, np.float32)}, labels=tuple(of))
                 for key, (values, of) in what.items()
             ]
         )
     elif kind == "row":
-        collection.put_vectors("v", list(what), np.array(list(what.values()), np.float32))
+        collection.items.put_vectors("v", list(what), np.array(list(what.values()), np.float32))
     elif kind == "label":
-        collection.update_items([ItemUpdate(key, labels=tuple(of)) for key, of in what.items()])
+        collection.items.update([ItemUpdate(key, labels=tuple(of)) for key, of in what.items()])
     elif kind == "delete":
-        collection.delete_items(what)
+        collection.items.delete(what)
     elif kind == "train":
         collection.train(Recipe(spec="pca", views=("v",)), space="other", activate=False)
     else:
-        collection.compact()
+        collection.storage.compact()
 
 
 @dataclass

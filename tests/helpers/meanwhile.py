@@ -10,7 +10,7 @@ from crossview.engine.collection import Collection
 
 def before_next_commit(monkeypatch: pytest.MonkeyPatch, collection: Collection, work: Callable[[], object]) -> None:
     """Do other work between what the next change of a collection has read and its commit."""
-    catalog, left = collection._catalog, [work]
+    catalog, left = collection._opened.catalog, [work]
     write = catalog.write
 
     def wrapped() -> Any:

@@ -56,13 +56,13 @@ def make(home: Home, name: str = "base") -> Path:
             )
             for n, row in enumerate(rows)
         ]
-        made.import_items(items)
-        made.fit_views([])
+        made.items.put(items)
+        made.views.fit([])
         trained = {"pca": ("pca:2", "v"), "cca": ("cca", "v", "w"), "codes": ("lsh:8", "w"), "both": ("l2", "v+w")}
         for space, (spec, *views) in trained.items():
             made.train(Recipe(spec=spec, views=tuple(views)), space=space)
-        made.calibrate(CalibrationRequest(view="v", space="pca"))
-        made.calibrate(CalibrationRequest(view="v", space="raw"))
+        made.spaces.calibrate(CalibrationRequest(view="v", space="pca"))
+        made.spaces.calibrate(CalibrationRequest(view="v", space="raw"))
     copy = home.backup(name, home.path.parent / "base.db")
     whole = copy.read_bytes()
     copy.write_bytes(whole[: len(whole) // 16384 * 16384])  # SQLite's pages without the checksum behind them
@@ -110,23 +110,23 @@ def attempt(home: Home, copy: Path, use: bool = True) -> str:
 
 def _use(collection: Collection) -> None:
     calls: list[Callable[[], Any]] = [
-        collection.findings,
-        collection.deleted_pictures,
+        collection.storage.findings,
+        collection.items.deleted,
         collection.items,
         collection.questions.answers,
-        lambda: collection.put_vectors("v", ["new"], np.ones((1, 6), np.float32)),
-        lambda: collection.import_items([NewItem("other", text="red green cat", rows={"w": [1.0] * 4})]),
+        lambda: collection.items.put_vectors("v", ["new"], np.ones((1, 6), np.float32)),
+        lambda: collection.items.put([NewItem("other", text="red green cat", rows={"w": [1.0] * 4})]),
         lambda: collection.train(Recipe(spec="pca:2", views=("v",)), space="pca"),
         lambda: collection.evaluate(EvaluationRequest(view="v", spaces=("pca",), k=(1,))),
-        lambda: collection.delete_items(["a/00"]),
-        collection.compact,
+        lambda: collection.items.delete(["a/00"]),
+        collection.storage.compact,
     ]
     for space in collection.spaces():
         for view in space.views:
             width = sum(one.dim for one in collection.views() if one.name in view.split("+"))
             query = Query(view, vector=np.ones(width, np.float32))
             calls.insert(0, partial(collection.search, SearchRequest([query], space=space.name)))
-            calls.insert(0, partial(collection.embed_items, view, space=space.name))
+            calls.insert(0, partial(collection.items.embed, view, space=space.name))
     for call in calls:
         try:
             call()

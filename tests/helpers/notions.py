@@ -25,7 +25,7 @@ def key(number: int) -> str:
 def fill_things(home: Home, name: str = "things") -> None:
     """Make a collection of the items, without labels."""
     with home.create(name, ("view=vectors:dim=6",)) as made:
-        made.import_items([NewItem(key(number), rows={"view": row}) for number, row in enumerate(rows())])
+        made.items.put([NewItem(key(number), rows={"view": row}) for number, row in enumerate(rows())])
 
 
 def gap(notion: str, one: str, other: str) -> float:

@@ -31,7 +31,7 @@ def item(
 def fill(home: Home, name: str, items: Sequence[NewItem]) -> Collection:
     """Return a collection of the two views with these items."""
     made = home.create(name, tuple(WIDTHS))
-    report = made.import_items(items)
+    report = made.items.put(items)
     assert not report.failures
     return made
 

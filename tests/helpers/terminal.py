@@ -65,7 +65,7 @@ def fill_rows(home: Home, count: int) -> None:
                 view: generator.uniform(0, 1, (count, width)) + np.roll(np.eye(width)[0] * 9, number)
                 for view, width in (("color", 64), ("gist", 512))
             }
-            made.import_items(
+            made.items.put(
                 [
                     NewItem(f"{group}/{i}", rows={view: rows[view][i] for view in rows}, labels=(group,))
                     for i in range(count)

@@ -6,11 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from crossview.engine.collection import Collection
 from crossview.engine.errors import InvalidInputError
 from crossview.engine.home import Home
 from crossview.engine.item import Item, ItemUpdate, NewItem
 from crossview.engine.query import Query, SearchRequest
+from crossview.engine.services.items import Items
 from crossview.engine.spaces.answer_size import room_for
 from crossview.server.client.client import Client
 from crossview.server.listen import RunningServer
@@ -32,7 +32,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]
             NewItem(f"{number:02}", rows={"v": row}, attributes={"long": LONG}, text=LONG)
             for number, row in enumerate(rows)
         ]
-        assert made.import_items(items).added == COUNT
+        assert made.items.put(items).added == COUNT
     with RunningServer(ServerSettings(home=home.path, port=0, answer_bytes=500_000)) as server:
         yield server
 
@@ -60,8 +60,8 @@ def test_nothing_is_read_beyond_the_room(running: RunningServer, monkeypatch: py
     with running.collections.home.open("long") as local, room_for(500_000):
         with pytest.raises(InvalidInputError):
             local.search(ALL)
-        assert local._reader is not None
-        assert len(local._reader.current().pages.known(range(1, COUNT + 1))) < COUNT
+        assert local._opened.reader is not None
+        assert len(local._opened.reader.current().pages.known(range(1, COUNT + 1))) < COUNT
 
 
 def test_long_hits_are_not_for_the_event_loop(running: RunningServer) -> None:
@@ -80,14 +80,14 @@ def test_a_page_of_long_items_is_shorter_and_none_is_left_out(
     """And no more are read for it than it has room for."""
     monkeypatch.setattr("crossview.server.services.collection_service._MOST_CHARACTERS", 400_000)
     monkeypatch.setattr("crossview.server.services.collection_service._FIRST_ITEMS", 4)
-    read, real = list[int](), Collection.items
+    read, real = list[int](), Items.__call__
 
-    def counted(self: Collection, *given: object) -> list[Item]:
+    def counted(self: Items, *given: object) -> list[Item]:
         found = real(self, *given)  # type: ignore[arg-type]
         read.append(len(found))
         return found
 
-    monkeypatch.setattr(Collection, "items", counted)
+    monkeypatch.setattr(Items, "__call__", counted)
     with Client(running.address) as client:
         assert [item.key for item in client.open("long").items(limit=COUNT)] == [f"{n:02}" for n in range(COUNT)]
     assert max(read) <= 12
@@ -102,13 +102,13 @@ def test_attributes_are_bounded(running: RunningServer) -> None:
             {f"{n:03}": "é" * 900 for n in range(60)},
             {"a": {"b": ["x"] * 30_000}},
         ):
-            report = local.update_items([ItemUpdate("00", attributes=attributes)])
+            report = local.items.update([ItemUpdate("00", attributes=attributes)])
             ((key, reason),) = [(one.key, one.reason) for one in report.failures]
             assert key == "00"
             assert "at most 100,000 characters" in reason
         fits = {f"{n:03}": "x" * 80 for n in range(700)}
-        assert local.update_items([ItemUpdate("00", attributes=fits)]).failures == ()
+        assert local.items.update([ItemUpdate("00", attributes=fits)]).failures == ()
         with pytest.raises(InvalidInputError, match=r"attributes of item '00', .* remove some first"):
-            local.update_items([ItemUpdate("00", attributes={"more": "x" * 50_000})])
-        assert local.item("00").attributes == {"long": LONG, **fits}
-        local.update_items([ItemUpdate("00", removed_attributes=tuple(fits))])
+            local.items.update([ItemUpdate("00", attributes={"more": "x" * 50_000})])
+        assert local.items.get("00").attributes == {"long": LONG, **fits}
+        local.items.update([ItemUpdate("00", removed_attributes=tuple(fits))])

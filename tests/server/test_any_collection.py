@@ -11,7 +11,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from crossview.engine.any_collection import AnyCollection, AnyQuestions
+from crossview.engine.any_collection import AnyCollection, AnyItems, AnyQuestions, AnySpaces, AnyStorage, AnyViews
 from crossview.engine.changes.request import ChangesRequest
 from crossview.engine.collection import Collection
 from crossview.engine.condition import Filter
@@ -20,6 +20,10 @@ from crossview.engine.evaluation import EvaluationRequest
 from crossview.engine.item import IndexOptions, ItemUpdate, NewItem
 from crossview.engine.query import CalibrationRequest, Query, SameRequest, SearchRequest, SuggestRequest
 from crossview.engine.recipe import Recipe
+from crossview.engine.services.items import Items
+from crossview.engine.services.spaces import Spaces
+from crossview.engine.services.storage import Storage
+from crossview.engine.services.views import Views
 from crossview.server.client.async_client import AsyncClient
 from crossview.server.client.client import Client
 from crossview.server.client.remote_collection import AsyncCollection, RemoteCollection
@@ -34,26 +38,65 @@ Steps = dict[str, Callable[[Any], Any]]
 READS: Steps = {
     "name": lambda c: c.name,
     "info": lambda c: c.info(),
-    "findings": lambda c: c.findings(),
+    "storage.findings": lambda c: c.storage.findings(),
     "views": lambda c: c.views(),
     "spaces": lambda c: c.spaces(),
-    "space": lambda c: c.space("cca"),
+    "spaces.get": lambda c: c.spaces.get("cca"),
     "items": lambda c: c.items(Filter(labels=("dots",)), after=KEY, limit=3),
-    "item": lambda c: c.item(KEY),
+    "items.get": lambda c: c.items.get(KEY),
     "count": lambda c: c.count(Filter(labels=("dots",))),
-    "attribute_names": lambda c: c.attribute_names(),
-    "deleted_pictures": lambda c: c.deleted_pictures(),
-    "thumbnail": lambda c: c.thumbnail(KEY),
+    "items.count": lambda c: c.items.count(Filter(labels=("dots",))),
+    "items.attribute_names": lambda c: c.items.attribute_names(),
+    "items.deleted": lambda c: c.items.deleted(),
+    "items.thumbnail": lambda c: c.items.thumbnail(KEY),
+    "short search": lambda c: c.search(view="color", key=KEY, k=4),
     "search": lambda c: c.search(SearchRequest([QUERY], k=4)),
     "suggest": lambda c: c.suggest(SuggestRequest([QUERY], space="raw")),
     "same": lambda c: c.same(SameRequest([(QUERY, Query("color", key=OTHER))])),
     "changes": lambda c: c.changes(ChangesRequest()),
     "embed": lambda c: c.embed([QUERY], targets=["sift"]),
-    "embed_items": lambda c: c.embed_items("color", limit=3),
+    "items.embed": lambda c: c.items.embed("color", limit=3),
     "evaluate": lambda c: c.evaluate(EvaluationRequest(view="color", k=(2, 3))),
     "questions": lambda c: c.questions.answers(),
 }
 """What changes nothing; a refusal counts as an answer."""
+
+SERVICES: dict[str, tuple[type, type]] = {
+    "items": (AnyItems, Items),
+    "views": (AnyViews, Views),
+    "spaces": (AnySpaces, Spaces),
+    "storage": (AnyStorage, Storage),
+}
+"""What both have of each service, and what a collection here has."""
+
+FLAT = {
+    "items": "list_items",
+    "items.count": "count",
+    "views": "list_views",
+    "spaces": "list_spaces",
+    "storage.findings": "findings",
+    "spaces.get": "space",
+    "items.get": "item",
+    "items.attribute_names": "attribute_names",
+    "items.deleted": "deleted_pictures",
+    "items.thumbnail": "thumbnail",
+    "items.embed": "embed_items",
+    "views.add": "add_view",
+    "items.put": "import_items",
+    "items.index_vectors": "index_vectors",
+    "items.put_vectors": "put_vectors",
+    "items.update": "update_items",
+    "items.annotate": "annotate",
+    "items.delete": "delete_items",
+    "views.fit": "fit_views",
+    "spaces.extend": "extend",
+    "spaces.assign": "assign",
+    "spaces.activate": "activate",
+    "spaces.calibrate": "calibrate",
+    "spaces.delete": "delete_space",
+    "views.delete": "delete_view",
+}
+"""The method of ``RemoteCollection`` that does the same as one of a service."""
 
 
 def writes(pictures: Path, folder: Path) -> Steps:
@@ -64,23 +107,23 @@ def writes(pictures: Path, folder: Path) -> Steps:
     rows = {"v": np.ones(2, np.float32)}
     return {
         "index": lambda c: c.index([pictures], IndexOptions(labels="folder", workers=1)),
-        "add_view": lambda c: c.add_view("v=vectors:dim=2"),
-        "import_items": lambda c: c.import_items([NewItem("a", rows=rows), NewItem("", rows=rows)]),
-        "index_vectors": lambda c: c.index_vectors("v", folder / "rows.npy", folder / "keys.txt"),
-        "put_vectors": lambda c: c.put_vectors("v", ["a", "c"], np.ones((2, 2), np.float32)),
-        "update_items": lambda c: c.update_items([ItemUpdate("a", attributes={"n": 1}), ItemUpdate("no-such")]),
-        "annotate": lambda c: c.annotate(folder / "labels.csv", new_attributes=True),
-        "delete_items": lambda c: c.delete_items(["a", "no-such"]),
-        "fit_views": lambda c: c.fit_views([], views=["sift"]),
+        "views.add": lambda c: c.views.add("v=vectors:dim=2"),
+        "items.put": lambda c: c.items.put([NewItem("a", rows=rows), NewItem("", rows=rows)]),
+        "items.index_vectors": lambda c: c.items.index_vectors("v", folder / "rows.npy", folder / "keys.txt"),
+        "items.put_vectors": lambda c: c.items.put_vectors("v", ["a", "c"], np.ones((2, 2), np.float32)),
+        "items.update": lambda c: c.items.update([ItemUpdate("a", attributes={"n": 1}), ItemUpdate("no-such")]),
+        "items.annotate": lambda c: c.items.annotate(folder / "labels.csv", new_attributes=True),
+        "items.delete": lambda c: c.items.delete(["a", "no-such"]),
+        "views.fit": lambda c: c.views.fit([], views=["sift"]),
         "train": lambda c: c.train(
             Recipe(spec="cca", views=("color", "sift"), dim=2, holdout=0.2), request_id=folder.name
         ),
-        "extend": lambda c: c.extend("cca", ["color"]),
-        "assign": lambda c: c.assign("cca", "dots"),
-        "activate": lambda c: c.activate("raw"),
-        "calibrate": lambda c: c.calibrate(CalibrationRequest(view="color", target="color", space="raw")),
-        "delete_space": lambda c: c.delete_space("cca"),
-        "delete_view": lambda c: c.delete_view("v"),
+        "spaces.extend": lambda c: c.spaces.extend("cca", ["color"]),
+        "spaces.assign": lambda c: c.spaces.assign("cca", "dots"),
+        "spaces.activate": lambda c: c.spaces.activate("raw"),
+        "spaces.calibrate": lambda c: c.spaces.calibrate(CalibrationRequest(view="color", target="color", space="raw")),
+        "spaces.delete": lambda c: c.spaces.delete("cca"),
+        "views.delete": lambda c: c.views.delete("v"),
         "questions": lambda c: c.questions.undo("color", "nobody"),
         "close": lambda c: c.close(),
     }
@@ -95,12 +138,31 @@ class Awaiting:
     def __getattr__(self, name: str) -> Any:
         if name == "close":
             return lambda: None  # it belongs to the client
+        if name in SERVICES:
+            return AwaitingService(self, name)
+        return self.method(name)
+
+    def method(self, name: str) -> Any:
+        """A method of the object itself."""
         found = getattr(self._inner, name)
         if name == "questions":
             return Awaiting(found, self._loop)
         if not callable(found):
             return found
         return lambda *given, **named: asyncio.run_coroutine_threadsafe(found(*given, **named), self._loop).result(60)
+
+
+class AwaitingService:
+    """A service of an asynchronous collection, which has flat methods."""
+
+    def __init__(self, collection: Awaiting, name: str) -> None:
+        self._collection, self._name = collection, name
+
+    def __call__(self, *given: Any, **named: Any) -> Any:
+        return self._collection.method(self._name)(*given, **named)
+
+    def __getattr__(self, name: str) -> Any:
+        return self._collection.method(FLAT[f"{self._name}.{name}"])
 
 
 Open = Callable[[str], AnyCollection]
@@ -149,20 +211,31 @@ def test_what_is_written_is_the_same(opened: Open, server: RunningServer, pictur
     assert there == here
 
 
+def shared() -> set[str]:
+    """The names of what both have, those of services after the service."""
+    names = {name for name in vars(AnyCollection) if not name.startswith("_") and name != "storage"}
+    return names | {
+        f"{service}.{name}"
+        for service, (both, _) in SERVICES.items()
+        for name in vars(both)
+        if not name.startswith("_")
+    }
+
+
 def test_every_method_is_in_the_suite(tmp_path: Path) -> None:
     """A method that is added to the protocol comes with a step."""
-    shared = {name for name in vars(AnyCollection) if not name.startswith("_")}
-    assert set(READS) | set(writes(tmp_path, tmp_path)) == shared
+    assert set(READS) | set(writes(tmp_path, tmp_path)) == shared() | {"short search"}
 
 
 def test_the_clients_have_all_methods_with_the_same_parameters() -> None:
     """The asynchronous client has those of the blocking one, and both have those of the protocol."""
     for name in (name for name in vars(RemoteCollection) if not name.startswith("_")):
         if name != "close":  # it does nothing there
-            assert parameters(AsyncCollection, name) == parameters(RemoteCollection, name)
-    for name in vars(AnyCollection):
-        if not name.startswith("_") and name not in ("name", "questions"):
-            assert parameters(RemoteCollection, name) == parameters(Collection, name), name
+            assert parameters(AsyncCollection, name.removeprefix("list_")) == parameters(RemoteCollection, name)
+    for name in shared() - {"name", "questions"}:
+        service, _, method = name.partition(".")
+        here = (SERVICES[service][1], method or "__call__") if service in SERVICES else (Collection, name)
+        assert parameters(RemoteCollection, FLAT.get(name, name)) == parameters(*here), name
     assert {name for name in vars(AnyQuestions) if not name.startswith("_")} == {"next", "answer", "undo", "answers"}
 
 

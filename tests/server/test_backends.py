@@ -35,10 +35,10 @@ def test_both_tell_the_same(server: RunningServer) -> None:
         assert remote.info() == local.info()
         assert remote.views() == local.views()
         assert remote.spaces() == local.spaces()
-        assert remote.space("cca") == local.space("cca")
+        assert remote.spaces.get("cca") == local.spaces.get("cca")
         assert remote.items(limit=7) == local.items(limit=7)
-        assert remote.item(DOTS) == local.item(DOTS)
-        assert remote.thumbnail(DOTS) == local.thumbnail(DOTS)
+        assert remote.items.get(DOTS) == local.items.get(DOTS)
+        assert remote.items.thumbnail(DOTS) == local.items.thumbnail(DOTS)
         queries = [Query("color", key=DOTS), Query("sift", vector=np.ones(24, np.float32))]
         for merge in (False, True):
             assert remote.search(SearchRequest(queries, k=4, merge=merge)) == local.search(
@@ -98,9 +98,9 @@ def test_both_raise_the_same(backend: Backend, collection: CollectionBackend) ->
     with pytest.raises(NotAnImageError):
         collection.search(SearchRequest([Query("color", image=b"words")]))
     with pytest.raises(errors.NotFoundError, match="no/such"):
-        collection.item("no/such")
+        collection.items.get("no/such")
     with pytest.raises(errors.NotFoundError, match="there are: cca"):
-        collection.space("no")
+        collection.spaces.get("no")
     with pytest.raises(errors.InvalidInputError, match="foo"):
         collection.train(Recipe(spec="cca", views=("color", "sift"), settings={"foo": 1}))
     with pytest.raises(errors.AlreadyExistsError):
@@ -124,16 +124,16 @@ def test_a_collection_lives_through_either(backend: Backend, pictures: Path, tmp
         assert (again.added, again.updated, again.unchanged) == (0, 0, 18)
         kept = one.index([pictures])
         assert kept.unchanged == 18
-        assert one.item(DOTS).source == str(pictures / "dots" / "dots-00.jpg")
+        assert one.items.get(DOTS).source == str(pictures / "dots" / "dots-00.jpg")
         first = one.train(Recipe(spec="cca", views=("color", "sift"), dim=3, seed=1), space="shared")
         second = one.train(
             Recipe(spec="cca", views=("color", "sift"), dim=4, settings={}), space="shared", activate=False
         )
         assert (first.generation, first.active, second.active) == (1, True, True)
-        assert one.space("shared").generation == 1
-        assert one.activate("shared", 2).generation == 2
-        assert one.space("shared").generations == (1, 2)
-        assert one.delete_items([DOTS, "no/such"]) == 1
+        assert one.spaces.get("shared").generation == 1
+        assert one.spaces.activate("shared", 2).generation == 2
+        assert one.spaces.get("shared").generations == (1, 2)
+        assert one.items.delete([DOTS, "no/such"]) == 1
         assert one.count() == 17
         assert one.info().description == "a test"
     finally:
@@ -154,16 +154,16 @@ def test_rows_and_pictures_are_imported(backend: Backend, pictures: Path) -> Non
             NewItem("short", rows={"color": [1.0]}),
             NewItem("nothing"),
         ]
-        report = one.import_items(items)
+        report = one.items.put(items)
         assert (report.added, [failure.key for failure in report.failures]) == (2, ["short", "nothing"])
-        assert one.item("a/row").attributes == {"year": 1999}
+        assert one.items.get("a/row").attributes == {"year": 1999}
         (hits,) = one.search(SearchRequest([Query("color", vector=np.full(dim, 0.5, np.float32))], k=1))
         assert hits.hits[0].key == "a/row"
         assert hits.hits[0].attributes == {"year": 1999}
         (hits,) = one.search(SearchRequest([Query("color", key="picture")], filter=Filter(attributes={"year": 1999})))
         assert [hit.key for hit in hits.hits] == ["a/row"]
         with pytest.raises(errors.NotFoundError):
-            one.thumbnail("a/row")
+            one.items.thumbnail("a/row")
     finally:
         one.close()
         backend.delete("rows")
@@ -174,14 +174,14 @@ def test_unfitted_views_name_the_remedy(backend: Backend, pictures: Path) -> Non
     one = backend.create("unfitted", views=("sift:words=8",))
     images = [path.read_bytes() for path in sorted(pictures.rglob("*.jpg"))[:4]]
     try:
-        with pytest.raises(errors.NotReadyError, match="crossview index unfitted"):
-            one.import_items([NewItem("a", image=images[0])])
-        views = one.fit_views(iter(images))
+        with pytest.raises(errors.NotReadyError, match=r"`collection.index\(\[.PATH.\]\)`"):
+            one.items.put([NewItem("a", image=images[0])])
+        views = one.views.fit(iter(images))
         assert [(view.name, view.revision, view.fitted) for view in views] == [("sift", 1, True)]
-        assert one.import_items([NewItem("a", image=images[0])]).added == 1
+        assert one.items.put([NewItem("a", image=images[0])]).added == 1
         with pytest.raises(errors.InvalidInputError, match="already fitted"):
-            one.fit_views(images, views=("sift",))
-        assert one.fit_views(images, views=("sift",), refit=True)[0].revision == 2
+            one.views.fit(images, views=("sift",))
+        assert one.views.fit(images, views=("sift",), refit=True)[0].revision == 2
     finally:
         one.close()
         backend.delete("unfitted")
@@ -201,7 +201,7 @@ def test_views_are_fitted_with_labels(backend: Backend, pictures: Path, monkeypa
     try:
         one.index([pictures], IndexOptions(labels="folder", workers=1))
         images = [path.read_bytes() for path in sorted(pictures.rglob("*.jpg"))]
-        one.fit_views([Picture(image, ("one",)) for image in images], views=("forest",), refit=True)
+        one.views.fit([Picture(image, ("one",)) for image in images], views=("forest",), refit=True)
         folders = {(path.name,) for path in pictures.iterdir() if path.is_dir()}
         assert seen == [folders, {("one",)}]
     finally:

@@ -65,7 +65,7 @@ def test_every_call_has_a_line(logged: RunningServer, caplog: pytest.LogCaptureF
     """Method, collection, status, milliseconds and bytes, whether it succeeds or not; written when it ends."""
     with caplog.at_level(logging.INFO, REQUEST_LOG), Client(logged.address) as client:
         client.names()
-        client.open("rows").item("cat/0")
+        client.open("rows").items.get("cat/0")
         client.create("other", ["color"])
         with pytest.raises(NotFoundError):
             client.open("no-such")

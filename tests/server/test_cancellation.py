@@ -72,7 +72,7 @@ def test_a_training_past_its_deadline_is_given_up(running: RunningServer, rows: 
         job = ended(jobs, newest(jobs).id)
         assert (job.state, bool(job.started)) == ("cancelled", True)
     assert my_job_processes() == []
-    assert rows.delete_items(["cat/0"]) == 1
+    assert rows.items.delete(["cat/0"]) == 1
     assert nothing_is_left(running, rows)
 
 
@@ -97,23 +97,23 @@ def test_who_waits_for_a_writer_gives_up_in_time(running: RunningServer, rows: R
     cache = running.collections
     with (
         cache.use("rows") as collection,
-        collection._folder.writer.hold(),
+        collection._opened.folder.writer.hold(),
         Client(running.address, timeout=SHORT) as client,
     ):
         with pytest.raises(DeadlineExceededError, match="DeleteItems"):
-            RemoteCollection(client, "rows").delete_items(["cat/0"])
+            RemoteCollection(client, "rows").items.delete(["cat/0"])
         with pytest.raises(DeadlineExceededError, match="DeleteCollection"):
             client.delete("rows")
         with cache._changed:
             assert cache._changed.wait_for(lambda: cache._entries["rows"].users == 1 and not cache._deleting, 30)
-    assert rows.item("cat/0").key == "cat/0"
+    assert rows.items.get("cat/0").key == "cat/0"
     assert running.stop(grace=0.0)
     assert running.collections.home.names() == ["rows"]
 
 
 def test_a_cut_stream_fits_nothing(running: RunningServer, rows: RemoteCollection) -> None:
     """Half of the pictures are no sample."""
-    rows.add_view("sift:words=4")
+    rows.views.add("sift:words=4")
     read = threading.Event()
 
     def requests() -> Iterator[pb.FitViewsRequest]:

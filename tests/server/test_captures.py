@@ -95,9 +95,9 @@ def test_a_program_may_state_what_it_knows_of_a_file(filled: CollectionBackend) 
     key = filled.items(limit=1)[0].key
     page = Page(links=(1, 2**64 - 1), images=())
     good = Capture(stamp="mine", modified_ns=5, taken=-1, page=page)
-    assert filled.update_items([ItemUpdate(key, capture=good)]).updated == 1
-    assert filled.item(key).stamp == "mine"
-    assert filled.update_items([ItemUpdate(key, capture=good)]).unchanged == 1
+    assert filled.items.update([ItemUpdate(key, capture=good)]).updated == 1
+    assert filled.items.get(key).stamp == "mine"
+    assert filled.items.update([ItemUpdate(key, capture=good)]).unchanged == 1
     for wrong, reason in (
         (Capture(stamp="x" * 201), "the stamp of a capture may have at most 200 characters"),
         (Capture(stamp="x", modified_ns=-1), "modified_ns"),
@@ -105,11 +105,11 @@ def test_a_program_may_state_what_it_knows_of_a_file(filled: CollectionBackend) 
         (Capture(stamp="x", page=Page(links=(2, 1))), "the links of a page must be distinct hashes"),
         (Capture(stamp="x", page=Page(images=tuple(range(10_001)))), "at most 10,000 different images"),
     ):
-        (failure,) = filled.update_items([ItemUpdate(key, capture=wrong)]).failures
+        (failure,) = filled.items.update([ItemUpdate(key, capture=wrong)]).failures
         assert reason in failure.reason
-        (failure,) = filled.import_items([NewItem(key, text="x", capture=wrong)]).failures
+        (failure,) = filled.items.put([NewItem(key, text="x", capture=wrong)]).failures
         assert reason in failure.reason
-    assert filled.item(key).stamp == "mine"
+    assert filled.items.get(key).stamp == "mine"
 
 
 def test_what_earlier_versions_did_not_store_is_read_by_the_next_index(home: Home, shots: Path) -> None:

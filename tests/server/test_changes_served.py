@@ -137,7 +137,7 @@ def test_a_program_may_wait_for_it(home: Home, address: str) -> None:
 
 def test_errors_are_the_same_as_here(address: str) -> None:
     with Client(address) as client:
-        with pytest.raises(NotReadyError, match="crossview view add plain"):
+        with pytest.raises(NotReadyError, match=r"`collection.views.add\("):
             client.open("plain").changes(ChangesRequest())
         page = client.open("page")
         with pytest.raises(NotFoundError):

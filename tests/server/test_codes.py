@@ -90,7 +90,7 @@ def test_codes_travel_as_packed_bytes(tmp_path: Path) -> None:
     home = Home(tmp_path / "home")
     rows = np.random.default_rng(0).normal(size=(30, 8)).astype(np.float32)
     with home.create("rows", ("clip=vectors:dim=8",)) as made:
-        made.put_vectors("clip", [str(number) for number in range(30)], rows)
+        made.items.put_vectors("clip", [str(number) for number in range(30)], rows)
         made.train(Recipe(spec="lsh:40", views=("clip",), rerank=2))
         expected = made.embed([Query("clip", vector=row) for row in rows])
     with RunningServer(ServerSettings(home=home.path, port=0)) as running, Client(running.address) as client:

@@ -40,7 +40,7 @@ def where(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[str]]
     for name in ("rows", "some"):
         with home.create(name, (f"view=vectors:dim={WIDTH}",)) as made:
             tags = [labels[number] if name == "some" and number % 2 else () for number in range(COUNT)]
-            made.import_items([NewItem(f"item/{i}", rows={"view": rows[i]}, labels=tags[i]) for i in range(COUNT)])
+            made.items.put([NewItem(f"item/{i}", rows={"view": rows[i]}, labels=tags[i]) for i in range(COUNT)])
     with reached(home, request.param) as options:
         yield options
 

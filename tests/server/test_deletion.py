@@ -51,7 +51,7 @@ def test_deletions_are_asked_about_first(where: list[str]) -> None:
 def test_refusals_are_one_line_with_the_remedy(where: list[str]) -> None:
     """The same here and through a server."""
     for part, words in (
-        (("space", "cca", "--generation", 2), "rows cca --generation 1; or delete the whole space"),
+        (("space", "cca", "--generation", 2), "crossview space activate rows cca --generation 1"),
         (("space", "no"), "no space 'no' in collection 'rows'; there are: cca, raw"),
         (("space", "raw"), "cannot be deleted"),
         (("view", "gist"), "these spaces use view 'gist': cca (generation 1, 2)"),

@@ -19,7 +19,7 @@ def where(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[str]]
     home = Home(tmp_path / "home")
     fill_rows(home, 4)
     with home.open("rows") as made:
-        made.update_items(
+        made.items.update(
             [ItemUpdate(item.key, attributes={"year": 2020 + int(item.key[-1])}) for item in made.items()]
         )
     with reached(home, request.param) as options:

@@ -53,7 +53,7 @@ def test_a_client_filters_as_plain_python_does(client: Client, data: st.DataObje
     made = client.create(f"c{next(numbers)}", views=[VIEW])
     attributes = data.draw(st.lists(st.dictionaries(NAMES, SCALARS, max_size=3), min_size=1, max_size=4))
     new = [NewItem(str(i), rows={"v": np.ones(2, np.float32)}, attributes=some) for i, some in enumerate(attributes)]
-    assert made.import_items(new).failures == ()
+    assert made.items.put(new).failures == ()
     there = [pair for some in attributes for pair in some.items()]
     pairs = st.tuples(NAMES, SCALARS) | st.sampled_from(there) if there else st.tuples(NAMES, SCALARS)
     items = made.items()
@@ -70,7 +70,7 @@ def test_a_terminal_asks_for_json_values_or_text(tmp_path: Any, backend: str) ->
     home = Home(tmp_path)
     values = {"a": 1999, "b": "1999", "c": True, "d": None, "e": "red car", "f": "NaN"}
     with home.create("years", [VIEW]) as made:
-        made.import_items([NewItem(k, rows={"v": [0, 0]}, attributes={"année": v}) for k, v in values.items()])
+        made.items.put([NewItem(k, rows={"v": [0, 0]}, attributes={"année": v}) for k, v in values.items()])
     np.save(tmp_path / "row.npy", np.zeros(2))
     with reached(home, backend) as options:
         for asked, key in (
@@ -108,7 +108,7 @@ def test_a_bad_label_is_a_failure_of_the_report(backend: Backend, label: str) ->
     """The other items are imported, here and through a server."""
     made = backend.create(f"labels{next(numbers)}", views=[VIEW])
     good, bad = (NewItem(key, rows={"v": [0, 0]}, labels=tags) for key, tags in (("good", ("x",)), ("bad", (label,))))
-    report = made.import_items([bad, good])
+    report = made.items.put([bad, good])
     assert (report.added, [failure.key for failure in report.failures]) == (1, ["bad"])
     assert "a label" in report.failures[0].reason
     made.close()
@@ -119,10 +119,10 @@ def test_a_bad_attribute_is_a_failure_that_names_it(backend: Backend, value: Any
     """The other items are imported, here and through a server."""
     made = backend.create(f"values{next(numbers)}", views=[VIEW])
     bad = NewItem("bad", rows={"v": [0, 0]}, attributes={"année": value})
-    report = made.import_items([bad, NewItem("good", rows={"v": [0, 0]}, attributes={"n": [1, {"m": None}]})])
+    report = made.items.put([bad, NewItem("good", rows={"v": [0, 0]}, attributes={"n": [1, {"m": None}]})])
     assert (report.added, [failure.key for failure in report.failures]) == (1, ["bad"])
     assert "année" in report.failures[0].reason
-    assert made.item("good").attributes == {"n": [1, {"m": None}]}
+    assert made.items.get("good").attributes == {"n": [1, {"m": None}]}
     made.close()
 
 
@@ -130,7 +130,7 @@ def test_a_bad_name_of_an_attribute_is_a_failure(backend: Backend) -> None:
     """Names are text without NUL, of no more characters than a key."""
     made = backend.create(f"names{next(numbers)}", views=[VIEW])
     names: list[Any] = ["a\0", "x" * 2000, 1, "\udcff"]
-    report = made.import_items([NewItem(f"{i}", rows={"v": [0, 0]}, attributes={n: 1}) for i, n in enumerate(names)])
+    report = made.items.put([NewItem(f"{i}", rows={"v": [0, 0]}, attributes={n: 1}) for i, n in enumerate(names)])
     assert (report.added, len(report.failures)) == (0, len(names))
     assert all("the name of an attribute" in failure.reason for failure in report.failures)
     made.close()
@@ -152,7 +152,7 @@ def test_views_are_not_fitted_with_bad_labels(backend: Backend, label: str, pict
     """A picture to fit on may have the labels that an item may have."""
     made = backend.create(f"fit{next(numbers)}", views=["forest"])
     with pytest.raises(ValueError, match="a label"):
-        made.fit_views([Picture(next(pictures.rglob("*.jpg")).read_bytes(), (label,))])
+        made.views.fit([Picture(next(pictures.rglob("*.jpg")).read_bytes(), (label,))])
     made.close()
 
 

@@ -12,20 +12,24 @@ import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from contextvars import Context
 from pathlib import Path
 
 import numpy as np
 import pytest
 from terminal import run
 
+from crossview.engine.catalog import state
 from crossview.engine.comparisons import Answer, QuestionRequest
 from crossview.engine.home import Home
 from crossview.engine.item import ItemUpdate
-from crossview.server.cli import COMMANDS
+from crossview.server.cli import COMMANDS, app
+from crossview.server.commands.hints import OPTIONS, completed
 
 ROOT = Path(__file__).resolve().parents[2]
 HINT = re.compile(rf"crossview (?:{'|'.join(COMMANDS)}) [^;\n]*?(?=;|, then|, and|, or| \(|: |$)", re.MULTILINE)
-NAMES_A_COMMAND = re.compile(rf"crossview (?:{'|'.join(COMMANDS)})\b")
+NAMES_A_COMMAND = re.compile(rf"crossview (?:{'|'.join(COMMANDS)})\b|`(?:collection|home)\.")
+LIBRARY = ("crossview", "engine", "features", "index")
 
 
 class Stage:
@@ -96,7 +100,7 @@ def _unfitted_text(stage: Stage) -> str:
     """A caption, so that fitting alone would do as well."""
     _create(stage, "color,text", "--labels", "folder")
     with stage.home.open("new") as made:
-        made.update_items([ItemUpdate(item.key, text="a few words") for item in made.items()])
+        made.items.update([ItemUpdate(item.key, text="a few words") for item in made.items()])
     return stage.says("search", "new", "--text", "words", "--view", "text")
 
 
@@ -176,6 +180,16 @@ def _pairs_without_threshold(stage: Stage) -> str:
     return stage.says("evaluate", "drawn", "--view", "color", "--space", "raw", "--pairs", stage.folder / "pairs.csv")
 
 
+def _earlier_learner(stage: Stage) -> str:
+    """A space whose learner has a setting that it has no longer."""
+    with closing(sqlite3.connect(stage.home.path / "drawn" / "catalog.db")) as catalog, catalog:
+        ((packed,),) = catalog.execute("SELECT state FROM generations").fetchall()
+        tree = state.unpack(packed)
+        tree["pipeline"]["steps"]["0"]["params"]["gone"] = 0.1
+        catalog.execute("UPDATE generations SET state = ?", [state.pack(tree)])
+    return stage.says("search", "drawn", stage.picture, "--view", "color", "--space", "cca")
+
+
 def _nobody_compared(stage: Stage) -> str:
     return stage.says("train", "drawn", "--answers", "--views", "color")
 
@@ -235,23 +249,25 @@ def _empty_home(stage: Stage) -> str:
 
 
 SCENARIOS: dict[str, tuple[Callable[[Stage], str], ...]] = {
-    "create the collection with: crossview": (_no_collection,),
-    "make a copy with: crossview backup": (_no_copy,),
-    "crossview index {}": (_unfitted, _unfitted_text, _no_texts, _no_rows_of_text, _no_rows_of_vectors),
-    "crossview view fit {}": (_unfitted, _unfitted_text),
-    "add some with: crossview index": (_few_versions,),
-    "add one with: crossview view add {} regions": (_no_regions,),
+    "create the collection with: `home.create(": (_no_collection,),
+    "make a copy with: `home.backup('NAME', 'FILE')`": (_no_copy,),
+    "`collection.index(['PATH'])`": (_unfitted,),
+    "`collection.index(['PATH'], IndexOptions(": (_unfitted_text, _no_texts, _no_rows_of_text),
+    "`collection.items.index_vectors(": (_no_rows_of_vectors,),
+    "`collection.views.fit(": (_unfitted, _unfitted_text),
+    "add some with: `collection.index(": (_few_versions,),
+    "add one with: `collection.views.add('regions": (_no_regions,),
     "regions: add one with: crossview view add": (_no_grid,),
-    "activate another one first with: crossview": (_generation_in_use,),
-    "delete the whole space with: crossview": (_only_generation,),
-    "delete a view with: crossview": (_raw,),
-    "delete the collection with: crossview": (_only_view,),
-    "delete them first, for example with: crossview": (_view_in_use,),
-    "add a view of texts with: crossview": (_no_text_view,),
-    "label some items with: crossview": (_no_labels,),
-    "by labels or --pairs FILE.csv, with: crossview": (_no_threshold, _no_threshold_across),
-    "crossview calibrate {} --space {} --view {}{}": (_pairs_without_threshold,),
-    "ask for comparisons with: crossview": (_nobody_compared,),
+    "activate another one first with: `collection.spaces.activate(": (_generation_in_use,),
+    "delete the whole space with: `collection.spaces.delete(": (_only_generation,),
+    "delete a view with: `collection.views.delete(": (_raw,),
+    "delete the collection with: `home.delete(": (_only_view,),
+    "delete them first, for example with: `collection.spaces.delete(": (_view_in_use,),
+    "add a view of texts with: `collection.views.add('text')`": (_no_text_view,),
+    "label some items with: `collection.items.annotate(": (_no_labels,),
+    "`collection.spaces.calibrate(CalibrationRequest(": (_no_threshold, _no_threshold_across, _pairs_without_threshold),
+    "ask for comparisons with: `collection.questions.next(": (_nobody_compared,),
+    "or delete it with: `collection.spaces.delete(": (_earlier_learner,),
     "nobody has compared such items": (_nothing_to_export,),
     "hint('ask', collection.name": (_no_answers,),
     "hint('train'": (_answered,),
@@ -269,8 +285,8 @@ OTHER = {
     "start one with: crossview serve",  # it goes on until it is stopped: tests/server/test_processes.py
     "hint('job wait'",  # of a server: tests/server/test_jobs_command.py
     "crossview serves {} on {}",
+    "hint(command, *named",  # the command line for a call in Python that the engine names
     "crossview serve --max-megapixels N",  # it goes on until it is stopped
-    "write it as crossview list --csv does",
 }
 """Texts that name a command and are no hints, or that other tests run."""
 
@@ -331,6 +347,67 @@ def _text(node: ast.AST) -> str:
     else:
         return ""
     return text if NAMES_A_COMMAND.search(text) else ""
+
+
+def _library_messages() -> Iterator[tuple[str, str]]:
+    """Yield the place and text of each string of the library, with a value for what it is filled with."""
+    for path in sorted(path for folder in LIBRARY for path in (ROOT / folder).rglob("*.py")):
+        tree = ast.parse(path.read_text())
+        left_out = {id(part) for node in ast.walk(tree) for part in _not_printed(node)}
+        for node in ast.walk(tree):
+            parts = node.values if isinstance(node, ast.JoinedStr) else [node]
+            if id(node) not in left_out:
+                yield f"{path.relative_to(ROOT)}:{getattr(node, 'lineno', 0)}", "".join(map(_filled, parts))
+
+
+def _filled(node: ast.AST) -> str:
+    if isinstance(node, ast.FormattedValue):
+        return "'x'" if node.conversion == ord("r") else "[1]"
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+
+
+def test_the_library_names_no_options() -> None:
+    """A program has no command line: its messages name arguments and calls."""
+    assert [f"{place}: {text}" for place, text in _library_messages() if re.search(r"(?<![\w-])--[a-z]", text)] == []
+
+
+def test_the_command_line_knows_every_remedy_of_the_library() -> None:
+    """What a message names in Python is an option or a command to a person at the command line."""
+    found = [(place, text) for place, text in _library_messages() if text.count("`") > 1]
+    assert len(found) > 30
+    assert [f"{place}: {text}" for place, text in found if "`" in completed(text)] == []
+
+
+def test_options_in_place_of_arguments_exist() -> None:
+    """Each is an option of some command."""
+    from typer.main import get_command
+
+    known, groups = set[str](), [get_command(app)]
+    while groups:
+        for command in getattr(groups.pop(), "commands", {}).values():
+            known.update(word for one in command.params for word in one.opts)
+            groups.append(command)
+    assert set(OPTIONS.values()) <= known
+
+
+@pytest.mark.parametrize(
+    ("python", "words"),
+    [
+        ("`refit=True`", "--refit"),
+        ("`max_queries`", "--max-queries"),
+        ("`views=['color', 'sift']`", "--views color,sift"),
+        ("`values={'n_components': [10, 50]}`", "--try n_components=10,50"),
+        ("`max_pixels=1500000`", "--max-megapixels 2"),
+        (
+            "`collection.spaces.activate('two words', generation=3)`",
+            "crossview space activate NAME 'two words' --generation 3",
+        ),
+        ("`unknown`, `no python`, and `collection.unknown()`", "`unknown`, `no python`, and `collection.unknown()`"),
+    ],
+)
+def test_python_becomes_words_of_the_command_line(python: str, words: str) -> None:
+    """Text that is not a remedy stays as it is."""
+    assert Context().run(completed, python) == words
 
 
 def test_every_hint_has_a_scenario() -> None:

@@ -79,12 +79,12 @@ def check(served: Served, jobs: list[str]) -> list[Job]:
     assert info.active_space == "raw"
     with served.home.open("rows") as collection:
         for job in found:
-            made = collection.made_by(job.id)
+            made = collection.spaces.made_by(job.id)
             assert (made is not None) == (job.state == "done"), job
             assert (job.state == "done") == (job.error == "") == (job.result is not None), job
             assert job.state in ("done", "failed", "cancelled")
-        assert collection.findings() == ()
-        with collection._folder.writer.hold():
+        assert collection.storage.findings() == ()
+        with collection._opened.folder.writer.hold():
             pass
     return found
 
@@ -188,6 +188,6 @@ def test_a_commit_that_nobody_wrote_down_is_found(tmp_path: Path) -> None:
         (found,) = check(served, [job.id])
         assert found.state == "done"
         with Client(served.address) as client:
-            assert client.jobs.wait(job.id).result == client.open("rows").space("made")
+            assert client.jobs.wait(job.id).result == client.open("rows").spaces.get("made")
     finally:
         served.kill()

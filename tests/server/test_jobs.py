@@ -55,7 +55,7 @@ def test_a_job_goes_on_while_nobody_waits(client: Client, rows: RemoteCollection
     assert (done.state, done.error) == ("done", "")
     assert done.created <= done.started <= done.ended
     assert isinstance(done.result, SpaceInfo)
-    assert done.result == rows.space("left") == client.jobs.wait(job.id).result
+    assert done.result == rows.spaces.get("left") == client.jobs.wait(job.id).result
     assert done.result.request_id == job.id
 
 
@@ -66,7 +66,7 @@ def test_every_kind_has_the_result_of_its_method(client: Client, rows: RemoteCol
     evaluated = client.jobs.wait(rows.detached().evaluate(request).id).result
     assert isinstance(evaluated, Evaluation)
     assert evaluated.rows == rows.evaluate(request).rows
-    rows.add_view("text:words=2")
+    rows.views.add("text:words=2")
     items = [pb.NewItem(key=f"text/{i}", text=f"red blue green {i}") for i in range(4)]
     imports = pb.ImportItemsRequest(parent=rows.resource, items=[*items, pb.NewItem(key="")])
     imported = client.jobs.wait(client.jobs.submit(SubmitJobRequest(import_items=imports)).id).result
@@ -77,8 +77,8 @@ def test_every_kind_has_the_result_of_its_method(client: Client, rows: RemoteCol
     assert isinstance(fitted, tuple)
     assert fitted == rows.views()
     assert all(isinstance(view, ViewInfo) and view.fitted for view in fitted)
-    rows.delete_items([item.key for item in items])
-    rows.delete_view("text")
+    rows.items.delete([item.key for item in items])
+    rows.views.delete("text")
 
 
 def test_a_mistake_is_the_error_of_the_direct_call(client: Client, rows: RemoteCollection) -> None:
@@ -104,7 +104,7 @@ def test_a_request_is_carried_out_once(client: Client, rows: RemoteCollection) -
     assert rows.train(BRIEF, space="once", request_id="one-request") == first
     again = rows.detached().train(BRIEF, space="once", request_id="one-request")
     assert (again.id, again.result) == ("one-request", first)
-    assert rows.space("once").generations == (1,)
+    assert rows.spaces.get("once").generations == (1,)
     with pytest.raises(AlreadyExistsError, match="another request has the id 'one-request'"):
         rows.train(BRIEF, space="twice", request_id="one-request")
     with pytest.raises(InvalidInputError, match="cannot name a request"):
@@ -137,7 +137,7 @@ def test_jobs_take_turns(client: Client, rows: RemoteCollection) -> None:
         client.jobs.cancel(waiting[1].id)
         assert [client.jobs.get(job.id).state for job in waiting] == ["waiting", "cancelled", "waiting"]
         with pytest.raises(InvalidInputError, match="one metric"):
-            rows.assign("before", "owl")
+            rows.spaces.assign("before", "owl")
     finally:
         client.jobs.cancel(first.id)
     done = [ended(client, waiting[number].id) for number in (0, 2)]

@@ -43,11 +43,11 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
             for shift, group in enumerate(("cat", "dog"))
             for number in range(20)
         ]
-        made.import_items(items)
+        made.items.put(items)
         made.train(Recipe(spec="cca", views=("a", "b"), dim=2, holdout=0.5), space="old")
         made.train(Recipe(spec="semantic", views=("a",)), space="one")
         made.train(Recipe(spec="musl:16", views=("a",), settings={"n_metrics": "class"}), space="musl")
-        made.import_items(
+        made.items.put(
             [NewItem(f"owl/{number}", rows={"a": np.ones(8) + number}, labels=("owl",)) for number in range(3)]
         )
         question = made.questions.next(QuestionRequest(notion="kind", person="ann", seed=0))
@@ -114,7 +114,7 @@ def test_every_command_prints_its_documented_result(place: Path, monkeypatch: py
     monkeypatch.chdir(place)
     monkeypatch.setenv("CROSSVIEW_HOME", str(place / "home"))
     with Home(place / "home").create("captioned", ["text:dim=2"]) as made:
-        made.import_items([NewItem(str(number), text=f"a red {number}") for number in range(4)])
+        made.items.put([NewItem(str(number), text=f"a red {number}") for number in range(4)])
     printed = set()
     for line in filter(None, LINES.replace("view fit new", "view fit captioned").splitlines()):
         words = shlex.split(line)
@@ -149,7 +149,7 @@ def test_piped_tables_are_lines_with_tabs(place: Path) -> None:
     home = ("--home", place / "home")
     with Home(place / "home").create("long", ["a=vectors:dim=2"]) as made:
         keys = ["k" * 300, "tab\there"]
-        made.import_items([NewItem(key, labels=("x" * 300,), text="two\nlines") for key in keys])
+        made.items.put([NewItem(key, labels=("x" * 300,), text="two\nlines") for key in keys])
     output = done("list", "long", *home).removesuffix("2 of 2 items\n")
     rows = list(csv.reader(output.splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE))
     assert rows[0] == ["key", "labels", "size", "views", "text"]
@@ -161,7 +161,7 @@ def test_the_status_of_verify_is_its_answer(tmp_path: Path) -> None:
     """0 the same, 1 different, 2 an error of any kind."""
     home, generator = Home(tmp_path / "home"), np.random.default_rng(0)
     with home.create("rows", ["a=vectors:dim=4"]) as made:
-        made.import_items(
+        made.items.put(
             [
                 NewItem(f"{group}/{number}", rows={"a": generator.normal(size=4) + 20 * place}, labels=(group,))
                 for place, group in enumerate(("cat", "dog"))

@@ -9,10 +9,10 @@ from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 from long_jobs import until
 from terminal import run
 
-from crossview.engine.collection import Collection
 from crossview.engine.errors import BusyError, NotFoundError, StorageError
 from crossview.engine.home import Home
 from crossview.engine.query import Query, SearchRequest
+from crossview.engine.services.memory import Memory
 from crossview.server.cache import OpenCollections
 from crossview.server.client.client import Client
 from crossview.server.limits import descriptors, most_collections, most_connections, raise_descriptors
@@ -34,8 +34,8 @@ def test_health_tells_that_it_serves(channel: grpc.Channel) -> None:
 
 def test_health_waits_for_the_collections_that_are_loaded_first(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     """The server answers meanwhile; then every index of the active space is in memory."""
-    leave, real = threading.Event(), Collection.load
-    monkeypatch.setattr(Collection, "load", lambda self: leave.wait(60) and real(self))
+    leave, real = threading.Event(), Memory.load
+    monkeypatch.setattr(Memory, "load", lambda self: leave.wait(60) and real(self))
     with RunningServer(ServerSettings(home=home.path, port=0, load=("drawn",))) as running:
         with Client(running.address) as client:
             stub = health_pb2_grpc.HealthStub(client.channel)
@@ -50,7 +50,7 @@ def test_health_waits_for_the_collections_that_are_loaded_first(home: Home, monk
             until(serves)
         with running.collections.at_hand("drawn") as collection:
             assert collection is not None
-            assert collection.least_bytes() > 0
+            assert collection.memory.least_bytes() > 0
 
 
 def test_what_cannot_be_loaded_keeps_health_from_serving(home: Home, caplog: pytest.LogCaptureFixture) -> None:

@@ -35,7 +35,7 @@ def annotated(home: Home, name: str) -> list[tuple[Any, ...]]:
 
 def made(home: Home, name: str, views: str = VIEW) -> None:
     with home.create(name, [views]) as collection:
-        collection.import_items([NewItem(key, rows={"v": [0.0]}) for key in KEYS])
+        collection.items.put([NewItem(key, rows={"v": [0.0]}) for key in KEYS])
 
 
 @settings(max_examples=25)
@@ -48,7 +48,7 @@ def test_a_listing_gives_back_what_was_listed(
     made(home, "one")
     made(home, "two")
     with home.open("one") as one:
-        one.update_items([ItemUpdate(key, **update) for key, update in zip(KEYS, updates, strict=False)])
+        one.items.update([ItemUpdate(key, **update) for key, update in zip(KEYS, updates, strict=False)])
     before = annotated(home, "one")
     listing = home.path / "r.csv"
     listing.write_text(done("list", "one", "--csv", "--home", home.path), encoding="utf-8", newline="")
@@ -64,7 +64,7 @@ def test_an_emptied_cell_of_a_listing_clears(tmp_path: Path, backend: str) -> No
     made(home, "one")
     full = {"labels": ("e", "f;g"), "text": "t", "attributes": {"n": 1}, "notion_labels": {"color": ("red",)}}
     with home.open("one") as one:
-        one.update_items([ItemUpdate(key, **full) for key in KEYS[:2]])
+        one.items.update([ItemUpdate(key, **full) for key in KEYS[:2]])
     listing = tmp_path / "r.csv"
     with reached(home, backend) as where:
         header, *rows = done("list", "one", "--csv", *where).splitlines()

@@ -114,7 +114,7 @@ def test_indexing_into_a_missing_collection_names_the_command_that_creates_it(tm
         result = run("index", "pics", pictures, "--home", home)
         assert result.exit_code == 1
         assert result.stderr.startswith("error: no collection 'pics'; ")
-        assert "; create the collection with: crossview create --home" in result.stderr
+        assert "; create the collection with: crossview create pics --home" in result.stderr
     assert "crossview create" not in run("show", "My Pics", "--home", tmp_path / "empty").stderr
 
 

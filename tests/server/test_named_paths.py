@@ -91,15 +91,15 @@ def test_items_with_sources_are_served_without_them(client: Client, named: Path,
         NewItem(path.name, image=image, source=str(path), capture=hour, labels=("a",))
         for path, image, hour in zip(names, pictures, hours, strict=True)
     ]
-    assert page.import_items(given).added == len(names)
-    changed = page.update_items([ItemUpdate(str(path), labels=("b",)) for path in names], match_paths=True)
+    assert page.items.put(given).added == len(names)
+    changed = page.items.update([ItemUpdate(str(path), labels=("b",)) for path in names], match_paths=True)
     assert changed.updated == len(names)
     found = page.changes(ChangesRequest())
     assert (found.versions, found.source) == (len(names), "times of the files")
     page.search(SearchRequest([Query("color", key="1.png"), Query("color", image=pictures[1])]))
     page.train(Recipe(spec="pca", views=("color",), dim=1))
-    page.delete_items(["2.png"])
-    assert page.deleted_pictures()[0].source == str(names[2])
+    page.items.delete(["2.png"])
+    assert page.items.deleted()[0].source == str(names[2])
     assert page.findings() == ()
 
 

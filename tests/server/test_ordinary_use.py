@@ -102,9 +102,7 @@ class OrdinaryUse(RuleBasedStateMachine):
     @rule(key=keys, clip=st.none() | vectors, **maybe)
     def import_an_item(self, key: str, clip: Any, labels: Any, attributes: Any, text: Any) -> None:
         rows = {} if clip is None else {"clip": clip}
-        report = self.collection.import_items(
-            [NewItem(key, rows=rows, labels=labels, attributes=attributes, text=text)]
-        )
+        report = self.collection.items.put([NewItem(key, rows=rows, labels=labels, attributes=attributes, text=text)])
         new = normal(key) not in self.model
         if new and clip is None and text is None:
             assert len(report.failures) == 1
@@ -116,7 +114,7 @@ class OrdinaryUse(RuleBasedStateMachine):
 
     @rule(key=keys, removed=st.lists(names, max_size=1).map(tuple), **maybe)
     def update_an_item(self, key: str, labels: Any, attributes: Any, text: Any, removed: Any) -> None:
-        report = self.collection.update_items(
+        report = self.collection.items.update(
             [ItemUpdate(key, labels=labels, attributes=attributes, removed_attributes=removed, text=text)]
         )
         assert len(report.failures) == (normal(key) not in self.model)
@@ -125,13 +123,13 @@ class OrdinaryUse(RuleBasedStateMachine):
 
     @rule(key=keys, clip=vectors)
     def put_a_vector(self, key: str, clip: list[int]) -> None:
-        self.collection.put_vectors("clip", [key], np.array([clip], np.float32))
+        self.collection.items.put_vectors("clip", [key], np.array([clip], np.float32))
         self.model.setdefault(normal(key), Known(key)).clip = clip
 
     @rule(some=st.lists(keys, min_size=1, max_size=2))
     def delete(self, some: list[str]) -> None:
         there = {normal(key) for key in some} & set(self.model)
-        assert self.collection.delete_items(some) == len(there)
+        assert self.collection.items.delete(some) == len(there)
         for key in there:
             if (picture := self.model.pop(key).picture) is not None:
                 self.deleted[key] = picture
@@ -169,9 +167,9 @@ class OrdinaryUse(RuleBasedStateMachine):
             )
         if not there:
             with pytest.raises(ValueError, match="does not name any item"):
-                self.collection.annotate(path)
+                self.collection.items.annotate(path)
             return
-        self.collection.annotate(path)
+        self.collection.items.annotate(path)
         for key, some, year in there:
             self.model[normal(key)].change(
                 some, {"year": int(year) if year.isdigit() else year} if year else None, None, () if year else ["year"]

@@ -21,7 +21,7 @@ def where(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[str]]
     fill_rows(home, 60)
     with home.open("rows") as made:
         row = {"color": np.ones(64)}
-        made.import_items(
+        made.items.put(
             [
                 NewItem(
                     'a,"b"', rows=row, labels=("x", "y"), attributes={"n": 1}, source="/files/a.jpg", text="two\nlines"

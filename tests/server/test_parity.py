@@ -25,7 +25,7 @@ def test_values_are_read_as_they_were_written_or_refused(
         there = client.create("there", ["v=vectors:dim=2"])
         refused: dict[str, str] = {}
         for items in _parts(list(given.values())):
-            ours, theirs = here.import_items(items), there.import_items(items)
+            ours, theirs = here.items.put(items), there.items.put(items)
             assert [*ours.failures] == [*theirs.failures]
             assert (ours.added, ours.updated) == (theirs.added, theirs.updated) == (len(items) - len(ours.failures), 0)
             refused |= {one.key: one.reason for one in ours.failures}

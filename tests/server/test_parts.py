@@ -30,7 +30,7 @@ def where(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[str]]
     home = Home(tmp_path / "home")
     with home.create("trees", ("view=vectors:dim=9",)) as made:
         for label in LABELS:
-            made.import_items(items(label, range(10), label))
+            made.items.put(items(label, range(10), label))
     with reached(home, request.param) as options:
         yield options
 
@@ -47,7 +47,7 @@ def test_several_metrics_over_the_command_line(where, tmp_path):
     assert [found["target"] for found in told(*search, "--no-merge")] == TARGETS
     assert "give it once" in run(*search, "--merge", "--no-merge").output
     with Home(tmp_path / "home").open("trees") as made:
-        made.import_items(items("elm", range(20, 24), "oak"))
+        made.items.put(items("elm", range(20, 24), "oak"))
     assert told("space", "assign", "trees", "musl", "oak", *where)["generation"] == 2
     assert "'ash' was learned" in run("space", "assign", "trees", "musl", "ash", *where).output
     assert (

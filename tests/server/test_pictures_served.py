@@ -51,7 +51,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]
                 for label in CLASSES
                 for number in range(3)
             ]
-            assert made.import_items(new).added == 9
+            assert made.items.put(new).added == 9
         with RunningServer(ServerSettings(home=home.path, port=0)) as server:
             server.collections.pictures = PicturePool(2)
             yield server
@@ -89,13 +89,13 @@ def test_a_picture_that_kills_its_process_is_an_invalid_argument(pets: RemoteCol
 def test_of_an_import_only_the_bad_pictures_fail(pets: RemoteCollection) -> None:
     """One that kills its process, one of too many pixels, and one that is none."""
     images = {"good": picture("blue", 8), "fatal": picture("blue", 8, fatal=True), "bomb": bomb(), "none": b"text"}
-    report = pets.import_items([NewItem(f"new/{name}", image=data) for name, data in images.items()])
+    report = pets.items.put([NewItem(f"new/{name}", image=data) for name, data in images.items()])
     assert report.added == 1
     reasons = {failure.key: failure.reason for failure in report.failures}
     assert reasons.keys() == {"new/fatal", "new/bomb", "new/none"}
     assert "kills the process" in reasons["new/fatal"]
     assert "25,000,000" in reasons["new/bomb"]
-    assert pets.delete_items(["new/good"]) == 1
+    assert pets.items.delete(["new/good"]) == 1
 
 
 def test_a_bomb_is_refused_at_once(pets: RemoteCollection) -> None:
@@ -111,8 +111,8 @@ def test_a_bomb_is_refused_at_once(pets: RemoteCollection) -> None:
 
 def test_views_are_fitted_on_the_pictures_that_can_be_read(pets: RemoteCollection) -> None:
     """A bomb among them is left out."""
-    pets.add_view("sift:words=8")
-    pets.fit_views([*(Picture(picture(label, number)) for label in CLASSES for number in range(5)), Picture(bomb())])
+    pets.views.add("sift:words=8")
+    pets.views.fit([*(Picture(picture(label, number)) for label in CLASSES for number in range(5)), Picture(bomb())])
     assert next(view for view in pets.views() if view.name == "sift").fitted
 
 

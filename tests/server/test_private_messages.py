@@ -53,12 +53,12 @@ def test_a_storage_error_names_no_path(
 ) -> None:
     """Of whatever kind; the log has it."""
     with home.create("one", ["v=vectors:dim=2"]) as made:
-        made.import_items([NewItem("a", rows={"v": [1, 2]})])
+        made.items.put([NewItem("a", rows={"v": [1, 2]})])
     if fault is no_lock:
         (home.path / "one/lock").unlink()
     fault(home.path / "one")
     with pytest.raises(StorageError) as refused:
-        client.open("one").put_vectors("v", ["b"], np.ones((1, 2), np.float32))
+        client.open("one").items.put_vectors("v", ["b"], np.ones((1, 2), np.float32))
     check(refused.value)
     if fault is not no_catalog:
         assert str(home.path) in caplog.text

@@ -84,11 +84,11 @@ def test_processes_share_the_port_and_follow_each_other_s_changes(home: Home, te
         for number in range(8):  # the system chooses a process for each connection
             with Client(address, timeout=60) as client:
                 rows = client.open("rows")
-                rows.update_items([ItemUpdate("cat/1", attributes={"n": number})])
+                rows.items.update([ItemUpdate("cat/1", attributes={"n": number})])
             with Client(address, timeout=60) as client:
                 (found,) = client.open("rows").search(NEAR)
                 assert [hit.attributes for hit in found.hits if hit.key == "cat/1"] in ([], [{"n": number}])
-                assert client.open("rows").item("cat/1").attributes == {"n": number}
+                assert client.open("rows").items.get("cat/1").attributes == {"n": number}
         process.send_signal(signal.SIGTERM)
         assert process.wait(60) == 0
         assert list(temporary.iterdir()) == []

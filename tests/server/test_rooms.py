@@ -211,8 +211,8 @@ def full_of_writers(running: RunningServer, count: int) -> Iterator[None]:
     """So many writes that wait for the collection's lock, and end when the block does."""
     with Client(running.address) as client, ThreadPoolExecutor(count) as pool:
         rows = client.open("rows")
-        with running.collections.use("rows") as collection, collection._folder.writer.hold():
-            waiting = [pool.submit(rows.update_items, [ItemUpdate("cat/0", attributes={"n": n})]) for n in range(count)]
+        with running.collections.use("rows") as collection, collection._opened.folder.writer.hold():
+            waiting = [pool.submit(rows.items.update, [ItemUpdate("cat/0", attributes={"n": n})]) for n in range(count)]
             yield
         for one in waiting:
             with suppress(OverloadedError):  # a call of the block was there before it
@@ -242,7 +242,7 @@ def test_a_refusal_tells_programs_when_to_come_again(running: RunningServer) -> 
     with full_of_writers(running, 8), Client(running.address, timeout=30) as client:
         _until_refused(running)
         with pytest.raises(OverloadedError) as caught:
-            client.open("rows").delete_items(["no-such"])
+            client.open("rows").items.delete(["no-such"])
         with pytest.raises(grpc.RpcError) as refused:
             client.collections.DeleteItems(_delete("rows"))
     assert caught.value.retry_seconds == 1.0
@@ -263,7 +263,7 @@ def _until_refused(running: RunningServer) -> None:
     while True:
         try:
             with Client(running.address, timeout=0.2) as hasty:
-                hasty.open("rows").delete_items(["no-such"])
+                hasty.open("rows").items.delete(["no-such"])
         except OverloadedError:
             return
         except TimeoutError:

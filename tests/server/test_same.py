@@ -149,7 +149,7 @@ def test_a_space_without_a_threshold_says_how_to_get_one(where: list[str]) -> No
     result = run("verify", "rows", "cat/1", "cat/2", *COLOR, *where)
     assert result.exit_code == 2
     command = result.stderr.strip().partition("with: crossview ")[2]
-    assert command == f"calibrate {' '.join(where)} rows --space raw --view color"
+    assert command == f"calibrate rows --space raw --view color {' '.join(where)}"
     done(*command.split())
     assert done("verify", "rows", "cat/1", "cat/2", *COLOR, *where).startswith("same")
 
@@ -170,7 +170,7 @@ def test_a_refit_may_be_a_job_that_nobody_waits_for(home: Home) -> None:
         job = told("calibrate", "rows", *COLOR, "--refit", "--detach", *where)
         found = client.jobs.wait(job["id"])
         assert (found.kind, found.state) == ("calibrate_space", "done")
-        assert client.open("rows").space("fantope").thresholds == (found.result,)
+        assert client.open("rows").spaces.get("fantope").thresholds == (found.result,)
 
 
 @pytest.mark.parametrize("backend", BOTH)
@@ -213,7 +213,7 @@ def test_pictures_are_compared_with_items(home: Home, pictures: Path, tmp_path: 
     """An input that is no key is a file; one that cannot be read is named."""
     files = sorted(pictures.glob("*/*.jpg"))
     with home.create("drawn", ("color",)) as made:
-        made.import_items(
+        made.items.put(
             [NewItem(path.name, image=path.read_bytes(), labels=(path.parent.name,)) for path in files]
         )  # fmt: skip
     broken = tmp_path / "broken.jpg"
@@ -263,8 +263,8 @@ def test_the_python_clients_tell_it_too(home: Home) -> None:
     with reached(home, "remote") as (_, address):
         with Client(address) as client:
             rows = client.open("rows")
-            threshold = rows.calibrate(CalibrationRequest(view="color"))
-            assert rows.space("raw").thresholds == (threshold,)
+            threshold = rows.spaces.calibrate(CalibrationRequest(view="color"))
+            assert rows.spaces.get("raw").thresholds == (threshold,)
             verdicts = rows.same(request)
             assert [one.same for one in verdicts] == [True, False] * 12
             vector = [1.0] + [0.0] * 63

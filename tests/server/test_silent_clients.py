@@ -99,7 +99,7 @@ def waits(running: RunningServer) -> int:
 @pytest.mark.parametrize("messages", [0, 1])
 def test_a_stream_that_stays_silent_is_ended(running: RunningServer, messages: int) -> None:
     """With the reason; what it had sent is answered."""
-    running.collections.home.open("rows").add_view("sift:words=8")
+    running.collections.home.open("rows").views.add("sift:words=8")
     with (
         RunningServer(replace(running.settings, port=0, silent_seconds=0.2)) as server,
         Client(server.address) as client,

@@ -90,7 +90,7 @@ def test_each_batch_of_an_import_is_on_disk_when_it_is_answered(running: Running
     reports = rows.import_stream(items())
     first = next(reports)
     seen.set()
-    assert rows.item("new/000").key == "new/000"
+    assert rows.items.get("new/000").key == "new/000"
     assert rows.count() >= 60 + first.added
     with pytest.raises(RuntimeError, match="the source of items broke"):
         list(reports)
@@ -149,7 +149,7 @@ def test_the_asynchronous_client_tells_the_same(running: RunningServer, rows: Re
                 rows.embed([embedded], space="raw", targets=["color"]),
             )
             assert np.array_equal(vector.vector, same.vector)
-            assert await here.item("cat/0") == rows.item("cat/0")
+            assert await here.item("cat/0") == rows.items.get("cat/0")
             assert (await here.import_items([NewItem("new", rows={"color": row})])).added == 1
             assert await here.count() == rows.count() == 61
             assert await here.delete_items(["new"]) == 1

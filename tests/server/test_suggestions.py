@@ -15,7 +15,7 @@ def home(tmp_path):
     made = Home(tmp_path / "home")
     fill_rows(made, 12)
     with made.open("rows") as rows:
-        rows.update_items([ItemUpdate(f"{group}/{number}", labels=()) for group in ("cat", "dog") for number in (3, 4)])
+        rows.items.update([ItemUpdate(f"{group}/{number}", labels=()) for group in ("cat", "dog") for number in (3, 4)])
     return made
 
 
@@ -74,7 +74,7 @@ def test_both_backends_suggest_the_same(home):
 def test_pictures_are_suggested_labels(home, pictures, tmp_path, backend):
     """An input that is no key is a file; the file that accepts it names the picture as label --from does."""
     with home.create("drawn", ("color",)) as made:
-        made.import_items(
+        made.items.put(
             [NewItem(f"{path.parent.name}/{path.name}", image=path.read_bytes(), labels=(path.parent.name,))
              for path in sorted(pictures.glob("*/*.jpg"))]
         )  # fmt: skip

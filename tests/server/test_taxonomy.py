@@ -24,7 +24,7 @@ def where(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[str]]
         for place, label in enumerate(CLASSES):
             rows = rng.normal([place // 2, place % 2, 0, 0, 0, 0], 0.5, size=(COUNT, 6)).astype(np.float32)
             items = [NewItem(f"{label}/{i}", rows={"view": row}, labels=[label]) for i, row in enumerate(rows)]
-            made.import_items(items)
+            made.items.put(items)
     with reached(home, request.param) as options:
         yield options
 

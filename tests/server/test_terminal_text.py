@@ -20,7 +20,7 @@ def test_no_control_character_of_an_item_reaches_a_terminal(tmp_path: Path) -> N
     with home.create("odd", ["v=vectors:dim=2"]) as made:
         spelled = {"labels": (SPELL,), "text": SPELL, "attributes": {SPELL: SPELL}, "source": SPELL}
         rows = np.eye(2, dtype=np.float32)
-        made.import_items([NewItem(f"{SPELL}{number}", rows={"v": rows[number]}, **spelled) for number in range(2)])
+        made.items.put([NewItem(f"{SPELL}{number}", rows={"v": rows[number]}, **spelled) for number in range(2)])
     where = ("--home", home.path)
     key = f"{SPELL}0"
     for command in (

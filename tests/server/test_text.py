@@ -83,7 +83,7 @@ def test_hits_and_items_tell_their_text(served: RunningServer) -> None:
         (answer,) = words.search(
             SearchRequest([Query("text", text=" ".join(WORDS["waves"][:3]))], targets=["text"], k=3)
         )
-        assert all(hit.text == words.item(hit.key).text != "" for hit in answer.hits)
+        assert all(hit.text == words.items.get(hit.key).text != "" for hit in answer.hits)
         bare = words.search(SearchRequest([Query("text", text="surf")], targets=["color"], k=100))[0]
         (picture,) = [hit.key for hit in bare.hits if not hit.text][:1]
         (across,) = words.search(SearchRequest([Query("color", key=picture)], targets=["text"], k=3))
@@ -115,7 +115,7 @@ def test_a_sheet_of_a_text_query_shows_the_words(served: RunningServer) -> None:
     with Client(served.address) as client:
         words = client.open("words")
         queries = [Query("text", text="surf and tide")]
-        rows = strips(words, queries, words.search(SearchRequest(queries, targets=["color"], k=3)), truth="waves")
+        rows = strips(words.items, queries, words.search(SearchRequest(queries, targets=["color"], k=3)), truth="waves")
     assert (rows[0].query.text, rows[0].query.picture, rows[0].query.label) == ("surf and tide", None, "waves")
     assert all(hit.picture for hit in rows[0].hits)
 
@@ -138,29 +138,29 @@ def test_texts_and_vectors_live_through_either(made: CollectionBackend, pictures
     report = made.index([pictures], IndexOptions(labels="folder", workers=1, captions=csv))
     assert (report.added, [failure.key for failure in report.failures]) == (18, ["no/such.jpg"])
     assert [view.fitted for view in made.views()] == [True, True]
-    assert made.item("pictures/dots/dots-00.jpg").views == ("color", "tags")
+    assert made.items.get("pictures/dots/dots-00.jpg").views == ("color", "tags")
     csv.write_text("dots/dots-00.jpg,a dotted sea\nbricks/bricks-00.jpg,spotted\n")
     report = made.index([pictures], IndexOptions(workers=1, captions=csv))
     assert (report.added, report.updated, report.unchanged) == (0, 2, 16)
     (answer,) = made.search(SearchRequest([Query("tags", text="SPOTTED")], k=1))
     assert (answer.hits[0].key, answer.hits[0].labels) == ("pictures/bricks/bricks-00.jpg", ("bricks",))
     np.save(tmp_path / "rows.npy", np.eye(18, 5, dtype=np.float64))
-    assert made.index_vectors("clip", tmp_path / "rows.npy").updated == 18
+    assert made.items.index_vectors("clip", tmp_path / "rows.npy").updated == 18
     (tmp_path / "keys.txt").write_text("new/one\npictures/dots/dots-00.jpg\n")
     np.save(tmp_path / "rows.npy", np.full((2, 5), 7.0))
-    report = made.index_vectors("clip", tmp_path / "rows.npy", tmp_path / "keys.txt")
+    report = made.items.index_vectors("clip", tmp_path / "rows.npy", tmp_path / "keys.txt")
     assert (report.added, report.updated) == (1, 1)
     (answer,) = made.search(SearchRequest([Query("clip", key="new/one")], k=1))
     assert (answer.hits[0].key, answer.hits[0].distance) == ("pictures/dots/dots-00.jpg", 0.0)
     with pytest.raises(errors.InvalidInputError, match="rows of 5 numbers; view 'color' has 64"):
-        made.index_vectors("color", tmp_path / "rows.npy")
-    added = made.add_view("gist")
+        made.items.index_vectors("color", tmp_path / "rows.npy")
+    added = made.views.add("gist")
     assert (added.name, added.dim) == ("gist", 512)
     with pytest.raises(errors.AlreadyExistsError, match="gist2=gist"):
-        made.add_view("gist")
+        made.views.add("gist")
     assert made.index([pictures], IndexOptions(workers=1)).updated == 18
-    assert made.item("pictures/dots/dots-00.jpg").views == ("color", "tags", "clip", "gist")
-    assert made.item("pictures/dots/dots-00.jpg").text == "a dotted sea"
+    assert made.items.get("pictures/dots/dots-00.jpg").views == ("color", "tags", "clip", "gist")
+    assert made.items.get("pictures/dots/dots-00.jpg").text == "a dotted sea"
 
 
 def test_a_single_caption_is_kept_until_there_are_more(made: CollectionBackend, pictures: Path, tmp_path: Path) -> None:
@@ -177,18 +177,18 @@ def test_a_single_caption_is_kept_until_there_are_more(made: CollectionBackend, 
 
 def test_texts_are_imported_without_pictures(made: CollectionBackend) -> None:
     """They wait for the fit, which takes them; later ones need none; "" removes a text, None keeps it."""
-    made.import_items([NewItem("a", text="red rose"), NewItem("b", text="blue sea", labels=("x",))])
-    with pytest.raises(errors.NotReadyError, match="crossview view fit made"):
+    made.items.put([NewItem("a", text="red rose"), NewItem("b", text="blue sea", labels=("x",))])
+    with pytest.raises(errors.NotReadyError, match=r"`collection.views.fit\(\[\]\)`"):
         made.search(SearchRequest([Query("tags", text="rose")]))
-    made.fit_views(())
-    made.import_items([NewItem("c", text="rose"), NewItem("b", text="")])
+    made.views.fit(())
+    made.items.put([NewItem("c", text="rose"), NewItem("b", text="")])
     (answer,) = made.search(SearchRequest([Query("tags", text="roses and a rose")], filter=Filter()))
     assert {hit.key for hit in answer.hits} == {"a", "c"}
-    made.import_items([NewItem("a", labels=("kept",), rows={"color": np.zeros(64)})])
-    item = made.item("a")
+    made.items.put([NewItem("a", labels=("kept",), rows={"color": np.zeros(64)})])
+    item = made.items.get("a")
     assert (item.text, item.labels, item.views) == ("red rose", ("kept",), ("color", "tags"))
     with pytest.raises(errors.NotFoundError):
-        made.thumbnail("a")
+        made.items.thumbnail("a")
 
 
 @pytest.mark.parametrize(
@@ -199,7 +199,7 @@ def test_long_texts_fit_into_pages(
 ) -> None:
     """A page is cut where its texts are long, and listing goes on."""
     monkeypatch.setattr(batches, "BATCH_BYTES", most)
-    made.import_items([NewItem(f"{number:02}", text="é" * length) for number in range(40)])
+    made.items.put([NewItem(f"{number:02}", text="é" * length) for number in range(40)])
     assert [item.key for item in made.items(limit=40)] == [f"{number:02}" for number in range(40)]
     assert len(made.items(limit=7)) == 7
 

@@ -41,7 +41,7 @@ def server(tmp_path: Path) -> Iterator[RunningServer]:
 def rows(server: RunningServer) -> Iterator[RemoteCollection]:
     with Client(server.address, timeout=PATIENCE) as client:
         made = client.create("rows", views=("vectors:dim=4",))
-        made.import_items([item(key) for key in "abc"])
+        made.items.put([item(key) for key in "abc"])
         yield made
 
 
@@ -57,19 +57,19 @@ def test_what_was_written_is_found_at_once(rows: RemoteCollection) -> None:
     """Imported, changed and deleted items, whichever process wrote them."""
     request = SearchRequest([Query("vectors", key="a")], k=10)
     assert [hit.key for hit in rows.search(request)[0].hits] == ["b", "c"]
-    rows.import_items([item("d")])
-    assert rows.delete_items(["b"]) == 1
+    rows.items.put([item("d")])
+    assert rows.items.delete(["b"]) == 1
     assert [hit.key for hit in rows.search(request)[0].hits] == ["c", "d"]
 
 
 def test_errors_are_those_of_the_engine(server: RunningServer, rows: RemoteCollection) -> None:
     """The process passes them on as it would answer them."""
-    report = rows.import_items([NewItem("x", rows={"vectors": np.full(3, 1.0, np.float32)})])
+    report = rows.items.put([NewItem("x", rows={"vectors": np.full(3, 1.0, np.float32)})])
     assert [failure.key for failure in report.failures] == ["x"]
     with Client(server.address) as client:
         absent = RemoteCollection(client, "absent")
         with pytest.raises(NotFoundError, match="absent"):
-            absent.import_items([item("a")])
+            absent.items.put([item("a")])
 
 
 def test_a_collection_made_anew_is_not_taken_for_the_old_one(server: RunningServer, rows: RemoteCollection) -> None:
@@ -77,7 +77,7 @@ def test_a_collection_made_anew_is_not_taken_for_the_old_one(server: RunningServ
     with Client(server.address, timeout=PATIENCE) as client:
         client.delete("rows")
         again = client.create("rows", views=("vectors:dim=4",))
-        again.import_items([item("z")])
+        again.items.put([item("z")])
         assert keys(again) == ["z"]
 
 
@@ -85,17 +85,17 @@ def test_a_process_that_was_killed_is_replaced(server: RunningServer, rows: Remo
     """The write after it is told that nothing is known of it, and what was acknowledged is there."""
     os.kill(server.writing.pid, signal.SIGKILL)
     with pytest.raises(ServerStoppedError, match="check before"):
-        rows.import_items([item("d")])
+        rows.items.put([item("d")])
     written = set(keys(rows))
     assert {"a", "b", "c"} <= written
-    rows.import_items([item("x")])
+    rows.items.put([item("x")])
     assert set(keys(rows)) == written | {"x"}
     assert server.writing.wait_until_ready(PATIENCE)
 
 
 def test_writes_of_many_take_turns(rows: RemoteCollection) -> None:
     """More at once than the process carries out at once."""
-    threads = [threading.Thread(target=rows.import_items, args=([item(key)],)) for key in "defghijklmnop"]
+    threads = [threading.Thread(target=rows.items.put, args=([item(key)],)) for key in "defghijklmnop"]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -106,11 +106,11 @@ def test_writes_of_many_take_turns(rows: RemoteCollection) -> None:
 def test_a_write_that_nobody_waits_for_is_given_up(server: RunningServer, rows: RemoteCollection) -> None:
     """Another program holds the lock; the caller's time runs out, and nothing is written when the lock is free."""
     with server.collections.home.open("rows") as collection:
-        with collection._catalog.write(), Client(server.address, timeout=0.5) as hasty:
+        with collection._opened.catalog.write(), Client(server.address, timeout=0.5) as hasty:
             with pytest.raises(DeadlineExceededError):
-                hasty.open("rows").import_items([item("x")])
+                hasty.open("rows").items.put([item("x")])
             time.sleep(GIVEN_UP)
-        rows.import_items([item("y")])
+        rows.items.put([item("y")])
     assert keys(rows) == ["a", "b", "c", "y"]
 
 

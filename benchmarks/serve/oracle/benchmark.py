@@ -203,7 +203,7 @@ class Run:
             made = self.line.run(["compact"]).returncode == 0
         else:
             try:
-                self.program.collection.compact()
+                self.program.collection.storage.compact()
                 made = True
             except BusyError:
                 made = False

@@ -53,7 +53,7 @@ class Maps:
 
     def learn(self, collection: Collection) -> None:
         """Look up what the generations of a collection make of the rows of each view."""
-        with collection._catalog.read() as tx:
+        with collection._opened.catalog.read() as tx:
             for one in tx.spaces.generations():
                 training, views = one.summary["seed"], LEARNED[one.space]["views"]
                 if (training, views[0]) not in self.known:

@@ -124,7 +124,7 @@ class Seen:
         """Read everything; ForeignRowError where a row is of another item."""
         rows: dict[str, dict[str, int]] = {}
         for view in VIEWS:
-            page = reader.embed_items(view, space=RAW)
+            page = reader.items.embed(view, space=RAW)
             rows[view] = {key: count_of(view, key, one) for key, one in zip(page.keys, page.vectors, strict=True)}
         items = {
             number_of(item.key): Record(

@@ -63,7 +63,7 @@ class Import(Call):
 
     def by(self, writer: Any) -> None:
         """Import them in one call."""
-        writer.import_items(
+        writer.items.put(
             [
                 NewItem(
                     key_of(number),
@@ -94,7 +94,7 @@ class Put(Call, Command):
 
     def by(self, writer: Any) -> None:
         """Put them in one call."""
-        writer.put_vectors(self.view, list(map(key_of, self.counts)), self._rows())
+        writer.items.put_vectors(self.view, list(map(key_of, self.counts)), self._rows())
 
     def words(self, folder: Path) -> list[str]:
         """Index a file of rows."""
@@ -122,7 +122,7 @@ class Delete(Call, Command):
 
     def by(self, writer: Any) -> None:
         """Delete them in one call."""
-        writer.delete_items(list(map(key_of, self.numbers)))
+        writer.items.delete(list(map(key_of, self.numbers)))
 
     def words(self, folder: Path) -> list[str]:
         """Delete them by key."""
@@ -144,7 +144,7 @@ class Label(Call, Command):
     def by(self, writer: Any) -> None:
         """Update them in one call."""
         attributes = {"count": self.count}
-        writer.update_items(
+        writer.items.update(
             [ItemUpdate(key_of(number), labels=(self.label,), attributes=attributes) for number in self.numbers]
         )
 

@@ -31,7 +31,7 @@ def stock(home: Home, monkeypatch) -> Iterator[Collection]:
 
     monkeypatch.setattr(database, "_configure", limited)
     with home.create("line", ["v=vectors:dim=1"]) as made:
-        made.put_vectors("v", names(COUNT), np.arange(COUNT, dtype=np.float32)[:, None])
+        made.items.put_vectors("v", names(COUNT), np.arange(COUNT, dtype=np.float32)[:, None])
         yield made
 
 
@@ -45,25 +45,25 @@ def search(collection: Collection, chosen: Filter) -> list[str]:
 
 
 def test_the_limit_of_these_tests_is_that_of_sqlite(stock: Collection):
-    with stock._catalog.read() as tx, pytest.raises(sa.exc.OperationalError, match="too many SQL variables"):
+    with stock._opened.catalog.read() as tx, pytest.raises(sa.exc.OperationalError, match="too many SQL variables"):
         tx._connection.execute(sa.select(sa.literal_column("1").in_(range(STOCK + 1))))
 
 
 def test_a_filter_takes_as_many_names_as_it_may(stock: Collection):
     """Keys in two Unicode forms, labels, and labels that items shall not have; after a change, too."""
-    stock.import_items([NewItem(f"schön/{number:03}", rows={"v": [-number]}, labels=("a",)) for number in range(3)])
+    stock.items.put([NewItem(f"schön/{number:03}", rows={"v": [-number]}, labels=("a",)) for number in range(3)])
     keys = tuple(f"schön/{number:03}" for number in range(MAX_NAMES))
     labels = ("a", *names(MAX_NAMES - 1, "label"))
     chosen = Filter(keys=keys, labels=labels, without_labels=tuple(names(MAX_NAMES, "other")))
     assert search(stock, chosen) == ["schön/000", "schön/001", "schön/002"]
     assert stock.count(chosen) == len(stock.items(chosen)) == 3
-    stock.delete_items(["schön/001"])
+    stock.items.delete(["schön/001"])
     assert search(stock, chosen) == ["schön/000", "schön/002"]
 
 
 def test_a_filter_takes_many_attributes_and_says_how_many(stock: Collection):
     attributes = {f"attribute {number}": number for number in range(MAX_ATTRIBUTES)}
-    stock.import_items([NewItem("rich", rows={"v": [1]}, attributes=attributes)])
+    stock.items.put([NewItem("rich", rows={"v": [1]}, attributes=attributes)])
     assert search(stock, Filter(attributes=attributes)) == ["rich"]
     assert search(stock, Filter(attributes={**attributes, "attribute 7": 8})) == []
     with pytest.raises(InvalidInputError, match="at most 100 attributes, not 101"):
@@ -72,16 +72,16 @@ def test_a_filter_takes_many_attributes_and_says_how_many(stock: Collection):
 
 def test_any_number_of_keys_is_looked_up_and_deleted(stock: Collection):
     """What queries by key read: the items, their rows, and what hits show of them."""
-    with stock._catalog.read() as tx:
+    with stock._opened.catalog.read() as tx:
         ids = list(tx.items.ids_of(names(COUNT)).values())
         (view,) = tx.views.all()
         assert len(ids) == len(tx.rows.get(view, ids).ids) == len(tx.items.shown(ids)) == COUNT
-    assert stock.delete_items(names(STOCK + 5)) == STOCK + 5
+    assert stock.items.delete(names(STOCK + 5)) == STOCK + 5
     assert stock.count() == COUNT - STOCK - 5
 
 
 def test_findings_name_any_number_of_keys(stock: Collection):
     """Those that are in other Unicode forms than the normal one."""
     decomposed = [f"o\u0308/{number:06}" for number in range(STOCK + 5)]
-    stock.put_vectors("v", decomposed, np.zeros((len(decomposed), 1), np.float32))
-    assert any(f"{len(decomposed)} keys are not in Unicode normal form" in found for found in stock.findings())
+    stock.items.put_vectors("v", decomposed, np.zeros((len(decomposed), 1), np.float32))
+    assert any(f"{len(decomposed)} keys are not in Unicode normal form" in found for found in stock.storage.findings())

@@ -32,11 +32,11 @@ def test_a_second_process_is_told_who_writes_and_gets_its_turn_when_the_first_is
             assert other.stdout is not None
             assert other.stdout.readline() == "held\n"
             with pytest.raises(BusyError, match=rf"process {other.pid}"):
-                collection.delete_items(["x"])
+                collection.items.delete(["x"])
             assert collection.info().items == 0  # reading goes on
             other.kill()
             other.wait()
-        assert collection.delete_items(["x"]) == 0
+        assert collection.items.delete(["x"]) == 0
 
 
 def test_threads_of_one_process_wait_for_each_other(tmp_path: Path):
@@ -71,7 +71,7 @@ def test_a_full_disk_loses_nothing_and_says_so(tmp_path: Path):
         refused = ""
         while not refused:
             try:
-                collection.import_items([numbered(number) for number in range(kept, kept + 100)])
+                collection.items.put([numbered(number) for number in range(kept, kept + 100)])
                 kept += 100
             except StorageError as error:
                 refused = str(error)
@@ -90,12 +90,12 @@ def test_a_read_only_home_answers_and_refuses_to_be_written(tmp_path: Path):
         pytest.skip("needs the right to mount a small file system")
     try:
         with Home(disk / "home").create("a", ["color"]) as collection:
-            collection.import_items([numbered(number) for number in range(5)])
+            collection.items.put([numbered(number) for number in range(5)])
         subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
         with Home(disk / "home").open("a") as collection:
             assert collection.count() == 5
             with pytest.raises(StorageError, match="read-only"):
-                collection.import_items([numbered(7)])
+                collection.items.put([numbered(7)])
         with pytest.raises(StorageError, match="read-only"):
             Home(disk / "home").create("b", ["color"])
     finally:

@@ -26,7 +26,7 @@ BAD = {"large": 1e25, "largest": 1e38, "bound": MAX_VALUE, "negative": -1e25, "d
 
 def two_rows(home: Home) -> Collection:
     collection = home.create("made", ["v=vectors:dim=3"])
-    collection.import_items([NewItem("small", rows={"v": [0, 0, 1]}), NewItem("tiny", rows={"v": [0, 1e-42, 0]})])
+    collection.items.put([NewItem("small", rows={"v": [0, 0, 1]}), NewItem("tiny", rows={"v": [0, 1e-42, 0]})])
     return collection
 
 
@@ -37,17 +37,17 @@ def made(home: Home, once: Once):
 
 
 def imported(made: Collection, row: Any, _: Path) -> None:
-    (failure,) = made.import_items([NewItem("bad", rows={"v": row})]).failures
+    (failure,) = made.items.put([NewItem("bad", rows={"v": row})]).failures
     raise InvalidInputError(f"{failure.key}: {failure.reason}")
 
 
 def put(made: Collection, row: Any, _: Path) -> None:
-    made.put_vectors("v", ["good", "bad"], np.array([np.zeros(3), row]))
+    made.items.put_vectors("v", ["good", "bad"], np.array([np.zeros(3), row]))
 
 
 def filed(made: Collection, row: Any, folder: Path) -> None:
     np.savez(folder / "rows.npz", keys=["good", "bad"], vectors=np.array([np.zeros(3), row]))
-    made.index_vectors("v", folder / "rows.npz")
+    made.items.index_vectors("v", folder / "rows.npz")
 
 
 def searched(made: Collection, row: Any, _: Path) -> None:
@@ -81,7 +81,7 @@ def test_a_value_too_large_is_refused_wherever_rows_come_in(
 
 def test_the_largest_and_the_smallest_values_are_found(made: Collection) -> None:
     """What is accepted is found, at finite distances, also by what is as far away as can be."""
-    made.import_items([NewItem("far", rows={"v": [LARGEST] * 3}), NewItem("opposite", rows={"v": [-LARGEST] * 3})])
+    made.items.put([NewItem("far", rows={"v": [LARGEST] * 3}), NewItem("opposite", rows={"v": [-LARGEST] * 3})])
     for row in ([LARGEST] * 3, [-LARGEST] * 3, [0, 0, 0], [0, 1e-42, 0]):
         (found,) = made.search(SearchRequest([Query("v", vector=row)], k=4))
         assert {hit.key for hit in found.hits} == {"small", "tiny", "far", "opposite"}
@@ -128,9 +128,9 @@ def test_what_a_learner_stretches_is_still_found_last(home: Home) -> None:
     rng = np.random.default_rng(0)
     with home.create("stretched", ["a=vectors:dim=3", "b=vectors:dim=3"]) as made:
         tiny = rng.normal(size=(40, 2, 3)) * 1e-24
-        made.import_items([NewItem(f"{i}", rows={"a": one[0], "b": one[1]}) for i, one in enumerate(tiny)])
+        made.items.put([NewItem(f"{i}", rows={"a": one[0], "b": one[1]}) for i, one in enumerate(tiny)])
         made.train(Recipe(spec="cca", views=("a", "b"), dim=2))
-        made.import_items([NewItem("far", rows={"a": [1e15, -1e15, 1e15]})])
+        made.items.put([NewItem("far", rows={"a": [1e15, -1e15, 1e15]})])
         (found,) = made.search(SearchRequest([Query("a", key="0")], targets=["a"], k=40))
         assert found.hits[-1].key == "far"
         assert np.isfinite(found.hits[-1].distance)

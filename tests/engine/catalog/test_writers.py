@@ -44,9 +44,9 @@ from crossview.engine.item import NewItem
 home, mine = sys.argv[1:]
 def put(part):
     keys = [f"{mine}/{part}/{number}" for number in range(50)] + ["shared"]
-    return collection.put_vectors("v", keys, np.full((51, 3), float(part), np.float32)).added
+    return collection.items.put_vectors("v", keys, np.full((51, 3), float(part), np.float32)).added
 def add(part):
-    return collection.import_items([NewItem(f"{mine}/one/{part}", rows={"v": [1, 2, 3]}, labels=(mine,))]).added
+    return collection.items.put([NewItem(f"{mine}/one/{part}", rows={"v": [1, 2, 3]}, labels=(mine,))]).added
 with Home(home).open("a") as collection, ThreadPoolExecutor(4) as pool:
     print(json.dumps(sum(pool.map(put, range(8))) + sum(pool.map(add, range(8)))))
 """
@@ -65,7 +65,7 @@ def test_threads_and_processes_that_write_at_once_all_succeed_and_lose_nothing(h
         added = [json.loads(other.communicate()[0]) for other in others]
         assert collection.count() == sum(added) == len(processes) * (8 * 50 + 8) + 1
         assert [item.labels for item in collection.items(limit=9999) if item.key == "y/one/3"] == [("y",)]
-        with collection._catalog.read() as tx:
+        with collection._opened.catalog.read() as tx:
             assert len(tx.rows.ids(tx.views.all()[0])) == sum(added)
 
 
@@ -120,7 +120,7 @@ def test_who_waited_for_a_collection_that_was_deleted_writes_nothing(home: Home)
 
     def write() -> None:
         try:
-            collection.put_vectors("v", ["x"], np.zeros((1, 3), np.float32))
+            collection.items.put_vectors("v", ["x"], np.zeros((1, 3), np.float32))
         except NotFoundError as error:
             refused.append(str(error))
 

@@ -145,7 +145,7 @@ def test_what_was_learned_on_another_grid_is_refused(filled: Collection) -> None
 def test_a_collection_without_regions_says_how_to_get_some(tmp_path: Path) -> None:
     home = Home(tmp_path / "home")
     with home.create("plain", ["color"]) as plain:
-        with pytest.raises(NotReadyError, match="crossview view add plain"):
+        with pytest.raises(NotReadyError, match=r"`collection.views.add\("):
             plain.changes(ChangesRequest())
         with pytest.raises(InvalidInputError, match="'color' is color"):
             plain.changes(ChangesRequest(view="color"))

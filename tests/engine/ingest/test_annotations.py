@@ -50,45 +50,45 @@ def test_replacing_labels_takes_those_of_the_others(collection, pictures, tmp_pa
 
 
 def test_an_import_keeps_what_it_does_not_name(rows):
-    rows.update_items([ItemUpdate("item/0001", text="a text")])
-    before = rows.item("item/0001")
-    rows.import_items([NewItem("item/0001", rows={"color": np.full(64, 0.5)})])
-    after = rows.item("item/0001")
+    rows.items.update([ItemUpdate("item/0001", text="a text")])
+    before = rows.items.get("item/0001")
+    rows.items.put([NewItem("item/0001", rows={"color": np.full(64, 0.5)})])
+    after = rows.items.get("item/0001")
     assert (after.labels, after.attributes, after.text) == (before.labels, before.attributes, "a text")
 
 
 def test_an_empty_value_clears_and_attributes_are_set_one_by_one(rows):
-    rows.import_items([NewItem("item/0001", attributes={"year": 1999})])
-    assert rows.item("item/0001").attributes == {"n": 1, "year": 1999}
-    rows.update_items([ItemUpdate("item/0001", removed_attributes=("n",))])
-    assert rows.item("item/0001").attributes == {"year": 1999}
-    rows.import_items([NewItem("item/0001", labels=(), attributes={}, text="")])
-    after = rows.item("item/0001")
+    rows.items.put([NewItem("item/0001", attributes={"year": 1999})])
+    assert rows.items.get("item/0001").attributes == {"n": 1, "year": 1999}
+    rows.items.update([ItemUpdate("item/0001", removed_attributes=("n",))])
+    assert rows.items.get("item/0001").attributes == {"year": 1999}
+    rows.items.put([NewItem("item/0001", labels=(), attributes={}, text="")])
+    after = rows.items.get("item/0001")
     assert (after.labels, after.attributes, after.text) == ((), {}, "")
 
 
 def test_several_changes_of_one_item_in_one_call_all_count(rows):
-    rows.import_items([NewItem("new", rows={"color": np.ones(64)}, labels=("a",)), NewItem("new", attributes={"b": 1})])
-    rows.update_items([ItemUpdate("new", text="c"), ItemUpdate("new", labels=("d",))])
-    new = rows.item("new")
+    rows.items.put([NewItem("new", rows={"color": np.ones(64)}, labels=("a",)), NewItem("new", attributes={"b": 1})])
+    rows.items.update([ItemUpdate("new", text="c"), ItemUpdate("new", labels=("d",))])
+    new = rows.items.get("new")
     assert (new.labels, new.attributes, new.text) == (("d",), {"b": 1}, "c")
 
 
 def test_a_new_item_needs_something_that_it_is_found_by(rows):
-    report = rows.import_items([NewItem("new", labels=("a",))])
+    report = rows.items.put([NewItem("new", labels=("a",))])
     assert [failure.key for failure in report.failures] == ["new"]
     assert rows.count() == 4
 
 
 def test_an_update_of_no_item_is_a_failure_and_makes_none(rows):
-    report = rows.update_items([ItemUpdate("item/0001", text="x"), ItemUpdate("nobody", text="y")])
+    report = rows.items.update([ItemUpdate("item/0001", text="x"), ItemUpdate("nobody", text="y")])
     assert (report.updated, [failure.key for failure in report.failures]) == (1, ["nobody"])
     assert rows.count() == 4
 
 
 def test_an_update_that_changes_nothing_is_no_change(rows):
     before = rows.info().sequence
-    report = rows.update_items([ItemUpdate("item/0001", labels=("odd",), attributes={"n": 1})])
+    report = rows.items.update([ItemUpdate("item/0001", labels=("odd",), attributes={"n": 1})])
     assert (report.updated, report.unchanged, rows.info().sequence) == (0, 1, before)
 
 
@@ -105,7 +105,7 @@ def test_folders_label_the_pictures_in_them_however_they_are_named(home: Home, p
 
 def test_labels_that_somebody_chose_are_not_a_folder_s_to_change(collection, pictures, tmp_path):
     chosen = {"pictures/red/0.png": ("rose",), "pictures/red/1.png": ()}
-    collection.annotate(written(tmp_path / "l.csv", "path,label\nred/0.png,rose\nred/1.png,\n"))
+    collection.items.annotate(written(tmp_path / "l.csv", "path,label\nred/0.png,rose\nred/1.png,\n"))
     report = collection.index([pictures], IndexOptions(labels="folder", workers=1))
     assert (report.updated, report.unchanged) == (0, 18)
     assert {key: labels(collection)[key] for key in chosen} == chosen
@@ -121,7 +121,7 @@ def test_labels_of_which_no_picture_got_one_are_said(home: Home, tmp_path):
         table = written(tmp_path / "l.csv", "path,label,year\na.png,,1999\n")
         notes = made.index([folder], IndexOptions(labels=table, workers=1)).notes
         assert notes == ("new attributes: year", "no picture got a label")
-        assert made.item("pictures/a.png").attributes == {"year": 1999}
+        assert made.items.get("pictures/a.png").attributes == {"year": 1999}
 
 
 # -- files of annotations
@@ -135,10 +135,10 @@ def test_columns_are_named_by_the_first_line(rows, tmp_path):
         "item/0001,,,,,\n"
         "item/0002,two\n",
     )
-    rows.update_items([ItemUpdate("item/0001", text="gone", attributes={"year": 1})])
-    rows.update_items([ItemUpdate("item/0002", text="kept")])
-    report = rows.annotate(path)
-    zero, one, two = (rows.item(f"item/{number:04}") for number in range(3))
+    rows.items.update([ItemUpdate("item/0001", text="gone", attributes={"year": 1})])
+    rows.items.update([ItemUpdate("item/0002", text="kept")])
+    report = rows.items.annotate(path)
+    zero, one, two = (rows.items.get(f"item/{number:04}") for number in range(3))
     assert (zero.labels, zero.text) == (("a, b", "c", "zero"), "A line")
     assert zero.attributes == {"n": 0, "year": 1999, "où": {"x": [1]}}
     assert (one.labels, one.text, one.attributes) == ((), "", {"n": 1})
@@ -147,10 +147,10 @@ def test_columns_are_named_by_the_first_line(rows, tmp_path):
 
 
 def test_a_line_that_ends_early_leaves_the_rest_alone_and_attributes_may_stand_alone(rows, tmp_path):
-    rows.update_items([ItemUpdate("item/0000", text="kept")])
-    rows.annotate(written(tmp_path / "a.csv", "key,label,caption\nitem/0000,zero\nitem/0001,one,a, b\n"))
-    rows.annotate(written(tmp_path / "b.csv", "key,year\nitem/0000,1999\n"))
-    zero, one = rows.item("item/0000"), rows.item("item/0001")
+    rows.items.update([ItemUpdate("item/0000", text="kept")])
+    rows.items.annotate(written(tmp_path / "a.csv", "key,label,caption\nitem/0000,zero\nitem/0001,one,a, b\n"))
+    rows.items.annotate(written(tmp_path / "b.csv", "key,year\nitem/0000,1999\n"))
+    zero, one = rows.items.get("item/0000"), rows.items.get("item/0001")
     assert (zero.labels, zero.text, zero.attributes) == (("zero",), "kept", {"n": 0, "year": 1999})
     assert (one.labels, one.text) == (("one",), "a, b")
 
@@ -188,7 +188,7 @@ def test_values_are_json_where_they_are_and_text_else(tmp_path):
 def test_items_go_by_key_by_path_below_the_root_and_by_full_path(collection, pictures, tmp_path):
     names = ["pictures/red/0.png", "red/1.png", f"{pictures}/red/2.png"]
     path = written(tmp_path / "a.csv", "".join(f"{name},found\n" for name in [*names, "red/99.png"]))
-    report = collection.annotate(path)
+    report = collection.items.annotate(path)
     assert sorted(key for key, found in labels(collection).items() if found == ("found",)) == [
         f"pictures/red/{number}.png" for number in range(3)
     ]
@@ -200,7 +200,7 @@ def test_items_go_by_key_by_path_below_the_root_and_by_full_path(collection, pic
 def test_paths_with_detours_name_the_same_items(collection, pictures, tmp_path, name):
     """As find and shells write them: for items that exist, and for pictures as they are indexed."""
     for path in (name, f"{pictures}/./red/../red/1.png"):
-        collection.annotate(written(tmp_path / "a.csv", f"{path},{path}\n"))
+        collection.items.annotate(written(tmp_path / "a.csv", f"{path},{path}\n"))
         assert labels(collection)["pictures/red/1.png"] == (path,)
         table = written(tmp_path / "b.csv", f"{path},indexed\n")
         assert collection.index([pictures], IndexOptions(labels=table, workers=1)).updated == 1
@@ -210,26 +210,26 @@ def test_paths_with_detours_name_the_same_items(collection, pictures, tmp_path, 
 @pytest.mark.parametrize(("column", "meant"), [("labl", "label"), ("Captions", "caption"), ("yeears", "years")])
 def test_a_misspelt_column_makes_no_attribute_unless_it_is_wanted(collection, pictures, tmp_path, column, meant):
     """Nothing is written; the message names what was probably meant, and how to go on."""
-    collection.update_items([ItemUpdate("pictures/red/0.png", attributes={"years": 9})])
+    collection.items.update([ItemUpdate("pictures/red/0.png", attributes={"years": 9})])
     table = written(tmp_path / "a.csv", f"path,caption,{column}\nred/1.png,new,5\n")
-    message = f"column {column!r}.*If you mean {meant!r}, rename the column.*--new-attributes"
+    message = f"column {column!r}.*If you mean {meant!r}, rename the column.*`new_attributes=True`"
     with pytest.raises(InvalidInputError, match=message):
-        collection.annotate(table)
+        collection.items.annotate(table)
     with pytest.raises(InvalidInputError, match=message):
         collection.index([pictures], IndexOptions(labels=table, workers=1))
-    assert collection.item("pictures/red/1.png").text == ""
-    assert collection.annotate(table, new_attributes=True).notes == (f"new attributes: {column}",)
-    assert collection.item("pictures/red/1.png").attributes == {column: 5}
-    assert collection.annotate(table).notes == ()
+    assert collection.items.get("pictures/red/1.png").text == ""
+    assert collection.items.annotate(table, new_attributes=True).notes == (f"new attributes: {column}",)
+    assert collection.items.get("pictures/red/1.png").attributes == {column: 5}
+    assert collection.items.annotate(table).notes == ()
 
 
 def test_a_file_that_names_no_item_is_refused(rows, tmp_path):
     with pytest.raises(InvalidInputError, match=r"does not name any item; it begins with 'x\.npy'"):
-        rows.annotate(written(tmp_path / "a.csv", "x.npy,label\n"))
+        rows.items.annotate(written(tmp_path / "a.csv", "x.npy,label\n"))
 
 
 def test_replacing_labels_of_any_items(rows, tmp_path):
-    rows.annotate(written(tmp_path / "a.csv", "item/0003,three\n"), replace_labels=True)
+    rows.items.annotate(written(tmp_path / "a.csv", "item/0003,three\n"), replace_labels=True)
     assert labels(rows) == {"item/0000": (), "item/0001": (), "item/0002": (), "item/0003": ("three",)}
 
 
@@ -263,21 +263,21 @@ def test_a_copy_is_another_item(home: Home, tmp_path):
 def test_a_folder_below_an_indexed_one_continues_its_keys(collection, pictures):
     (pictures / "red/new.png").write_bytes(encode(draw("red", 77)))
     assert collection.index([pictures / "red"], IndexOptions(workers=1)).added == 1
-    assert collection.item("pictures/red/new.png").source == str(pictures / "red/new.png")
+    assert collection.items.get("pictures/red/new.png").source == str(pictures / "red/new.png")
 
 
 def test_keys_are_equal_in_any_unicode_form(rows):
     row = {"color": np.ones(64)}
-    rows.import_items([NewItem(NFD, rows=row, labels=("first",))])
-    rows.import_items([NewItem(NFC, rows=row, attributes={"second": True})])
-    rows.put_vectors("color", [NFC], np.zeros((1, 64), np.float32))
-    item = rows.item(NFC)
+    rows.items.put([NewItem(NFD, rows=row, labels=("first",))])
+    rows.items.put([NewItem(NFC, rows=row, attributes={"second": True})])
+    rows.items.put_vectors("color", [NFC], np.zeros((1, 64), np.float32))
+    item = rows.items.get(NFC)
     assert (item.key, item.labels, item.attributes) == (NFD, ("first",), {"second": True})
     assert rows.count(Filter(keys=(NFC,))) == rows.count(Filter(key_prefix=NFC[:3])) == 1
     assert rows.count() == 5
     with pytest.raises(InvalidInputError, match="each row needs its own"):
-        rows.put_vectors("color", [NFC, NFD], np.zeros((2, 64), np.float32))
-    assert rows.delete_items([NFC]) == 1
+        rows.items.put_vectors("color", [NFC, NFD], np.zeros((2, 64), np.float32))
+    assert rows.items.delete([NFC]) == 1
 
 
 def test_labels_reach_pictures_whose_names_are_written_otherwise(home: Home, tmp_path):
@@ -286,7 +286,7 @@ def test_labels_reach_pictures_whose_names_are_written_otherwise(home: Home, tmp
     (folder / NFD).write_bytes(encode(draw("red", 0)))
     with home.create("named", ["color"]) as made:
         made.index([folder], IndexOptions(labels=written(tmp_path / "l.csv", f"{NFC},été\n"), workers=1))
-        assert made.item(f"pictures/{NFC}").labels == ("été",)
+        assert made.items.get(f"pictures/{NFC}").labels == ("été",)
 
 
 # -- what was deleted, what is gone
@@ -294,7 +294,7 @@ def test_labels_reach_pictures_whose_names_are_written_otherwise(home: Home, tmp
 
 def test_what_was_deleted_stays_deleted_until_it_is_asked_for(collection, pictures):
     keys = ["pictures/red/0.png", "pictures/red/1.png", "pictures/red/2.png"]
-    collection.delete_items(keys)
+    collection.items.delete(keys)
     (pictures / "red/1.png").write_bytes(encode(draw("red", 99)))
     report = collection.index([pictures], IndexOptions(labels="folder", workers=1))
     assert (report.added, report.unchanged) == (1, 15)
@@ -313,7 +313,7 @@ def test_files_that_are_gone_or_moved_are_reported_and_their_items_stay(collecti
     report = collection.index([pictures], IndexOptions(labels="folder", workers=1))
     assert report.gone == ("pictures/red/0.png", "pictures/red/1.png")
     assert report.moved == {"pictures/red/1.png": "pictures/blue/moved.png"}
-    assert collection.item("pictures/red/0.png").labels == ("red",)
+    assert collection.items.get("pictures/red/0.png").labels == ("red",)
 
 
 def test_what_is_left_out_is_counted_by_kind(home: Home, tmp_path):

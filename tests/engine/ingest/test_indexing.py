@@ -27,12 +27,12 @@ def keys(collection) -> list[str]:
 
 
 def test_items_carry_key_label_source_size_and_every_view(collection, pictures):
-    item = collection.item("pictures/red/0.png")
+    item = collection.items.get("pictures/red/0.png")
     assert item.labels == ("red",)
     assert item.source == str(pictures / "red/0.png")
     assert (item.width, item.height) == (96, 72)
     assert item.views == ("color", "sift")
-    assert collection.thumbnail(item.key).startswith(b"\xff\xd8")
+    assert collection.items.thumbnail(item.key).startswith(b"\xff\xd8")
     assert collection.info().labels == {"blue": 6, "green": 6, "red": 6}
 
 
@@ -46,10 +46,10 @@ def test_running_again_does_nothing(collection, pictures):
 def test_a_changed_file_is_extracted_again_and_a_touched_one_is_not(collection, pictures):
     (pictures / "red/0.png").write_bytes(encode(draw("blue", 99)))
     os.utime(pictures / "red/1.png", ns=(1, 1))
-    hash_before = collection.item("pictures/red/1.png").content_hash
+    hash_before = collection.items.get("pictures/red/1.png").content_hash
     report = collection.index([pictures], IndexOptions(labels="folder", workers=1))
     assert (report.added, report.updated, report.unchanged) == (0, 1, 17)
-    assert collection.item("pictures/red/1.png").content_hash == hash_before
+    assert collection.items.get("pictures/red/1.png").content_hash == hash_before
     assert collection.index([pictures], IndexOptions(workers=1)).unchanged == 18
 
 
@@ -80,7 +80,7 @@ def test_files_that_cannot_be_read_are_listed_with_the_reason_and_stop_nothing(h
     (folder / "notes.txt").write_text("not a picture by its name, so not even tried")
     with home.create("mixed", VIEWS) as collection:
         report = collection.index([folder], IndexOptions(labels="folder", workers=1))
-        assert collection.item("mixed/\\xff.png").source == f"{folder}/\\xff.png"
+        assert collection.items.get("mixed/\\xff.png").source == f"{folder}/\\xff.png"
     assert report.added == 7
     reasons = {Path(failure.key).name: failure.reason for failure in report.failures}
     assert set(reasons) == {"empty.jpg", "text.png", "cut.png", "gone.png", "pipe.png", "huge.png"}
@@ -93,9 +93,9 @@ def test_labels_come_from_a_csv_and_change_without_extracting_again(collection, 
     table = tmp_path / "labels.csv"
     table.write_text(header + f"red/0.png,warm\n{pictures}/red/0.png,square\nred/1.png,warm,old\n")
     report = collection.index([pictures], IndexOptions(labels=table, workers=1))
-    assert collection.item("pictures/red/0.png").labels == ("square", "warm")
-    assert collection.item("pictures/red/1.png").labels == ("old", "warm")
-    assert collection.item("pictures/blue/1.png").labels == ("blue",)
+    assert collection.items.get("pictures/red/0.png").labels == ("square", "warm")
+    assert collection.items.get("pictures/red/1.png").labels == ("old", "warm")
+    assert collection.items.get("pictures/blue/1.png").labels == ("blue",)
     assert (report.updated, report.unchanged) == (2, 16)
     assert collection.index([pictures], IndexOptions(workers=1)).unchanged == 18
     report = collection.index([pictures], IndexOptions(labels=table, workers=1, replace_labels=True))
@@ -263,7 +263,7 @@ def test_imported_items_update_by_key_and_bad_ones_are_failures(vectors_only):
 
     with vectors_only(3) as collection:
         good = encode(draw("red", 0))
-        report = collection.import_items(
+        report = collection.items.put(
             [
                 NewItem("new", image=good, labels=("red",)),
                 NewItem("item/0000", rows={"color": np.ones(64)}),
@@ -278,8 +278,8 @@ def test_imported_items_update_by_key_and_bad_ones_are_failures(vectors_only):
         assert (report.added, report.updated) == (1, 1)
         assert {failure.key for failure in report.failures} == {"short", "nan", "view", "text", "nothing", ""}
         assert len(report.failures) == 6
-        assert collection.item("new").width == 96
-        again = collection.import_items([NewItem("new", image=good, labels=("red",))])
+        assert collection.items.get("new").width == 96
+        again = collection.items.put([NewItem("new", image=good, labels=("red",))])
         assert (again.added, again.updated, again.unchanged) == (0, 0, 1)
         assert collection.count(Filter(labels=("red",))) == 1
 
@@ -299,7 +299,7 @@ def test_fitting_learns_from_the_labels_of_the_pictures(home: Home, pictures, mo
         collection.index([pictures], IndexOptions(labels="folder", workers=1))
         images = [path.read_bytes() for path in sorted(pictures.rglob("*.png"))]
         told = Picture(encode(draw("red", 99)), ("other",))
-        collection.fit_views([told, b"no picture", *images], ["forest"], refit=True)
-        collection.add_view("other=forest:words=24")
+        collection.views.fit([told, b"no picture", *images], ["forest"], refit=True)
+        collection.views.add("other=forest:words=24")
         collection.index([pictures], IndexOptions(workers=1))
     assert seen == [expected, [("other",), *expected], expected]

@@ -54,9 +54,9 @@ def keys(collection, query: Query, **options: object) -> list[str]:
 
 
 def test_captioned_pictures_are_found_by_words_and_others_are_not(captioned):
-    item = captioned.item("pictures/red/0.png")
+    item = captioned.items.get("pictures/red/0.png")
     assert (item.text, item.views, item.labels) == ("a crimson Rose", ("color", "text"), ("red",))
-    assert captioned.item("pictures/red/2.png").views == ("color",)
+    assert captioned.items.get("pictures/red/2.png").views == ("color",)
     (answer,) = captioned.search(SearchRequest([Query("text", text="SEA")], k=2))
     assert {hit.key for hit in answer.hits} == {"pictures/blue/0.png", "pictures/blue/1.png"}
     assert {hit.text for hit in answer.hits} == {"the blue sea", "sea and sky"}
@@ -77,8 +77,8 @@ def test_a_changed_caption_changes_the_text_row_and_reads_no_picture(captioned, 
     changed = table(tmp_path / "changed.csv", {"red/0.png": "the sky", "red/2.png": "rose", "blue/0.png": ""})
     report = captioned.index([pictures], IndexOptions(workers=1, captions=changed))
     assert (report.added, report.updated, report.unchanged) == (0, 3, 15)
-    assert captioned.item("pictures/red/0.png").text == "the sky"
-    assert captioned.item("pictures/blue/0.png").views == ("color",)
+    assert captioned.items.get("pictures/red/0.png").text == "the sky"
+    assert captioned.items.get("pictures/blue/0.png").views == ("color",)
     assert "pictures/red/0.png" in keys(captioned, Query("text", text="sky"))[:2]
     assert "pictures/red/2.png" in keys(captioned, Query("text", text="rose"))
     assert "pictures/blue/0.png" not in keys(captioned, Query("text", text="sea"))
@@ -89,8 +89,8 @@ def test_lines_of_one_picture_are_joined_and_commas_need_no_quotes(captioned, pi
     csv = tmp_path / "more.csv"
     csv.write_text(f'red/0.png,one, two\n{pictures}/red/0.png,four\nred/0.png,"three, still"\nred/1.png,\n')
     captioned.index([pictures], IndexOptions(workers=1, captions=csv))
-    assert captioned.item("pictures/red/0.png").text == "one, two\nthree, still\nfour"
-    assert captioned.item("pictures/red/1.png").text == ""
+    assert captioned.items.get("pictures/red/0.png").text == "one, two\nthree, still\nfour"
+    assert captioned.items.get("pictures/red/1.png").text == ""
 
 
 def test_captions_of_no_picture_are_reported(captioned, pictures, tmp_path):
@@ -118,15 +118,15 @@ def test_an_interrupted_run_is_finished_by_the_next(home: Home, pictures, tmp_pa
 
         with pytest.raises(KeyboardInterrupt):
             collection.index([pictures], IndexOptions(workers=1, captions=captions), progress=stop)
-        assert collection.item("pictures/red/0.png").text
+        assert collection.items.get("pictures/red/0.png").text
         report = collection.index([pictures], IndexOptions(workers=1))
         assert report.unchanged == 18
         assert len(keys(collection, Query("text", text="rose"))) == 6
 
 
 def test_captions_that_come_first_after_the_pictures_are_fitted_then(collection, pictures, tmp_path):
-    collection.add_view("words=text:dim=4:model=lda")
-    with pytest.raises(NotReadyError, match=r"crossview index small PATH --captions FILE.csv"):
+    collection.views.add("words=text:dim=4:model=lda")
+    with pytest.raises(NotReadyError, match=r"`collection.index\(\['PATH'\], IndexOptions\(captions='FILE.csv'\)\)`"):
         collection.search(SearchRequest([Query("words", text="rose")]))
     assert collection.index([pictures], IndexOptions(workers=1)).unchanged == 18
     assert not collection.views()[-1].fitted
@@ -139,22 +139,22 @@ def test_captions_that_come_first_after_the_pictures_are_fitted_then(collection,
 
 
 def test_a_view_added_later_is_computed_for_the_items_that_are_there(captioned, pictures):
-    captioned.add_view("gist")
-    captioned.add_view("few=sift:words=4")
+    captioned.views.add("gist")
+    captioned.views.add("few=sift:words=4")
     query = Query("gist", key="pictures/red/0.png")
     with pytest.raises(InvalidInputError, match="no row"):
         captioned.search(SearchRequest([query], space="raw"))
     report = captioned.index([pictures], IndexOptions(workers=1))
     assert (report.added, report.updated) == (0, 18)
-    assert captioned.item("pictures/red/0.png").views == ("color", "text", "gist", "few")
-    assert captioned.item("pictures/red/0.png").text == "a crimson Rose"
+    assert captioned.items.get("pictures/red/0.png").views == ("color", "text", "gist", "few")
+    assert captioned.items.get("pictures/red/0.png").text == "a crimson Rose"
     assert len(keys(captioned, query)) == len(keys(captioned, Query("few", key="pictures/red/0.png"))) == 17
     assert captioned.index([pictures], IndexOptions(workers=1)).unchanged == 18
     assert captioned.train(Recipe(spec="cca", views=("few", "gist"), dim=2)).targets == ("few", "gist")
 
 
 def test_only_the_views_that_lack_are_computed(captioned, pictures, monkeypatch):
-    captioned.add_view("gist")
+    captioned.views.add("gist")
     monkeypatch.setattr("crossview.features.color.Color.extract", lambda self, image: pytest.fail("color was there"))
     assert captioned.index([pictures], IndexOptions(workers=1)).updated == 18
 
@@ -165,14 +165,14 @@ def test_only_the_views_that_lack_are_computed(captioned, pictures, monkeypatch)
 def test_views_that_cannot_be_are_refused(captioned, spec):
     before = captioned.info().sequence
     with pytest.raises(InvalidInputError):
-        captioned.add_view(spec)
+        captioned.views.add(spec)
     assert captioned.info().sequence == before
 
 
 def test_a_name_is_taken_once(captioned):
     with pytest.raises(AlreadyExistsError, match="text2=text"):
-        captioned.add_view("text")
-    assert captioned.add_view("text2=text").name == "text2"
+        captioned.views.add("text")
+    assert captioned.views.add("text2=text").name == "text2"
 
 
 # -- texts by import
@@ -184,36 +184,36 @@ def test_texts_without_pictures_are_items(home: Home):
         items = [NewItem(f"note/{number}", text=text) for number, text in enumerate(texts)]
         items += [NewItem("empty", text=""), NewItem("long", text="a" * 1_000_001), NewItem("nul", text="a\0b")]
         items += [NewItem("half", text="\ud800"), NewItem("none")]
-        report = notes.import_items(items)
+        report = notes.items.put(items)
         assert report.added == 4
         assert [failure.key for failure in report.failures] == ["long", "nul", "half", "none"]
-        notes.fit_views(())
+        notes.views.fit(())
         assert keys(notes, Query("text", text="wine"))[0] == "note/1"
         assert len(keys(notes, Query("text", text="wine"))) == 3
-        notes.import_items([NewItem("note/3", text="wine and roses"), NewItem("note/0", text="xyzzy")])
+        notes.items.put([NewItem("note/3", text="wine and roses"), NewItem("note/0", text="xyzzy")])
         assert "note/3" in keys(notes, Query("text", text="wine"))
-        assert notes.item("note/0").views == ()
+        assert notes.items.get("note/0").views == ()
 
 
 def test_a_text_joins_the_picture_of_its_item(captioned):
-    before = captioned.item("pictures/red/5.png")
-    captioned.import_items([NewItem(before.key, text="a rose", labels=before.labels, source=before.source)])
-    after = captioned.item(before.key)
+    before = captioned.items.get("pictures/red/5.png")
+    captioned.items.put([NewItem(before.key, text="a rose", labels=before.labels, source=before.source)])
+    after = captioned.items.get(before.key)
     assert (after.content_hash, after.source, after.width) == (before.content_hash, before.source, before.width)
     assert (after.text, after.views) == ("a rose", ("color", "text"))
     image = encode(draw("red", 5))
-    assert captioned.import_items([NewItem(before.key, image=image, labels=before.labels)]).unchanged == 1
-    assert captioned.item(before.key).text == "a rose"
-    captioned.import_items([NewItem(before.key, text="", labels=before.labels)])
-    assert captioned.item(before.key).views == ("color",)
+    assert captioned.items.put([NewItem(before.key, image=image, labels=before.labels)]).unchanged == 1
+    assert captioned.items.get(before.key).text == "a rose"
+    captioned.items.put([NewItem(before.key, text="", labels=before.labels)])
+    assert captioned.items.get(before.key).views == ("color",)
 
 
 def test_a_refit_places_the_texts_again(captioned):
-    captioned.import_items([NewItem("new", text="violet")])
-    assert captioned.item("new").views == ()
+    captioned.items.put([NewItem("new", text="violet")])
+    assert captioned.items.get("new").views == ()
     with pytest.raises(InvalidInputError, match="already fitted"):
-        captioned.fit_views((), ["text"])
-    captioned.fit_views((), ["text"], refit=True)
+        captioned.views.fit((), ["text"])
+    captioned.views.fit((), ["text"], refit=True)
     assert captioned.views()[1].revision == 2
     assert keys(captioned, Query("text", text="violet"))[0] == "new"
 
@@ -238,20 +238,20 @@ def test_a_refit_places_the_texts_again(captioned):
     ],
 )
 def test_a_query_in_the_wrong_view_says_where_to_ask(captioned, query, words):
-    captioned.add_view("clip=vectors:dim=3")
+    captioned.views.add("clip=vectors:dim=3")
     with pytest.raises(InvalidInputError, match=words):
         captioned.search(SearchRequest([query]))
 
 
 def test_a_collection_without_texts_says_how_to_get_them(collection):
-    with pytest.raises(InvalidInputError, match="crossview view add small text"):
+    with pytest.raises(InvalidInputError, match=r"`collection.views.add\(.text.\)`"):
         collection.search(SearchRequest([Query("color", text="rose")]))
     with pytest.raises(NotFoundError):
-        collection.fit_views((), ["text"])
-    collection.add_view("text")
+        collection.views.fit((), ["text"])
+    collection.views.add("text")
     with pytest.raises(NotReadyError, match="no item has a text"):
-        collection.fit_views((), ["text"])
-    collection.fit_views(())
+        collection.views.fit((), ["text"])
+    collection.views.fit(())
     assert not collection.views()[-1].fitted
 
 
@@ -266,7 +266,7 @@ def test_items_that_lack_a_view_are_found_in_those_they_have_and_only_there(home
     with home.create("mixed", ["color", "text:dim=8"]) as mixed:
         captions = table(tmp_path / "captions.csv", lines)
         mixed.index([tmp_path / "photos"], IndexOptions(labels="folder", workers=1, captions=captions))
-        mixed.import_items([NewItem(f"notes/{label}", text=word, labels=(label,)) for label, word in own.items()])
+        mixed.items.put([NewItem(f"notes/{label}", text=word, labels=(label,)) for label, word in own.items()])
         info = mixed.train(Recipe(spec="cca", views=("text", "color"), dim=4))
         assert info.trained_items == 18
         by_color, by_text = mixed.search(SearchRequest([Query("text", text="rose")], targets=["color", "text"], k=100))

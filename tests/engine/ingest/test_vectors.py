@@ -33,7 +33,7 @@ def test_vectors_make_a_view_and_items(home: Home, tmp_path):
     with home.create("made", ["color"]) as made:
         seen = []
         path, keys = write(tmp_path, ramp(5).astype(np.float64), [f"doc/{n}" for n in range(5)])
-        report = made.index_vectors("clip", path, keys, lambda *counts: seen.append(counts))
+        report = made.items.index_vectors("clip", path, keys, lambda *counts: seen.append(counts))
         assert (report.added, report.updated, report.unchanged) == (5, 0, 0)
         assert seen[-1] == ("indexing", 5, 5)
         (view,) = [view for view in made.views() if view.name == "clip"]
@@ -48,13 +48,13 @@ def test_vectors_make_a_view_and_items(home: Home, tmp_path):
 def test_an_npz_brings_its_keys(home: Home, tmp_path):
     np.savez(tmp_path / "rows.npz", keys=np.array(["b", "ü/1"]), vectors=ramp(2).astype(np.int16))
     with home.create("made", ["vectors:dim=3"]) as made:
-        assert made.index_vectors("vectors", tmp_path / "rows.npz").added == 2
+        assert made.items.index_vectors("vectors", tmp_path / "rows.npz").added == 2
         assert [item.key for item in made.items()] == ["b", "ü/1"]
 
 
 def test_rows_without_keys_go_to_the_items_in_the_order_of_keys(collection, tmp_path):
     path, _ = write(tmp_path, ramp(18, 2))
-    report = collection.index_vectors("clip", path)
+    report = collection.items.index_vectors("clip", path)
     assert (report.added, report.updated) == (0, 18)
     items = collection.items(limit=100)
     (answer,) = collection.search(SearchRequest([Query("clip", vector=ramp(18, 2)[7])], space="raw", k=1))
@@ -63,21 +63,21 @@ def test_rows_without_keys_go_to_the_items_in_the_order_of_keys(collection, tmp_
     assert items[7].labels
     assert items[7].views == ("color", "sift", "clip")
     np.save(path, ramp(17, 2))
-    with pytest.raises(InvalidInputError, match=r"17 rows and collection 'small' 18 items.*--keys"):
-        collection.index_vectors("clip", path)
+    with pytest.raises(InvalidInputError, match=r"17 rows and the collection 18 items.*`keys`"):
+        collection.items.index_vectors("clip", path)
 
 
 def test_rows_that_are_there_are_unchanged_and_new_ones_replace(home: Home, tmp_path):
     with home.create("made", ["color"]) as made:
         rows = ramp(2500)
         path, keys = write(tmp_path, rows, [f"{n:05}" for n in range(2500)])
-        made.index_vectors("clip", path, keys)
+        made.items.index_vectors("clip", path, keys)
         before = made.info().sequence
-        assert made.index_vectors("clip", path, keys).unchanged == 2500
+        assert made.items.index_vectors("clip", path, keys).unchanged == 2500
         assert made.info().sequence == before
         rows[1234] += 1
         np.save(path, rows)
-        assert made.index_vectors("clip", path, keys).updated == 1
+        assert made.items.index_vectors("clip", path, keys).updated == 1
         (answer,) = made.search(SearchRequest([Query("clip", vector=rows[1234])], k=1))
         assert (answer.hits[0].key, answer.hits[0].distance) == ("01234", 0.0)
 
@@ -104,10 +104,10 @@ def test_a_file_that_cannot_be_used_leaves_nothing(home: Home, tmp_path, rows, k
     with home.create("made", ["clip=vectors:dim=3"]) as made:
         before = made.info().sequence
         with pytest.raises(InvalidInputError, match=words):
-            made.index_vectors("clip", *write(tmp_path, rows, keys))
+            made.items.index_vectors("clip", *write(tmp_path, rows, keys))
         new = "other" if "view 'clip'" not in words else "clip"
         with pytest.raises(InvalidInputError, match=words):
-            made.index_vectors(new, *write(tmp_path, rows, keys))
+            made.items.index_vectors(new, *write(tmp_path, rows, keys))
         assert (made.info().sequence, made.count(), len(made.views())) == (before, 0, 1)
 
 
@@ -122,19 +122,19 @@ def test_what_is_no_array_is_refused(home: Home, tmp_path):
         (tmp_path / "cut.npz").write_bytes((tmp_path / "other.npz").read_bytes()[:100])
         for path in sorted(tmp_path.glob("*.np?")):
             with pytest.raises(InvalidInputError, match=path.name):
-                made.index_vectors("clip", path)
+                made.items.index_vectors("clip", path)
         np.savez(tmp_path / "good.npz", keys=np.array(["a", "b"]), vectors=ramp(2))
         with pytest.raises(InvalidInputError, match="already contains keys: leave out the file"):
-            made.index_vectors("clip", tmp_path / "good.npz", tmp_path / "keys.txt")
+            made.items.index_vectors("clip", tmp_path / "good.npz", tmp_path / "keys.txt")
         (tmp_path / "words.npy").write_text("no numbers")
         with pytest.raises(InvalidInputError, match=r"it is not a \.npy or \.npz file; write it with numpy\.save"):
-            made.index_vectors("clip", tmp_path / "words.npy")
+            made.items.index_vectors("clip", tmp_path / "words.npy")
         (tmp_path / "keys.txt").write_bytes(b"\xff\n")
         np.save(tmp_path / "good.npy", ramp(1))
         with pytest.raises(InvalidInputError, match=r"keys.txt is not UTF-8"):
-            made.index_vectors("clip", tmp_path / "good.npy", tmp_path / "keys.txt")
-        with pytest.raises(FileNotFoundError):
-            made.index_vectors("clip", tmp_path / "absent.npy")
+            made.items.index_vectors("clip", tmp_path / "good.npy", tmp_path / "keys.txt")
+        with pytest.raises(InvalidInputError, match=r"absent\.npy: No such file"):
+            made.items.index_vectors("clip", tmp_path / "absent.npy")
         assert [view.name for view in made.views()] == ["color"]
 
 
@@ -142,15 +142,15 @@ def test_rows_by_program_are_checked_as_a_whole(home: Home):
     with home.create("made", ["clip=vectors:dim=3", "sift"]) as made:
         for keys, rows in ((["a"], ramp(2)), (["a", "a"], ramp(2)), (["a", "b"], ramp(2, 4)), (["a", "\0"], ramp(2))):
             with pytest.raises(InvalidInputError):
-                made.put_vectors("clip", keys, rows)
+                made.items.put_vectors("clip", keys, rows)
         with pytest.raises(NotFoundError, match="there are: clip"):
-            made.put_vectors("clap", ["a"], ramp(1))
+            made.items.put_vectors("clap", ["a"], ramp(1))
         with pytest.raises(NotReadyError):
-            made.put_vectors("sift", ["a"], np.zeros((1, 300), np.float32))
+            made.items.put_vectors("sift", ["a"], np.zeros((1, 300), np.float32))
         assert made.count() == 0
-        made.import_items([NewItem("a", rows={"clip": [1, 2, 3]}, labels=("x",), attributes={"n": 1})])
-        assert made.put_vectors("clip", ["a", "b"], ramp(2)).updated == 1
-        assert (made.item("a").labels, made.item("a").attributes) == (("x",), {"n": 1})
+        made.items.put([NewItem("a", rows={"clip": [1, 2, 3]}, labels=("x",), attributes={"n": 1})])
+        assert made.items.put_vectors("clip", ["a", "b"], ramp(2)).updated == 1
+        assert (made.items.get("a").labels, made.items.get("a").attributes) == (("x",), {"n": 1})
 
 
 @pytest.fixture(scope="module")
@@ -171,14 +171,14 @@ def many(tmp_path_factory):
 def test_what_is_put_is_what_is_stored(many, tmp_path_factory, rows):
     """Whatever type of number the file holds."""
     folder, name = tmp_path_factory.mktemp("vectors"), f"clip{len(many.views())}"
-    many.index_vectors(name, *write(folder, rows, [f"{n}" for n in range(len(rows))]))
+    many.items.index_vectors(name, *write(folder, rows, [f"{n}" for n in range(len(rows))]))
     answers = many.search(SearchRequest([Query(name, vector=row) for row in rows.astype(np.float32)], k=1))
     assert [answer.hits[0].distance for answer in answers] == [0.0] * len(rows)
 
 
 def test_a_view_of_vectors_trains_with_the_others(collection, tmp_path):
     rng = np.random.default_rng(0)
-    collection.index_vectors("clip", write(tmp_path, rng.random((18, 8)))[0])
+    collection.items.index_vectors("clip", write(tmp_path, rng.random((18, 8)))[0])
     info = collection.train(Recipe(spec="cca", views=("color", "clip"), dim=3))
     assert info.targets == ("color", "clip")
     (answer,) = collection.search(SearchRequest([Query("clip", vector=rng.random(8))], targets=["color"], k=4))
@@ -189,7 +189,7 @@ _INDEX = """
 import sys
 from pathlib import Path
 from crossview.engine.home import Home
-Home(sys.argv[1]).open("killed").index_vectors("clip", Path(sys.argv[2]), Path(sys.argv[3]),
+Home(sys.argv[1]).open("killed").items.index_vectors("clip", Path(sys.argv[2]), Path(sys.argv[3]),
     lambda stage, done, total: stage == "indexing" and print(done, flush=True))
 """
 
@@ -210,7 +210,7 @@ def test_kill_9_in_the_middle_and_running_again_ends_with_every_row(home: Home, 
         kept = collection.count()
         assert 5_000 <= kept < 20_000
         assert kept % 5_000 == 0
-        report = collection.index_vectors("clip", path, keys)
+        report = collection.items.index_vectors("clip", path, keys)
         assert (report.added, report.unchanged) == (20_000 - kept, kept)
         (answer,) = collection.search(SearchRequest([Query("clip", vector=rows[-1])], k=1))
         assert answer.hits[0].key == "19999"

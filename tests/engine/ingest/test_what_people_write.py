@@ -22,7 +22,7 @@ DEEP = "[" * 100_000 + "]" * 100_000
 @pytest.fixture
 def made(home: Home):
     with home.create("made", ["v=vectors:dim=3"]) as opened:
-        opened.put_vectors("v", ["a", "b"], ROWS)
+        opened.items.put_vectors("v", ["a", "b"], ROWS)
         yield opened
 
 
@@ -35,18 +35,18 @@ def beyond(text: str, number: int) -> str:
 def test_a_caption_is_as_long_as_a_text_may_be(made: Collection, tmp_path: Path) -> None:
     file = tmp_path / "captions.csv"
     file.write_text(f"key,caption\na,{'x' * MAX_TEXT}\n")
-    assert made.annotate(file).updated == 1
-    assert len(made.item("a").text) == MAX_TEXT
+    assert made.items.annotate(file).updated == 1
+    assert len(made.items.get("a").text) == MAX_TEXT
     file.write_text(f"key,caption\na,{'x' * (MAX_TEXT + 1)}\n")
     with pytest.raises(InvalidInputError, match="line 2: a text may have at most 1,000,000 characters"):
-        made.annotate(file)
+        made.items.annotate(file)
 
 
 def test_deep_json_is_refused_by_line(made: Collection, tmp_path: Path) -> None:
     file = tmp_path / "deep.csv"
     file.write_text(f'key,label,x\na,l,"{DEEP}"\n')
     with pytest.raises(InvalidInputError, match=r"line 2: x: \[\[.*lists and objects more than 16 levels deep"):
-        made.annotate(file)
+        made.items.annotate(file)
     with pytest.raises(InvalidInputError, match="more than 16 levels deep"):
         json_or_text(DEEP)
     assert [json_or_text(text) for text in ("1", "[1]", "one", "[")] == [1, [1], "one", "["]
@@ -56,7 +56,7 @@ def test_deep_json_is_refused_by_line(made: Collection, tmp_path: Path) -> None:
 def test_what_is_no_character_is_in_no_key_label_or_text(made: Collection, text: str) -> None:
     before = made.info().sequence
     with pytest.raises(InvalidInputError, match="a key must be Unicode"):
-        made.put_vectors("v", [text], ROWS[:1])
+        made.items.put_vectors("v", [text], ROWS[:1])
     for item in (
         NewItem(text, rows={"v": ROWS[0]}),
         NewItem("k", rows={"v": ROWS[0]}, labels=(text,)),
@@ -65,7 +65,7 @@ def test_what_is_no_character_is_in_no_key_label_or_text(made: Collection, text:
         NewItem("k", rows={"v": ROWS[0]}, attributes={"x": [text]}),
         NewItem("k", rows={"v": ROWS[0]}, source=text),
     ):
-        (failure,) = made.import_items([item]).failures
+        (failure,) = made.items.put([item]).failures
         assert "must be Unicode" in failure.reason
     assert made.info().sequence == before
     assert check_key("é\U0010ffff") == "é\U0010ffff"
@@ -85,7 +85,7 @@ def test_a_file_whose_keys_are_no_characters_is_refused(
     with pytest.raises(
         InvalidInputError, match="the key of row 2 contains 0x7fffffff, which is not a Unicode character"
     ):
-        made.index_vectors("v", file)
+        made.items.index_vectors("v", file)
     assert made.info().sequence == before
 
 
@@ -113,7 +113,7 @@ def test_an_array_of_an_impossible_shape_is_refused(made: Collection, tmp_path: 
     for content in (array(shape), archive(keys=array("(2,)", "<U3"), vectors=array(shape))):
         file.write_bytes(content)
         with pytest.raises(InvalidInputError, match=r"v\.npz is not an array of numbers"):
-            made.index_vectors("v", file)
+            made.items.index_vectors("v", file)
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_an_empty_file_is_refused(made: Collection, tmp_path: Path, content: byt
     file = tmp_path / "v.npz"
     file.write_bytes(content)
     with pytest.raises(InvalidInputError, match=reason):
-        made.index_vectors("v", file)
+        made.items.index_vectors("v", file)
 
 
 @pytest.mark.slow
@@ -145,7 +145,7 @@ def test_whatever_is_wrong_with_a_file_has_a_reason(made: Collection, tmp_path: 
         file.write_bytes(content[: generator.integers(1, 2 * len(content))])
         outcome: Any = None
         try:
-            outcome = made.index_vectors("v", file)
+            outcome = made.items.index_vectors("v", file)
         except InvalidInputError as error:
             outcome = str(error)
         assert outcome

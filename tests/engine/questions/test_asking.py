@@ -49,7 +49,7 @@ def test_answers_are_kept_in_order_with_who_and_when(things: Collection) -> None
     assert (first.id > 0, first.created.endswith("+00:00"), first.kind) == (True, True, "single")
     second = things.questions.answer(said(3, (4, 5), (6, 7, 8), person="bob"))
     third = things.questions.answer(said(3, (4,), (5,), notion="wing"))
-    with Home(things._folder.path.parent).open("things") as again:
+    with Home(things._opened.folder.path.parent).open("things") as again:
         assert again.questions.answers() == [first, second, third]
         assert again.questions.answers("head") == [first, second]
         assert again.questions.answers("head", "bob") == [second]
@@ -134,7 +134,7 @@ def test_questions_that_cannot_be_asked_are_refused(things: Collection, home: Ho
     with pytest.raises(NotFoundError, match="no item 'item/99'"):
         things.questions.answer(said(0, (1,), (99,)))
     with home.create("few", ("v=vectors:dim=1",)) as few:
-        few.import_items([NewItem(str(number), rows={"v": [number]}) for number in range(4)])
+        few.items.put([NewItem(str(number), rows={"v": [number]}) for number in range(4)])
         with pytest.raises(NotReadyError, match="a grid question needs 10 items, and there are 4"):
             few.questions.next(QuestionRequest(notion="head", person="ann"))
         assert few.questions.next(QuestionRequest(notion="head", person="ann", kind="single"))
@@ -143,11 +143,11 @@ def test_questions_that_cannot_be_asked_are_refused(things: Collection, home: Ho
 def test_answers_on_deleted_items_are_not_asked_or_learned_from(things: Collection) -> None:
     """They stay, and count again when the item comes back."""
     things.questions.answer(said(0, (1,), (2,)))
-    things.delete_items([key(2)])
+    things.items.delete([key(2)])
     for seed in range(30):
         asked = things.questions.next(QuestionRequest(notion="head", person="bob", kind="single", seed=seed))
         assert key(2) not in (asked.anchor, *asked.candidates)
     assert len(things.questions.answers()) == 1
     assert things.count() == COUNT - 1
-    things.import_items([NewItem(key(2), rows={"view": np.zeros(6)})])
+    things.items.put([NewItem(key(2), rows={"view": np.zeros(6)})])
     assert things.questions.answers()[0].triplets == [(key(0), key(1), key(2))]

@@ -24,8 +24,8 @@ def wide(seed: int) -> np.ndarray:
 
 def two_views(home: Home) -> Collection:
     made = home.create("rows", ["small=vectors:dim=3", WIDE])
-    made.put_vectors("small", KEYS, np.random.default_rng(9).normal(size=(COUNT, 3)).astype(np.float32))
-    made.put_vectors("wide", KEYS, wide(0))
+    made.items.put_vectors("small", KEYS, np.random.default_rng(9).normal(size=(COUNT, 3)).astype(np.float32))
+    made.items.put_vectors("wide", KEYS, wide(0))
     return made
 
 
@@ -52,7 +52,7 @@ def test_a_space_goes_with_its_snapshots_and_its_disk_space(rows, home):
     before = rows.info().bytes_on_disk
     rows.train(Recipe(spec="kernel:rbf,pca", views=("wide",), dim=2), activate=True)
     assert rows.info().bytes_on_disk > before + 4 * COUNT * WIDTH
-    rows.delete_space("pca")
+    rows.spaces.delete("pca")
     assert rows.info().bytes_on_disk < before + 100_000
     assert [space.name for space in rows.spaces()] == ["kept", "raw"]
     assert rows.info().active_space == "raw"
@@ -65,22 +65,22 @@ def test_a_space_goes_with_its_snapshots_and_its_disk_space(rows, home):
 def test_a_space_that_is_not_active_goes_without_a_change_of_the_active_one(rows):
     rows.train(Recipe(spec="pca", views=("small",), dim=2))
     rows.train(Recipe(spec="pca", views=("wide",), dim=2), space="other", activate=False)
-    rows.delete_space("other")
+    rows.spaces.delete("other")
     assert rows.info().active_space == "pca"
 
 
 def test_earlier_generations_are_deleted_alone(rows, home):
     """And the one that answers is not: the remedies are to activate another one or to delete the space."""
     rows.train(Recipe(spec="pca", views=("small",), dim=2))
-    with pytest.raises(NotReadyError, match=r"generation 1 is the only one of space 'pca': .* rows pca"):
-        rows.delete_space("pca", 1)
+    with pytest.raises(NotReadyError, match=r"generation 1 is the only one of space 'pca': .*spaces.delete\('pca'\)`"):
+        rows.spaces.delete("pca", 1)
     rows.train(Recipe(spec="pca", views=("small",), dim=3))
-    with pytest.raises(NotReadyError, match="crossview space activate rows pca --generation 1"):
-        rows.delete_space("pca", 2)
+    with pytest.raises(NotReadyError, match=r"`collection.spaces.activate\('pca', generation=1\)`"):
+        rows.spaces.delete("pca", 2)
     with pytest.raises(NotFoundError, match="no generation 7; there are: 1, 2"):
-        rows.delete_space("pca", 7)
-    rows.delete_space("pca", 1)
-    assert rows.space("pca").generations == (2,)
+        rows.spaces.delete("pca", 7)
+    rows.spaces.delete("pca", 1)
+    assert rows.spaces.get("pca").generations == (2,)
     assert rows.info().active_space == "pca"
     assert snapshots(rows, home) == ["pca-2-small"]
 
@@ -89,17 +89,17 @@ def test_what_cannot_be_deleted_names_the_remedy(rows):
     """The views themselves, a view that any generation of a space uses, the last view, and what is not there."""
     rows.train(Recipe(spec="pca", views=("small",), dim=2))
     rows.train(Recipe(spec="pca", views=("wide",), dim=2))
-    with pytest.raises(InvalidInputError, match=r"'raw' contains the views themselves .* view delete rows VIEW"):
-        rows.delete_space("raw")
-    with pytest.raises(NotReadyError, match=r"pca \(generation 1\); .* delete rows pca"):
-        rows.delete_view("small")
-    for delete in (rows.delete_space, rows.delete_view):
+    with pytest.raises(InvalidInputError, match=r"'raw' contains the views .*`collection.views.delete\('VIEW'\)`"):
+        rows.spaces.delete("raw")
+    with pytest.raises(NotReadyError, match=r"pca \(generation 1\); .*spaces.delete\('pca'\)`"):
+        rows.views.delete("small")
+    for delete in (rows.spaces.delete, rows.views.delete):
         with pytest.raises(NotFoundError, match="there are:"):
             delete("none")
-    rows.delete_space("pca")
-    rows.delete_view("small")
+    rows.spaces.delete("pca")
+    rows.views.delete("small")
     with pytest.raises(InvalidInputError, match="'wide' is the only view of collection 'rows'"):
-        rows.delete_view("wide")
+        rows.views.delete("wide")
 
 
 def test_a_view_goes_with_its_rows_and_its_disk_space(rows, home):
@@ -108,11 +108,11 @@ def test_a_view_goes_with_its_rows_and_its_disk_space(rows, home):
     rows.close()
     with home.open("rows") as again:
         before = again.info().bytes_on_disk
-        again.delete_view("wide")
+        again.views.delete("wide")
         assert again.info().bytes_on_disk < before - 2 * 4 * COUNT * WIDTH  # the rows, and the snapshot
         assert [view.name for view in again.views()] == ["small"]
         assert again.count() == COUNT
-        assert again.item("000").views == ("small",)
+        assert again.items.get("000").views == ("small",)
         assert not [name for name in snapshots(again, home) if "wide" in name]
         with pytest.raises(NotFoundError, match="there are: small"):
             again.search(SearchRequest([Query("wide", key="000")]))
@@ -123,9 +123,9 @@ def test_a_reader_notices_that_a_space_was_deleted_and_trained_again(rows, home)
     rows.train(Recipe(spec="pca", views=("wide",), dim=2))
     with home.open("rows") as reader:
         first = nearest(reader, wide(1)[0], space="pca")
-        rows.delete_space("pca")
+        rows.spaces.delete("pca")
         rows.train(Recipe(spec="pca", views=("wide",), dim=7))
-        assert rows.space("pca").generation == 1
+        assert rows.spaces.get("pca").generation == 1
         assert nearest(reader, wide(1)[0], space="pca") == nearest(rows, wide(1)[0], space="pca") != first
 
 
@@ -135,7 +135,7 @@ def test_a_reader_does_not_write_snapshots_of_what_was_deleted(rows, home):
     for path in (home.path / "rows" / "indexes").glob("*.idx"):
         path.unlink()
     nearest(reader, wide(0)[0])  # builds the index
-    rows.delete_space("pca")
+    rows.spaces.delete("pca")
     reader.close()
     assert snapshots(rows, home) == []
 
@@ -145,7 +145,7 @@ def test_a_snapshot_of_a_deleted_space_is_not_used(rows, home):
     rows.train(Recipe(spec="pca", views=("wide",), dim=2, seed=1))
     folder, aside = home.path / "rows" / "indexes", home.path / "aside"
     shutil.copytree(folder, aside)
-    rows.delete_space("pca")
+    rows.spaces.delete("pca")
     rows.train(Recipe(spec="sqrt,pca", views=("wide",), dim=2))
     expected = nearest(rows, wide(1)[0])
     for path in aside.iterdir():
@@ -162,10 +162,10 @@ def test_a_view_that_is_added_again_has_nothing_of_the_old_one(rows, home):
     shutil.copytree(folder, aside)
     with home.open("rows") as reader:
         assert nearest(reader, wide(0)[3], space="raw") == ("003", 0.0)
-        rows.delete_view("wide")
-        rows.add_view(WIDE)
-        assert rows.item("003").views == ("small",)
-        rows.put_vectors("wide", KEYS[:5], wide(1)[:5])
+        rows.views.delete("wide")
+        rows.views.add(WIDE)
+        assert rows.items.get("003").views == ("small",)
+        rows.items.put_vectors("wide", KEYS[:5], wide(1)[:5])
         for path in aside.iterdir():
             shutil.copy(path, folder)
         with home.open("rows") as later:
@@ -180,11 +180,11 @@ def test_a_view_that_is_added_again_is_computed_by_its_own_extractor(home):
     pictures = [[encode(draw(label, seed)) for seed in range(6)] for label in CLASSES]
     asked = Query("sift", image=encode(draw("red", 50)))
     with home.create("words", ["color", "sift:words=8"]) as made, home.open("words") as reader:
-        made.fit_views(pictures[0], workers=1)
+        made.views.fit(pictures[0], workers=1)
         (old,) = reader.embed([asked], targets=["sift"], space="raw")
-        made.delete_view("sift")
-        made.add_view("sift:words=8")
-        made.fit_views(pictures[1] + pictures[2], workers=1)
+        made.views.delete("sift")
+        made.views.add("sift:words=8")
+        made.views.fit(pictures[1] + pictures[2], workers=1)
         assert made.views()[1].revision == 1
         with home.open("words") as fresh:
             (expected,) = fresh.embed([asked], targets=["sift"], space="raw")
@@ -199,10 +199,10 @@ def test_ids_of_deleted_views_are_never_given_again(home):
     with home.create("views", ["color", "gist", "sift:words=8"]) as made:
         seen: set[int] = set()
         for name in ("sift", "gist", "gist", "color", "gist"):
-            with made._catalog.read() as tx:
+            with made._opened.catalog.read() as tx:
                 ids = {view.name: view.id for view in tx.views.all()}
-            made.delete_view(name)
+            made.views.delete(name)
             seen.add(ids[name])
-            made.add_view(f"{name}:words=8" if name == "sift" else name)
-            with made._catalog.read() as tx:
+            made.views.add(f"{name}:words=8" if name == "sift" else name)
+            with made._opened.catalog.read() as tx:
                 assert seen.isdisjoint(view.id for view in tx.views.all())

@@ -32,7 +32,9 @@ def aged(home: Home):
 
 
 def test_it_says_how_to_be_rid_of_it(aged: Collection):
-    with pytest.raises(NotReadyError, match=r"space 'codes' was trained by an earlier version.*train --space codes"):
+    with pytest.raises(
+        NotReadyError, match=r"space 'codes' was trained by an earlier version.*again as `space='codes'`"
+    ):
         aged.search(ASKED)
 
 
@@ -42,5 +44,5 @@ def test_it_is_trained_again(aged: Collection):
 
 
 def test_it_is_deleted(aged: Collection):
-    aged.delete_space("codes")
+    aged.spaces.delete("codes")
     assert aged.search(ASKED)

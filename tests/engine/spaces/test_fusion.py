@@ -128,11 +128,11 @@ def test_exact_copies_come_first_in_a_merged_search(home: Home, lacking: bool) -
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(30, 4)).astype(np.float32)
     with home.create("copies", ["a=vectors:dim=4", "b=vectors:dim=4"]) as made:
-        made.import_items([NewItem(f"item {i}", rows={"a": row, "b": row}) for i, row in enumerate(rows)])
+        made.items.put([NewItem(f"item {i}", rows={"a": row, "b": row}) for i, row in enumerate(rows)])
         made.train(Recipe(spec="cca", views=("a", "b"), dim=2))
         query = rng.normal(size=4).astype(np.float32)
         copy = {"a": query} if lacking else {"a": query, "b": query}
-        made.import_items([NewItem(f"z copy {i}", rows=copy) for i in range(2)])
+        made.items.put([NewItem(f"z copy {i}", rows=copy) for i in range(2)])
         (merged,) = made.search(SearchRequest([Query("a", vector=query)], k=5, merge=True))
     assert [hit.key for hit in merged.hits[:2]] == ["z copy 0", "z copy 1"]
     assert merged.hits[0].distance == merged.hits[1].distance < 1e-3

@@ -12,10 +12,10 @@ from rows import each, fill, item
 from crossview.engine.collection import Collection
 from crossview.engine.errors import BusyError, InvalidInputError, NotFoundError, NotReadyError
 from crossview.engine.home import Home
-from crossview.engine.query import Query
+from crossview.engine.query import ItemEmbeddings, Query
 from crossview.engine.recipe import Recipe
 from crossview.engine.spaces.embedding_files import write_vectors
-from crossview.engine.spaces.item_embeddings import ItemEmbeddings, every_page
+from crossview.engine.spaces.item_embeddings import every_page
 
 
 def trained(home: Home) -> Collection:
@@ -33,13 +33,13 @@ def groups(home: Home, once: Once):
 
 
 class Paged:
-    """A collection that answers in pages of four items."""
+    """The items of a collection, which answer in pages of four items."""
 
     def __init__(self, collection: Collection) -> None:
         self.collection = collection
 
-    def embed_items(self, view: str, **how) -> ItemEmbeddings:
-        return self.collection.embed_items(view, limit=4, **how)
+    def embed(self, view: str, **how) -> ItemEmbeddings:
+        return self.collection.items.embed(view, limit=4, **how)
 
 
 def joined(pages: Iterator[ItemEmbeddings]) -> tuple[list[str], np.ndarray]:
@@ -51,7 +51,7 @@ def joined(pages: Iterator[ItemEmbeddings]) -> tuple[list[str], np.ndarray]:
 def test_every_item_that_has_the_view_is_embedded_in_the_order_of_keys(groups, view):
     """As a query by its key is; the pages do not matter, but to the last digits of a matrix product."""
     expected = sorted(one.key for one in groups.items() if view in one.views)
-    keys, vectors = joined(every_page(groups, view))
+    keys, vectors = joined(every_page(groups.items, view))
     assert keys == expected
     asked = groups.embed([Query(view, key=key) for key in keys], targets=["gist"])
     np.testing.assert_allclose(vectors, [one.vector for one in asked], rtol=1e-5, atol=1e-6)
@@ -62,7 +62,7 @@ def test_every_item_that_has_the_view_is_embedded_in_the_order_of_keys(groups, v
 
 def test_codes_are_packed_and_without_the_floats_to_rank_again_by(groups):
     groups.train(Recipe(spec="multi-npp,itq:12", views=("color", "gist"), rerank=2), activate=True)
-    page = groups.embed_items("color")
+    page = groups.items.embed("color")
     assert (page.bits, page.vectors.shape, page.vectors.dtype) == (12, (21, 2), np.uint8)
     (expected,) = groups.embed([Query("color", key=page.keys[3])], targets=["color"])
     np.testing.assert_array_equal(page.vectors[3], expected.vector)
@@ -73,8 +73,8 @@ def test_of_several_metrics_one_is_chosen(groups):
     with pytest.raises(
         InvalidInputError, match="several metrics of view 'color': choose one of the targets color:1, color:2"
     ):
-        groups.embed_items("color")
-    page = groups.embed_items("color", target="color:2")
+        groups.items.embed("color")
+    page = groups.items.embed("color", target="color:2")
     (expected,) = groups.embed([Query("color", key=page.keys[0])], targets=["color:2"])
     np.testing.assert_array_equal(page.vectors[0], expected.vector)
 
@@ -98,16 +98,16 @@ def test_what_cannot_be_embedded_is_refused(groups, home):
         ({"view": "color", "limit": 0}, InvalidInputError, "at least 1, not 0"),
     ):
         with pytest.raises(error, match=words):
-            groups.embed_items(**how)
+            groups.items.embed(**how)
     with home.create("empty", ["color"]) as empty, pytest.raises(NotReadyError, match="has a row of view 'color'"):
-        empty.embed_items("color")
+        empty.items.embed("color")
 
 
 @pytest.mark.parametrize("others", [0, 1])
 def test_a_query_that_its_view_cannot_take_is_not_embedded(home, others):
     """As in a search: a view of rows from outside takes no text, whatever else is asked."""
     with home.create("outside", ["v=vectors:dim=4", "text"]) as made:
-        made.put_vectors("v", ["one"], np.ones((1, 4), np.float32))
+        made.items.put_vectors("v", ["one"], np.ones((1, 4), np.float32))
         queries = [Query("v", text="words"), *[Query("v", key="one")] * others]
         with pytest.raises(InvalidInputError, match="does not accept a query by a text"):
             made.embed(queries, space="raw")
@@ -120,8 +120,8 @@ def test_what_was_written_is_indexed_again(groups, home, tmp_path, ending):
     keys, vectors = joined(every_page(Paged(groups), "gist"))
     assert (written.rows, written.width, written.bits) == (len(keys), 2, 0)
     with home.create("again", ["color"]) as again:
-        again.index_vectors("made", written.path, written.keys)
-        found = again.embed_items("made", space="raw")
+        again.items.index_vectors("made", written.path, written.keys)
+        found = again.items.embed("made", space="raw")
     assert list(found.keys) == keys
     np.testing.assert_array_equal(found.vectors, vectors)
     assert sorted(path.name for path in tmp_path.glob("*rows*")) == sorted(
@@ -136,7 +136,7 @@ def test_parquet_has_a_column_of_keys_and_one_of_vectors(groups, tmp_path):
     for space in ("multi-npp", "codes"):
         write_vectors(tmp_path / "rows.parquet", every_page(Paged(groups), "gist", space))
         table = parquet.read_table(tmp_path / "rows.parquet")
-        keys, vectors = joined(every_page(groups, "gist", space))
+        keys, vectors = joined(every_page(groups.items, "gist", space))
         assert table.column_names == ["key", "vector"]
         assert table["key"].to_pylist() == keys
         np.testing.assert_array_equal(np.array(table["vector"].to_pylist(), vectors.dtype), vectors)

@@ -24,7 +24,7 @@ def made(home: Home):
     generator = np.random.default_rng(0)
     centres = {"a": generator.normal(size=(CLASSES, 8)), "b": generator.normal(size=(CLASSES, 5))}
     with home.create("same", ["a=vectors:dim=8", "b=vectors:dim=5"]) as opened:
-        opened.import_items(
+        opened.items.put(
             [
                 NewItem(
                     f"{kind}/{number:02}",
@@ -82,7 +82,7 @@ def test_distances_are_those_of_searches(made, recipe, view, target):
     threshold by that of one half."""
     if recipe is not None:
         made.train(recipe, space="one")
-    threshold = made.calibrate(CalibrationRequest(view=view, target=target))
+    threshold = made.spaces.calibrate(CalibrationRequest(view=view, target=target))
     asked = SearchRequest([Query(view, key="0/03")], targets=[target], k=70, probabilities=True, base_rate=0.5)
     (found,) = made.search(asked)
     verdicts = {hit.key: verdict(made, "0/03", hit.key, view, target) for hit in found.hits}
@@ -100,7 +100,7 @@ def test_distances_are_those_of_searches(made, recipe, view, target):
 
 def test_hits_are_as_often_the_same_as_their_probabilities_say(made):
     """Over all pairs of a query and an item: by default the labels tell which share of these is the same."""
-    threshold = made.calibrate(CalibrationRequest(view="a"))
+    threshold = made.spaces.calibrate(CalibrationRequest(view="a"))
     assert threshold.base_rate == pytest.approx((EACH - 1) / (CLASSES * EACH - 1))
     queries = [Query("a", key=item.key) for item in made.items(limit=100)]
     hits = [
@@ -115,7 +115,7 @@ def test_hits_are_as_often_the_same_as_their_probabilities_say(made):
 
 def test_a_base_rate_may_be_given(made):
     """It multiplies the odds; stated pairs tell it where no label does."""
-    made.calibrate(CalibrationRequest(view="a"))
+    made.spaces.calibrate(CalibrationRequest(view="a"))
 
     def odds(base_rate: float | None) -> np.ndarray:
         asked = SearchRequest([Query("a", key="0/03")], targets=["a"], k=20, probabilities=True, base_rate=base_rate)
@@ -129,24 +129,24 @@ def test_a_base_rate_may_be_given(made):
     rare, half = (made.same(SameRequest([pair], base_rate=rate))[0].probability for rate in (0.01, 0.5))
     assert rare / (1 - rare) == pytest.approx(half / (1 - half) / 99)
     assert half == made.same(SameRequest([pair]))[0].probability
-    made.update_items([ItemUpdate(item.key, labels=()) for item in made.items(limit=100)])
-    assert made.calibrate(CalibrationRequest(view="a", pairs=some_pairs())).base_rate == 0.5
+    made.items.update([ItemUpdate(item.key, labels=()) for item in made.items(limit=100)])
+    assert made.spaces.calibrate(CalibrationRequest(view="a", pairs=some_pairs())).base_rate == 0.5
 
 
 @pytest.mark.parametrize("rate", [0, 1, -0.1, float("nan")])
 def test_a_base_rate_that_is_none_is_refused(made, rate):
-    made.calibrate(CalibrationRequest(view="a"))
+    made.spaces.calibrate(CalibrationRequest(view="a"))
     query = Query("a", key="0/03")
     with pytest.raises(InvalidInputError, match="above 0 and below 1"):
         made.search(SearchRequest([query], probabilities=True, base_rate=rate))
     with pytest.raises(InvalidInputError, match="above 0 and below 1"):
         made.same(SameRequest([(query, query)], base_rate=rate))
-    with pytest.raises(InvalidInputError, match="ask for --probabilities"):
+    with pytest.raises(InvalidInputError, match="ask for `probabilities=True`"):
         made.search(SearchRequest([query], base_rate=0.5))
 
 
 def test_hits_have_no_probability_that_nobody_asked_for(made):
-    made.calibrate(CalibrationRequest(view="a"))
+    made.spaces.calibrate(CalibrationRequest(view="a"))
     (found,) = made.search(SearchRequest([Query("a", key="0/03")], targets=["a"]))
     assert {(hit.probability, hit.base_rate) for hit in found.hits} == {(None, None)}
 
@@ -154,47 +154,49 @@ def test_hits_have_no_probability_that_nobody_asked_for(made):
 def test_labels_that_were_held_out_calibrate(made):
     """Where there are any; else all, and the protocol says so."""
     made.train(Recipe(spec="fantope", views=("a",), holdout=0.5), space="half")
-    held_out = made.calibrate(CalibrationRequest(view="a", space="half"))
+    held_out = made.spaces.calibrate(CalibrationRequest(view="a", space="half"))
     assert "that space 'half' was not trained on" in held_out.protocol
     assert "from items that the space was trained on" not in held_out.protocol
     made.train(Recipe(spec="fantope", views=("a",)), space="all")
-    assert "train with --holdout" in made.calibrate(CalibrationRequest(view="a", space="all")).protocol
+    assert "train with `holdout=0.2`" in made.spaces.calibrate(CalibrationRequest(view="a", space="all")).protocol
 
 
 def test_a_threshold_belongs_to_a_generation(made, home):
     """The next has none, the last has its own again; nothing is lost by closing, a copy has it, deletion takes it."""
     made.train(Recipe(spec="fantope", views=("a",), dim=4), space="m")
-    first = made.calibrate(CalibrationRequest(view="a"))
+    first = made.spaces.calibrate(CalibrationRequest(view="a"))
     made.train(Recipe(spec="fantope", views=("a",), dim=2), space="m")
-    with pytest.raises(NotReadyError, match="crossview calibrate same --space m --view a"):
+    with pytest.raises(
+        NotReadyError, match=r"`collection.spaces.calibrate\(CalibrationRequest\(space='m', view='a'\)\)`"
+    ):
         verdict(made, "0/00", "0/01")
-    second = made.calibrate(CalibrationRequest(view="a", pairs=some_pairs()))
-    assert made.space("m").thresholds == (second,)
-    made.activate("m", 1)
-    assert made.space("m").thresholds == (first,)
+    second = made.spaces.calibrate(CalibrationRequest(view="a", pairs=some_pairs()))
+    assert made.spaces.get("m").thresholds == (second,)
+    made.spaces.activate("m", 1)
+    assert made.spaces.get("m").thresholds == (first,)
     assert verdict(made, "0/00", "0/01").threshold == first.distance
     home.backup("same", home.path / "copy")
     home.restore("again", home.path / "copy")
     with home.open("again") as again, home.open("same") as reopened:
         for one in (again, reopened):
             assert verdict(one, "0/00", "0/01").threshold == first.distance
-        reopened.activate("m", 2)
+        reopened.spaces.activate("m", 2)
         assert verdict(made, "0/00", "0/01").threshold == second.distance
-    made.delete_space("m", 1)
-    made.delete_space("m")
+    made.spaces.delete("m", 1)
+    made.spaces.delete("m")
     made.train(Recipe(spec="fantope", views=("a",), dim=4), space="m")
-    assert made.space("m").thresholds == ()
+    assert made.spaces.get("m").thresholds == ()
 
 
 def test_raw_views_keep_theirs_while_others_come_and_go(made):
     """Another view changes nothing; a deleted view takes its threshold along."""
-    kept = made.calibrate(CalibrationRequest(view="a", space="raw"))
-    made.calibrate(CalibrationRequest(view="b", space="raw"))
-    made.add_view("c=vectors:dim=2")
-    assert {one.view for one in made.space("raw").thresholds} == {"a", "b"}
-    made.delete_view("b")
-    made.add_view("b=vectors:dim=5")
-    assert made.space("raw").thresholds == (kept,)
+    kept = made.spaces.calibrate(CalibrationRequest(view="a", space="raw"))
+    made.spaces.calibrate(CalibrationRequest(view="b", space="raw"))
+    made.views.add("c=vectors:dim=2")
+    assert {one.view for one in made.spaces.get("raw").thresholds} == {"a", "b"}
+    made.views.delete("b")
+    made.views.add("b=vectors:dim=5")
+    assert made.spaces.get("raw").thresholds == (kept,)
     assert verdict(made, "0/00", "0/00", space="raw").same
 
 
@@ -213,12 +215,14 @@ def test_notions_are_calibrated_each(made):
     given = ItemComparisons(tuple(names), Comparisons(items, notions=notions))
     made.train(Recipe(spec="joint:2", views=("a",), constraints=given), space="notions")
     with pytest.raises(InvalidInputError, match="several metrics of view 'a'"):
-        made.calibrate(CalibrationRequest(view="a"))
+        made.spaces.calibrate(CalibrationRequest(view="a"))
     pairs = [("0/00", "0/01", True), ("1/00", "1/01", True), ("0/00", "1/00", False), ("2/00", "1/00", False)]
-    threshold = made.calibrate(CalibrationRequest(view="a", target="x", pairs=stated(pairs, ["x", "y", "x", "x"])))
+    threshold = made.spaces.calibrate(
+        CalibrationRequest(view="a", target="x", pairs=stated(pairs, ["x", "y", "x", "x"]))
+    )
     assert (threshold.target, threshold.similar, threshold.dissimilar) == ("a:x", 1, 2)
     with pytest.raises(InvalidInputError, match="are in the notions x, and 'a:y' is not one of them"):
-        made.calibrate(CalibrationRequest(view="a", target="y", pairs=stated(pairs, ["x"] * 4)))
+        made.spaces.calibrate(CalibrationRequest(view="a", target="y", pairs=stated(pairs, ["x"] * 4)))
 
 
 @pytest.mark.parametrize(
@@ -238,19 +242,19 @@ def test_notions_are_calibrated_each(made):
 )
 def test_pairs_that_cannot_calibrate_are_refused(made, pairs, error, message):
     """In words that say which; nothing is stored."""
-    made.import_items([NewItem("none", rows={"b": [0, 0, 0, 0, 1]})])
+    made.items.put([NewItem("none", rows={"b": [0, 0, 0, 0, 1]})])
     for ask in (
-        lambda given: made.calibrate(CalibrationRequest(view="a", pairs=given)),
+        lambda given: made.spaces.calibrate(CalibrationRequest(view="a", pairs=given)),
         lambda given: made.evaluate(EvaluationRequest(view="a", pairs=given)),
     ):
         with pytest.raises(error, match=message):
             ask(stated(pairs))
-    assert made.space("raw").thresholds == ()
+    assert made.spaces.get("raw").thresholds == ()
 
 
 def test_what_cannot_be_told_is_refused(made):
     """A vector of NaN, a picture that is none, another view than the target's, an unknown view."""
-    made.calibrate(CalibrationRequest(view="a"))
+    made.spaces.calibrate(CalibrationRequest(view="a"))
     known = Query("a", key="0/00")
     for other, error in (
         (Query("a", vector=[float("nan")] * 8), InvalidInputError),
@@ -264,15 +268,15 @@ def test_what_cannot_be_told_is_refused(made):
         made.same(SameRequest([(known, Query("b", key="0/00"))], target="a"))
     with pytest.raises(InvalidInputError, match="at least one"):
         made.same(SameRequest([]))
-    with pytest.raises(NotReadyError, match="crossview calibrate same --space raw --view b"):
+    with pytest.raises(NotReadyError, match=r"collection.spaces.calibrate\(CalibrationRequest\(space='raw', view='b'"):
         made.search(SearchRequest([Query("b", key="0/00")], targets=["b"], probabilities=True))
 
 
 def test_pairs_of_items_that_are_not_there_are_left_out(made):
     """The others are told as ever; the result and the threshold state which keys and how many pairs are left out."""
-    made.import_items([NewItem("bare", rows={"b": [0, 0, 0, 0, 1]})])
+    made.items.put([NewItem("bare", rows={"b": [0, 0, 0, 0, 1]})])
     given = [("0/00", "0/01", True), ("0/00", "1/00", False), ("nobody", "0/01", True), ("0/01", "no one", False)]
-    threshold = made.calibrate(CalibrationRequest(view="a", pairs=stated(given)))
+    threshold = made.spaces.calibrate(CalibrationRequest(view="a", pairs=stated(given)))
     assert (threshold.similar, threshold.dissimilar) == (1, 1)
     assert "2 of 4 pairs left out: there is no item 'nobody', 'no one'" in threshold.protocol
     evaluated = made.evaluate(EvaluationRequest(view="a", pairs=stated(given)))
@@ -288,10 +292,10 @@ def test_pairs_of_items_that_are_not_there_are_left_out(made):
 def test_without_labels_pairs_are_asked_for(home: Home, tmp_path: Path):
     """And an item is the same as itself."""
     with home.create("bare", ["a=vectors:dim=2"]) as made:
-        made.import_items([NewItem(str(number), rows={"a": [number, number % 2]}) for number in range(6)])
-        with pytest.raises(NotReadyError, match=r"give pairs by --pairs FILE\.csv"):
-            made.calibrate(CalibrationRequest(view="a"))
-        made.calibrate(CalibrationRequest(view="a", pairs=stated([("0", "2", True), ("0", "3", False)])))
+        made.items.put([NewItem(str(number), rows={"a": [number, number % 2]}) for number in range(6)])
+        with pytest.raises(NotReadyError, match="give `pairs`"):
+            made.spaces.calibrate(CalibrationRequest(view="a"))
+        made.spaces.calibrate(CalibrationRequest(view="a", pairs=stated([("0", "2", True), ("0", "3", False)])))
         one = verdict(made, "4", "4")
         assert (one.same, one.distance) == (True, 0.0)
 
@@ -309,32 +313,32 @@ def test_a_space_that_is_trained_again_meanwhile_keeps_the_threshold_apart(made,
         return found
 
     monkeypatch.setattr(threshold_calibration, "calibrated", slowly)
-    threshold = made.calibrate(CalibrationRequest(view="a"))
-    assert made.space("m").thresholds == ()
-    made.activate("m", 1)
-    assert made.space("m").thresholds == (threshold,)
+    threshold = made.spaces.calibrate(CalibrationRequest(view="a"))
+    assert made.spaces.get("m").thresholds == ()
+    made.spaces.activate("m", 1)
+    assert made.spaces.get("m").thresholds == (threshold,)
 
 
 def test_folds_that_were_left_out_calibrate(made):
     """A metric that fits its own pairs closely: without each fold the error is larger, and never that of its own."""
-    made.update_items([ItemUpdate(item.key, attributes={"class": item.labels[0]}) for item in made.items(limit=100)])
+    made.items.update([ItemUpdate(item.key, attributes={"class": item.labels[0]}) for item in made.items(limit=100)])
     made.train(Recipe(spec="fantope", views=("a",), dim=4, constraints=some_pairs()), space="m")
-    own = made.calibrate(CalibrationRequest(view="a", pairs=some_pairs()))
-    left_out = made.calibrate(CalibrationRequest(view="a", pairs=some_pairs(), refit=True))
+    own = made.spaces.calibrate(CalibrationRequest(view="a", pairs=some_pairs()))
+    left_out = made.spaces.calibrate(CalibrationRequest(view="a", pairs=some_pairs(), refit=True))
     assert "within 3 folds, at distances that the learner gives without the fold" in left_out.protocol
     assert left_out.similar + left_out.dissimilar < own.similar + own.dissimilar
-    by_class = made.calibrate(CalibrationRequest(view="a", refit=True, group_by=Grouping("class")))
+    by_class = made.spaces.calibrate(CalibrationRequest(view="a", refit=True, group_by=Grouping("class")))
     assert "which do not part items by class" in by_class.protocol
     assert by_class.distance != left_out.distance
-    assert made.space("m").thresholds == (by_class,)
+    assert made.spaces.get("m").thresholds == (by_class,)
 
 
 def test_what_cannot_be_refitted_is_refused(made):
     """Raw views learn nothing; groups are those of a refit; pairs must lie within the folds."""
     with pytest.raises(InvalidInputError, match="learns nothing"):
-        made.calibrate(CalibrationRequest(view="a", refit=True))
-    with pytest.raises(InvalidInputError, match="ask for --refit"):
+        made.spaces.calibrate(CalibrationRequest(view="a", refit=True))
+    with pytest.raises(InvalidInputError, match="ask for `refit=True`"):
         CalibrationRequest(view="a", group_by=Grouping("class"))
     made.train(Recipe(spec="fantope", views=("a",), dim=4), space="m")
     with pytest.raises(NotFoundError, match="attribute 'class'"):
-        made.calibrate(CalibrationRequest(view="a", refit=True, group_by=Grouping("class")))
+        made.spaces.calibrate(CalibrationRequest(view="a", refit=True, group_by=Grouping("class")))

@@ -46,7 +46,7 @@ def test_a_searcher_without_rows_answers_searches_and_filters(home: Home, monkey
         return made[0]
 
     with home.create("line", ["v=vectors:dim=2"]) as line:
-        line.import_items(
+        line.items.put(
             [NewItem(f"{n:02}", labels=("even" if n % 2 == 0 else "odd",), rows={"v": [n, 0]}) for n in range(30)]
         )
         for chosen in (Filter(), Filter(labels=("odd",))):

@@ -26,7 +26,7 @@ def row(number: int) -> np.ndarray:
 
 
 def add(collection: Collection, *numbers: int) -> None:
-    collection.import_items([NewItem(f"item/{number:03}", rows={"v": row(number)}) for number in numbers])
+    collection.items.put([NewItem(f"item/{number:03}", rows={"v": row(number)}) for number in numbers])
 
 
 def nearest(collection: Collection, number: int) -> str:
@@ -44,7 +44,7 @@ def line(home: Home) -> Iterator[Collection]:
 def check_files(home: Home, caplog: pytest.LogCaptureFixture) -> None:
     """The one snapshot is what the catalog names, so that the next opening need not build an index again."""
     with home.open("line") as later:
-        assert len(os.listdir(later._folder.indexes)) == 1
+        assert len(os.listdir(later._opened.folder.indexes)) == 1
         caplog.clear()
         assert nearest(later, 7) == "item/007"
         assert REBUILT not in caplog.text
@@ -76,7 +76,7 @@ def test_two_that_write_a_snapshot_at_once_leave_the_one_that_the_catalog_names(
         for one in (line, other):
             assert nearest(one, 7) == "item/007"
         holder, name = (FlatIndex, "save") if point == "before the file" else (Catalog, "write")
-        real, second = getattr(holder, name), [other._versions().save]
+        real, second = getattr(holder, name), [other._opened.versions().save]
 
         def meanwhile(*arguments):
             if second:
@@ -84,7 +84,7 @@ def test_two_that_write_a_snapshot_at_once_leave_the_one_that_the_catalog_names(
             return real(*arguments)
 
         monkeypatch.setattr(holder, name, meanwhile)
-        line._versions().save()
+        line._opened.versions().save()
         assert not second
     line.close()
     check_files(home, caplog)
@@ -93,7 +93,7 @@ def test_two_that_write_a_snapshot_at_once_leave_the_one_that_the_catalog_names(
 def test_a_snapshot_that_is_replaced_while_it_is_read_is_read_anew(home: Home, line: Collection, monkeypatch, caplog):
     """Not built again: the catalog names the other one by then."""
     assert nearest(line, 7) == "item/007"
-    line._versions().save()
+    line._opened.versions().save()
     real, replacing = FlatIndex.load.__func__, [True]
 
     def replaced(kind, path):
@@ -101,7 +101,7 @@ def test_a_snapshot_that_is_replaced_while_it_is_read_is_read_anew(home: Home, l
             replacing.pop()
             add(line, *range(40, 80))
             assert nearest(line, 50) == "item/050"
-            line._versions().save()
+            line._opened.versions().save()
             assert not path.exists()
         return real(kind, path)
 
@@ -127,8 +127,8 @@ def test_what_is_written_and_not_named_is_removed_by_the_next_opening(
 ):
     """As a process leaves it that is killed between the two; the former snapshot is used."""
     assert nearest(line, 7) == "item/007"
-    line._versions().save()
-    folder = line._folder.indexes
+    line._opened.versions().save()
+    folder = line._opened.folder.indexes
     (path,) = folder.iterdir()
     (folder / path.name.replace("raw", "raw2")).write_bytes(path.read_bytes())
     line.close()
@@ -139,8 +139,8 @@ def test_what_is_written_and_not_named_is_removed_by_the_next_opening(
 def test_a_refused_commit_leaves_the_former_snapshot(home: Home, line: Collection, monkeypatch, caplog):
     """And nothing of the new one."""
     assert nearest(line, 7) == "item/007"
-    line._versions().save()
-    before = os.listdir(line._folder.indexes)
+    line._opened.versions().save()
+    before = os.listdir(line._opened.folder.indexes)
     add(line, *range(40, 80))
     assert nearest(line, 50) == "item/050"
 
@@ -149,8 +149,8 @@ def test_a_refused_commit_leaves_the_former_snapshot(home: Home, line: Collectio
 
     with monkeypatch.context() as patch:
         patch.setattr(versions, "_exists", refused)
-        line._versions().save()
-    assert os.listdir(line._folder.indexes) == before
+        line._opened.versions().save()
+    assert os.listdir(line._opened.folder.indexes) == before
     line.close()
     check_files(home, caplog)
 
@@ -159,10 +159,10 @@ def test_a_snapshot_of_an_earlier_version_is_replaced_without_a_word(home: Home,
     """A collection that the version before has written opens, answers, and is closed with a snapshot of this one."""
     assert nearest(line, 7) == "item/007"
     line.close()
-    (path,) = line._folder.indexes.iterdir()
+    (path,) = line._opened.folder.indexes.iterdir()
     path.write_bytes(b'crossview-index 2\n01234567{"kind": "flat-l2"}\n')
     check_files(home, caplog)
-    assert [one.name for one in line._folder.indexes.iterdir()] != [path.name]
+    assert [one.name for one in line._opened.folder.indexes.iterdir()] != [path.name]
     check_files(home, caplog)
 
 

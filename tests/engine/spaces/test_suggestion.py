@@ -28,7 +28,7 @@ def noisy(count=60, seed=0):
 @pytest.fixture
 def line(home):
     with home.create("line", ["color"]) as made:
-        made.import_items(list(noisy()))
+        made.items.put(list(noisy()))
         yield made
 
 
@@ -67,7 +67,7 @@ def test_items_with_several_labels_are_suggested_several(home):
     """Every label is judged by its own share."""
     with home.create("both", ["color"]) as made:
         rows = np.random.default_rng(0).normal(size=(20, 64))
-        made.import_items([NewItem(f"{n}", rows={"color": rows[n]}, labels=("day", "sea")) for n in range(20)])
+        made.items.put([NewItem(f"{n}", rows={"color": rows[n]}, labels=("day", "sea")) for n in range(20)])
         (found,) = made.suggest(SuggestRequest([Query("color", vector=rows[0])])).results
     assert [one.label for one in found.labels] == ["day", "sea"]
 
@@ -100,7 +100,7 @@ def test_across_views_and_in_joined_ones(groups):
 def test_nothing_sure_enough_is_suggested(line):
     """With labels drawn by chance no share passes, and all are told as the others."""
     generator = np.random.default_rng(0)
-    line.import_items(
+    line.items.put(
         [
             NewItem(one.key, rows={"color": generator.normal(size=64)}, labels=(str(generator.integers(8)),))
             for one in noisy()
@@ -123,7 +123,7 @@ def test_nothing_is_written(groups):
 
 def test_unlabelled_items_do_not_vote(groups):
     """Those that are as near as can be, too."""
-    groups.import_items([item("cat", 50 + n, labels=()) for n in range(20)])
+    groups.items.put([item("cat", 50 + n, labels=()) for n in range(20)])
     (found,) = groups.suggest(SuggestRequest([Query("color", key="cat/55")], k=5)).results
     assert [(one.label, one.votes) for one in found.labels] == [("cat", 1.0)]
     assert found.known == ()
@@ -157,7 +157,7 @@ def test_one_state_is_calibrated_once(line, home, monkeypatch):
     assert len(counted) == 1
     line.suggest(SuggestRequest(asked.queries, k=6))
     assert len(counted) == 2
-    line.update_items([ItemUpdate(f"{number:03}", labels=("new",)) for number in range(20)])
+    line.items.update([ItemUpdate(f"{number:03}", labels=("new",)) for number in range(20)])
     after = line.suggest(asked)
     assert len(counted) == 3
     with home.open("line") as opened:
@@ -179,8 +179,8 @@ def test_what_cannot_be_answered_is_refused(groups, home):
     with pytest.raises(InvalidInputError, match="k must be at least 1"):
         groups.suggest(SuggestRequest([query], k=0))
     with fill(home, "bare", [item(group, 0, labels=()) for group in GROUPS]) as bare:
-        with pytest.raises(NotReadyError, match="has a label: label some items with: crossview annotate bare --from"):
+        with pytest.raises(NotReadyError, match=r"has a label: label some items with: `collection.items.annotate"):
             bare.suggest(SuggestRequest([Query("color", key="cat/00")]))
-        bare.import_items([item("cat", 1)])
+        bare.items.put([item("cat", 1)])
         with pytest.raises(NotReadyError, match="too few labelled items with view 'color' can vote"):
             bare.suggest(SuggestRequest([Query("color", key="cat/00")]))

@@ -40,8 +40,8 @@ def numbered(*numbers: int, **options) -> list[NewItem]:
 def items(home: Home) -> Iterator[Collection]:
     """Forty items on a line, even ones with a label."""
     with home.create("line", [f"v=vectors:dim={DIM}"]) as made:
-        made.import_items(numbered(*range(0, 40, 2), labels=("even",), attributes={"half": True}))
-        made.import_items(numbered(*range(1, 40, 2)))
+        made.items.put(numbered(*range(0, 40, 2), labels=("even",), attributes={"half": True}))
+        made.items.put(numbered(*range(1, 40, 2)))
         yield made
 
 
@@ -62,7 +62,7 @@ def keys(found) -> list[str]:
 @contextmanager
 def statements(collection: Collection) -> Iterator[list[str]]:
     """The statements that a block sends to the catalog."""
-    engine, sent = collection._catalog._database._engine, []
+    engine, sent = collection._opened.catalog._database._engine, []
 
     def note(_connection, _cursor, statement: str, *_) -> None:
         sent.append(statement)
@@ -84,25 +84,25 @@ def test_while_nothing_has_changed_a_search_touches_no_table(items):
 def test_what_is_at_hand_is_answered_without_a_table_and_the_rest_not_at_all(items):
     """None for what must be read or waited for: a first search, one after a change, a long one, a filter, a key."""
     asked, size = request(), (1 << 20, 1000)
-    assert items.search_at_hand(asked, *size) is None
+    assert items.memory.search(asked, *size) is None
     first = items.search(asked)
     with statements(items) as sent:
-        assert items.search_at_hand(asked, *size) == first
-        assert items.search_at_hand(request(30), *size) is None  # its hits were never shown
-        assert items.search_at_hand(asked, 16, 1000) is None
-        assert items.search_at_hand(asked, 1 << 20, asked.k - 1) is None
-        assert items.search_at_hand(request(filter=Filter(labels=("even",))), *size) is None
-        assert items.search_at_hand(SearchRequest([Query("v", key="item/010")]), *size) is None
-        with items._versions()._changing:  # somebody makes the next version
-            assert items.search_at_hand(asked, *size) == first
+        assert items.memory.search(asked, *size) == first
+        assert items.memory.search(request(30), *size) is None  # its hits were never shown
+        assert items.memory.search(asked, 16, 1000) is None
+        assert items.memory.search(asked, 1 << 20, asked.k - 1) is None
+        assert items.memory.search(request(filter=Filter(labels=("even",))), *size) is None
+        assert items.memory.search(SearchRequest([Query("v", key="item/010")]), *size) is None
+        with items._opened.versions()._changing:  # somebody makes the next version
+            assert items.memory.search(asked, *size) == first
     assert sent == []
     with pytest.raises(InvalidInputError, match="4 values"):
-        items.search_at_hand(SearchRequest([Query("v", vector=np.ones(3))]), *size)
-    items.update_items([ItemUpdate("item/010", labels=("new",))])
-    assert items.search_at_hand(asked, *size) is None
+        items.memory.search(SearchRequest([Query("v", vector=np.ones(3))]), *size)
+    items.items.update([ItemUpdate("item/010", labels=("new",))])
+    assert items.memory.search(asked, *size) is None
     after = items.search(asked)
     assert after != first
-    assert items.search_at_hand(asked, *size) == after
+    assert items.memory.search(asked, *size) == after
 
 
 def test_what_hits_show_is_read_ahead(home, items, monkeypatch):
@@ -110,7 +110,7 @@ def test_what_hits_show_is_read_ahead(home, items, monkeypatch):
     monkeypatch.setattr(reading_ahead, "AFTER_SECONDS", 0.0)
     with home.open("line") as reader:
         reader.search(request(10))
-        thread = reader._versions()._ahead._thread
+        thread = reader._opened.versions()._ahead._thread
         thread.join(60)
         with statements(reader) as sent:
             assert set(keys(reader.search(request(35)))) == {"item/035", "item/034", "item/036"}
@@ -123,7 +123,7 @@ def test_a_large_collection_is_not_read_ahead(home, items, monkeypatch):
     monkeypatch.setattr(reading_ahead, "MOST_ITEMS", 39)
     with home.open("line") as reader:
         reader.search(request(10))
-        reader._versions()._ahead._thread.join(60)
+        reader._opened.versions()._ahead._thread.join(60)
         with statements(reader) as sent:
             reader.search(request(35))
         assert sent
@@ -142,15 +142,15 @@ def test_many_queries_by_key_take_few_statements(items):
 def test_who_holds_a_version_is_answered_as_before(items):
     """Whatever has been written since: other rows, labels, deletions and items."""
     asked = request(k=5)
-    versions = items._versions()
+    versions = items._opened.versions()
     version, space = versions.answered("", searched_targets(asked), lambda *held: held)
     version = replace(version, transaction=None)
-    before = answer(version, space, items._loaded, asked)
-    items.import_items(numbered(100, labels=("new",)))
-    items.put_vectors("v", ["item/010"], row(30)[None])
-    items.delete_items(["item/011"])
-    items.update_items([ItemUpdate("item/009", labels=("odd",))])
-    assert answer(version, space, items._loaded, asked) == before
+    before = answer(version, space, items._opened.loaded, asked)
+    items.items.put(numbered(100, labels=("new",)))
+    items.items.put_vectors("v", ["item/010"], row(30)[None])
+    items.items.delete(["item/011"])
+    items.items.update([ItemUpdate("item/009", labels=("odd",))])
+    assert answer(version, space, items._opened.loaded, asked) == before
     after = items.search(asked)
     assert set(keys(after)).isdisjoint({"item/010", "item/011"})
     assert ("odd",) in [hit.labels for hit in after[0].hits]
@@ -162,11 +162,11 @@ def test_who_holds_a_version_is_answered_as_before(items):
 def test_a_filter_follows_what_changes(items, chosen):
     """Labels that come and go, items that are new and that are deleted, as if it were asked for the first time."""
     items.search(request(filter=chosen))
-    items.update_items([ItemUpdate("item/010", labels=()), ItemUpdate("item/011", labels=("even",))])
-    items.import_items(numbered(60, labels=("even",)))
-    items.delete_items(["item/012", "item/013"])
+    items.items.update([ItemUpdate("item/010", labels=()), ItemUpdate("item/011", labels=("even",))])
+    items.items.put(numbered(60, labels=("even",)))
+    items.items.delete(["item/012", "item/013"])
     known = items.search(request(k=60, filter=chosen))
-    with Home(items._folder.path.parent).open("line") as other:
+    with Home(items._opened.folder.path.parent).open("line") as other:
         assert other.search(request(k=60, filter=chosen)) == known
     assert "item/012" not in keys(known)
 
@@ -175,14 +175,14 @@ def test_filters_that_nobody_uses_any_more_are_forgotten(items):
     """Only so many are remembered."""
     for number in range(100):
         items.search(request(filter=Filter(labels=(f"label {number}",))))
-    assert len(items._versions().current().filters._passing) <= 32
+    assert len(items._opened.versions().current().filters._passing) <= 32
 
 
 def test_what_is_read_twice_takes_the_room_of_one(items, monkeypatch):
     """Else what is kept would become less with every reading, and nothing in the end."""
     items.search(request(k=40))
-    pages = items._versions().current().pages
-    with items._catalog.read() as tx:
+    pages = items._opened.versions().current().pages
+    with items._opened.catalog.read() as tx:
         ids = list(tx.items.keys())
         monkeypatch.setattr(item_pages, "MOST_BYTES", item_pages._bytes(pages.known(ids).values()))
         for _ in range(3):
@@ -192,12 +192,12 @@ def test_what_is_read_twice_takes_the_room_of_one(items, monkeypatch):
 
 def test_what_hits_show_is_bounded_in_bytes(items, monkeypatch):
     """A few items with long attributes take the room of many with short ones."""
-    items.update_items([ItemUpdate(f"item/{number:03}", attributes={"note": "x" * 50_000}) for number in range(40)])
+    items.items.update([ItemUpdate(f"item/{number:03}", attributes={"note": "x" * 50_000}) for number in range(40)])
     monkeypatch.setattr(item_pages, "ITEMS_A_PAGE", 4)
     monkeypatch.setattr(item_pages, "MOST_BYTES", 500_000)
     items.search(request(k=40))
-    pages = items._versions().current().pages
-    with items._catalog.read() as tx:
+    pages = items._opened.versions().current().pages
+    with items._opened.catalog.read() as tx:
         known = pages.known(tx.items.keys())
     assert 4 <= len(known) <= 10
 
@@ -205,7 +205,7 @@ def test_what_hits_show_is_bounded_in_bytes(items, monkeypatch):
 def test_a_space_that_goes_while_its_index_is_taken_over_is_stale(items, monkeypatch):
     """Another process may replace or delete it between two looks at the catalog; upkeep then leaves it."""
     items.search(request())
-    versions = items._versions()
+    versions = items._opened.versions()
     space, make, looks = versions.current().spaces["raw"], versions._next, []
 
     def gone_at_the_second_look():
@@ -222,14 +222,14 @@ def test_filters_keep_no_index_that_is_not_searched_any_more(items):
     """Neither that of a generation that another one has replaced, nor a version before a change."""
     items.train(Recipe(spec="pca", views=("v",)))
     asked = request(filter=Filter(labels=("even",)))
-    for change in (lambda: items.train(Recipe(spec="pca", views=("v",))), lambda: items.delete_items(["item/010"])):
+    for change in (lambda: items.train(Recipe(spec="pca", views=("v",))), lambda: items.items.delete(["item/010"])):
         items.search(asked)
-        (covered,) = items._versions().current().space("").indexes.values()
+        (covered,) = items._opened.versions().current().space("").indexes.values()
         index = weakref.ref(covered.index)
         del covered
         change()
         items.search(request())
-        items._versions().close()
+        items._opened.versions().close()
         gc.collect()
         assert index() is None
 
@@ -246,7 +246,7 @@ def test_first_searches_at_once_have_one_reader(items, monkeypatch):
         real(self, *arguments)
 
     monkeypatch.setattr(module.Versions, "__init__", slowly)
-    with Home(items._folder.path.parent).open("line") as other, ThreadPoolExecutor(2) as threads:
+    with Home(items._opened.folder.path.parent).open("line") as other, ThreadPoolExecutor(2) as threads:
         assert len({str(found) for found in threads.map(other.search, [request()] * 2)}) == 1
     assert len(made) == 1
 
@@ -257,16 +257,16 @@ def test_what_hits_show_is_read_again_where_more_is_read_than_kept(items, monkey
     monkeypatch.setattr(item_pages, "ITEMS_A_PAGE", 8)
     for most in (8, 0):
         monkeypatch.setattr(item_pages, "MOST_BYTES", most * 400)
-        items.import_items(numbered(900))
-        items.delete_items(["item/900"])
-        items._reader = None
+        items.items.put(numbered(900))
+        items.items.delete(["item/900"])
+        items._opened.reader = None
         assert items.search(request(k=40)) == expected
 
 
 def test_no_write_and_no_search_after_it_reads_all_items(items):
     """Every statement finds what it is for by an index, so that what it costs does not grow with the collection."""
     items.search(request())
-    engine, sent = items._catalog._database._engine, []
+    engine, sent = items._opened.catalog._database._engine, []
 
     def note(_connection, cursor, statement: str, parameters, *_) -> None:
         if statement.startswith(("SELECT", "UPDATE", "DELETE")):
@@ -274,10 +274,10 @@ def test_no_write_and_no_search_after_it_reads_all_items(items):
 
     sa.event.listen(engine, "before_cursor_execute", note)
     writes = (
-        lambda: items.put_vectors("v", ["item/010"], row(3)[None]),
-        lambda: items.import_items(numbered(50, labels=("new",))),
-        lambda: items.update_items([ItemUpdate("item/010", labels=("other",))]),
-        lambda: items.delete_items(["item/011"]),
+        lambda: items.items.put_vectors("v", ["item/010"], row(3)[None]),
+        lambda: items.items.put(numbered(50, labels=("new",))),
+        lambda: items.items.update([ItemUpdate("item/010", labels=("other",))]),
+        lambda: items.items.delete(["item/011"]),
     )
     for write in writes:
         write()
@@ -301,10 +301,10 @@ def test_no_write_and_no_search_after_it_reads_all_items(items):
 def test_an_index_of_many_dead_rows_is_compacted_and_answers_the_same(items):
     """In the background, while it is asked and written."""
     for number in range(60):
-        items.put_vectors("v", ["item/010"], row(number)[None])
+        items.items.put_vectors("v", ["item/010"], row(number)[None])
         items.search(request())
-    items._versions().close()
-    (covered,) = items._versions().current().spaces["raw"].indexes.values()
+    items._opened.versions().close()
+    (covered,) = items._opened.versions().current().spaces["raw"].indexes.values()
     assert not covered.index.worth_compacting
     assert len(covered.index) == 40
     assert keys(items.search(request(59, k=1))) == ["item/010"]
@@ -313,9 +313,9 @@ def test_an_index_of_many_dead_rows_is_compacted_and_answers_the_same(items):
 def test_what_was_compacted_across_a_restore_is_not_taken_for_the_restored(home, items, tmp_path):
     """The restored collection's spaces have the same numbers, but other items."""
     home.backup("line", tmp_path / "copy.db")
-    items.delete_items([f"item/{number:03}" for number in range(20)])
+    items.items.delete([f"item/{number:03}" for number in range(20)])
     items.search(request(k=40))
-    versions = items._versions()
+    versions = items._opened.versions()
     space = versions.current().space("raw")
     ((target, covered),) = space.indexes.items()
     home.restore("line", tmp_path / "copy.db", replace=True).close()
@@ -332,7 +332,7 @@ def test_a_search_ends_although_others_write_before_everything_that_it_reads(ite
     def overtaken(self):
         if self.transaction is None:
             written.append(len(written))
-            items.put_vectors("v", ["item/039"], row(100 + len(written))[None])
+            items.items.put_vectors("v", ["item/039"], row(100 + len(written))[None])
         return real(self)
 
     if kind != "new":
@@ -353,9 +353,9 @@ def test_what_changed_much_is_saved_while_the_collection_is_open(items, monkeypa
     """So that a process that is killed after weeks leaves little to build again."""
     monkeypatch.setattr(module, "_FEWEST_SAVED", 20)
     items.search(request())
-    items._versions().close()
-    assert [path.suffix for path in items._folder.indexes.iterdir()] == [".idx"]
-    (covered,) = items._versions().current().spaces["raw"].indexes.values()
+    items._opened.versions().close()
+    assert [path.suffix for path in items._opened.folder.indexes.iterdir()] == [".idx"]
+    (covered,) = items._opened.versions().current().spaces["raw"].indexes.values()
     assert covered.unsaved == 0
 
 
@@ -370,9 +370,9 @@ def test_a_snapshot_that_the_disk_refuses_is_not_tried_again_at_once(items, monk
 
     monkeypatch.setattr(module.IndexedSpace, "save", refused)
     for number in range(5):
-        items.put_vectors("v", ["item/010"], row(number)[None])
+        items.items.put_vectors("v", ["item/010"], row(number)[None])
         assert items.search(request())
-        items._versions()._upkeep.join()
+        items._opened.versions()._upkeep.join()
     assert len(tried) == 1
 
 
@@ -391,14 +391,14 @@ def test_searches_go_on_while_a_space_is_loaded(items, monkeypatch, holder, name
         return load(*arguments)
 
     items.close()
-    with Home(items._folder.path.parent).open("line") as other:
+    with Home(items._opened.folder.path.parent).open("line") as other:
         expected = other.search(request())
         monkeypatch.setattr(holder, name, slowly)
         thread = threading.Thread(target=other.search, args=(request(space="pca"),))
         thread.start()
         assert inside.wait(60)
         assert other.search(request()) == expected
-        other.import_items(numbered(200))
+        other.items.put(numbered(200))
         assert keys(other.search(request(200, k=1))) == ["item/200"]
         assert keys(other.search(request(200, k=1, space="standardize"))) == ["item/200"]
         leave.set()

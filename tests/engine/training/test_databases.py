@@ -26,8 +26,8 @@ def groups(home):
 
 def sides(collection, space="multi-npp"):
     """The keys that a space was trained on, and the others."""
-    with collection._catalog.read() as tx:
-        trained = collection._loaded.get(tx, space).training_keys
+    with collection._opened.catalog.read() as tx:
+        trained = collection._opened.loaded.get(tx, space).training_keys
     return trained, {one.key for one in collection.items(limit=1000)} - trained
 
 
@@ -93,12 +93,12 @@ def test_too_few_unseen_items_are_no_database_unless_asked_for(home):
     """By default they are left out with a note; where one label is on two of them they may be asked for."""
     with fill(home, "few", [item(*one) for one in each(8)]) as few:
         few.train(Recipe(spec="cca", views=BOTH, dim=2))
-        few.import_items([item("cat", 50), item("cat", 51), item("dog", 50)])
+        few.items.put([item("cat", 50), item("cat", 51), item("dog", 50)])
         found = few.evaluate(EvaluationRequest(view="color", k=(1,)))
         assert set(found.databases) == {"trained"}
         assert "fewer than two labels are on two held-out items each" in found.protocol
         assert few.evaluate(EvaluationRequest(view="color", k=(1,), databases=("unseen",))).databases == {"unseen": 3}
-        few.delete_items(["cat/50"])
+        few.items.delete(["cat/50"])
         with pytest.raises(NotReadyError, match="no two held-out items with view 'color' share a label"):
             few.evaluate(EvaluationRequest(view="color", k=(1,), databases=("unseen",)))
 
@@ -107,10 +107,10 @@ def test_unseen_items_are_measured_without_common_trained_ones(home):
     """Of spaces that learned from different items, where none of these can be the database."""
     with fill(home, "apart", [item(*one) for one in each(4)]) as apart:
         apart.train(Recipe(spec="pca", views=("color",), dim=2), space="one")
-        apart.delete_items([f"{group}/{number:02}" for group, number in each(4)])
-        apart.import_items([item(group, number) for group in GROUPS for number in range(10, 14)])
+        apart.items.delete([f"{group}/{number:02}" for group, number in each(4)])
+        apart.items.put([item(group, number) for group in GROUPS for number in range(10, 14)])
         apart.train(Recipe(spec="pca", views=("color",), dim=2), space="two")
-        apart.import_items([item(group, number) for group in GROUPS for number in (60, 61)])
+        apart.items.put([item(group, number) for group in GROUPS for number in (60, 61)])
         request = {"view": "color", "spaces": ("one", "two", "raw"), "k": (1,)}
         assert apart.evaluate(EvaluationRequest(**request, databases=("unseen",))).databases == {"unseen": 6}
         for databases in ((), ("trained",), ("unseen", "mixed")):
@@ -122,7 +122,7 @@ def test_unseen_items_do_not_give_their_labels_away(home):
     """A space of several metrics indexes items under the metric of their label, held-out ones as if they had none."""
     rows = np.random.default_rng(0).normal(size=(60, 6)).astype(np.float32)
     with home.create("noise", ["view=vectors:dim=6"]) as noise:
-        noise.import_items(
+        noise.items.put(
             [NewItem(f"{i:02}", rows={"view": rows[i]}, labels=(GROUPS[i % 3],)) for i in range(60)],
         )
         noise.train(Recipe(spec="musl:8", views=("view",), settings={"n_metrics": 3}, holdout=0.4))
@@ -130,7 +130,7 @@ def test_unseen_items_do_not_give_their_labels_away(home):
         before = noise.evaluate(request)
         turned = sorted(sides(noise, "musl")[1])
         labels = {one.key: one.labels for one in noise.items(limit=100)}
-        noise.update_items([ItemUpdate(key, labels=(f"new {labels[key][0]}",)) for key in turned])
+        noise.items.update([ItemUpdate(key, labels=(f"new {labels[key][0]}",)) for key in turned])
         assert noise.evaluate(request).rows == before.rows
 
 
@@ -206,7 +206,7 @@ def test_what_cannot_be_found_is_refused_with_the_way_out(groups, unlabelled):
         ({"databases": ("all",)}, "no database 'all'; there are: trained, unseen, mixed"),
         ({"databases": ("mixed", "mixed")}, "each database once"),
         ({"by": "pairs"}, "by labels or items, not by 'pairs'"),
-        ({"splits": 3}, "ask for --refit"),
+        ({"splits": 3}, "ask for `refit=True`"),
         ({"splits": 0, "refit": True}, "at least 1 split"),
     ],
 )
@@ -245,14 +245,14 @@ def test_near_duplicates_across_a_split_are_told(home):
     others = [item(group, 70) for group in GROUPS]
     with fill(home, "twins", items) as twice:
         twice.train(Recipe(spec="cca", views=BOTH, dim=2))
-        twice.import_items([NewItem(one.key, rows=one.rows, labels=("cat",)) for one in twins] + others)
+        twice.items.put([NewItem(one.key, rows=one.rows, labels=("cat",)) for one in twins] + others)
         found = twice.evaluate(EvaluationRequest(view="gist", targets=("color",), k=(1,)))
         assert (
             "5 of 8 queries nearly repeat a trained item" not in found.protocol
         )  # most do: that is their usual distance
-        twice.import_items([item(group, number) for group in GROUPS for number in (71, 72)])
+        twice.items.put([item(group, number) for group in GROUPS for number in (71, 72)])
         found = twice.evaluate(EvaluationRequest(view="gist", targets=("color",), k=(1,)))
         assert "5 of 14 queries nearly repeat a trained item" in found.protocol
-        assert "--group-by" in found.protocol
+        assert "`group_by`" in found.protocol
         clean = twice.evaluate(EvaluationRequest(view="gist", targets=("gist",), k=(1,)))
-        assert "--group-by" not in clean.protocol
+        assert "`group_by`" not in clean.protocol

@@ -19,7 +19,7 @@ def narrow(home):
     """24 labelled items in four classes with views of 4 and 6 numbers."""
     generator = np.random.default_rng(0)
     with home.create("narrow", ["few=vectors:dim=4", "many=vectors:dim=6"]) as made:
-        made.import_items(
+        made.items.put(
             [
                 NewItem(
                     f"{label}/{number}",
@@ -93,7 +93,7 @@ def test_what_would_take_all_memory_is_refused(narrow, spec, settings, words):
 
 def test_a_view_of_one_item_is_told_by_its_name(narrow):
     """Not by its position, and before anything is fitted."""
-    narrow.delete_items([item.key for item in narrow.items() if item.key != "ant/0"])
+    narrow.items.delete([item.key for item in narrow.items() if item.key != "ant/0"])
     with pytest.raises(NotReadyError, match="1 training items have view 'few', and learning needs at least 2"):
         narrow.train(Recipe(spec="pca", views=BOTH))
 

@@ -40,12 +40,12 @@ def test_items_that_came_later_are_queries_too(collection, tmp_path):
 
 def test_a_space_trained_on_everything_is_measured_only_after_a_refit(collection):
     collection.train(Recipe(spec="cca", views=("color", "sift"), dim=2))
-    with pytest.raises(NotReadyError, match=r"--holdout 0.2.*--refit"):
+    with pytest.raises(NotReadyError, match=r"`holdout=0.2`.*`refit=True`"):
         collection.evaluate(EvaluationRequest(view="color"))
     found = collection.evaluate(EvaluationRequest(view="sift", targets=("color",), refit=True, k=(3,)))
     assert (found.queries, found.databases["trained"]) == (4, 14)
     assert "fitted again" in found.protocol
-    assert collection.space("cca").generation == 1
+    assert collection.spaces.get("cca").generation == 1
 
 
 def test_the_views_themselves_are_measured_on_a_split(collection):
@@ -61,7 +61,7 @@ def test_the_views_themselves_are_measured_on_a_split(collection):
 
 def test_without_labels_there_is_nothing_to_measure(home):
     with home.create("bare", ["color"]) as collection:
-        collection.import_items([NewItem("a", rows=numbered(1).rows), NewItem("b", rows=numbered(2).rows)])
+        collection.items.put([NewItem("a", rows=numbered(1).rows), NewItem("b", rows=numbered(2).rows)])
         with pytest.raises(NotReadyError, match="label"):
             collection.evaluate(EvaluationRequest(view="color", spaces=("raw",)))
 
@@ -77,7 +77,7 @@ def things(home):
     """Items alike in two notions, each with a label of its own; half of them were not trained on."""
     signs = {notion: (rows()[:, columns] > 0).astype(int).astype(str) for notion, columns in NOTIONS.items()}
     with home.create("things", ("view=vectors:dim=6",)) as made:
-        made.import_items(
+        made.items.put(
             [
                 NewItem(
                     key(number),
@@ -112,7 +112,7 @@ def test_notions_are_measured_one_at_a_time(things):
 def test_without_labels_in_a_notion_the_items_own_are_found(things):
     """What is near in color is mostly of another shape."""
     signs = (rows()[:, NOTIONS["shape"]] > 0).astype(int).astype(str)
-    things.update_items(
+    things.items.update(
         [ItemUpdate(key(n), labels=("".join(one),), notion_labels={"color": ()}) for n, one in enumerate(signs)]
     )
     found = {notion: things.evaluate(EvaluationRequest(view="view", targets=(notion,), k=(3,))) for notion in NOTIONS}

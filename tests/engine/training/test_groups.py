@@ -67,15 +67,15 @@ def speakers(home):
     with home.create("speakers", BOTH) as made:
         for group in GROUPS:
             items = [item(group, number) for number in range(12)]
-            made.import_items([replace(one, attributes={"speaker": n % SPEAKERS}) for n, one in enumerate(items)])
-        made.import_items([item(group, 50) for group in GROUPS])
+            made.items.put([replace(one, attributes={"speaker": n % SPEAKERS}) for n, one in enumerate(items)])
+        made.items.put([item(group, 50) for group in GROUPS])
         yield made
 
 
 def sides(collection, space):
     """The speakers that a space was trained on, and those it was not."""
-    with collection._catalog.read() as tx:
-        trained = collection._loaded.get(tx, space).training_keys
+    with collection._opened.catalog.read() as tx:
+        trained = collection._opened.loaded.get(tx, space).training_keys
     of = {one.key: one.attributes.get("speaker") for one in collection.items(limit=100)}
     return {of[key] for key in trained} - {None}, {of[key] for key in of.keys() - trained} - {None}
 
@@ -107,15 +107,15 @@ def test_a_refit_keeps_the_groups_of_the_training(speakers, home):
         (asked,) = (again.evaluate(EvaluationRequest(**refit, spaces=("pca",), group_by=Grouping("speaker"))),)
         assert asked.queries == found.queries
     speakers.train(Recipe(spec="pca", views=BOTH, dim=2, group_by=Grouping("f.csv", {"cat/00": "a"})))
-    with pytest.raises(InvalidInputError, match=r"different groups \(speaker, f.csv\): choose them by --group-by"):
+    with pytest.raises(InvalidInputError, match=r"different groups \(speaker, f.csv\): choose them by `group_by`"):
         speakers.evaluate(EvaluationRequest(**refit, spaces=("cca", "pca")))
 
 
 def test_no_query_finds_an_item_of_its_group(speakers):
     """Among unseen items, where the whole group is: precision is that of searching those of other speakers."""
     speakers.train(Recipe(spec="cca", views=BOTH, dim=2, holdout=0.4, group_by=Grouping("speaker")))
-    with speakers._catalog.read() as tx:
-        trained = speakers._loaded.get(tx, "cca").training_keys
+    with speakers._opened.catalog.read() as tx:
+        trained = speakers._opened.loaded.get(tx, "cca").training_keys
     items = {one.key: one for one in speakers.items(limit=100)}
     unseen = sorted(items.keys() - trained)
     request = EvaluationRequest(view="color", targets=("gist",), k=(3,), databases=("unseen",))
@@ -130,7 +130,7 @@ def test_no_query_finds_an_item_of_its_group(speakers):
         shares.append(np.mean([hit.labels == items[key].labels for hit in hits.hits]))
     assert precision == pytest.approx(np.mean(shares))
     assert "no query finds an item of its own group" in found.protocol
-    speakers.update_items([ItemUpdate(key, removed_attributes=("speaker",)) for key in items])
+    speakers.items.update([ItemUpdate(key, removed_attributes=("speaker",)) for key in items])
     assert speakers.evaluate(request).queries == found.queries
     with pytest.raises(NotFoundError, match="by speaker: none of them has an attribute 'speaker'"):
         speakers.evaluate(replace(request, refit=True))
@@ -140,7 +140,7 @@ def test_unseen_items_of_one_group_are_no_database(home):
     """A query could find nothing among them; by default they are left out."""
     items = [item(group, number) for group in GROUPS for number in range(12)]
     with home.create("two", BOTH) as two:
-        two.import_items([replace(one, attributes={"half": number % 2}) for number, one in enumerate(items)])
+        two.items.put([replace(one, attributes={"half": number % 2}) for number, one in enumerate(items)])
         two.train(Recipe(spec="cca", views=BOTH, dim=2, holdout=0.5, group_by=Grouping("half")))
         assert set(two.evaluate(EvaluationRequest(view="color", k=(1,))).databases) == {"trained"}
         with pytest.raises(NotReadyError, match="no two held-out items"):

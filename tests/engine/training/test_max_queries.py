@@ -25,7 +25,7 @@ def groups(home):
     with fill(home, "groups", [one for one in items if one.key[-2:] not in ("20", "21")]) as made:
         for learner in ("pca", "cca"):
             made.train(Recipe(spec=learner, views=BOTH, dim=2, holdout=0.5, seed=2))
-        made.import_items(late)
+        made.items.put(late)
         yield made
 
 
@@ -88,7 +88,7 @@ def test_every_split_draws_its_own(groups):
 @pytest.mark.parametrize(
     ("option", "words"),
     [
-        ({"max_queries": 0}, "at least 1 query is asked, not 0: raise --max-queries"),
+        ({"max_queries": 0}, "at least 1 query is asked, not 0: raise `max_queries`"),
         ({"max_queries": -5}, "not -5"),
         ({"seed": -1}, "a seed must be between 0 and 2147483647, not -1"),
     ],

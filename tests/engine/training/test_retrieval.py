@@ -51,7 +51,7 @@ def test_figures_are_those_of_plain_numpy(home, monkeypatch, at_once):
     """With items of several labels, and distances most of which are equal: these rank in an order drawn once."""
     monkeypatch.setattr(blocks, "DISTANCES_AT_ONCE", at_once)
     with home.create("tied", ["v=vectors:dim=4"]) as tied:
-        tied.import_items([NewItem(f"{i:02}", rows={"v": ROWS[i]}, labels=TAGS[i]) for i in range(COUNT)])
+        tied.items.put([NewItem(f"{i:02}", rows={"v": ROWS[i]}, labels=TAGS[i]) for i in range(COUNT)])
         found = tied.evaluate(EvaluationRequest(view="v", spaces=("raw",), test_size=0.5, k=KS))
     held_out = np.sort(np.random.default_rng(0).permutation(COUNT)[: COUNT // 2])
     sides = {"trained": np.setdiff1d(np.arange(COUNT), held_out), "unseen": held_out}
@@ -75,11 +75,11 @@ def test_codes_and_their_order_by_float_vectors_are_the_same_however_many_are_co
             EvaluationRequest(view="color", spaces=("codes",), by="items"),
         ]
         expected = [made.evaluate(request).rows for request in requests]
-        tuned = made.space("pca").tuning
+        tuned = made.spaces.get("pca").tuning
         monkeypatch.setattr(blocks, "DISTANCES_AT_ONCE", at_once)
         assert [made.evaluate(request).rows for request in requests] == expected
         made.train(Recipe(spec="pca", views=("color",), holdout=0.4, tune=tune), space="again")
-        assert made.space("again").tuning == tuned
+        assert made.spaces.get("again").tuning == tuned
 
 
 def test_progress_counts_the_queries(home):

@@ -56,7 +56,7 @@ def test_a_space_learned_from_pairs_is_extended_and_measured_by_them(three):
     """The pairs are kept with the space."""
     pairs = [Pair(f"{group}/{n}", f"{group}/{m}") for group in CLASSES for m in range(6) for n in range(m)]
     three.train(Recipe(spec="multi-npp", views=BOTH, dim=3, pairs=pairs))
-    assert three.extend("multi-npp", ["sift"]).pairs == 45
+    assert three.spaces.extend("multi-npp", ["sift"]).pairs == 45
     (answer,) = three.search(SearchRequest([Query("color", image=encode(draw("red", 50)))], targets=["sift"], k=4))
     assert sum(hit.labels == ("red",) for hit in answer.hits) >= 3
     measured = three.evaluate(EvaluationRequest(view="color", targets=("gist",), refit=True, k=(3,)))
@@ -74,8 +74,8 @@ def test_a_space_learned_from_pairs_is_extended_and_measured_by_them(three):
 )
 def test_pairs_that_cannot_be_used_are_told(home, pairs, error, words):
     with fill(home, "groups", [item(group, number) for group, number in each(4)]) as groups:
-        groups.add_view("other=vectors:dim=2")
-        groups.import_items([NewItem("owl/90", rows={"other": np.ones(2)})])
+        groups.views.add("other=vectors:dim=2")
+        groups.items.put([NewItem("owl/90", rows={"other": np.ones(2)})])
         with pytest.raises(error, match=words):
             groups.train(Recipe(spec="multi-npp", views=BOTH, dim=2, pairs=pairs))
         with pytest.raises(InvalidInputError, match="does not learn from pairs"):

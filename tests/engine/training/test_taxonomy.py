@@ -57,7 +57,7 @@ def test_a_space_keeps_the_tree_that_it_was_trained_with(animals, home, learner)
         assert any(
             row.metric == "lca_loss" for row in again.evaluate(EvaluationRequest(view="color", k=(5,), refit=True)).rows
         )
-        again.extend(learner, ["gist"])
+        again.spaces.extend(learner, ["gist"])
 
 
 def test_the_weights_of_a_tree_are_tuned_like_other_settings(animals):
@@ -81,7 +81,7 @@ def test_any_space_can_be_measured_by_a_tree(animals):
         animals.evaluate(EvaluationRequest(view="color", taxonomy=Taxonomy({"dog": "", "owl": ""})))
     recipe = Recipe(spec="lmnn", views=("color",), taxonomy=TREE, settings={"max_iter": 5}, holdout=0.4)
     animals.train(recipe, activate=True)
-    animals.import_items([item("owl", 50, labels=["tree"])])
+    animals.items.put([item("owl", 50, labels=["tree"])])
     found = animals.evaluate(EvaluationRequest(view="color", k=(5,)))
     assert "because 'tree' is not one of its leaves" in found.protocol
     assert "lca_loss" not in {row.metric for row in found.rows}

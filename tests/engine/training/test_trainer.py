@@ -40,7 +40,7 @@ def test_a_seed_that_none_can_be_is_refused(home, seed):
         with pytest.raises(InvalidInputError, match=f"a seed must be between 0 and 2147483647, not {seed}"):
             few.train(Recipe(spec="lsh:8", views=("color",), seed=seed))
         with pytest.raises(InvalidInputError, match="a seed must be between 0"):
-            few.fit_views([], ("color",), seed=seed)
+            few.views.fit([], ("color",), seed=seed)
 
 
 # -- missing views
@@ -125,7 +125,7 @@ def shared(three):
 
 def test_a_view_added_later_is_searched_and_leaves_the_others_as_they_were(shared):
     before = {(view, target): distances(shared, view, target) for view in BOTH for target in BOTH}
-    info = shared.extend("shared", ["sift"])
+    info = shared.spaces.extend("shared", ["sift"])
     assert (info.generation, info.views, info.added, info.active) == (2, ("color", "gist", "sift"), ("sift",), True)
     assert (info.spec, info.seed, info.settings, info.trained_items) == ("multi-npp", 5, {"n_components": 3}, 18)
     for (view, target), expected in before.items():
@@ -141,28 +141,28 @@ def test_a_view_added_later_is_searched_and_leaves_the_others_as_they_were(share
 
 
 def test_an_extended_space_is_stored_rolled_back_and_measured_anew(shared, home):
-    shared.extend("shared", ["sift"])
+    shared.spaces.extend("shared", ["sift"])
     query = Query("sift", key="red/0")
     answers = shared.search(SearchRequest([query]))
     with home.open("three") as again:
         assert again.search(SearchRequest([query])) == answers
-        assert again.space("shared").added == ("sift",)
+        assert again.spaces.get("shared").added == ("sift",)
     measured = shared.evaluate(EvaluationRequest(view="sift", targets=("color",), refit=True, k=(3,)))
     assert "fitted again" in measured.protocol
-    shared.activate("shared", 1)
+    shared.spaces.activate("shared", 1)
     with pytest.raises(NotFoundError, match="no view 'sift'"):
         shared.search(SearchRequest([query]))
 
 
 def test_an_extended_space_may_have_a_name_of_its_own(shared):
-    info = shared.extend("shared", ["sift"], name="wider", activate=False)
+    info = shared.spaces.extend("shared", ["sift"], name="wider", activate=False)
     assert (info.name, info.generation, info.active) == ("wider", 1, False)
-    assert shared.space("shared").views == BOTH
+    assert shared.spaces.get("shared").views == BOTH
 
 
 def test_what_was_held_out_stays_out_when_a_view_is_added(shared):
     first = shared.train(Recipe(spec="multi-npp", views=BOTH, dim=3, holdout=0.25), space="shared")
-    info = shared.extend("shared", ["sift"])
+    info = shared.spaces.extend("shared", ["sift"])
     assert (info.trained_items, info.held_out) == (first.trained_items, first.held_out) == (14, 4)
     assert shared.evaluate(EvaluationRequest(view="sift", targets=("gist",), k=(1,))).queries == 4
 
@@ -180,18 +180,18 @@ def test_a_view_that_cannot_be_added_is_refused_and_changes_nothing(shared):
         ("flat", ["sift"], InvalidInputError, "cca fits its views together"),
     ):
         with pytest.raises(error, match=words):
-            shared.extend(space, views)
+            shared.spaces.extend(space, views)
     assert shared.info() == before
 
 
 def test_a_view_that_no_training_item_has_cannot_be_added(home):
     with fill(home, "late", [item(group, number, ["color"]) for group, number in each(4)]) as late:
         late.train(Recipe(spec="semantic", views=("color",), holdout=0.1))
-        with pytest.raises(NotReadyError, match="crossview index late PATH"):
-            late.extend("semantic", ["gist"])
-        late.import_items([item("cat", 90, ["gist"])])
+        with pytest.raises(NotReadyError, match=r"`collection.index\(\[.PATH.\]\)`"):
+            late.spaces.extend("semantic", ["gist"])
+        late.items.put([item("cat", 90, ["gist"])])
         with pytest.raises(NotReadyError, match="was trained on has view 'gist'"):
-            late.extend("semantic", ["gist"])
+            late.spaces.extend("semantic", ["gist"])
 
 
 # -- a view that is held
@@ -223,8 +223,8 @@ def test_several_views_are_held_by_name(three):
 def test_a_training_without_similar_items_says_so(three):
     """Where labels make no two items similar, a learner of similar items has nothing to learn but the items apart."""
     assert three.train(Recipe(spec="multi-npp", views=BOTH, dim=2)).notes == ()
-    three.update_items([ItemUpdate(item.key, labels=(item.key,)) for item in three.items()])
+    three.items.update([ItemUpdate(item.key, labels=(item.key,)) for item in three.items()])
     (note,) = three.train(Recipe(spec="multi-npp", views=BOTH, dim=2)).notes
     assert "no two training items have the same labels" in note
-    assert three.space("multi-npp").notes == (note,)
+    assert three.spaces.get("multi-npp").notes == (note,)
     assert three.train(Recipe(spec="cca:2", views=BOTH)).notes == ()

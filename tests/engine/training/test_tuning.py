@@ -48,7 +48,7 @@ def test_the_chosen_settings_are_those_that_a_training_with_them_has(groups):
     )
     assert (tuned.name, tuned.spec) == ("tuned", "kernel:rbf,cca")
     groups.train(Recipe(spec=tuned.spec, views=BOTH, settings=tuned.settings), space="given")
-    assert groups.space("given").tuning is None
+    assert groups.spaces.get("given").tuning is None
     measured = [
         groups.evaluate(EvaluationRequest(view="color", spaces=(name,), refit=True, k=(3,))).rows
         for name in ("tuned", "given")
@@ -145,7 +145,7 @@ def test_without_labels_an_items_own_views_tell_what_is_best(home):
         assert tuned.tuning is not None
         assert tuned.tuning.measure == "items"
         assert 0 < tuned.tuning.score <= 1
-        with pytest.raises(NotReadyError, match="--labels folder"):
+        with pytest.raises(NotReadyError, match="`labels='folder'`"):
             bare.train(Recipe(spec="cca", views=BOTH, tune=Tune(measure="map")))
         with pytest.raises(InvalidInputError, match="name at least two views"):
             bare.train(Recipe(spec="pca", views=("color",), tune=Tune(measure="items")))

@@ -51,7 +51,7 @@ def made(home: Home):
     generator = np.random.default_rng(0)
     centres = generator.normal(size=(4, 6))
     with home.create("pairs", ["a=vectors:dim=6"]) as opened:
-        opened.import_items(
+        opened.items.put(
             [
                 NewItem(f"{kind}/{n}", labels=(str(kind),), rows={"a": centres[kind] + generator.normal(size=6) * 0.6})
                 for kind in range(4)
@@ -85,12 +85,12 @@ def test_only_items_that_were_not_trained_on_count(made):
 def test_accuracy_is_that_of_pairs_that_did_not_set_the_threshold(made):
     """Where all have, there is none."""
     given = every_pair()
-    made.calibrate(CalibrationRequest(view="a", pairs=given))
+    made.spaces.calibrate(CalibrationRequest(view="a", pairs=given))
     found = made.evaluate(EvaluationRequest(view="a", pairs=given))
     assert "every pair helped to set its threshold" in found.protocol
     assert "accuracy" not in {row.metric for row in found.rows}
     half = ItemComparisons(given.keys, given.comparisons.take(np.arange(len(given)) % 2 == 0))
-    made.calibrate(CalibrationRequest(view="a", pairs=half))
+    made.spaces.calibrate(CalibrationRequest(view="a", pairs=half))
     found = made.evaluate(EvaluationRequest(view="a", pairs=given))
     assert f"without the {len(half)} pairs that set it" in found.protocol
     assert 0.6 < next(row.value for row in found.rows if row.metric == "accuracy") < 1

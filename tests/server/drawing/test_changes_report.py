@@ -78,7 +78,7 @@ def test_the_map_is_strongest_where_importance_is() -> None:
 
 
 def test_no_importance_at_all_has_a_map(collection: Collection, found: Changes) -> None:
-    picture = version_picture(collection, found.changes[0].later)
+    picture = version_picture(collection.items, found.changes[0].later)
     assert importance_map(picture, [0.0] * GRID**2).width == picture.width
 
 
@@ -99,7 +99,7 @@ def test_the_page_needs_nothing_else(tmp_path: Path, collection: Collection, fou
     """Every picture is in it, with words for it; a label and a note of hostile text change nothing of its form."""
     hostile = '"><script>alert(1)</script>'
     noted = replace(found, notes=(hostile,))
-    text = write_report(tmp_path / "report", collection, noted).read_text(encoding="utf-8")
+    text = write_report(tmp_path / "report", collection.items, noted).read_text(encoding="utf-8")
     seen = _Seen()
     seen.feed(text)
     assert "<script" not in text
@@ -112,7 +112,7 @@ def test_the_page_needs_nothing_else(tmp_path: Path, collection: Collection, fou
 
 def test_files_are_beside_it_and_none_is_half_written(tmp_path: Path, collection: Collection, found: Changes) -> None:
     folder = tmp_path / "report"
-    write_report(folder, collection, found)
+    write_report(folder, collection.items, found)
     names = {path.name for path in folder.iterdir()}
     assert {"index.html", "map.png", "newest.png", "timeline.png", "change-01.png", "changes.json"} <= names
     assert not [name for name in names if name.startswith(".")]
@@ -126,20 +126,20 @@ def test_files_are_beside_it_and_none_is_half_written(tmp_path: Path, collection
 
 def test_a_report_on_no_important_change_says_so(tmp_path: Path, collection: Collection, found: Changes) -> None:
     calm = replace(found, changes=[replace(change, important=False, importance=0.5) for change in found.changes])
-    text = write_report(tmp_path, collection, calm).read_text(encoding="utf-8")
+    text = write_report(tmp_path, collection.items, calm).read_text(encoding="utf-8")
     assert "No change is important" in text
 
 
 def test_the_time_line_marks_every_change(collection: Collection, found: Changes) -> None:
     labelled = [replace(change, label=place % 2 == 0) for place, change in enumerate(found.changes)]
-    plain, marked = timeline_picture(collection, found.changes), timeline_picture(collection, labelled)
+    plain, marked = timeline_picture(collection.items, found.changes), timeline_picture(collection.items, labelled)
     assert plain.size == marked.size
     assert plain.width == SIZE[0]
     assert coloured(marked, FRAME).sum() != coloured(plain, FRAME).sum()
 
 
 def test_a_single_change_has_a_time_line(collection: Collection, found: Changes) -> None:
-    assert timeline_picture(collection, found.changes[:1]).width == SIZE[0]
+    assert timeline_picture(collection.items, found.changes[:1]).width == SIZE[0]
 
 
 def test_a_picture_that_is_gone_or_broken_is_drawn_by_its_thumbnail_or_a_grey_tile(
@@ -149,7 +149,7 @@ def test_a_picture_that_is_gone_or_broken_is_drawn_by_its_thumbnail_or_a_grey_ti
         def __init__(self, source: str, thumbnail: bytes) -> None:
             self._source, self._thumbnail = source, thumbnail
 
-        def item(self, key: str) -> object:
+        def get(self, key: str) -> object:
             return type("Item", (), {"source": self._source})()
 
         def thumbnail(self, key: str) -> bytes:
@@ -168,7 +168,7 @@ def test_a_picture_that_is_gone_or_broken_is_drawn_by_its_thumbnail_or_a_grey_ti
 
 def test_a_pair_shows_both_versions_beside_each_other(collection: Collection, found: Changes) -> None:
     change = next(change for change in found.changes if change.important)
-    sheet = pair_sheet(collection, change)
+    sheet = pair_sheet(collection.items, change)
     assert sheet.width > 2 * 480
     marked = coloured(sheet, FRAME)
     assert marked[:, :480].any()

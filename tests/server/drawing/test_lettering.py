@@ -124,7 +124,7 @@ def test_a_format_that_cannot_hold_the_sheet_is_named(tmp_path: Path) -> None:
 
 def make(home: Home, keys: list[str]) -> None:
     with home.create("odd", ["v=vectors:dim=2"]) as made:
-        made.import_items([NewItem(key, rows={"v": [number, 0]}) for number, key in enumerate(keys)])
+        made.items.put([NewItem(key, rows={"v": [number, 0]}) for number, key in enumerate(keys)])
 
 
 @pytest.mark.parametrize("name", ["sheet.gif", "sheet", "nowhere/sheet.png"])

@@ -10,7 +10,7 @@ from crossview.server.drawing.sheet import MARGIN, PAPER
 class Texts:
     """Items without pictures."""
 
-    def item(self, key: str) -> Item:
+    def get(self, key: str) -> Item:
         return Item(key, text="words")
 
     def thumbnail(self, key: str) -> bytes:

@@ -18,7 +18,7 @@ def test_answers_become_rows(server: RunningServer) -> None:
     with Client(server.address) as client:
         collection: CollectionBackend = client.open("drawn")
         query = Query("color", key=DOTS)
-        color, sift = strips(collection, [query], found := collection.search(SearchRequest([query], k=4)))
+        color, sift = strips(collection.items, [query], found := collection.search(SearchRequest([query], k=4)))
     assert (color.title, sift.title) == ("color query -> color database", "color query -> sift database")
     assert (color.query.label, color.query.name) == ("dots", "dots-00.jpg")
     assert [hit.name for hit in color.hits] == [hit.key.rpartition("/")[2] for hit in found[0].hits]
@@ -31,7 +31,7 @@ def test_hits_are_marked_only_by_a_class_that_is_given(server: RunningServer) ->
         collection: CollectionBackend = client.open("drawn")
         query = Query("color", key=DOTS)
         found = collection.search(SearchRequest([query], targets=["color"], k=12))
-        (bare,), (marked,) = strips(collection, [query], found), strips(collection, [query], found, "dots")
+        (bare,), (marked,) = strips(collection.items, [query], found), strips(collection.items, [query], found, "dots")
     assert ({hit.correct for hit in bare.hits}, bare.tally) == ({None}, "")
     assert [hit.correct for hit in marked.hits] == [hit.label == "dots" for hit in marked.hits]
     assert False in {hit.correct for hit in marked.hits}
@@ -43,8 +43,8 @@ def test_an_exact_copy_is_never_marked_as_wrong(pictures: Path, tmp_path: Path, 
     dots, waves = (path.read_bytes() for path in (pictures / "dots/dots-00.jpg", pictures / "waves/waves-00.jpg"))
     with Home(tmp_path).create("copies", ["color"]) as collection:
         named = {"dots": dots, "copy": dots, "waves": waves}
-        collection.import_items([NewItem(key, image=data, labels=(key,)) for key, data in named.items()])
+        collection.items.put([NewItem(key, image=data, labels=(key,)) for key, data in named.items()])
         query = Query("color", **{"key": {"key": "dots"}, "image": {"image": dots}}[by])
-        (row,) = strips(collection, [query], collection.search(SearchRequest([query], k=3)), "dots")
+        (row,) = strips(collection.items, [query], collection.search(SearchRequest([query], k=3)), "dots")
     marks = {hit.label: hit.correct for hit in row.hits}
     assert (marks["copy"], marks["waves"]) == (None, False)

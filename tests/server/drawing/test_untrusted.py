@@ -30,7 +30,7 @@ def test_no_program_is_started_by_a_thumbnail(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(EpsImagePlugin, "gs_binary", None)
 
     class Items:
-        def item(self, key: str) -> object:
+        def get(self, key: str) -> object:
             return type("Item", (), {"source": ""})()
 
         def thumbnail(self, key: str) -> bytes:
@@ -76,7 +76,7 @@ def test_a_server_brings_no_file_of_this_machine_into_a_report(tmp_path: Path, w
         Image.new("RGB", (64, 64), SECRET).save(source)
         items.append(NewItem(source.name, image=data.getvalue(), source=str(source)))
     with home.create("page", ["regions=gist:grid=4:size=64"]) as page:
-        assert page.import_items(items).added == PAGE.hours
+        assert page.items.put(items).added == PAGE.hours
     with reached(home, where) as options:
         done("changes", "page", "--out", tmp_path / "report", *options)
     with Image.open(tmp_path / "report" / "newest.png") as newest:

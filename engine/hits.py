@@ -1,0 +1,110 @@
+"""Hits: what searches find."""
+
+import base64
+import html
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, fields
+from importlib import import_module
+from typing import Any, ClassVar, Self
+
+from crossview.engine.errors import CrossviewError, NotReadyError
+
+TEXT_SHOWN = 200
+"""Characters of an item's text that a hit shows."""
+_DRAWN = 50
+"""Hits that a notebook shows; a longer table with thumbnails is slow to load."""
+Thumbnail = Callable[[str], bytes]
+"""Returns the small picture (JPEG) of the item of a key."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hit:
+    """One item that was found for a query; smaller distance is better."""
+
+    key: str
+    distance: float
+    """In the target's space: Euclidean (not squared), or the number of differing bits; 0 where there is no query."""
+    target: str
+    labels: tuple[str, ...] = ()
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    text: str = ""
+    """How the item's text begins, in 200 characters at most."""
+    source: str = ""
+    """Absolute path of the file that the item was read from, where there is one."""
+    scores: Mapping[str, float] = field(default_factory=dict)
+    """In a space with axes: the item's score on each, in standard deviations from the mean of the training items."""
+    probability: float | None = None
+    """Of being the same as the query, by the base rate; None where it was not asked for."""
+    base_rate: float | None = None
+    """The share of all pairs that are the same, which the probability goes by; None where there is none."""
+    stored: ClassVar[Hashable] = None
+    """No field: where it is known, the same for hits that differ in distance and target alone, so that what these have
+    in common can be prepared once."""
+
+
+@dataclass(frozen=True)
+class HitList:
+    """The hits of one query in one target, nearest first; a sequence, which a notebook shows with thumbnails."""
+
+    query: int
+    """Position of the query in the request."""
+    target: str
+    """Empty for a merged list."""
+    hits: tuple[Hit, ...]
+
+    def __len__(self) -> int:
+        return len(self.hits)
+
+    def __iter__(self) -> Iterator[Hit]:
+        return iter(self.hits)
+
+    def __getitem__(self, place: int) -> Hit:
+        return self.hits[place]
+
+    def __getstate__(self) -> dict[str, Any]:  # without the function of ``illustrated``, which has an open collection
+        return {one.name: getattr(self, one.name) for one in fields(self)}
+
+    def illustrated(self, thumbnail: Thumbnail) -> Self:
+        """Return the same list with the function that reads thumbnails for notebooks."""
+        made = type(self)(self.query, self.target, self.hits)
+        vars(made)["_thumbnail"] = thumbnail
+        return made
+
+    def to_pandas(self) -> Any:
+        """Return a DataFrame with a row for each hit and a column for each attribute (``attributes.NAME``) and score.
+
+        Raises NotReadyError where pandas is not installed.
+        """
+        try:
+            pandas = import_module("pandas")
+        except ImportError as error:
+            raise NotReadyError("a table of hits needs pandas: install it with: pip install pandas") from error
+        return pandas.DataFrame([_row(hit) for hit in self.hits])
+
+    def _repr_html_(self) -> str:
+        """Return the first hits as a table, as notebooks show it; what users wrote is escaped."""
+        head = f"{len(self.hits)} hits for query {self.query}" + (f" in {self.target}" if self.target else "")
+        rows = "".join(map(self._html_row, self.hits[:_DRAWN]))
+        more = f"<p>and {len(self.hits) - _DRAWN} more</p>" if len(self.hits) > _DRAWN else ""
+        columns = "".join(f"<th>{name}</th>" for name in ("", "key", "distance", "labels", "text"))
+        return f"<p>{html.escape(head)}</p><table><tr>{columns}</tr>{rows}</table>{more}"
+
+    def _html_row(self, hit: Hit) -> str:
+        cells = hit.key, f"{hit.distance:.4g}", ", ".join(hit.labels), hit.text
+        return f"<tr><td>{self._picture(hit.key)}</td>{''.join(f'<td>{html.escape(one)}</td>' for one in cells)}</tr>"
+
+    def _picture(self, key: str) -> str:
+        """Return an image for an item; "" where it has no thumbnail, or the collection is closed or gone."""
+        data, thumbnail = b"", vars(self).get("_thumbnail")
+        if thumbnail is not None:
+            with suppress(CrossviewError):
+                data = thumbnail(key)
+        return f'<img src="data:image/jpeg;base64,{base64.b64encode(data).decode()}" alt="">' if data else ""
+
+
+def _row(hit: Hit) -> dict[str, Any]:
+    """Return the cells of a hit by the names of their columns."""
+    row = {one.name: getattr(hit, one.name) for one in fields(hit) if one.name not in ("attributes", "scores")}
+    row |= {f"attributes.{name}": value for name, value in hit.attributes.items()}
+    return row | {f"scores.{name}": value for name, value in hit.scores.items()}

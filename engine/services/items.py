@@ -1,0 +1,148 @@
+"""The items of a collection."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crossview.engine.catalog.lookup import check_filter, item_id, with_views
+from crossview.engine.catalog.writing import delete_items
+from crossview.engine.condition import EVERY_ITEM, Filter
+from crossview.engine.errors import InvalidInputError, NotFoundError
+from crossview.engine.ingest.vectors import index_vectors, put_vectors
+from crossview.engine.item import DeletedPicture, ImportReport, Item, ItemUpdate, NewItem, one_or_several
+from crossview.engine.query import ItemEmbeddings
+from crossview.engine.runtime.progress import Progress
+from crossview.engine.services.opened import Opened
+from crossview.engine.services.views import Views
+from crossview.engine.spaces.item_embeddings import ITEMS_AT_ONCE
+
+
+class Items:
+    """The items of a collection: call it to list them."""
+
+    def __init__(self, opened: Opened, views: Views) -> None:
+        self._opened, self._views = opened, views
+
+    def __call__(self, filter: Filter = EVERY_ITEM, after: str = "", limit: int = 100) -> list[Item]:
+        """Return up to ``limit`` items with keys above ``after`` that pass the filter, in the order of keys."""
+        if limit < 1:
+            raise InvalidInputError(f"limit must be at least 1, not {limit}")
+        with self._opened.read() as tx:
+            return with_views(tx, tx.items.page(check_filter(filter), after, limit))
+
+    def get(self, key: str) -> Item:
+        """Return one item; NotFoundError if the key does not exist."""
+        with self._opened.read() as tx:
+            return with_views(tx, tx.items.by_id([item_id(tx, key)]))[0]
+
+    def count(self, filter: Filter = EVERY_ITEM) -> int:
+        """Return how many items pass the filter."""
+        with self._opened.read() as tx:
+            return tx.items.count(check_filter(filter))
+
+    def thumbnail(self, key: str) -> bytes:
+        """Return an item's small picture (JPEG); NotFoundError if the item has none."""
+        with self._opened.read() as tx:
+            found = tx.items.thumbnail(item_id(tx, key))
+        if found is None:
+            raise NotFoundError(f"item {key!r} has no thumbnail: it was imported without a picture")
+        return found
+
+    def attribute_names(self) -> tuple[str, ...]:
+        """Return the names of the attributes that any item has, sorted."""
+        with self._opened.read() as tx:
+            return tuple(tx.items.attribute_names())
+
+    def deleted(self) -> list[DeletedPicture]:
+        """Return the pictures of deleted items, in the order of keys."""
+        with self._opened.read() as tx:
+            return tx.items.deleted_pictures()
+
+    def put(self, items: Sequence[NewItem], workers: int = 1) -> ImportReport:
+        """Add or update items by key, in one change; a bad item is a failure of the report.
+
+        What is not named of an item that exists stays, an empty value clears; see ``NewItem``.
+
+        Raises NotReadyError while a view that is needed is not fitted, BusyError, StorageError.
+        """
+        from crossview.engine.ingest.importing import import_items
+
+        return import_items(self._opened.writable, items, self._opened.pictures, workers)
+
+    def update(
+        self, updates: Sequence[ItemUpdate], match_paths: bool = False, progress: Progress | None = None
+    ) -> ImportReport:
+        """Change labels, attributes and texts of existing items; what an update does not name stays.
+
+        Keys are equal in any Unicode form. With ``match_paths``, updates may also name items by the path of their file,
+        full or below its root. An update of no item is a failure of the report.
+
+        Raises BusyError, StorageError.
+        """
+        from crossview.engine.ingest.updating import update_items
+
+        return update_items(self._opened.writable, updates, match_paths, progress)
+
+    def annotate(
+        self,
+        path: Path | str,
+        cell: str = "label",
+        replace_labels: bool = False,
+        notion: str = "",
+        new_attributes: bool = False,
+        progress: Progress | None = None,
+    ) -> ImportReport:
+        """Annotate items with the labels, captions and attributes of a CSV file (``engine.ingest.annotation_file``).
+
+        Items go by key, path below the root, or full path. What the file does not name stays, an empty cell clears;
+        with ``replace_labels``, items that it gives no label lose theirs. Without a first line that names the columns,
+        the second ``cell`` is a "label" or a "caption". ``notion``: what labels are in. A line of no item fails. With
+        ``new_attributes``, a column that no item has as an attribute may be named like one, or like label or caption.
+
+        Raises InvalidInputError (the file cannot be used, or names no item), BusyError, StorageError.
+        """
+        from crossview.engine.ingest.annotations import annotate
+
+        return annotate(self, path, cell, replace_labels, notion, new_attributes, progress)
+
+    def put_vectors(self, view: str, keys: Sequence[str], rows: NDArray[np.float32]) -> ImportReport:
+        """Store rows, shape (n, d), as rows of a view of the items of these keys, which are created or keep the rest.
+
+        Raises InvalidInputError, NotFoundError, NotReadyError, BusyError, StorageError.
+        """
+        return put_vectors(self._opened.writable, view, one_or_several(keys), rows)
+
+    def index_vectors(
+        self, view: str, path: Path, keys: Path | None = None, progress: Progress | None = None
+    ) -> ImportReport:
+        """Store the rows of a file as items' rows of a view, which is added where the collection lacks it.
+
+        ``path`` is a ``.npy`` of shape (n, d), with one key a line in the file ``keys``, or an ``.npz`` with the arrays
+        ``keys`` and ``vectors``. Items that do not exist are created. Without keys, as many rows as there are items go
+        to these in the order of keys. Nothing is written unless all can be; the same call finishes an interrupted run.
+
+        Raises InvalidInputError, NotReadyError (a view to be fitted first), BusyError, StorageError.
+        """
+        return index_vectors(self, self._views, view, path, keys, progress)
+
+    def delete(self, keys: Sequence[str]) -> int:
+        """Delete items by key, those that exist; return how many."""
+        with self._opened.writable.write() as tx:
+            return delete_items(tx, one_or_several(keys))
+
+    def embed(
+        self, view: str, *, space: str = "", target: str = "", after: str = "", limit: int = ITEMS_AT_ONCE
+    ) -> ItemEmbeddings:
+        """Return the vectors of the items that have a view, of those with keys above ``after``.
+
+        At most ``limit`` items are looked at, fewer where vectors are wide. ``target`` is needed where the space has
+        several metrics of the view. ``every_page`` of ``engine.spaces.item_embeddings`` goes through all items.
+
+        Raises InvalidInputError, NotFoundError, NotReadyError (no item has the view), StorageError.
+        """
+        from crossview.engine.spaces.search import embed_items
+
+        with self._opened.read() as tx:
+            return embed_items(tx, self._opened.loaded.get(tx, space), view, target, after, limit)

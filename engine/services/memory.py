@@ -1,0 +1,35 @@
+"""What is in memory of a collection, for a server that answers at once where it can."""
+
+from crossview.engine.query import HitList, SearchRequest
+from crossview.engine.services.opened import Opened
+
+
+class Memory:
+    """The spaces and indexes of a collection that are in memory."""
+
+    def __init__(self, opened: Opened) -> None:
+        self._opened = opened
+
+    def load(self, space: str = "") -> None:
+        """Bring a space, by default the active one, into memory with all its indexes: no search waits for them then.
+
+        Raises NotFoundError, NotReadyError, StorageError.
+        """
+        self._opened.versions().answered(space, lambda _, loaded: loaded.targets, lambda *_: None)
+
+    def search(self, request: SearchRequest, most_bytes: int, most_hits: int) -> list[HitList] | None:
+        """Return what ``search`` does where all is in memory; else None, at once.
+
+        None as well where more than ``most_bytes`` have to be scanned, or there may be more than ``most_hits``.
+        """
+        from crossview.engine.spaces.search import answer_at_hand
+
+        self._opened.check_open()
+        if self._opened.reader is None:
+            return None
+        return answer_at_hand(self._opened.reader, self._opened.loaded, request, most_bytes, most_hits)
+
+    def least_bytes(self, space: str = "") -> int:
+        """Return the bytes of a space's smallest index in memory, of any state, 0 where none is: the least to scan."""
+        self._opened.check_open()
+        return 0 if self._opened.reader is None else self._opened.reader.least_bytes(space)

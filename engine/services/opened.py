@@ -1,0 +1,91 @@
+"""An open collection: what all its services stand on, built once."""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+from crossview.engine.catalog.catalog import Catalog, Transaction
+from crossview.engine.catalog.folder import CollectionFolder
+from crossview.engine.errors import CrossviewError, NotReadyError
+from crossview.engine.info import SpaceInfo
+from crossview.engine.spaces.loaded import LoadedSpaces
+from crossview.engine.spaces.snapshot_files import SnapshotFiles
+from crossview.features.pictures import Pictures
+
+if TYPE_CHECKING:
+    from crossview.engine.spaces.space import Space
+    from crossview.engine.spaces.versions import Versions
+
+
+class Opened:
+    """The open catalog of a collection, and what is in memory of it.
+
+    Reading and writing raise NotFoundError after the deletion of the collection, NotReadyError after ``close``, and
+    StorageError if the file system or the database fails.
+    """
+
+    def __init__(self, folder: CollectionFolder, pictures: Pictures) -> None:
+        self.folder = folder
+        self.pictures = pictures
+        self.catalog = folder.open_catalog()
+        self.loaded = LoadedSpaces(self.catalog, pictures)
+        self.files = SnapshotFiles(self.catalog, folder)
+        self.files.remove_unnamed()
+        self.reader: Versions | None = None
+        """None until something is searched."""
+        self._closed = False
+        self._beginning = threading.Lock()
+
+    def close(self) -> None:
+        """Save the indexes for the next opening and close the catalog."""
+        if self.reader is not None and not self._closed:
+            self.reader.close()
+            if self.folder.is_alive():
+                with suppress(CrossviewError):
+                    self.reader.save()
+        self._closed = True
+        self.catalog.close()
+
+    def check_open(self) -> None:
+        """Raise NotReadyError if the collection is closed."""
+        if self._closed:
+            raise NotReadyError(f"collection {self.folder.name!r} is closed: open it again")
+
+    @contextmanager
+    def read(self) -> Iterator[Transaction]:
+        """Open a transaction that reads."""
+        self.check_open()
+        self.folder.check_alive()
+        with self.catalog.read() as tx:
+            yield tx
+
+    @property
+    def writable(self) -> Catalog:
+        """The catalog, after a check that the collection is open and alive."""
+        self.check_open()
+        self.folder.check_alive()
+        return self.catalog
+
+    def versions(self) -> "Versions":
+        """Return the versions that searches are answered from."""
+        self.check_open()
+        self.folder.check_alive()
+        with self._beginning:
+            if self.reader is None:
+                from crossview.engine.spaces.versions import Versions
+
+                self.reader = Versions(self.catalog, self.files, self.loaded)
+            return self.reader
+
+    def add_generation(
+        self,
+        name: str,
+        activate: bool | None,
+        prepare: "Callable[[Transaction], Callable[[], Space]]",
+        request_id: str,
+    ) -> SpaceInfo:
+        """Fit and store the next generation of a space."""
+        from crossview.engine.spaces.generations import add_generation
+
+        return add_generation(self.writable, self.versions(), name, prepare, activate, request_id)

@@ -1,0 +1,66 @@
+"""The views of a collection."""
+
+from collections.abc import Iterable, Sequence
+
+from crossview.engine.catalog.description import RAW
+from crossview.engine.catalog.extractors import add_view, view_info
+from crossview.engine.info import ViewInfo
+from crossview.engine.item import Picture, one_or_several
+from crossview.engine.services.opened import Opened
+
+
+class Views:
+    """The views of a collection: call it to list them."""
+
+    def __init__(self, opened: Opened) -> None:
+        self._opened = opened
+
+    def __call__(self) -> tuple[ViewInfo, ...]:
+        """Return the views."""
+        with self._opened.read() as tx:
+            return tuple(view_info(view) for view in tx.views.all())
+
+    def add(self, spec: str) -> ViewInfo:
+        """Add a view, such as ``text`` or ``clip=vectors:dim=512``; the next ``index`` computes its rows.
+
+        Raises InvalidInputError, AlreadyExistsError, BusyError, StorageError.
+        """
+        with self._opened.writable.write() as tx:
+            return view_info(add_view(tx, spec))
+
+    def fit(
+        self,
+        images: Iterable[bytes | Picture],
+        views: Sequence[str] | None = None,
+        seed: int = 0,
+        workers: int | None = None,
+        refit: bool = False,
+    ) -> tuple[ViewInfo, ...]:
+        """Fit views (by default those that need it and are not fitted) and return all views.
+
+        Views of pictures are fitted on encoded ones, with labels if each is a ``Picture``; views of texts on those of
+        the items, whose rows are computed at once.
+
+        Raises InvalidInputError (nothing to fit), NotFoundError, NotReadyError (too few), BusyError, StorageError.
+        """
+        from crossview.engine.ingest.fitting import fit_views
+        from crossview.engine.ingest.texts import place_texts
+
+        fit_views(
+            self._opened.writable, images, one_or_several(views or ()), refit, seed, workers, self._opened.pictures
+        )
+        place_texts(self._opened.writable)
+        return self()
+
+    def delete(self, view: str) -> None:
+        """Delete a view with its rows and its fitted states, and give its disk space back; items stay.
+
+        Raises InvalidInputError (the last view), NotFoundError, NotReadyError (spaces use it), BusyError, StorageError.
+        """
+        from crossview.engine.spaces.deletion import delete_view, free_disk_space
+
+        self._opened.check_open()
+        with self._opened.files.changing() as tx:
+            delete_view(tx, view)
+        self._opened.loaded.forget(RAW)
+        free_disk_space(self._opened.writable, self._opened.files)
