@@ -19,6 +19,8 @@ class ViewInfo:
     """Counts the fits; 0 where none was made."""
     fitted: bool
     """Whether rows can be computed."""
+    inputs: tuple[str, ...] = ()
+    """What rows are computed from: "image", "text"; none if another program makes the rows."""
 
 
 @dataclass(frozen=True)

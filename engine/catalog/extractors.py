@@ -14,6 +14,7 @@ from crossview.engine.catalog.views import ViewRecord
 from crossview.engine.errors import AlreadyExistsError, InvalidInputError, NotFoundError, NotReadyError, StorageError
 from crossview.engine.info import ViewInfo
 from crossview.features.base import Extractor, ImageExtractor, Input, TextExtractor
+from crossview.features.inputs import INPUTS
 
 _MOST_CHARACTERS = 10_000
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,62}")
@@ -22,7 +23,7 @@ _NAME = re.compile(r"[a-z][a-z0-9_-]{0,62}")
 def view_info(record: ViewRecord) -> ViewInfo:
     """Return the description of a view."""
     fields = {name: value for name, value in vars(record).items() if name not in ("id", "history")}
-    return ViewInfo(**fields, fitted=record.revision > 0)
+    return ViewInfo(**fields, fitted=record.revision > 0, inputs=tuple(sorted(inputs_of(record))))
 
 
 def parse_view(spec: str) -> tuple[str, Extractor]:
@@ -114,11 +115,9 @@ def find_view(tx: NamedViews, name: str) -> ViewRecord:
     return views[name]
 
 
-def inputs_of(view: ViewRecord | ViewInfo) -> frozenset[Input]:
+def inputs_of(view: ViewRecord) -> frozenset[Input]:
     """Return the inputs from which a view's rows can be computed; empty if another program makes the rows."""
-    from crossview.features.registry import EXTRACTORS
-
-    return EXTRACTORS[view.extractor].inputs
+    return INPUTS[view.extractor]
 
 
 def views_of(tx: Transaction, kind: Input) -> tuple[ViewRecord, ...]:

@@ -165,3 +165,11 @@ def _without_label(items: Annotatable, file: AnnotationFile, notion: str) -> Ite
             if labels and (annotation is None or annotation.labels is None):
                 yield item.key
         after = page[-1].key
+
+
+def label_notes(annotations: Annotations, keyed: Mapping[str, SourceFile]) -> tuple[str, ...]:
+    """Return a note if a run of these files has labels but no file got one."""
+    found = (annotations.of(file, key) for key, file in keyed.items())
+    if not keyed or not annotations.have_labels or any(one.labels or any(one.notion_labels.values()) for one in found):
+        return ()
+    return ("no picture got a label",)

@@ -15,13 +15,13 @@ from crossview.engine.catalog.item_writer import NewRecord
 from crossview.engine.catalog.items import Stored
 from crossview.engine.catalog.views import ViewRecord
 from crossview.engine.catalog.writing import check_views, put_records, until_not_overtaken
-from crossview.engine.ingest.annotations import Annotations, checked_columns
+from crossview.engine.ingest.annotations import Annotations, checked_columns, label_notes
 from crossview.engine.ingest.captures import read_capture
 from crossview.engine.ingest.extraction import Extracted, extract, reading_files
 from crossview.engine.ingest.file_keys import moved_items
-from crossview.engine.ingest.fitting import empty_images, fit_missing_texts, fit_view, sample_size, unfitted
+from crossview.engine.ingest.fitting import empty_images, fit_missing_texts, fit_view, unfitted
 from crossview.engine.ingest.interruption import Committed, interruptible
-from crossview.engine.ingest.plan import Plan, make_plan
+from crossview.engine.ingest.plan import Plan, make_plan, sample_size
 from crossview.engine.ingest.texts import place_texts, text_rows
 from crossview.engine.ingest.updating import current_records, still_needed
 from crossview.engine.ingest.walk import SourceFile, readable, walk
@@ -105,14 +105,6 @@ def index_files(
         moved=moved_items(plan.gone, content, plan.files),
         notes=(*notes, *label_notes(annotations, plan.files)),
     )
-
-
-def label_notes(annotations: Annotations, keyed: Mapping[str, SourceFile]) -> tuple[str, ...]:
-    """Return a warning if the run has labels but no picture got one."""
-    found = (annotations.of(file, key) for key, file in keyed.items())
-    if not keyed or not annotations.have_labels or any(one.labels or any(one.notion_labels.values()) for one in found):
-        return ()
-    return ("no picture got a label",)
 
 
 @dataclass(frozen=True)

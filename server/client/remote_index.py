@@ -8,15 +8,13 @@ from pathlib import Path
 import numpy as np
 
 from crossview.engine.any_collection import AnyCollection
-from crossview.engine.catalog.extractors import inputs_of
 from crossview.engine.catalog.roots import free_alias
 from crossview.engine.errors import NotReadyError
-from crossview.engine.ingest.annotations import Annotations, checked_columns
+from crossview.engine.ingest.annotations import Annotations, checked_columns, label_notes
 from crossview.engine.ingest.captures import read_capture
 from crossview.engine.ingest.file_keys import deleted_before, match_files, moved_items
-from crossview.engine.ingest.fitting import sample_size
-from crossview.engine.ingest.indexing import label_notes
 from crossview.engine.ingest.interruption import Committed, interruptible
+from crossview.engine.ingest.plan import sample_size
 from crossview.engine.ingest.updating import changed_record
 from crossview.engine.ingest.walk import SourceFile, readable, walk
 from crossview.engine.item import (
@@ -108,7 +106,7 @@ def _fit(
     progress: Progress | None,
     seed: int,
 ) -> None:
-    names = [view.name for view in collection.views() if not view.fitted and "image" in inputs_of(view)]
+    names = [view.name for view in collection.views() if not view.fitted and "image" in view.inputs]
     if not keyed or not names:
         return
     files = list(keyed.items())
@@ -129,8 +127,8 @@ def _fit(
 def _fit_texts(collection: AnyCollection) -> list[Failure]:
     """Has the server fit the text views that wait for texts, and compute the rows that its texts lack."""
     views = collection.views()
-    waiting = {kind: view.name for view in views if not view.fitted for kind in inputs_of(view)}
-    if any("text" in inputs_of(view) for view in views) and "image" not in waiting:
+    waiting = {kind: view.name for view in views if not view.fitted for kind in view.inputs}
+    if any("text" in view.inputs for view in views) and "image" not in waiting:
         try:
             collection.views.fit(())
         except NotReadyError as error:  # the texts are too few
@@ -147,7 +145,7 @@ def _send(
     committed: Committed,
 ) -> ImportReport:
     """Sends what the server lacks, in batches."""
-    views = {view.name for view in collection.views() if "image" in inputs_of(view)}
+    views = {view.name for view in collection.views() if "image" in view.inputs}
     failures: list[Failure] = []
     pages: list[Failure] = []
     reports: list[ImportReport] = []

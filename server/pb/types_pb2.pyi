@@ -151,6 +151,7 @@ class View(_message.Message):
     DIM_FIELD_NUMBER: _builtins.int
     REVISION_FIELD_NUMBER: _builtins.int
     FITTED_FIELD_NUMBER: _builtins.int
+    INPUTS_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Short name, such as "color"."""
     extractor: _builtins.str
@@ -163,6 +164,10 @@ class View(_message.Message):
     """Whether rows can be computed: true for extractors that need no fitting."""
     @_builtins.property
     def params(self) -> _struct_pb2.Struct: ...
+    @_builtins.property
+    def inputs(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """What rows are computed from: "image", "text". Empty if another program makes the rows."""
+
     def __init__(
         self,
         *,
@@ -172,10 +177,11 @@ class View(_message.Message):
         dim: _builtins.int = ...,
         revision: _builtins.int = ...,
         fitted: _builtins.bool = ...,
+        inputs: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["params", b"params"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["dim", b"dim", "extractor", b"extractor", "fitted", b"fitted", "name", b"name", "params", b"params", "revision", b"revision"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["dim", b"dim", "extractor", b"extractor", "fitted", b"fitted", "inputs", b"inputs", "name", b"name", "params", b"params", "revision", b"revision"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

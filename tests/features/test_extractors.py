@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crossview.features.base import ImageExtractor
+from crossview.features.inputs import INPUTS
 from crossview.features.registry import EXTRACTORS, extractor
 
 
@@ -153,3 +154,7 @@ def test_a_batch_has_the_rows_of_its_pictures(name):
     assert np.array_equal(found.rows, np.stack([VIEWS[name].row(image) for image in images]))
     nothing = VIEWS[name].extract([])
     assert (nothing.rows.shape, nothing.rows.dtype, len(nothing.present)) == ((0, VIEWS[name].dim), np.float32, 0)
+
+
+def test_inputs_are_known_without_the_extractors():
+    assert {name: kind.inputs for name, kind in EXTRACTORS.items()} == INPUTS

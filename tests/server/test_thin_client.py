@@ -1,0 +1,70 @@
+"""A client of a server works without the libraries of the engine, and says what the engine needs."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from crossview.engine.home import Home
+from crossview.server.listen import RunningServer
+
+WITHOUT = """
+import sys
+
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {"cv2", "faiss", "scipy", "sklearn", "threadpoolctl"}:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Absent())
+"""
+"""Makes the libraries of ``crossview[engine]`` absent in a process."""
+CLIENT = """
+import crossview
+with crossview.connect(sys.argv[1]) as server:
+    remote = server.create("remote", ["color"])
+    print(remote.index([sys.argv[2]]).added)
+    request = crossview.SearchRequest([crossview.Query("color", image=sys.argv[2] + "/dots/dots-00.jpg")], k=1)
+    print(remote.search(request)[0].hits[0].key)
+"""
+OPEN = """
+import crossview
+crossview.create("here", home=sys.argv[1])
+"""
+
+
+def run(program: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", WITHOUT + program, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture
+def address(server: RunningServer, nothing_stays: None) -> str:
+    return f"127.0.0.1:{server.port}"
+
+
+def test_a_client_indexes_a_folder_and_searches_by_a_file(address: str, pictures: Path) -> None:
+    done = run(CLIENT, address, pictures)
+    assert (done.stdout.split(), done.returncode) == (["18", "pictures/dots/dots-00.jpg"], 0), done.stderr
+
+
+def test_the_command_works_on_a_server(address: str, pictures: Path) -> None:
+    program = "from crossview.server.cli import main; main()"
+    where = ("--server", address)
+    for command in (["create", "things", "--views", "color"], ["index", "things", pictures], ["list"]):
+        done = run(program, *command, *where)
+        assert done.returncode == 0, done.stderr
+    done = run(program, "search", "things", pictures / "dots/dots-00.jpg", "--view", "color", *where)
+    assert "pictures/dots/dots-00.jpg" in done.stdout, done.stderr
+
+
+def test_what_needs_the_engine_says_how_to_install_it(tmp_path: Path) -> None:
+    for done in (
+        run(OPEN, tmp_path),
+        run("import crossview; crossview.learners"),
+        run("from crossview.server.cli import main; main()", "demo", "--out", tmp_path / "demo"),
+    ):
+        assert done.returncode == 1
+        assert "pip install 'crossview[engine]'" in done.stderr
+    assert Home(tmp_path).names() == []
