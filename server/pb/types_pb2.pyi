@@ -166,7 +166,7 @@ class View(_message.Message):
     def params(self) -> _struct_pb2.Struct: ...
     @_builtins.property
     def inputs(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """What rows are computed from: "image", "text". Empty if another program makes the rows."""
+        """Inputs that its rows are computed from: "image", "text". Empty if another program makes the rows."""
 
     def __init__(
         self,

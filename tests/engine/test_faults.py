@@ -27,7 +27,7 @@ from crossview.engine.home import Home
 
 POINTS = (
     "crossview.engine.catalog.catalog:Transaction.next_sequence",  # a change has begun
-    "crossview.engine.catalog.rows:Rows.put",  # in the middle of it
+    "crossview.engine.catalog.rows:RowStore.put",  # in the middle of it
     "crossview.engine.catalog.catalog:Transaction.purge",  # a snapshot is written and not yet known
     "crossview.index.snapshot:os.replace",  # or not yet in its place
     "crossview.engine.spaces.versions:Versions._save_index",

@@ -110,7 +110,7 @@ def test_people_who_answer_differently_are_shown(home: Home) -> None:
 def test_what_people_answered_is_learned(where: list[str], home: Home) -> None:
     """Grids of somebody who is never wrong: neighbours by color are alike in color."""
     done("train", "things", "--views", "view", "--learner", "pca", *where)
-    assert "nobody has compared items of 'things'" in _refused(
+    assert "collection 'things' has no answers about its items" in _refused(
         "train", "things", "--views", "view", "--answers", *where
     )
     with home.open("things") as things:
