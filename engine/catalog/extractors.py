@@ -117,7 +117,11 @@ def find_view(tx: NamedViews, name: str) -> ViewRecord:
 
 def inputs_of(view: ViewRecord) -> frozenset[Input]:
     """Return the inputs from which a view's rows can be computed; empty if another program makes the rows."""
-    return INPUTS[view.extractor]
+    if view.extractor in INPUTS:
+        return INPUTS[view.extractor]
+    from crossview.features.registry import EXTRACTORS  # a program may have added an extractor of its own
+
+    return EXTRACTORS[view.extractor].inputs
 
 
 def views_of(tx: Transaction, kind: Input) -> tuple[ViewRecord, ...]:
