@@ -19,7 +19,7 @@ TOOLS := .venv/.tools
 setup: $(READY)
 
 $(READY): pyproject.toml requirements/user.txt
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "crossview needs Python 3.11 or newer; say which with PYTHON=..."; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "crossview needs Python 3.11 or newer; choose one with PYTHON=..."; exit 1; }
 	@# Debian keeps what venv needs in a package of its own.
 	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || { S=$$([ "$$(id -u)" = 0 ] || echo sudo); $$S apt-get update -q && $$S apt-get install -yq python3-venv; }
 	@# An environment keeps the Python that it was made with; make clean removes it.
@@ -106,7 +106,7 @@ bench: $(TOOLS) peers stores
 figures: $(TOOLS)
 	$(BIN)/python -m benchmarks figures
 
-# The versions and hashes of all that is installed, from pyproject.toml: the newest that fit, on the oldest Python.
+# Write the versions and hashes of all installed packages, from pyproject.toml: the newest that fit, on the oldest Python.
 LOCK := .venv-lock/bin/uv pip compile --quiet --generate-hashes --universal --python-version 3.11.2 --no-header --no-annotate
 lock:
 	$(PYTHON) -m venv .venv-lock

@@ -1,5 +1,4 @@
-"""What a collection of this machine and a collection on a server share: write a program against it, and use either."""
-# ruff: noqa: D102 - the methods are documented where they are written
+"""The interface that a collection on this machine and a collection on a server share, for programs that use either."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -47,25 +46,60 @@ if TYPE_CHECKING:
 class AnyQuestions(Protocol):
     """Questions to people, and their answers; see ``engine.questions.asking.Questions``."""
 
-    def next(self, request: QuestionRequest) -> Question: ...
-    def answer(self, answer: Answer) -> Answer: ...
-    def undo(self, notion: str, person: str) -> Answer: ...
-    def answers(self, notion: str = ..., person: str = ..., after: int = ..., limit: int = ...) -> list[Answer]: ...
+    def next(self, request: QuestionRequest) -> Question:
+        """Return the next question for a person."""
+        ...
+
+    def answer(self, answer: Answer) -> Answer:
+        """Store an answer, and return it with its id and time."""
+        ...
+
+    def undo(self, notion: str, person: str) -> Answer:
+        """Delete and return the last answer of a person in a notion."""
+        ...
+
+    def answers(self, notion: str = ..., person: str = ..., after: int = ..., limit: int = ...) -> list[Answer]:
+        """Return up to ``limit`` answers with ids above ``after``, in the order in which people gave them."""
+        ...
 
 
 class AnyItems(Protocol):
     """The items of a collection, here or on a server; see ``engine.services.items.Items``."""
 
-    def __call__(self, filter: Filter = EVERY_ITEM, after: str = "", limit: int = 100) -> list[Item]: ...
-    def get(self, key: str) -> Item: ...
-    def count(self, filter: Filter = EVERY_ITEM) -> int: ...
-    def attribute_names(self) -> tuple[str, ...]: ...
-    def deleted(self) -> list[DeletedPicture]: ...
-    def thumbnail(self, key: str) -> bytes: ...
-    def put(self, items: Sequence[NewItem], workers: int = 1) -> ImportReport: ...
+    def __call__(self, filter: Filter = EVERY_ITEM, after: str = "", limit: int = 100) -> list[Item]:
+        """Return up to ``limit`` items with keys above ``after`` that pass the filter, in the order of keys."""
+        ...
+
+    def get(self, key: str) -> Item:
+        """Return one item; NotFoundError if the key does not exist."""
+        ...
+
+    def count(self, filter: Filter = EVERY_ITEM) -> int:
+        """Return how many items pass the filter."""
+        ...
+
+    def attribute_names(self) -> tuple[str, ...]:
+        """Return the names of the attributes that any item has, sorted."""
+        ...
+
+    def deleted(self) -> list[DeletedPicture]:
+        """Return the pictures of deleted items, in the order of keys."""
+        ...
+
+    def thumbnail(self, key: str) -> bytes:
+        """Return an item's small picture (JPEG); NotFoundError if the item has none."""
+        ...
+
+    def put(self, items: Sequence[NewItem], workers: int = 1) -> ImportReport:
+        """Add or update items by key, in one change; a bad item is a failure of the report."""
+        ...
+
     def update(
         self, updates: Sequence[ItemUpdate], match_paths: bool = False, progress: Progress | None = None
-    ) -> ImportReport: ...
+    ) -> ImportReport:
+        """Change labels, attributes and texts of existing items; fields that are not named keep their values."""
+        ...
+
     def annotate(
         self,
         path: Path | str,
@@ -74,22 +108,42 @@ class AnyItems(Protocol):
         notion: str = "",
         new_attributes: bool = False,
         progress: Progress | None = None,
-    ) -> ImportReport: ...
-    def put_vectors(self, view: str, keys: Sequence[str], rows: NDArray[np.float32]) -> ImportReport: ...
+    ) -> ImportReport:
+        """Annotate items with the labels, captions and attributes of a CSV file."""
+        ...
+
+    def put_vectors(self, view: str, keys: Sequence[str], rows: NDArray[np.float32]) -> ImportReport:
+        """Store (n, d) rows as rows of a view of the items with these keys; missing items are created."""
+        ...
+
     def index_vectors(
         self, view: str, path: Path, keys: Path | None = None, progress: Progress | None = None
-    ) -> ImportReport: ...
-    def delete(self, keys: Sequence[str]) -> int: ...
+    ) -> ImportReport:
+        """Store the rows of a file as items' rows of a view, which is added if the collection lacks it."""
+        ...
+
+    def delete(self, keys: Sequence[str]) -> int:
+        """Delete items by key; return the number of deleted items."""
+        ...
+
     def embed(
         self, view: str, *, space: str = "", target: str = "", after: str = "", limit: int = ITEMS_AT_ONCE
-    ) -> ItemEmbeddings: ...
+    ) -> ItemEmbeddings:
+        """Return the vectors of the items that have a view, for keys above ``after``."""
+        ...
 
 
 class AnyViews(Protocol):
     """The views of a collection, here or on a server; see ``engine.services.views.Views``."""
 
-    def __call__(self) -> tuple[ViewInfo, ...]: ...
-    def add(self, spec: str) -> ViewInfo: ...
+    def __call__(self) -> tuple[ViewInfo, ...]:
+        """Return the views."""
+        ...
+
+    def add(self, spec: str) -> ViewInfo:
+        """Add a view, such as ``text`` or ``clip=vectors:dim=512``; the next ``index`` computes its rows."""
+        ...
+
     def fit(
         self,
         images: Iterable[bytes | Picture],
@@ -97,15 +151,26 @@ class AnyViews(Protocol):
         seed: int = 0,
         workers: int | None = None,
         refit: bool = False,
-    ) -> tuple[ViewInfo, ...]: ...
-    def delete(self, view: str) -> None: ...
+    ) -> tuple[ViewInfo, ...]:
+        """Fit views [default: those that need a fit and have none] and return all views."""
+        ...
+
+    def delete(self, view: str) -> None:
+        """Delete a view with its rows and its fitted states; items stay."""
+        ...
 
 
 class AnySpaces(Protocol):
     """The spaces of a collection, here or on a server; see ``engine.services.spaces.Spaces``."""
 
-    def __call__(self) -> tuple[SpaceInfo, ...]: ...
-    def get(self, name: str) -> SpaceInfo: ...
+    def __call__(self) -> tuple[SpaceInfo, ...]:
+        """Return the trained spaces, then ``raw``, the views themselves."""
+        ...
+
+    def get(self, name: str) -> SpaceInfo:
+        """Return one space; NotFoundError lists the existing spaces."""
+        ...
+
     def extend(
         self,
         space: str,
@@ -115,41 +180,86 @@ class AnySpaces(Protocol):
         activate: bool | None = None,
         progress: Progress | None = None,
         request_id: str = "",
-    ) -> SpaceInfo: ...
-    def assign(self, space: str, label: str, *, activate: bool | None = None, request_id: str = "") -> SpaceInfo: ...
-    def activate(self, space: str, generation: int | None = None) -> SpaceInfo: ...
-    def calibrate(self, request: CalibrationRequest, *, progress: Progress | None = None) -> Threshold: ...
-    def delete(self, space: str, generation: int | None = None) -> None: ...
+    ) -> SpaceInfo:
+        """Add views to a trained space: a new generation of it, or the first of a space ``name``."""
+        ...
+
+    def assign(self, space: str, label: str, *, activate: bool | None = None, request_id: str = "") -> SpaceInfo:
+        """Choose the metric for a label that the space was not trained on: a new generation of the space."""
+        ...
+
+    def activate(self, space: str, generation: int | None = None) -> SpaceInfo:
+        """Make a space the active one, with one of its generations [default: the generation in use]."""
+        ...
+
+    def calibrate(self, request: CalibrationRequest, *, progress: Progress | None = None) -> Threshold:
+        """Learn the distance up to which two items are the same, and store it with the generation in use."""
+        ...
+
+    def delete(self, space: str, generation: int | None = None) -> None:
+        """Delete a trained space, or one of its generations that does not answer."""
+        ...
 
 
 class AnyStorage(Protocol):
-    """What a collection has on disk, here or on a server; see ``engine.services.storage.Storage``."""
+    """The state of a collection on disk, here or on a server; see ``engine.services.storage.Storage``."""
 
-    def findings(self) -> tuple[str, ...]: ...
+    def findings(self) -> tuple[str, ...]:
+        """Return the inconsistencies, one sentence each, such as one file that is two items."""
+        ...
 
 
 class AnyCollection(Protocol):
     """A collection, here or on a server; see ``engine.collection.Collection`` for what the methods do."""
 
     @property
-    def name(self) -> str: ...
-    @property
-    def items(self) -> AnyItems: ...
-    @property
-    def views(self) -> AnyViews: ...
-    @property
-    def spaces(self) -> AnySpaces: ...
-    @property
-    def storage(self) -> AnyStorage: ...
-    @property
-    def questions(self) -> AnyQuestions: ...
+    def name(self) -> str:
+        """The collection's name."""
+        ...
 
-    def info(self) -> CollectionInfo: ...
-    def count(self, filter: Filter = EVERY_ITEM) -> int: ...
-    def close(self) -> None: ...
+    @property
+    def items(self) -> AnyItems:
+        """The items; a call lists them."""
+        ...
+
+    @property
+    def views(self) -> AnyViews:
+        """The views; a call lists them."""
+        ...
+
+    @property
+    def spaces(self) -> AnySpaces:
+        """The spaces; a call lists them."""
+        ...
+
+    @property
+    def storage(self) -> AnyStorage:
+        """The state of the collection on disk."""
+        ...
+
+    @property
+    def questions(self) -> AnyQuestions:
+        """Questions to people about the items, and their answers."""
+        ...
+
+    def info(self) -> CollectionInfo:
+        """Return the collection's description."""
+        ...
+
+    def count(self, filter: Filter = EVERY_ITEM) -> int:
+        """Return how many items pass the filter."""
+        ...
+
+    def close(self) -> None:
+        """Close the collection; later calls raise errors."""
+        ...
+
     def index(
         self, paths: Sequence[Path | str], options: IndexOptions = DEFAULT_INDEXING, *, progress: Progress | None = None
-    ) -> ImportReport: ...
+    ) -> ImportReport:
+        """Index the pictures below folders, and single files."""
+        ...
+
     def train(
         self,
         recipe: Recipe,
@@ -158,14 +268,31 @@ class AnyCollection(Protocol):
         activate: bool | None = None,
         progress: Progress | None = None,
         request_id: str = "",
-    ) -> SpaceInfo: ...
-    def evaluate(self, request: EvaluationRequest, *, progress: Progress | None = None) -> Evaluation: ...
+    ) -> SpaceInfo:
+        """Fit a learner and place every item: a new generation of ``space`` [default: named after the learner]."""
+        ...
+
+    def evaluate(self, request: EvaluationRequest, *, progress: Progress | None = None) -> Evaluation:
+        """Measure how well searches find labelled items that the spaces were not trained on."""
+        ...
 
     @overload
     def search(self, request: SearchRequest) -> list[HitList]: ...
     @overload
     def search(self, **query: Unpack[OneQuery]) -> list[HitList]: ...
-    def suggest(self, request: SuggestRequest) -> Suggestions: ...
-    def same(self, request: SameRequest) -> list[Verdict | Failure]: ...
-    def changes(self, request: "ChangesRequest") -> "Changes": ...
-    def embed(self, queries: Sequence[Query], *, targets: Sequence[str] = (), space: str = "") -> list[Embedding]: ...
+
+    def suggest(self, request: SuggestRequest) -> Suggestions:
+        """Return labels for every query, by vote of the nearest labelled items; nothing is written."""
+        ...
+
+    def same(self, request: SameRequest) -> list[Verdict | Failure]:
+        """Return whether the two queries of each pair are the same, by the threshold of the generation in use."""
+        ...
+
+    def changes(self, request: "ChangesRequest") -> "Changes":
+        """Return the changes between successive pictures, and which of them are important."""
+        ...
+
+    def embed(self, queries: Sequence[Query], *, targets: Sequence[str] = (), space: str = "") -> list[Embedding]:
+        """Return the vector of every query for every target: floats, or packed codes with their bits."""
+        ...

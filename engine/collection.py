@@ -1,6 +1,6 @@
-"""Collections: what fills, trains and searches them.
+"""Collections: filling, training and searching them.
 
-What decodes pictures, learns or searches is imported where it is used, so that a collection is described in a moment.
+The methods import the code that decodes pictures, learns or searches, so that a description needs little time.
 """
 
 from collections.abc import Sequence
@@ -55,15 +55,15 @@ class Collection:
     def __init__(self, folder: CollectionFolder, pictures: Pictures = IN_PROCESS) -> None:
         self._opened = opened = Opened(folder, pictures)
         self.views = Views(opened)
-        """Calling it lists the views; it adds, fits and deletes them, too."""
+        """The views; a call lists them."""
         self.items = Items(opened, self.views)
-        """Calling it lists items; it changes, deletes and embeds them, too."""
+        """The items; a call lists them."""
         self.spaces = Spaces(opened)
-        """Calling it lists the spaces; it extends, activates, calibrates and deletes them, too."""
+        """The spaces; a call lists them."""
         self.memory = Memory(opened)
-        """What is in memory, and answers at once."""
+        """The data in memory, which answers without waiting."""
         self.storage = Storage(opened)
-        """What is on disk."""
+        """The state of the collection on disk."""
 
     def __enter__(self) -> Self:
         return self
@@ -103,11 +103,12 @@ class Collection:
     def index(
         self, paths: Sequence[Path | str], options: IndexOptions = DEFAULT_INDEXING, *, progress: Progress | None = None
     ) -> ImportReport:
-        """Index the pictures below folders, and files named themselves.
+        """Index the pictures below folders, and single files.
 
-        Keys are the root's alias and the path below it. A file is one item, however it is reached, under the key that
-        it had first. Files that are done are left out, so an interrupted run is finished by the same call; a file that
-        cannot be read, or a line of a CSV file that names no picture, is a failure. Views are fitted first on a sample.
+        A key is the root's alias and the path below the root. A file is one item under its first key, even if several
+        paths lead to it. The method skips files that are indexed and unchanged, so the same call finishes an
+        interrupted run. A file that cannot be read, or a line of a CSV file that names no picture, is a failure of the
+        report. Views without a fit are fitted first, on a sample.
 
         Processes read the pictures, with limits of time and memory for each; ``workers=1`` reads them in this process.
 
@@ -130,12 +131,11 @@ class Collection:
         progress: Progress | None = None,
         request_id: str = "",
     ) -> SpaceInfo:
-        """Fit a learner and place every item: a new generation of ``space`` (by default named after the learner).
+        """Fit a learner and place every item: a new generation of ``space`` [default: named after the learner].
 
-        It is built beside the one that answers for the space, which it replaces in one step. The space becomes the
-        active one if ``activate`` is True, or if it is None and no trained space is active; with False it is only
-        stored. A training that is stopped leaves nothing. By ``request_id`` the generation is found again
-        (``spaces.made_by``).
+        The generation in use answers until the new one replaces it in one step. The space becomes the active one if
+        ``activate`` is True, or if it is None and no trained space is active; with False, the generation is only
+        stored. A training that is stopped changes nothing. ``spaces.made_by`` finds the generation by ``request_id``.
 
         Raises InvalidInputError, NotFoundError, NotReadyError (no items, nothing to tune by), BusyError, StorageError.
         """
@@ -153,19 +153,19 @@ class Collection:
     def search(self, request: SearchRequest | None = None, **query: Any) -> list[HitList]:
         """Return the k nearest items of every query in every target, query by query, target by target.
 
-        A search by one query is also given by its arguments, those of ``Query`` and ``SearchRequest``, such as
-        ``search(view="color", image="a.jpg", targets="sift", k=5)``; it returns one list for each target.
+        A search with one query also takes the arguments of ``Query`` and ``SearchRequest``, as in
+        ``search(view="color", image="a.jpg", targets="sift", k=5)``, and returns one list for each target.
 
         Raises InvalidInputError, NotFoundError, NotReadyError, ImageError, StorageError.
         """
         from crossview.engine.spaces.search import answer, check_request, searched_targets
 
-        asked = request_of(request, cast(OneQuery, query))
-        check_request(asked)
+        wanted = request_of(request, cast(OneQuery, query))
+        check_request(wanted)
         found = self._opened.versions().answered(
-            asked.space,
-            searched_targets(asked),
-            lambda version, space: answer(version, space, self._opened.loaded, asked),
+            wanted.space,
+            searched_targets(wanted),
+            lambda version, space: answer(version, space, self._opened.loaded, wanted),
         )
         return [one.illustrated(self.items.thumbnail) for one in found]
 
@@ -218,11 +218,11 @@ class Collection:
     def evaluate(self, request: EvaluationRequest, *, progress: Progress | None = None) -> Evaluation:
         """Measure k-NN accuracy, precision@k and mAP of labelled items that the spaces were not trained on.
 
-        The queries are the items that training held out, or with ``refit`` those of a new split. They search, as
-        ``databases`` says, the items that it was trained on, each other, or both. Several spaces are measured by the
-        same queries in the same databases, and differences to the first one are paired. Without labels it is measured,
-        across views, how soon a query finds its own item; with ``constraints``, how well distances agree with these;
-        with ``pairs``, how well they tell the same from different ones, of items that no space was trained on.
+        The queries are the items that training held out, or with ``refit`` those of a new split. They search the
+        trained items, each other, or both (``databases``). Several spaces are measured with the same queries in the
+        same databases, and differences to the first space are paired. Without labels, an evaluation measures, across
+        views, how soon a query finds its own item; with ``constraints``, how well distances agree with them; with
+        ``pairs``, how well distances separate similar from dissimilar pairs of items that no space was trained on.
 
         Raises InvalidInputError, NotFoundError, NotReadyError (no labels, nothing held out), StorageError.
         """

@@ -49,7 +49,7 @@ class Question:
 
 @dataclass(frozen=True, kw_only=True)
 class QuestionRequest:
-    """What the next question is to be about, and who is asked."""
+    """The notion and the person of the next question."""
 
     notion: str
     person: str
@@ -57,16 +57,16 @@ class QuestionRequest:
     """One of ``QUESTIONS``."""
     view: str = ""
     """The view by whose rows the most informative question is chosen, among the items that have it. Empty: questions
-    are random, which suits views that say little of the notion."""
+    are random, which suits views that have little to do with the notion."""
     seed: int | None = None
     """Draws the question; None: by chance."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """What a person answered: each of ``near`` is nearer to the anchor, in the notion, than each of ``far``.
+    """A person's answer: each of ``near`` is nearer to the anchor, in the notion, than each of ``far``.
 
-    Where one of both is empty, nothing is compared: the person could not tell.
+    If one of them is empty, the answer states no comparison: the person could not decide.
     """
 
     notion: str
@@ -150,7 +150,7 @@ class ItemComparisons:
 
     @property
     def kind(self) -> str:
-        """What they are called, such as "pairs and quadruplets"."""
+        """Their names, such as "pairs and quadruplets"."""
         return " and ".join(dict.fromkeys(one.comparisons.kind for one in self.sets))
 
     def weighted(self, weight: float) -> Self:

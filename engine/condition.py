@@ -75,6 +75,38 @@ class Visitor(ABC, Generic[T]):
         """Visit an upper bound of a score."""
 
 
+class LeafVisitor(Visitor[T]):
+    """A visitor that treats leaves alike, whatever their kind, except for kinds with a method of their own."""
+
+    @abstractmethod
+    def leaf(self, condition: "Condition") -> T:
+        """Visit a condition of any other kind."""
+
+    def has_label(self, condition: "HasLabel") -> T:
+        """Visit a condition on labels."""
+        return self.leaf(condition)
+
+    def has_key(self, condition: "HasKey") -> T:
+        """Visit a condition on the key."""
+        return self.leaf(condition)
+
+    def key_begins(self, condition: "KeyBegins") -> T:
+        """Visit a condition on the beginning of the key."""
+        return self.leaf(condition)
+
+    def attribute_is(self, condition: "AttributeIs") -> T:
+        """Visit a condition on an attribute."""
+        return self.leaf(condition)
+
+    def score_at_least(self, condition: "ScoreAtLeast") -> T:
+        """Visit a lower bound of a score."""
+        return self.leaf(condition)
+
+    def score_at_most(self, condition: "ScoreAtMost") -> T:
+        """Visit an upper bound of a score."""
+        return self.leaf(condition)
+
+
 @dataclass(frozen=True)
 class All(Condition):
     """All parts hold; without parts every item passes, and the condition is false as a truth value."""

@@ -39,7 +39,7 @@ class BusyError(CrossviewError, RuntimeError):
 
 
 class CancelledError(CrossviewError, RuntimeError):
-    """Nobody waits for the work any more, so it was stopped; what it had not committed is undone."""
+    """The work was stopped because nobody waits for it any more; uncommitted changes are undone."""
 
 
 class StorageError(CrossviewError, OSError):

@@ -14,60 +14,60 @@ if TYPE_CHECKING:
     from crossview.engine.recipe import Grouping
 
 LENGTHS = (5, 10, 30, 50, 70, 100)
-"""Lengths of the hit lists that are measured where none are named."""
+"""Default lengths of the hit lists to measure."""
 RECALLS = (1, 10)
-"""The same where items are found by their own other view."""
+"""Default lengths if each query is to find its own item."""
 TRAINED, UNSEEN, MIXED = "trained", "unseen", "mixed"
 DATABASES = (TRAINED, UNSEEN, MIXED)
-"""What the queries, held-out items, are to find: the items that the spaces were trained on, the other held-out ones,
-or both together. By labels no query finds its own item, nor one of its group where items are grouped, in any view."""
+"""The items that the queries, which are held-out items, are to find: those that the spaces were trained on, the other
+held-out items, or both. By labels, no query finds its own item or an item of its group, in any view."""
 LABELS, ITEMS = "labels", "items"
 BY = (LABELS, ITEMS)
-"""What is relevant to a query: the items that share a label with it, or nothing but its own item in another view."""
+"""The relevant items of a query: those that share a label with it, or only its own item in another view."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluationRequest:
-    """What is to be measured, of which spaces.
+    """The spaces to measure, and how to measure them.
 
-    Raises InvalidInputError for a space or a database that is named twice, an unknown database, and for what makes no
-    sense together: comparisons with anything that divides items, splits or groups without a refit, and items to be
-    found by their own other view among those that the spaces were trained on.
+    Raises InvalidInputError for a space or a database that is named twice, for an unknown database, and for options
+    that exclude each other: comparisons with anything that divides items, splits or groups without a refit, and
+    ``by="items"`` with the database ``trained``.
     """
 
     view: str
     """The query view."""
     spaces: tuple[str, ...] = ()
-    """All are measured by the same queries and database; none: the active space."""
+    """All are measured with the same queries and database; none: the active space."""
     targets: tuple[str, ...] = ()
-    """None: everything that the view can be matched against."""
+    """Empty: all targets that the view can be matched against."""
     databases: tuple[str, ...] = ()
-    """Some of ``DATABASES``; none: trained and unseen side by side where enough was held out, which is two labels on
-    two held-out items each, else trained alone. By items: unseen."""
+    """Some of ``DATABASES``. Empty: trained and unseen, if at least two labels have two held-out items each; otherwise
+    trained. By items: unseen."""
     by: str = ""
-    """One of ``BY``; "": labels, or items where none has a label."""
+    """One of ``BY``; "": labels, or items if no item has a label."""
     k: tuple[int, ...] = ()
-    """Lengths of the hit lists; none: ``LENGTHS``, or ``RECALLS`` by items."""
+    """Lengths of the hit lists; empty: ``LENGTHS``, or ``RECALLS`` by items."""
     refit: bool = False
-    """Whether the items are split anew and the learners fitted on a part, in place of what training held out."""
+    """Whether to split the items again and refit the learners, in place of the items that training held out."""
     test_size: float = 0.2
     """With ``refit``: the share of the queries."""
     splits: int = 1
-    """With ``refit``: how many splits are drawn; the figures are means over them."""
+    """With ``refit``: the number of splits; the figures are means over them."""
     seed: int = 0
-    """Draws the queries where held-out items are more than ``max_queries``, and with ``refit`` the first split; those
-    that follow, and their queries, are drawn by the numbers after it."""
+    """Draws the queries if there are more than ``max_queries`` held-out items, and with ``refit`` the first split; the
+    next numbers draw the next splits and their queries."""
     group_by: "Grouping | None" = None
-    """With ``refit``: items that stay together on one side of a split; None: those of the spaces' own training."""
+    """With ``refit``: groups of items that stay on one side of a split; None: the groups of the spaces' training."""
     max_queries: int = 2_000
-    """Of more held-out items with the query view so many ask, drawn by chance, the same for every space; all can be
-    found. Of as many, the standard error of a share is below .012."""
+    """Maximum number of held-out items to use as queries, drawn at random, the same for every space. The other held-out
+    items can still be found. With 2,000 queries, the standard error of a share is below .012."""
     constraints: "ItemComparisons | None" = None
     """Measure how well distances within the view agree with these, in place of retrieval by labels."""
     taxonomy: "Taxonomy | None" = None
-    """A tree of the labels, by which wrong votes are measured, too; None: that of the first space trained with one."""
+    """A tree of the labels that also measures wrong votes; None: the taxonomy of the first space trained with one."""
     pairs: "ItemComparisons | None" = None
-    """Measure how well distances tell these pairs, the same from different ones, in place of retrieval by labels."""
+    """Measure how well distances separate these similar and dissimilar pairs, in place of retrieval by labels."""
 
     def __post_init__(self) -> None:
         let_one_be_several(self, "spaces", "targets", "databases")
@@ -81,7 +81,7 @@ class EvaluationRequest:
         if any(length < 1 for length in self.k):
             raise InvalidInputError(f"every k must be at least 1, not {', '.join(map(str, self.k))}")
         if self.max_queries < 1:
-            raise InvalidInputError(f"at least 1 query is asked, not {self.max_queries}: raise `max_queries`")
+            raise InvalidInputError(f"draw at least 1 query, not {self.max_queries}: raise `max_queries`")
         check_seed(self.seed)
         if self.splits < 1:
             raise InvalidInputError(f"at least 1 split is drawn, not {self.splits}")
@@ -112,7 +112,7 @@ class EvaluationRequest:
             raise InvalidInputError(OWN_ITEM)
 
 
-OWN_ITEM = "by items a query is to find its own item, which no trained one is: measure unseen or mixed"
+OWN_ITEM = "by items, a query must find its own item, which the database trained lacks: measure unseen or mixed"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,8 +141,8 @@ class EvaluationRow:
     database: str = ""
     """One of ``DATABASES``; "" by comparisons."""
     standard_error: float | None = None
-    """Of the value, over queries or comparisons; of several splits over these, corrected for the items that they share.
-    None where they are too few."""
+    """Standard error of the value, over queries or comparisons; with several splits, over splits, corrected for the
+    items that they share. None if there are too few."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,12 +160,12 @@ class EvaluationDifference:
     """Above 0 where the space is better than the first; of a median_rank, lca_loss and equal_error_rate below 0."""
     database: str = ""
     standard_error: float | None = None
-    """Of the mean of the paired differences, over queries, comparisons or splits; None where they are too few."""
+    """Standard error of the mean paired difference, over queries, comparisons or splits; None if there are too few."""
 
 
 @dataclass(frozen=True)
 class Overlap:
-    """How many of the comparisons that a space is measured by it has seen in training."""
+    """The number of measured comparisons that a space has seen in training."""
 
     space: str
     trained_items: int
@@ -181,17 +181,17 @@ class Evaluation:
     rows: tuple[EvaluationRow, ...]
     """Space by space."""
     queries: int
-    """Of several splits, of each, rounded."""
+    """Number of queries; with several splits, the rounded mean of a split."""
     protocol: str
     """How it was measured, in a sentence."""
     codebook: str
-    """What the visual words were fitted on, in a sentence."""
+    """The pictures that the visual words were fitted on, in a sentence."""
     seconds: float
     databases: Mapping[str, int] = field(default_factory=dict)
     """Items to find in each database that was measured; none by comparisons."""
     differences: tuple[EvaluationDifference, ...] = ()
-    """Of every space but the first, where both have a figure."""
+    """Differences of every space except the first, if both have a figure."""
     overlaps: tuple[Overlap, ...] = ()
     """One for each space, where comparisons were measured."""
     comparisons: int = 0
-    """How many comparisons or pairs were measured; then there are no queries."""
+    """Number of measured comparisons or pairs; then there are no queries."""

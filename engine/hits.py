@@ -24,18 +24,18 @@ class Hit:
 
     key: str
     distance: float
-    """In the target's space: Euclidean (not squared), or the number of differing bits; 0 where there is no query."""
+    """Distance in the target's space: Euclidean (not squared), or the number of differing bits; 0 without a query."""
     target: str
     labels: tuple[str, ...] = ()
     attributes: Mapping[str, Any] = field(default_factory=dict)
     text: str = ""
-    """How the item's text begins, in 200 characters at most."""
+    """The beginning of the item's text, at most 200 characters."""
     source: str = ""
-    """Absolute path of the file that the item was read from, where there is one."""
+    """Absolute path of the item's file; "" if there is none."""
     scores: Mapping[str, float] = field(default_factory=dict)
-    """In a space with axes: the item's score on each, in standard deviations from the mean of the training items."""
+    """The item's score on each axis of the space, in standard deviations from the mean of the training items."""
     probability: float | None = None
-    """Of being the same as the query, by the base rate; None where it was not asked for."""
+    """Probability that the item is the same as the query, by the base rate; None if not requested."""
     base_rate: float | None = None
     """The share of all pairs that are the same, which the probability goes by; None where there is none."""
     stored: ClassVar[Hashable] = None

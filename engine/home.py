@@ -172,7 +172,7 @@ class Home:
                 shutil.rmtree(new, ignore_errors=True)
 
     def _install(self, new: Path, name: str) -> None:
-        """Give a new collection its name; AlreadyExistsError where somebody was faster."""
+        """Give a new collection its name; AlreadyExistsError if another collection got the name first."""
         checkpoint()
         try:
             with file_errors():

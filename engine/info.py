@@ -113,7 +113,7 @@ class Threshold:
     created: str
     """ISO 8601, UTC."""
     base_rate: float = 0.5
-    """The share of all pairs of labelled items that are the same; of the pairs given where no labels tell."""
+    """The share of all pairs of labelled items that are the same; without labels, of the given pairs."""
 
     def probability(self, distance: float, base_rate: float = 0.5) -> float:
         """Return how probable it is that two items at a distance are the same, if this share of all pairs are.

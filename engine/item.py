@@ -194,7 +194,7 @@ class NewItem:
     text: str | None = None
     """None leaves the text as it is, "" removes it."""
     labels_given: bool = True
-    """False where the labels are no choice of somebody's but a folder's name, which leaves chosen labels alone."""
+    """Whether a person chose the labels; False for a folder's name, which does not replace chosen labels."""
     notion_labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Labels by notion: they replace those of the same notion; () removes these."""
     capture: Capture | None = None
@@ -215,10 +215,10 @@ class ItemUpdate:
     attributes: Attributes | None = None
     """They are added to those that the item has, in place of those of the same name; {} removes all."""
     removed_attributes: tuple[str, ...] = ()
-    """Names of attributes that it has no longer."""
+    """Names of attributes to remove."""
     text: str | None = None
     labels_given: bool = True
-    """False where the labels are a folder's name, which leaves labels that somebody chose alone."""
+    """Whether a person chose the labels; False for a folder's name, which does not replace chosen labels."""
     notion_labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Labels by notion: they replace those of the same notion; () removes these."""
     capture: Capture | None = None
@@ -233,12 +233,13 @@ class IndexOptions:
     """How pictures are indexed."""
 
     labels: str | Path | None = None
-    """``folder``: each picture has the name of the folder that it is in, but labels that somebody chose stay. Or a CSV
-    file (see ``engine.ingest.annotation_file.AnnotationFile``). What it does not name stays, an empty value clears."""
+    """``folder``: the label of each picture is the name of its folder, but labels that a person chose stay. Or a CSV
+    file (see ``engine.ingest.annotation_file.AnnotationFile``). Fields
+    that it does not name keep their values, and an empty value clears a field."""
     captions: str | Path | None = None
     """A CSV file of texts."""
     replace_labels: bool = False
-    """Whether pictures that ``labels`` do not name lose theirs, and folders replace labels that somebody chose."""
+    """Whether pictures that ``labels`` do not name lose theirs, and folders replace labels that a person chose."""
     include_deleted: bool = False
     """Files whose items were deleted stay out, unless they are named themselves, have changed, or this is set."""
     workers: int | None = None

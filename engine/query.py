@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 INPUTS = ("image", "text", "vector", "key", "label")
 """The kinds of input that a query can have."""
 AMOUNT = 2.0
-"""Standard deviations that a query is moved by where nobody says how far: on photographs of eight scenes, of 1, 1.5, 2
-and 3, the least for which the first 20 hits have more of each attribute for four queries of five."""
+"""Default distance, in standard deviations, by which a query moves: on photographs of eight scenes, the least of 1,
+1.5, 2 and 3 for which the first 20 hits have more of each attribute for four queries of five."""
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,8 @@ class Query:
     _: KW_ONLY
     image: Encoded = Encoded()
     """A picture: the path or the bytes of its file (JPEG, PNG, WebP, TIFF, BMP, GIF), an image of Pillow, or an array,
-    (height, width, 3) in red, green and blue or (height, width) in grey, of uint8. It is read at once;
-    InvalidInputError where it cannot be."""
+    (height, width, 3) in red, green and blue or (height, width) in grey, of uint8. It is read at
+    once; InvalidInputError if it cannot be read."""
     vector: NDArray[np.float32] | Sequence[float] | None = None
     """A raw feature row of the query view, shape (d,)."""
     key: str | None = None
@@ -46,8 +46,8 @@ class Query:
     text: str | None = None
     """Words, for a view that is computed from texts."""
     label: str | None = None
-    """A class, in a space of attributes: where its training items lie on average, or where one without items does by
-    what orderings say of it."""
+    """A class, in a space of attributes. The query is the mean of its training items or, for a class without items, its
+    place according to its orderings."""
 
     def inputs(self) -> tuple[str, ...]:
         """Return which kinds of input are given."""
@@ -138,21 +138,21 @@ def request_of(request: SearchRequest | None, given: OneQuery | None) -> SearchR
 
 @dataclass(frozen=True, kw_only=True)
 class CalibrationRequest:
-    """What the distance is to be learned from up to which two items are the same."""
+    """The pairs from which to learn the distance up to which two items are the same."""
 
     view: str
     """The view that the first item of a pair is described by."""
     target: str = ""
-    """Where the second one is; "": the view itself."""
+    """The target of the second item; "": the view itself."""
     space: str = ""
     """Empty: the active space."""
     pairs: "ItemComparisons | None" = None
     """Which items are the same, and which are not; None: those that share a label are."""
     refit: bool = False
-    """Whether the learner is fitted again without each fold of the items, whose pairs then tell how far apart items are
-    that nothing was learned from; else distances are those of the space as it is."""
+    """Whether to fit the learner again without each fold of the items, so that the pairs of a fold measure distances of
+    unseen items; otherwise the distances are those of the space as it is."""
     group_by: "Grouping | None" = None
-    """With ``refit``: items that folds do not part; None: those of the space's own training."""
+    """With ``refit``: groups of items that stay in one fold; None: the groups of the space's training."""
 
     def __post_init__(self) -> None:
         if self.group_by is not None and not self.refit:
@@ -190,7 +190,7 @@ class Verdict:
     distance: float
     threshold: float
     probability: float
-    """Of being the same, by the base rate of the request."""
+    """Probability that both are the same, by the base rate of the request."""
 
 
 @dataclass(frozen=True)
@@ -200,7 +200,7 @@ class SuggestRequest:
     queries: Sequence[Query]
     _: KW_ONLY
     targets: Sequence[str] = ()
-    """What the queries are matched against, as in a search."""
+    """The targets to match the queries against, as in a search."""
     k: int = 10
     """Labelled items that vote in each target."""
     space: str = ""
@@ -241,14 +241,14 @@ class SuggestedLabels:
     query: int
     """Position of the query in the request."""
     labels: tuple[LabelShare, ...]
-    """Those that are suggested; none where none is probable enough."""
+    """The suggested labels; empty if none is probable enough."""
     others: tuple[LabelShare, ...] = ()
-    """Those that have votes, but too few."""
+    """Labels with too few votes."""
     known: tuple[str, ...] = ()
-    """Of a query by key, the labels that the item has; it does not vote on itself."""
+    """The item's own labels, for a query by key; the item does not vote on itself."""
     likeliest: LikeliestClass | None = None
-    """In a space of attributes with classes that orderings alone describe, for which nobody can vote: which of all
-    classes is likeliest. Elsewhere None."""
+    """The likeliest of all classes, in a space of attributes with classes that only orderings describe, for which no
+    item can vote. None in other spaces."""
 
 
 @dataclass(frozen=True)
@@ -258,7 +258,7 @@ class Suggestions:
     results: tuple[SuggestedLabels, ...]
     """Query by query."""
     calibration: str
-    """What the shares were calibrated on, in a sentence for each view."""
+    """The items that the shares were calibrated on, in a sentence for each view."""
 
 
 @dataclass(frozen=True)
@@ -271,7 +271,7 @@ class Embedding:
     vector: NDArray[np.float32] | NDArray[np.uint8]
     """Shape (D,); a code's bits packed as by ``np.packbits``, shape (ceil(bits / 8),)."""
     bits: int = 0
-    """Of a code; 0 for a float vector."""
+    """Number of bits of a code; 0 for a float vector."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -281,10 +281,10 @@ class ItemEmbeddings:
     space: str
     generation: int
     keys: tuple[str, ...]
-    """In order."""
+    """In ascending order."""
     vectors: NDArray[np.float32] | NDArray[np.uint8]
     """Shape (n, D), n may be 0; codes packed as by ``np.packbits``, shape (n, ceil(bits / 8))."""
     bits: int = 0
-    """Of a code; 0 for float vectors."""
+    """Number of bits of a code; 0 for float vectors."""
     after: str = ""
     """The next page has the items after this key; "" on the last page."""

@@ -12,15 +12,15 @@ if TYPE_CHECKING:
     from crossview.engine.learners.comparisons import Taxonomy
 
 DEFAULT = "default"
-"""In place of a learner: the one that suits what is known of the items, and the name of its space."""
+"""The name for the learner that suits the supervision, and for its space."""
 OF_ORDERINGS, _ORDERINGS = "attributes", {"orderings", "names"}
-"""The learner of orderings, and the settings that it alone takes."""
+"""The learner of orderings, and the settings that no other learner takes."""
 FOLDS = 3
 ORDER, ITEMS = "order", "items"
 MEASURES = ("map", "accuracy", ORDER, ITEMS)
-"""What tuning may measure: mean average precision, accuracy of the nearest neighbours' vote; how well distances agree
-with constraints: the share of triplets or quadruplets in order, the area under the ROC curve of pairs; or how soon
-an item's own other view is found, 1 - (sqrt(rank) - 1) / (sqrt(n) - 1), which needs no labels."""
+"""The measures of tuning: mean average precision; accuracy of the nearest neighbours' vote; agreement of distances
+with constraints, which is the share of triplets or quadruplets in order or the area under the ROC curve of pairs; or
+the rank at which an item's own other view is found, 1 - (sqrt(rank) - 1) / (sqrt(n) - 1), which needs no labels."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Pair:
     first: str
     second: str
     line: int = 0
-    """The line of the file that it was read from, for messages; 0 where there is none."""
+    """Line of the file that contains the pair, for messages; 0 if there is none."""
 
 
 @dataclass(frozen=True)
@@ -49,20 +49,20 @@ class Tune:
 
     values: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     """Values to try by setting, in place of the usual ones; ``kernel`` (none, chi2, rbf, linear) is a setting too, and
-    so is ``learner`` where the recipe names none."""
+    so is ``learner`` if the recipe names none."""
     measure: str = ""
-    """One of ``MEASURES``; "": map where labels or pairs tell what is similar, else items."""
+    """One of ``MEASURES``; "": map if labels or pairs state which items are similar, else items."""
     folds: int = FOLDS
 
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """What a training is to learn, and from what."""
+    """The options of a training: what to learn, and from which items and supervision."""
 
     spec: str = DEFAULT
     """A learner or a pipeline of them, such as ``sqrt,cca``; or "default", which is "attributes" with orderings."""
     views: tuple[str, ...]
-    """Learned from are the items that have at least one of these."""
+    """The training uses the items that have at least one of these views."""
     dim: int | None = None
     """Dimension of the embeddings; None: the learner's own choice."""
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -70,23 +70,23 @@ class Recipe:
     holdout: float = 0.0
     """The share of the items that is held out of training, for an evaluation: 0 to below 1."""
     group_by: Grouping | None = None
-    """Items that stay together on one side, of what is held out and of the folds of tuning; the holdout is then a share
-    of the groups. Items that have no value of it are groups of their own. Folds of comparisons are not grouped."""
+    """Groups of items that stay on one side of the holdout and of the folds of tuning; the holdout is then a share of
+    the groups. An item without a group is a group of its own. Folds of comparisons are not grouped."""
     seed: int = 0
     pairs: tuple[Pair, ...] = ()
-    """The similar items; none: those that the learner finds, by labels as a rule."""
+    """Pairs of similar items; empty: the learner finds them, usually by labels."""
     tune: Tune | None = None
-    """How the settings that are not given are chosen; None: they are the learner's defaults."""
+    """How to choose the settings that are not given; None: they have the learner's defaults."""
     constraints: "ItemComparisons | None" = None
-    """What a metric is learned from, of one kind or several; None: what the learner draws, from labels as a rule. For
-    attributes pairs of items in their order, each in the notion of one (``Comparisons``)."""
+    """Comparisons to learn a metric from, of one or several kinds; None: the learner draws them, usually from labels.
+    For attributes: pairs of items in their order, each with the attribute as its notion (``Comparisons``)."""
     taxonomy: "Taxonomy | None" = None
     """A tree whose leaves are the labels, for a metric by which siblings are nearer than other classes."""
     answers: bool = False
-    """Whether what people answered (``Collection.questions``) takes the place of ``constraints``."""
+    """Whether people's answers (``Collection.questions``) take the place of ``constraints``."""
     rerank: int = 0
-    """Codes to find for each hit wanted, and to put in the order of their float vectors; 0: none. Only of a pipeline
-    that ends in a hasher, such as ``multi-npp,itq:32``, whose spaces are searched by the number of differing bits."""
+    """Number of codes to find for each hit, and to sort by their float vectors; 0: none. Only for a pipeline that ends
+    in a hasher, such as ``multi-npp,itq:32``, whose spaces are searched by the number of differing bits."""
 
     def __post_init__(self) -> None:
         let_one_be_several(self, "views")

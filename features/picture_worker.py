@@ -140,16 +140,16 @@ class PictureWorker:
         if isinstance(image, bytes):
             self._send_bytes(image)
         until = time.monotonic() + limits.seconds
-        said = self._receive(until)
-        if isinstance(said, _Missing):
-            for view in said.views:
+        message = self._receive(until)
+        if isinstance(message, _Missing):
+            for view in message.views:
                 self._send_bytes(packed[view][1])
-            said = self._receive(until)
-        if isinstance(said, _Header):
-            said = self._decoded(room(said.pixels))
-        if said.error is None or isinstance(said.error, ImageError):
-            return said.result if said.error is None else said.error
-        raise said.error
+            message = self._receive(until)
+        if isinstance(message, _Header):
+            message = self._decoded(room(message.pixels))
+        if message.error is None or isinstance(message.error, ImageError):
+            return message.result if message.error is None else message.error
+        raise message.error
 
     def _decoded(self, room: AbstractContextManager[None]) -> Any:
         try:

@@ -55,8 +55,8 @@ class FlatSearcher(Scan):
         step = max(1, _REFINE_FLOATS // max(1, self.dim))
         for start in range(0, len(flat), step):
             part = flat[start : start + step]
-            asked = queries if len(queries) == 1 else queries[np.arange(start, start + len(part)) // width]
-            difference = self.rows.take(part) - asked.astype(np.float64)
+            repeated = queries if len(queries) == 1 else queries[np.arange(start, start + len(part)) // width]
+            difference = self.rows.take(part) - repeated.astype(np.float64)
             distances[start : start + step] = np.sqrt(np.vecdot(difference, difference))
         return distances.reshape(numbers.shape)
 

@@ -50,19 +50,18 @@ class OpenCollections:
 
     @contextmanager
     def use(self, name: str) -> Iterator[Collection]:
-        """Yields the open collection, which stays open during the block; raises what ``Home.open`` raises."""
+        """Yield the open collection, which stays open during the block; raise what ``Home.open`` raises."""
         with self._entry(name) as entry:
             with entry.opening:
-                if (
-                    entry.collection is None or not entry.collection.storage.is_alive()
-                ):  # another process may have deleted it
+                # another process may have deleted it
+                if entry.collection is None or not entry.collection.storage.is_alive():
                     self._make_room()
                     entry.collection = self.home.open(name, self.pictures)
             yield entry.collection
 
     @contextmanager
     def at_hand(self, name: str) -> Iterator[Collection | None]:
-        """Yields the collection if it is open, else None; it waits for nobody."""
+        """Yield the collection if it is open, else None, without waiting."""
         with self._changed:
             entry = None if name in self._deleting else self._entries.get(name)
             if entry is not None:
@@ -77,7 +76,7 @@ class OpenCollections:
             self._leave(name, entry)
 
     def create(self, name: str, views: Sequence[str] | None, description: str) -> CollectionInfo:
-        """Creates a collection and keeps it open; raises what ``Home.create`` raises."""
+        """Create a collection and keep it open; raise what ``Home.create`` raises."""
         with self._entry(name) as entry, entry.opening:
             self._make_room()
             collection = self.home.create(name, views or DEFAULT_VIEWS, description, self.pictures)
@@ -85,7 +84,7 @@ class OpenCollections:
             return collection.info()
 
     def delete(self, name: str) -> None:
-        """Closes and deletes; raises BusyError where calls use it for too long, and what ``Home.delete`` raises."""
+        """Close and delete a collection; raise BusyError if calls use it for too long, or what ``delete`` raises."""
         with self._changed:
             wait_for(self._changed, lambda: name not in self._deleting)
             self._deleting.add(name)
@@ -98,12 +97,12 @@ class OpenCollections:
                 self._changed.notify_all()
 
     def close_idle(self, seconds: float) -> None:
-        """Closes the collections that no call has used for so many seconds; the next call opens them again."""
+        """Close the collections that no call has used for ``seconds``; the next call opens them again."""
         latest = time.monotonic() - seconds
         self._close_all([name for used, name in self._idle() if used <= latest])
 
     def close(self, patience: float = 1.0) -> bool:
-        """Closes the collections that no call uses after at most ``patience`` seconds; returns whether all are."""
+        """Close the collections that no call uses after at most ``patience`` seconds; return whether all are closed."""
         for name in list(self._entries):
             with suppress(BusyError):
                 self._close(name, patience)
@@ -111,12 +110,12 @@ class OpenCollections:
         return not self._entries
 
     def _make_room(self) -> None:
-        """Closes the collections that were used least recently, so that one more may be open."""
+        """Close the least recently used collections, so that one more can open."""
         more = len(self._entries) - self._most  # among the entries is the one that is about to be opened
         self._close_all([name for _, name in self._idle()[: max(0, more)]])
 
     def _idle(self) -> list[tuple[float, str]]:
-        """Returns the collections that may be closed, with the times of their last use, the first first."""
+        """Return the collections that may be closed, each with the time of its last use, in order of that time."""
         with self._changed:
             free = {name: entry.used for name, entry in self._entries.items() if not entry.users}
         return sorted((used, name) for name, used in free.items() if name not in self._kept)

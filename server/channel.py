@@ -22,7 +22,7 @@ class Channel:
         self._sending = threading.Lock()
 
     def send(self, tag: bytes, message: Message | None = None) -> None:
-        """Sends a message; EOFError where the other is gone."""
+        """Send a message; raise EOFError if the other end is gone."""
         body = b"" if message is None else message.SerializeToString()
         try:
             with self._sending:
@@ -31,7 +31,7 @@ class Channel:
             raise EOFError from error
 
     def receive(self, seconds: float | None = None) -> tuple[bytes, bytes] | None:
-        """Returns the tag and body of the next message, None after so many seconds; EOFError as ``send``."""
+        """Return the tag and body of the next message, None after ``seconds``; raise EOFError as ``send`` does."""
         try:
             if not self._connection.poll(seconds):
                 return None
@@ -41,5 +41,5 @@ class Channel:
         return received[:1], received[1:]
 
     def close(self) -> None:
-        """Closes this end."""
+        """Close this end."""
         self._connection.close()

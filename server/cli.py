@@ -144,7 +144,7 @@ _add_commands()
 
 
 def main() -> None:
-    """Runs the command line."""
+    """Run the command line."""
     words = [word for word in sys.argv[1:] if not word.startswith("-")]
     if _LONG & {" ".join(words[:1]), " ".join(words[:2])}:
         give_way()

@@ -38,4 +38,4 @@ class JobStoppedError(ServerStoppedError):
 
 
 class SilentStreamError(CancelledError):
-    """A stream said nothing for so long that the server has ended it; what it had sent is answered."""
+    """A stream was silent for so long that the server has ended it; the messages before are answered."""

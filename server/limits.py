@@ -25,7 +25,7 @@ whether it is still there."""
 
 
 def channel_options(connections: int) -> tuple[tuple[str, int], ...]:
-    """Returns the options of gRPC that bound what so many connections take.
+    """Return the options of gRPC that bound the resources of so many connections.
 
     Compressed requests are refused: 65 kB of them may be 64 MB of empty entries. The memory of a call's headers is
     bounded by the calls of a connection; without a bound, two connections took 4 GB.
@@ -41,7 +41,7 @@ def channel_options(connections: int) -> tuple[tuple[str, int], ...]:
 
 
 def raise_descriptors() -> None:
-    """Lets this process, and those that it starts, open as many files and connections as the system allows."""
+    """Let this process, and those that it starts, open as many files and connections as the system allows."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = MOST_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, MOST_DESCRIPTORS)
     if soft != resource.RLIM_INFINITY and soft < wanted:
@@ -49,31 +49,31 @@ def raise_descriptors() -> None:
 
 
 def descriptors() -> int:
-    """Returns how many descriptors this process may have."""
+    """Return how many descriptors this process may have."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return MOST_DESCRIPTORS if soft == resource.RLIM_INFINITY else min(soft, MOST_DESCRIPTORS)
 
 
 def most_connections() -> int:
-    """Returns how many connections may be open at once, so that collections can still be opened."""
+    """Return how many connections may be open at once, so that collections can still be opened."""
     return max(8, (descriptors() - HEALTH_CONNECTIONS - _RESERVED) // 2)
 
 
 def most_collections() -> int:
-    """Returns how many collections may be open at once; of more, those that were used least recently are closed."""
+    """Return how many collections may be open at once; the cache closes the least recently used of more."""
     rest = descriptors() - HEALTH_CONNECTIONS - _RESERVED - most_connections()
     return max(4, min(_MOST_COLLECTIONS, rest // _OF_A_COLLECTION))
 
 
 def keep_memory_together() -> None:
-    """Lets glibc take memory from two places, whatever the threads: each further one keeps what it once had."""
+    """Limit glibc to two arenas for all threads: each further one keeps the memory that it once had."""
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
         mallopt(_ARENAS, 2)
 
 
 def give_memory_back() -> None:
-    """Gives the system back what is free: garbage that Python finds, and what glibc keeps of freed memory."""
+    """Return free memory to the system: garbage that Python finds, and memory that glibc keeps."""
     gc.collect()
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:

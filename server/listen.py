@@ -99,18 +99,18 @@ class RunningServer:
         return bound
 
     def _handlers(self) -> tuple[Any, ...]:
-        """Returns all that the server answers, as gRPC wants it."""
+        """Return the handlers of all services, for grpc."""
         silences, ending = self._dispatcher.silences, self._dispatcher.draining
         names = (reflection.SERVICE_NAME, health.SERVICE_NAME, *SERVICES)
         others = HealthService(self._health, silences, ending), ReflectionService(names, silences, ending)
         return *Handlers(self._dispatcher).of(SERVICES), *(one.handler() for one in others)
 
     def stop(self, grace: float | None = None) -> bool:
-        """Takes no more calls, lets those under way end, and closes the collections.
+        """Take no more calls, let those under way end, and close the collections.
 
-        ``grace`` is how many seconds the calls may take (None: the settings' ``grace_seconds``). Calls that take longer
-        are given up and answered with ServerStoppedError. Returns False where a call still uses a collection: a thread
-        cannot be ended, so the call ends with the process.
+        ``grace`` is how many seconds the calls may take (None: the settings' ``grace_seconds``). Longer calls fail with
+        ServerStoppedError. Returns False if a call still uses a collection: Python cannot end a thread, so that call
+        ends with the process.
         """
         if not self._stopping.is_set():
             self._stopping.set()
@@ -141,7 +141,7 @@ class RunningServer:
         self._loop.close()
 
     def _load(self) -> None:
-        """Loads the collections that are to be in memory before health says SERVING."""
+        """Load the collections that must be in memory before health reports SERVING."""
         for name in self.settings.load:
             try:
                 with self.collections.use(name) as collection, cancellable(self._check_stopping):

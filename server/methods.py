@@ -1,4 +1,4 @@
-"""The table of methods: one row for each method of the services says what it is; everything else reads it here.
+"""The table of methods: one row states the properties of each method of the services; other code reads them.
 
 A test holds the table complete against the descriptors of the services.
 """
@@ -152,7 +152,7 @@ _Row = Callable[[MethodDescriptor], Method]
 
 
 def _service(file: Any, **rows: _Row) -> dict[str, Method]:
-    """The methods of the only service of a file; a row makes a method of its descriptor."""
+    """Return the methods of the only service of a file; a row makes a method of its descriptor."""
     (service,) = file.DESCRIPTOR.services_by_name.values()
     methods = (row(service.methods_by_name[name]) for name, row in rows.items())
     return {method.path: method for method in methods}
@@ -236,7 +236,7 @@ JOBS = {
 
 
 def job_of(method: Method, request: Message) -> jobs_pb2.SubmitJobRequest | None:
-    """The job that a caller of a method with this request waits for; None for a request that is answered at once."""
+    """Return the job that the caller of a method waits for with this request; None if the server answers at once."""
     if method.job is None or method.job.waits is None or not method.job.waits(request):
         return None
     job = jobs_pb2.SubmitJobRequest()

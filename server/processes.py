@@ -40,7 +40,7 @@ _log = logging.getLogger("crossview.server")
 
 
 def keep_garbage_apart() -> None:
-    """Lets no call of this process, which serves by now, pay for a search for garbage among all objects.
+    """Exclude the present objects from garbage collection, so that no call pays for a search among all objects.
 
     Such a search stops every thread for as long as it lasts, .2 s for an answer of 60,000 hits, and comes when many
     objects are made. What was imported is left out of it from now on; the server's upkeep does the others.
@@ -51,7 +51,7 @@ def keep_garbage_apart() -> None:
 
 
 def prepare_process(settings: ServerSettings) -> None:
-    """Lets this process, which serves, take turns among its threads often, open many files, and log to stderr."""
+    """Let this serving process switch threads often, open many files, and log to stderr."""
     raise_descriptors()
     keep_memory_together()
     sys.setswitchinterval(SWITCH_SECONDS)
@@ -101,7 +101,7 @@ class Processes:
             raise StorageError("a server process ended before it served; its message is above") from error
 
     def replace_dead(self) -> None:
-        """Starts another process in place of each that has died."""
+        """Start another process in place of each dead one."""
         for child in [child for child in self._children if not child.process.is_alive()]:
             _log.error("a server process ended with code %s; another one is started", child.process.exitcode)
             time.sleep(max(0.0, child.started + _SOONEST - time.monotonic()))
@@ -109,7 +109,7 @@ class Processes:
             self._start()
 
     def stop(self) -> bool:
-        """Lets every process end its calls; returns whether all did so in time."""
+        """Let every process end its calls; return whether all did so in time."""
         for child in self._children:
             child.process.terminate()
         patience = self._settings.grace_seconds + self._settings.answer_seconds + _PATIENCE
@@ -130,7 +130,7 @@ class Processes:
 
 
 def start(settings: ServerSettings) -> "RunningServer | Processes":
-    """Starts to serve, in this process or in several others; raises what these raise."""
+    """Start to serve, in this process or in several others; raise what these raise."""
     if settings.processes > 1:
         return Processes(settings)
     from crossview.server.listen import RunningServer  # it loads all that calls need
@@ -141,7 +141,7 @@ def start(settings: ServerSettings) -> "RunningServer | Processes":
 
 
 def _serve(settings: ServerSettings, pipe: Connection) -> None:
-    """Serves until SIGTERM, or until the parent is gone."""
+    """Serve until SIGTERM, or until the parent is gone."""
     from crossview.server.listen import RunningServer
 
     stopping = threading.Event()
@@ -169,7 +169,7 @@ def _stop_with_parent(stopping: threading.Event) -> None:
 
 
 def _reserved(host: str, port: int) -> socket.socket:
-    """Returns a socket that keeps a port, 0 for a free one, for processes that share it."""
+    """Return a socket that reserves a port, 0 for a free one, for processes that share it."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     shared = socket.socket(family)
     try:

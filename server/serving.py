@@ -23,7 +23,7 @@ from crossview.server.writing.process import WriteProcess
 def served_methods(
     settings: ServerSettings, collections: OpenCollections, jobs: Jobs, awaited: AwaitedJobs, writing: WriteProcess
 ) -> dict[str, Served]:
-    """Returns how a server answers each method, by its path."""
+    """Return the way in which a server answers each method, by its path."""
     search = SearchService(collections, settings)
     services = {
         "crossview.v1.SearchService": search,
@@ -47,7 +47,7 @@ def served_methods(
 
 
 def _awaiting(method: Method, awaited: AwaitedJobs) -> Callable[[Any], Awaitable[Message | None]] | None:
-    """Returns what waits for the jobs that some requests of a method are, if there are such requests."""
+    """Return a function that waits for the jobs that some requests of a method are; None if none is."""
     if method.awaited:
         return awaited.operation
     if method.job is None or method.job.waits is None:

@@ -79,7 +79,7 @@ class ServerSettings:
     processes: int = 1
     """Processes that share the port, each with its own indexes in memory; a connection stays with one of them."""
     load: tuple[str, ...] = ()
-    """Collections that are loaded at the start; until they are, health says NOT_SERVING."""
+    """Collections that are loaded at the start; until then, health reports NOT_SERVING."""
     log_requests: bool = False
     """Whether each call has a line in the log."""
     grace_seconds: float = 10.0
@@ -91,7 +91,7 @@ class ServerSettings:
     idle_seconds: float = 900.0
     """How long a collection that no call uses stays open, with its indexes in memory."""
     silent_seconds: float = 300.0
-    """How long a stream may say nothing, while nothing that it has sent is under way; then it is ended."""
+    """Seconds that a stream may be silent while nothing that it has sent is under way; then the server ends it."""
 
     @property
     def picture_limits(self) -> PictureLimits:

@@ -7,7 +7,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from house import Checkout, cycles
+from checkout import Checkout, cycles
 
 from crossview.engine.learners.registry import LEARNERS as LEARNERS_BY_NAME
 

@@ -1,4 +1,4 @@
-"""What tools/house.py reports of a checkout, on a small one whose figures are known."""
+"""What tools/checkout.py and tools/house.py report of a checkout, on a small one whose figures are known."""
 
 import json
 import subprocess
@@ -6,7 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from house import Checkout, cycles, excesses, figures, file_list, floors, room_table
+from checkout import Checkout, cycles, floors
+from house import excesses, figures, file_list, room_table
 
 TOOL = Path(__file__).resolve().parent.parent / "tools/house.py"
 FILES = {

@@ -1,7 +1,7 @@
 """Regenerates server/pb from proto/: messages, stubs and their types.
 
     python tools/proto.py            write server/pb
-    python tools/proto.py --check    change nothing; exit 1 where server/pb is not what proto/ gives
+    python tools/proto.py --check    change nothing; exit 1 if server/pb differs from what proto/ gives
     python tools/proto.py --lint     change nothing; check proto/ by buf and buf.yaml, with npx
 
 The generated code imports itself as ``crossview.v1``, which is a link to server/pb.
@@ -42,7 +42,7 @@ def compile_protos(out: Path) -> None:
 
 
 def google_protos(scratch: Path) -> tuple[str, str]:
-    """Folders to include for google.longrunning and google.rpc, of googleapis-common-protos.
+    """Return the folders to include for google.longrunning and google.rpc, of googleapis-common-protos.
 
     The package has its file under another name than the one it is compiled as, by which others import it.
     """
@@ -69,7 +69,7 @@ def generated(folder: Path) -> Iterator[Path]:
 
 
 def differences(fresh: Path) -> list[str]:
-    """Names of files that differ between a fresh generation and server/pb, or exist in one only."""
+    """Return the names of files that differ between a fresh generation and server/pb, or exist in one only."""
     names = {str(path.relative_to(folder)) for folder in (fresh, PB) for path in generated(folder)}
     _, unequal, missing = filecmp.cmpfiles(fresh, PB, sorted(names), shallow=False)
     return sorted(unequal + missing)
@@ -92,9 +92,9 @@ def lint() -> int:
 
 
 def main() -> int:
-    """Regenerates, or checks."""
+    """Regenerate server/pb, or check it or proto/; return the exit status."""
     parser = argparse.ArgumentParser(description="Regenerate server/pb from proto/.")
-    parser.add_argument("--check", action="store_true", help="change nothing; exit 1 where server/pb is out of date")
+    parser.add_argument("--check", action="store_true", help="change nothing; exit 1 if server/pb is out of date")
     parser.add_argument("--lint", action="store_true", help="change nothing; check proto/ by buf and buf.yaml")
     chosen = parser.parse_args()
     if chosen.lint:

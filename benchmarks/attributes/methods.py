@@ -22,10 +22,10 @@ from crossview.engine.learners.attributes.relations import (
     direction,
     usable,
 )
-from crossview.engine.learners.base import Rows
 from crossview.engine.learners.chain import Chain
 from crossview.engine.learners.metrics.lmnn import LMNN
 from crossview.engine.learners.steps.normalization import Standardize
+from crossview.engine.learners.view_rows import Rows
 from crossview.engine.spaces.parts import own_learners
 
 Codes = NDArray[np.int64]
@@ -129,7 +129,7 @@ def accuracy(predicted: Codes, codes: Codes) -> float:
 
 
 def gaussian(sample: Sample) -> float:
-    """Return accuracy of the most likely class, each a normal distribution of its own: the paper's Gaussian models.
+    """Return the accuracy of the most likely class, each a normal distribution of its own: the paper's Gaussian models.
 
     Covariances are shrunk by a thousandth: directions that few pairs of classes give lie in the span of the means.
     """
@@ -145,7 +145,7 @@ def gaussian(sample: Sample) -> float:
 
 
 def nearest(sample: Sample, votes: int) -> float:
-    """Return accuracy of the vote of the nearest pictures."""
+    """Return the accuracy of the vote of the nearest pictures."""
     model = KNeighborsClassifier(votes).fit(sample.rows, sample.codes)
     return accuracy(model.predict(sample.queries), sample.query_codes)
 

@@ -13,11 +13,11 @@ from sklearn.svm import SVC
 
 from benchmarks import peers
 from crossview.engine.learners.attributes.relative import RelativeAttributes
-from crossview.engine.learners.base import Rows
 from crossview.engine.learners.chain import Chain
 from crossview.engine.learners.metrics.lmnn import LMNN
 from crossview.engine.learners.selection import search
 from crossview.engine.learners.steps.normalization import Standardize
+from crossview.engine.learners.view_rows import Rows
 from crossview.engine.spaces.parts import Part, own_learners
 
 FOLDS, REPEATS = 5, 2

@@ -17,7 +17,7 @@ from crossview.engine.changes.importance import Importance, Labels, learn
 from crossview.engine.changes.monotony import monotony
 from crossview.engine.changes.regions import region_distances
 from crossview.engine.changes.request import Form
-from crossview.engine.learners.base import Rows
+from crossview.engine.learners.view_rows import Rows
 
 Places = NDArray[np.int64]
 GRID = 10

@@ -5,9 +5,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.learners.base import Rows
 from crossview.engine.learners.hashing.itq import ITQ, rotated_components
 from crossview.engine.learners.hashing.projection import fitted_projection
+from crossview.engine.learners.supervision import Supervision
+from crossview.engine.learners.view_rows import Rows, present_rows
 
 
 class WideITQ(ITQ):
@@ -18,7 +19,8 @@ class WideITQ(ITQ):
 
     name = "wide-itq"
 
-    def _fit_view(self, rows: Rows, labels: NDArray[Any] | None, view: int) -> dict[str, Any]:
+    def _fit_view(self, views: list[Rows], given: Supervision, view: int) -> dict[str, Any]:
+        rows, _ = present_rows(views, given, view)
         return fitted_projection(rows, self.n_bits, self.random_state, padded_components)
 
 

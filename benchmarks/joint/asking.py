@@ -25,7 +25,7 @@ GRID, PICKS = 9, 4
 
 @dataclass(frozen=True)
 class Way:
-    """JointSettings questions are put: with so many candidates, of which so many are picked, at random or chosen."""
+    """A way to ask: the number of candidates of a question, how many are picked, and whether questions are random."""
 
     candidates: int
     picks: int

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from benchmarks.joint.data import of
 from benchmarks.joint.people import Triplets
-from crossview.engine.learners.base import Rows
 from crossview.engine.learners.comparisons import Comparisons
 from crossview.engine.learners.joint.fitting import JointSettings, Sharing
 from crossview.engine.learners.joint.objects import JointObjects
+from crossview.engine.learners.view_rows import Rows
 from crossview.engine.training.notion_measures import triplet_error
 
 FOLDS, ENOUGH = 5, 2_000
@@ -23,7 +23,7 @@ SOLVING = JointSettings(tol=1e-4, max_iter=300)
 
 @dataclass(frozen=True)
 class Method:
-    """JointSettings notions are shared, in how many dimensions, and the weights that are tried.
+    """How notions are shared, the number of dimensions, and the weights to try.
 
     ``enough`` is how many held-out triplets choose a weight; None: ``ENOUGH``.
     """

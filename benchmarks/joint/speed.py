@@ -1,4 +1,4 @@
-"""JointSettings fast joint metrics are learned: 100,000 triplets of 1,000 objects, and a million of rows with features.
+"""The speed of learning joint metrics: 100,000 triplets of 1,000 objects, and a million of rows with features.
 
 Both have six notions. The objective of the objects is compared with the best of three long runs from other starts. Rows
 have 512 columns; each notion orders them by ten random directions.

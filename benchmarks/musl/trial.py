@@ -10,10 +10,10 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.model_selection import StratifiedKFold
 
 from benchmarks.musl.features import Labels, Positions, pictures
-from crossview.engine.learners.base import Rows
 from crossview.engine.learners.musl.grouping import by_means
 from crossview.engine.learners.musl.musl import MuSL
 from crossview.engine.learners.musl.voting import distances, votes
+from crossview.engine.learners.view_rows import Rows
 
 MUSL, RETRAINED, KMEANS, RANDOM = METHODS = ("MuSL", "MuSL, retrained", "k-means", "random")
 ONE, PER_CLASS, ONE_CHOSEN = "one metric", "one per class", "one metric, alpha chosen"
@@ -122,7 +122,7 @@ def _fits(rows: Rows, names: Labels, counts: Sequence[int], seed: int) -> Iterat
 
 
 def _as_printed(classes: int) -> Iterator[tuple[int, str, list[MuSL]]]:
-    """As ``_fits``, with the paper's own constants: equal weights of all pairs, and T/2 as the offset."""
+    """Fit as ``_fits`` does, with the paper's own constants: equal weights of all pairs, and T/2 as the offset."""
     one, per_class, joint, retrained = PRINTED
     yield 1, one, [MuSL(n_metrics=1, **AS_PRINTED)]
     yield classes, per_class, [MuSL(n_metrics="class", **AS_PRINTED)]

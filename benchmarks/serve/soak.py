@@ -143,7 +143,7 @@ def _stopped(home: Path, run: Clients, asked: Mapping[str, tuple[bytes, ...]]) -
 
 
 def _killed(home: Path, run: Clients) -> dict[str, float]:
-    """How long a server that was killed during writes takes to be healthy again, and what of them is gone."""
+    """Return how long a server killed during writes takes to be healthy again, and which writes are lost."""
     with serving(home) as server, run.beside(_writes(server, "kill")) as running:
         time.sleep(_UNDER_LOAD)
         server.end(signal.SIGKILL)

@@ -222,7 +222,7 @@ def _lines(document: Document, supervision: str) -> Iterator[list[str]]:
 
 
 def _bound(figures: Mapping[str, Figures], found: Figures, timeout: float) -> str:
-    """How many times longer a peer that was stopped took than the slowest of ours."""
+    """Return how many times longer a stopped peer took than the slowest of ours."""
     ours = [f["seconds"] for name, f in figures.items() if not METHODS[name].peer and "seconds" in f]
     return f"> {timeout / max(ours):.1f}" if ours and found["failed"].startswith(">") else ""
 

@@ -97,7 +97,7 @@ class Contender:
         self.found: dict[str, list[list[int]]] = defaultdict(list)
 
     def ask(self, action: str, metric: str, **arguments: Any) -> None:
-        """Has the worker do something, and keeps its seconds; after a failure, nothing is asked any more."""
+        """Let the worker do something, and keep its seconds; after a failure, send no further request."""
         if self.failed:
             return
         began = time.monotonic()

@@ -109,7 +109,7 @@ def _at_once(
 
 
 def _gained(run: Run, rounds: int) -> dict[str, Any]:
-    """How many times as many queries a second several threads get answered as one, the median of their turns."""
+    """Return how many times as many queries a second several threads get answered as one, the median of their turns."""
     callers, each = CALLERS[-1], 8 * CALLERS[-1]
     with ThreadPoolExecutor(callers) as pool:
 

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from benchmarks.frame.databases import TRAINED, UNSEEN
 from benchmarks.unseen.data import Split, load
 from crossview.engine.evaluation import MIXED
-from crossview.engine.learners.base import Rows
 from crossview.engine.learners.chain import Chain
 from crossview.engine.learners.registry import parse_chain
 from crossview.engine.learners.selection import distances
 from crossview.engine.learners.supervision import Supervision
+from crossview.engine.learners.view_rows import Rows
 from crossview.engine.training.default_learner import OF_LABELS
 
 DEFAULT = "default"

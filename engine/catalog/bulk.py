@@ -38,7 +38,7 @@ def insert(
 def update(connection: sa.Connection, table: sa.Table, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     """Give columns of existing rows new values; each entry has the new values, then the row's id."""
     changes = ", ".join(f"{_quoted(name)} = ?" for name in columns)
-    statement = f"UPDATE {_quoted(table.name)} SET {changes} WHERE id = ?"  # noqa: S608 - as above
+    statement = f"UPDATE {_quoted(table.name)} SET {changes} WHERE id = ?"  # noqa: S608 - names of this program, values as parameters
     for batch in batches(rows):
         connection.exec_driver_sql(statement, [tuple(row) for row in batch])
 

@@ -11,13 +11,14 @@ from crossview.engine.condition import (
     All,
     AttributeIs,
     C,
+    Condition,
     HasKey,
     HasLabel,
     KeyBegins,
+    LeafVisitor,
     Not,
     ScoreAtLeast,
     ScoreAtMost,
-    Visitor,
 )
 from crossview.engine.errors import InvalidInputError, NotFoundError
 from crossview.engine.item import Item
@@ -90,7 +91,7 @@ def check_filter(chosen: C) -> C:
     return chosen
 
 
-class _Check(Visitor[None]):
+class _Check(LeafVisitor[None]):
     """A visitor that raises InvalidInputError for a condition that neither the catalog nor a space can decide."""
 
     def every(self, condition: All) -> None:
@@ -99,6 +100,9 @@ class _Check(Visitor[None]):
 
     def negated(self, condition: Not) -> None:
         condition.part.accept(self)
+
+    def leaf(self, condition: Condition) -> None:
+        """Accept a condition without values from outside."""
 
     def has_label(self, condition: HasLabel) -> None:
         _check_names(condition.labels)

@@ -67,10 +67,8 @@ class Copy:
                 made.execute("PRAGMA journal_mode=WAL").fetchone()
             sync_file(database)
         try:
-            with (
-                closing(CollectionFolder(folder).open_catalog()) as catalog,
-                catalog.write() as tx,
-            ):  # opening the catalog migrates it
+            # Opening the catalog migrates it.
+            with closing(CollectionFolder(folder).open_catalog()) as catalog, catalog.write() as tx:
                 check_sound(tx)
                 tx.rename(name)
         except ValueError as error:
@@ -92,13 +90,16 @@ class Copy:
         query = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY rowid"
         tables = [name for (name,) in made.execute(query) if name not in _LEFT]
         with self._understood():
-            counts = {table: self._source.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in tables}  # noqa: S608
+            counts = {
+                table: self._source.execute(f"SELECT count(*) FROM {table}").fetchone()[0]  # noqa: S608 - a name of this program's schema
+                for table in tables
+            }
         done, total = 0, sum(counts.values())
         for table in tables:
             columns = {name: _check(name, kind, required) for _, name, kind, required, *_ in _columns(made, table)}
             rows = _reported(self._rows(table, columns), done, total, progress)
             done += counts[table]
-            statement = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"  # noqa: S608
+            statement = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"  # noqa: S608 - names of this program's schema
             try:
                 made.executemany(statement, rows)
             except sqlite3.IntegrityError as error:
@@ -112,7 +113,7 @@ class Copy:
             there = {column[1].lower() for column in _columns(self._source, table)}
             if lacking := sorted(checks.keys() - there):  # SQLite could read the name of a missing column as a text
                 raise damaged(self._path, f"table {table} has no column {lacking[0]}")
-            for row in self._source.execute(f"SELECT {', '.join(checks)} FROM {table}"):  # noqa: S608
+            for row in self._source.execute(f"SELECT {', '.join(checks)} FROM {table}"):  # noqa: S608 - names of this program's schema
                 for value, (column, check) in zip(row, checks.items(), strict=True):
                     if not check(value):
                         raise damaged(self._path, f"column {column} of table {table} holds {repr(value)[:40]}")

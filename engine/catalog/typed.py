@@ -26,8 +26,8 @@ def _is(value: Any, hint: Any) -> bool:
         return isinstance(value, tuple) and all(_is(one, inner[0]) for one in value)
     if kind is Mapping:
         return isinstance(value, dict) and all(_is(key, inner[0]) and _is(one, inner[1]) for key, one in value.items())
-    if is_dataclass(hint):
-        return isinstance(value, hint) and not mistyped(value)  # type: ignore[arg-type]
+    if isinstance(hint, type) and is_dataclass(hint):
+        return isinstance(value, hint) and not mistyped(value)
     if hint is float:
         return type(value) in (int, float)
     return type(value) is hint

@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossview.engine.changes.request import EXTREME
-from crossview.engine.learners.base import Rows
 from crossview.engine.learners.losses.constraints import pairs
 from crossview.engine.learners.solvers.diagonal import diagonal_problem
 from crossview.engine.learners.solvers.newton import Newton, minimize
+from crossview.engine.learners.view_rows import Rows
 
 C = 10.0
 """Weight of the loss of a pair, as of a support vector machine."""

@@ -18,7 +18,7 @@ from crossview.engine.changes.series import Series, read_series
 from crossview.engine.changes.structure import distances
 from crossview.engine.changes.times import Period
 from crossview.engine.errors import InvalidInputError, NotReadyError
-from crossview.engine.learners.base import Rows
+from crossview.engine.learners.view_rows import Rows
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.features.page import Page
 
@@ -95,24 +95,24 @@ class _Compared:
     regions: Rows
     structure: Rows
     """(p + m, 2) Jaccard distances of links and images; (p + m, 0) without HTML."""
-    said: Mapping[tuple[int, int], bool | None]
+    labels: Mapping[tuple[int, int], bool | None]
     rows: NDArray[np.float32]
 
     @classmethod
     def of(cls, series: Series, read: _Read, request: ChangesRequest) -> "_Compared":
         start = read.start
-        said = _said(series, request.labels, start)
+        labels = _labels(series, request.labels, start)
         count = len(series.keys)
-        told = [pair for pair, important in said.items() if important is not None]
+        decided = [pair for pair, important in labels.items() if important is not None]
         places = np.column_stack([np.arange(start, count - 1), np.arange(start + 1, count)])
-        places = np.vstack([places, np.array(told, np.int64).reshape(-1, 2)])
+        places = np.vstack([places, np.array(decided, np.int64).reshape(-1, 2)])
         regions = region_distances(read.rows, places - start, series.grid)
-        return cls(places, regions, _structure(read.pages, places - start, request), said, read.rows)
+        return cls(places, regions, _structure(read.pages, places - start, request), labels, read.rows)
 
     @property
     def important(self) -> NDArray[np.bool_]:
         """(m,) the labels of the labelled pairs."""
-        return np.array([important for important in self.said.values() if important is not None], np.bool_)
+        return np.array([important for important in self.labels.values() if important is not None], np.bool_)
 
     @property
     def labelled(self) -> slice:
@@ -146,7 +146,7 @@ def _structure(pages: list[Page | None], pairs: NDArray[np.int64], request: Chan
     return found
 
 
-def _said(series: Series, labels: Sequence[PairLabel], start: int) -> dict[tuple[int, int], bool | None]:
+def _labels(series: Series, labels: Sequence[PairLabel], start: int) -> dict[tuple[int, int], bool | None]:
     """Return the labels of pairs of versions from a position on, the earlier version first; the last label counts."""
     found: dict[tuple[int, int], bool | None] = {}
     for label in labels:
@@ -164,17 +164,17 @@ def _learn(
 ) -> tuple[LearnedImportance, list[str]]:
     first = max(0, len(series.keys) - MOST)
     known = monotony(series.line.positions(period)[first:], period.amount)
-    important, told = compared.important, compared.labelled
+    important, labelled = compared.important, compared.labelled
     free = [
         place
         for place, pair in enumerate(compared.places[compared.successive].tolist())
-        if tuple(pair) not in compared.said
+        if tuple(pair) not in compared.labels
     ]
     try:
-        labels = Labels(compared.regions[told], important)
+        labels = Labels(compared.regions[labelled], important)
         metric = learn(region_distances(compared.rows[first:], known.pairs, series.grid), known, request.form, labels)
         distances = compared.distances(metric)
-        decision = decide(distances[free], distances[told], important, request.extreme)
+        decision = decide(distances[free], distances[labelled], important, request.extreme)
     except ValueError as error:
         raise NotReadyError(f"these {len(series.keys)} versions give nothing to learn from: {error}") from error
     learned = LearnedImportance(
@@ -230,7 +230,7 @@ def _changes(series: Series, compared: _Compared, metric: Importance, decision: 
                 regions=tuple(shares[place].tolist()),
                 links=links,
                 images=images,
-                label=compared.said.get((one, other)),
+                label=compared.labels.get((one, other)),
             )
         )
     return found
@@ -238,8 +238,8 @@ def _changes(series: Series, compared: _Compared, metric: Importance, decision: 
 
 def _questions(found: Sequence[Change], compared: _Compared) -> list[int]:
     """Return the changes to label next, the least certain first, without those that a person has labelled."""
-    asked = [tuple(pair) in compared.said for pair in compared.places[compared.successive].tolist()]
-    candidates = [place for place, change in enumerate(found) if not (change.identical or asked[place])]
+    labelled = [tuple(pair) in compared.labels for pair in compared.places[compared.successive].tolist()]
+    candidates = [place for place, change in enumerate(found) if not (change.identical or labelled[place])]
     scores = np.array([change.importance for change in found])
     chosen: list[int] = least_sure(scores, np.array(candidates, np.int64))[:QUESTIONS].tolist()
     return chosen

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from crossview.engine.changes.monotony import Monotony
 from crossview.engine.changes.request import Form
-from crossview.engine.learners.base import Rows
 from crossview.engine.learners.losses.constraints import Constraints, quadruplets
 from crossview.engine.learners.losses.differences import Differences
 from crossview.engine.learners.losses.objective import satisfied
@@ -18,6 +17,7 @@ from crossview.engine.learners.losses.ranking import HingeRisk, RankingRisk
 from crossview.engine.learners.solvers.cutting_plane import cut
 from crossview.engine.learners.solvers.diagonal import diagonal_problem
 from crossview.engine.learners.solvers.newton import Newton, minimize
+from crossview.engine.learners.view_rows import Rows
 
 WEIGHTS: Mapping[Form, Sequence[float]] = {
     "diagonal": (1e2, 1e3, 1e4, 1e5, 1e6, 1e7),
@@ -46,7 +46,7 @@ class Labels:
     important: NDArray[np.bool_]
 
     @property
-    def tell(self) -> bool:
+    def of_both_kinds(self) -> bool:
         """Whether there are pairs of both kinds; pairs of one kind give no constraint."""
         return bool(self.important.any() and not self.important.all())
 
@@ -124,10 +124,10 @@ def learn(
     scale = float(regions.sum(axis=1).mean())
     if scale <= 0:
         raise ValueError("no two versions differ")
-    said = labels if labels is not None and labels.tell else None
-    rows = regions if said is None else np.vstack([regions, said.regions])
-    constraints = _with(known.constraints(), said, len(regions))
-    folds = [(_with(learned, said, len(regions)), held) for learned, held in _folds(known)]
+    usable = labels if labels is not None and labels.of_both_kinds else None
+    rows = regions if usable is None else np.vstack([regions, usable.regions])
+    constraints = _with(known.constraints(), usable, len(regions))
+    folds = [(_with(learned, usable, len(regions)), held) for learned, held in _folds(known)]
     weights = WEIGHTS[form] if weights is None else weights
     problem = _Problem(rows / scale, constraints, folds)
     if form == "diagonal" or as_printed:

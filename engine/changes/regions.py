@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.learners.base import Rows
+from crossview.engine.learners.view_rows import Rows
 
 
 def region_distances(rows: NDArray[np.float32], pairs: NDArray[np.int64], grid: int) -> Rows:

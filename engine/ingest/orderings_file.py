@@ -133,8 +133,8 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
     except OSError as error:
         raise InvalidInputError(f"orderings cannot be read from {path}: {error.strerror or error}") from error
     for line, whole in enumerate(text.splitlines(), 1):
-        if said := whole.partition("#")[0].strip():
-            yield line, said
+        if content := whole.partition("#")[0].strip():
+            yield line, content
 
 
 def _levels(path: Path | str, line: int, chain: str, what: str) -> _Levels:

@@ -1,8 +1,4 @@
-"""The base class of all learners, which handles views, validation and state, and the traits that learners share.
-
-A trait is a class without a base that stands before :class:`MultiViewLearner` among the bases of a learner. Traits keep
-learners three classes deep: a learner chooses how it fits and how it embeds, one by one.
-"""
+"""The base class of all learners, which handles views, validation and state."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -25,12 +21,10 @@ from crossview.engine.learners.supervision import (
     refuse_notions,
     refuse_taxonomy,
 )
+from crossview.engine.learners.traits import AddsViews
+from crossview.engine.learners.view_rows import Mask, MultiView, Rows, cut, is_list_of_views
 from crossview.engine.runtime.cancellation import checkpoint
-from crossview.engine.runtime.threads import one_blas_thread, over
-
-Rows = NDArray[np.float64]
-Mask = NDArray[np.bool_]
-MultiView = Any  # a list of (n, d_v) array-likes, one per view, or one (n, d) array-like
+from crossview.engine.runtime.threads import one_blas_thread
 
 
 class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ships no types
@@ -45,8 +39,9 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
     place of missing rows.
 
     A subclass stores its parameters in ``__init__``, among them ``view_slices``, and defines ``_fit`` and ``_project``,
-    and ``_add_view`` if it can add views. Fitted attributes end in an underscore and hold only arrays, lists of arrays
-    and plain values, so that ``to_state`` can store them.
+    and ``_add_view`` (:class:`~engine.learners.traits.AddsViews`) if its capabilities state that it adds views. Fitted
+    attributes end in an underscore and hold only arrays, lists of arrays and plain values, so that ``to_state`` can
+    store them.
 
     Attributes:
         view_widths_: list of int, the width d_v of each view seen by ``fit``.
@@ -162,7 +157,7 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
             sklearn.exceptions.NotFittedError: before ``fit``.
             ValueError: as ``fit``, or if this learner fits its views together.
         """
-        if not self.capabilities.adds_views:
+        if not isinstance(self, AddsViews):
             raise ValueError(
                 f"{self.name} fits its views together, so none can be added: train again on all of them, "
                 "or use a learner that can, such as multi-npp or semantic"
@@ -200,7 +195,7 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
         check_is_fitted(self)
         if view is not None:
             return self._embed(X, view)
-        if _is_list_of_views(X):
+        if is_list_of_views(X):
             if len(X) != len(self.view_widths_):
                 raise ValueError(f"{len(X)} views given, {len(self.view_widths_)} fitted; pass view= for a single one")
             return [self._embed(rows, i) for i, rows in enumerate(X)]
@@ -265,10 +260,6 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
     def _fit(self, views: list[Rows], given: Supervision) -> None:
         """Fit validated views: float64, zeros where an item lacks one; ``given`` has a mask, and classes if needed."""
 
-    def _add_view(self, views: list[Rows], given: Supervision) -> None:
-        """Fit the last of the views, validated as for ``_fit``, where ``capabilities.adds_views``."""
-        raise NotImplementedError
-
     @abstractmethod
     def _project(self, rows: Rows, view: int) -> Rows: ...
 
@@ -307,7 +298,7 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
         """Check parameters, cuts and check the rows, and remember the widths of the views."""
         checkpoint()  # here, because every fit of every learner validates its views first
         check_settings(self)
-        if _is_list_of_views(X):
+        if is_list_of_views(X):
             check_consistent_length(*X)
             present = checked_mask(mask, len(X[0]), len(X))
             views = [
@@ -374,80 +365,3 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
         tags.target_tags.required = self.needs_labels
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-class SeparateLearner:
-    """A trait: fits each view on its own rows, so that one can add a view without a fit of the others.
-
-    A subclass defines ``_fit_view`` instead of ``_fit``, or ``_fit_present`` if it learns from more than classes.
-    """
-
-    capabilities: ClassVar[Capabilities] = Capabilities(adds_views=True)
-
-    def _fit(self, views: list[Rows], given: Supervision) -> None:
-        def fit(view: int) -> dict[str, Any]:
-            return self._fit_present(views, given, view)
-
-        numbers = range(len(views))
-        # Views that share a generator draw from it in turn, so only views with a seed may be fitted at the same time.
-        seeded = isinstance(getattr(self, "random_state", 0), int)
-        fitted = over(numbers, fit) if seeded else [fit(view) for view in numbers]
-        for name in fitted[0]:
-            setattr(self, name, [attributes[name] for attributes in fitted])
-
-    def _add_view(self, views: list[Rows], given: Supervision) -> None:
-        for name, value in self._fit_present(views, given, len(views) - 1).items():
-            setattr(self, name, [*getattr(self, name), value])
-
-    def _fit_present(self, views: list[Rows], given: Supervision, view: int) -> dict[str, Any]:
-        """Return the value of ``_fit_view`` for the rows of the items that have the view."""
-        checkpoint()
-        return self._fit_view(*present_rows(views, given, view), view)
-
-    def _fit_view(self, rows: Rows, labels: NDArray[Any] | None, view: int) -> dict[str, Any]:
-        """Return the fitted attributes of one view by name; each becomes a list with one entry per view."""
-        raise NotImplementedError
-
-
-class LinearLearner:
-    """A trait: embeds a row x of view v as W_v (x - m_v).
-
-    Attributes:
-        weights_: list of (D, d_v) arrays, one per view.
-        means_: list of (d_v,) arrays, one per view.
-    """
-
-    weights_: list[NDArray[np.float64]]
-    means_: list[NDArray[np.float64]]
-
-    def _project(self, rows: Rows, view: int) -> Rows:
-        return np.asarray((rows - self.means_[view]) @ self.weights_[view].T)
-
-
-def present_rows(views: list[Rows], given: Supervision, view: int) -> tuple[Rows, Any]:
-    """Return the rows of the items that have a view, and their classes; None without classes."""
-    present, labels = given.mask[:, view], given.classes
-    if present.all():
-        return views[view], labels
-    return views[view][present], None if labels is None else labels[present]
-
-
-def complete(views: list[Rows], mask: Mask) -> list[Rows]:
-    """Return the rows of the items that have every view, for learners that compare the views item by item.
-
-    Raises:
-        ValueError: if they are fewer than two.
-    """
-    complete_items = mask.all(axis=1)
-    if complete_items.sum() < 2:
-        raise ValueError(f"{complete_items.sum()} items have all {len(views)} views; at least 2 are needed")
-    return views if complete_items.all() else [rows[complete_items] for rows in views]
-
-
-def _is_list_of_views(X: Any) -> bool:
-    return isinstance(X, list | tuple) and len(X) > 0 and all(getattr(rows, "ndim", 0) == 2 for rows in X)
-
-
-def cut(X: NDArray[Any], widths: Sequence[int]) -> list[NDArray[Any]]:
-    """Return the columns of (n, d) rows in groups of some widths, as views."""
-    return np.split(X, np.cumsum(widths)[:-1], axis=1)

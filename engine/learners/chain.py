@@ -8,11 +8,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from crossview.engine.learners.base import MultiView, MultiViewLearner, Rows
+from crossview.engine.learners.base import MultiViewLearner
 from crossview.engine.learners.capabilities import Capabilities, composed, main_position
 from crossview.engine.learners.known_rows import Fingerprints, KnownViews, fingerprints
 from crossview.engine.learners.last_step import OfLastStep
 from crossview.engine.learners.supervision import Supervision
+from crossview.engine.learners.view_rows import MultiView, Rows
 
 
 class OfAllSteps:

@@ -155,11 +155,13 @@ def _chosen(items: _Items, answers: Sequence[Answer], size: int, rng: np.random.
     """Return the positions of anchor and candidates: of the most informative question if items have features."""
     if items.features is not None:
         places = {key: place for place, key in enumerate(items.keys)}
-        told = _placed((triplet for answer in answers for triplet in answer.triplets), places)
+        triplets = _placed((triplet for answer in answers for triplet in answer.triplets), places)
         unsure = [(one.anchor, *one.near, *one.far) for one in answers if not one.triplets and one.kind == SINGLE]
-        asked = np.concatenate([told, _placed(unsure, places)])
+        asked = np.concatenate([triplets, _placed(unsure, places)])
         with suppress(ValueError):  # the person has answered every drawn question: choose at random
-            (found,) = choose(Metric.of(items.features, told), size=size, seed=int(rng.integers(1 << 31)), asked=asked)
+            (found,) = choose(
+                Metric.of(items.features, triplets), size=size, seed=int(rng.integers(1 << 31)), asked=asked
+            )
             return [found.anchor, *found.candidates]
     return [int(place) for place in rng.choice(len(items.keys), size + 1, replace=False)]
 

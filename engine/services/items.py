@@ -63,7 +63,7 @@ class Items:
     def put(self, items: Sequence[NewItem], workers: int = 1) -> ImportReport:
         """Add or update items by key, in one change; a bad item is a failure of the report.
 
-        What is not named of an item that exists stays, an empty value clears; see ``NewItem``.
+        Fields of existing items that you do not name keep their values; an empty value clears a field (``NewItem``).
 
         Raises NotReadyError while a view that is needed is not fitted, BusyError, StorageError.
         """
@@ -74,7 +74,7 @@ class Items:
     def update(
         self, updates: Sequence[ItemUpdate], match_paths: bool = False, progress: Progress | None = None
     ) -> ImportReport:
-        """Change labels, attributes and texts of existing items; what an update does not name stays.
+        """Change labels, attributes and texts of existing items; other fields keep their values.
 
         Keys are equal in any Unicode form. With ``match_paths``, updates may also name items by the path of their file,
         full or below its root. An update of no item is a failure of the report.
@@ -96,10 +96,11 @@ class Items:
     ) -> ImportReport:
         """Annotate items with the labels, captions and attributes of a CSV file (``engine.ingest.annotation_file``).
 
-        Items go by key, path below the root, or full path. What the file does not name stays, an empty cell clears;
-        with ``replace_labels``, items that it gives no label lose theirs. Without a first line that names the columns,
-        the second ``cell`` is a "label" or a "caption". ``notion``: what labels are in. A line of no item fails. With
-        ``new_attributes``, a column that no item has as an attribute may be named like one, or like label or caption.
+        The file names items by key, path below the root, or full path. Fields that it does not name keep their values;
+        an empty cell clears a field. With ``replace_labels``, items without a label in the file lose their labels.
+        ``cell`` is the meaning of the second column in a file without a line of names: "label" or "caption". ``notion``
+        is the notion of the labels. A line without an item is a failure of the report. With ``new_attributes``, the
+        name of a new attribute may resemble an existing one, label or caption.
 
         Raises InvalidInputError (the file cannot be used, or names no item), BusyError, StorageError.
         """
@@ -108,7 +109,7 @@ class Items:
         return annotate(self, path, cell, replace_labels, notion, new_attributes, progress)
 
     def put_vectors(self, view: str, keys: Sequence[str], rows: NDArray[np.float32]) -> ImportReport:
-        """Store rows, shape (n, d), as rows of a view of the items of these keys, which are created or keep the rest.
+        """Store (n, d) rows as rows of a view of the items with these keys; missing items are created.
 
         Raises InvalidInputError, NotFoundError, NotReadyError, BusyError, StorageError.
         """
@@ -117,27 +118,27 @@ class Items:
     def index_vectors(
         self, view: str, path: Path, keys: Path | None = None, progress: Progress | None = None
     ) -> ImportReport:
-        """Store the rows of a file as items' rows of a view, which is added where the collection lacks it.
+        """Store the rows of a file as items' rows of a view, which is added if the collection lacks it.
 
         ``path`` is a ``.npy`` of shape (n, d), with one key a line in the file ``keys``, or an ``.npz`` with the arrays
-        ``keys`` and ``vectors``. Items that do not exist are created. Without keys, as many rows as there are items go
-        to these in the order of keys. Nothing is written unless all can be; the same call finishes an interrupted run.
+        ``keys`` and ``vectors``. Missing items are created. Without keys, the file has one row for each item, in the
+        order of keys. Nothing is written unless all rows can be; the same call finishes an interrupted run.
 
         Raises InvalidInputError, NotReadyError (a view to be fitted first), BusyError, StorageError.
         """
         return index_vectors(self, self._views, view, path, keys, progress)
 
     def delete(self, keys: Sequence[str]) -> int:
-        """Delete items by key, those that exist; return how many."""
+        """Delete items by key; return the number of deleted items."""
         with self._opened.writable.write() as tx:
             return delete_items(tx, one_or_several(keys))
 
     def embed(
         self, view: str, *, space: str = "", target: str = "", after: str = "", limit: int = ITEMS_AT_ONCE
     ) -> ItemEmbeddings:
-        """Return the vectors of the items that have a view, of those with keys above ``after``.
+        """Return the vectors of the items that have a view, for keys above ``after``.
 
-        At most ``limit`` items are looked at, fewer where vectors are wide. ``target`` is needed where the space has
+        A page contains at most ``limit`` items, fewer if vectors are wide. ``target`` is necessary if the space has
         several metrics of the view. ``every_page`` of ``engine.spaces.item_embeddings`` goes through all items.
 
         Raises InvalidInputError, NotFoundError, NotReadyError (no item has the view), StorageError.

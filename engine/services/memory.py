@@ -1,4 +1,4 @@
-"""What is in memory of a collection, for a server that answers at once where it can."""
+"""The data of a collection in memory, for a server that answers at once if it can."""
 
 from crossview.engine.query import HitList, SearchRequest
 from crossview.engine.services.opened import Opened
@@ -11,16 +11,16 @@ class Memory:
         self._opened = opened
 
     def load(self, space: str = "") -> None:
-        """Bring a space, by default the active one, into memory with all its indexes: no search waits for them then.
+        """Load a space [default: the active one] with all its indexes, so that no search waits for them.
 
         Raises NotFoundError, NotReadyError, StorageError.
         """
         self._opened.versions().answered(space, lambda _, loaded: loaded.targets, lambda *_: None)
 
     def search(self, request: SearchRequest, most_bytes: int, most_hits: int) -> list[HitList] | None:
-        """Return what ``search`` does where all is in memory; else None, at once.
+        """Return the answer of ``Collection.search`` if all its data is in memory; otherwise None. It never waits.
 
-        None as well where more than ``most_bytes`` have to be scanned, or there may be more than ``most_hits``.
+        Return None also if the search would scan more than ``most_bytes``, or might find more than ``most_hits``.
         """
         from crossview.engine.spaces.search import answer_at_hand
 
@@ -30,6 +30,6 @@ class Memory:
         return answer_at_hand(self._opened.reader, self._opened.loaded, request, most_bytes, most_hits)
 
     def least_bytes(self, space: str = "") -> int:
-        """Return the bytes of a space's smallest index in memory, of any state, 0 where none is: the least to scan."""
+        """Return the bytes of a space's smallest index in memory, of any state; 0 if there is none."""
         self._opened.check_open()
         return 0 if self._opened.reader is None else self._opened.reader.least_bytes(space)

@@ -1,4 +1,4 @@
-"""An open collection: what all its services stand on, built once."""
+"""An open collection, which all its services share."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Opened:
-    """The open catalog of a collection, and what is in memory of it.
+    """The open catalog of a collection, and its data in memory.
 
     Reading and writing raise NotFoundError after the deletion of the collection, NotReadyError after ``close``, and
     StorageError if the file system or the database fails.
@@ -33,7 +33,7 @@ class Opened:
         self.files = SnapshotFiles(self.catalog, folder)
         self.files.remove_unnamed()
         self.reader: Versions | None = None
-        """None until something is searched."""
+        """None until the first search."""
         self._closed = False
         self._beginning = threading.Lock()
 
@@ -68,7 +68,7 @@ class Opened:
         return self.catalog
 
     def versions(self) -> "Versions":
-        """Return the versions that searches are answered from."""
+        """Return the versions from which searches answer."""
         self.check_open()
         self.folder.check_alive()
         with self._beginning:

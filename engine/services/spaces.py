@@ -28,7 +28,7 @@ class Spaces:
             return space_infos(tx)
 
     def get(self, name: str) -> SpaceInfo:
-        """Return one space; NotFoundError lists those that exist."""
+        """Return one space; NotFoundError lists the existing spaces."""
         with self._opened.read() as tx:
             return find_space_info(tx, name)
 
@@ -48,10 +48,10 @@ class Spaces:
         progress: Progress | None = None,
         request_id: str = "",
     ) -> SpaceInfo:
-        """Add views to a trained space: a new generation of it (or the first of one called ``name``).
+        """Add views to a trained space: a new generation of it, or the first of a space ``name``.
 
-        Only the new views are learned, with the settings of the space and from its training items (and, unless some
-        were held out, all later ones); distances among the views that it had stay exactly the same.
+        The training learns only the new views, with the settings of the space and from its training items and, if none
+        were held out, all later items. Distances among the earlier views stay exactly the same.
 
         Raises InvalidInputError (a view that it has, a learner that cannot), NotFoundError, NotReadyError, BusyError,
         StorageError.
@@ -66,10 +66,10 @@ class Spaces:
         return self._opened.add_generation(made, activate, extended, request_id)
 
     def assign(self, space: str, label: str, *, activate: bool | None = None, request_id: str = "") -> SpaceInfo:
-        """Choose, of a space's several metrics, the one for a label that it was not trained on: a new generation of it.
+        """Choose the metric for a label that the space was not trained on: a new generation of the space.
 
-        The items that have the label decide, without training; until then each is found under the metric of the class
-        that it seems to be of.
+        The items with the label determine the metric, without training. Before that, each of them is indexed under the
+        metric of its likeliest class.
 
         Raises InvalidInputError (a space of one metric, a label that it learned), NotFoundError, NotReadyError (no
         items), BusyError, StorageError.
@@ -81,7 +81,7 @@ class Spaces:
         )
 
     def activate(self, space: str, generation: int | None = None) -> SpaceInfo:
-        """Let a space answer by default, by one of its generations (by default the one that answers for it now).
+        """Make a space the active one, with one of its generations [default: the generation in use].
 
         Raises NotFoundError, BusyError, StorageError.
         """
@@ -112,7 +112,7 @@ class Spaces:
     def delete(self, space: str, generation: int | None = None) -> None:
         """Delete a trained space, or one of its generations that does not answer, and give its disk space back.
 
-        Where it was the active one, ``raw`` is from then on.
+        If it was the active space, ``raw`` becomes the active space.
 
         Raises InvalidInputError (``raw``), NotFoundError, NotReadyError (the generation that answers), BusyError,
         StorageError.

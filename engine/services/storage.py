@@ -13,7 +13,7 @@ _SHOWN = 3
 
 
 class Storage:
-    """What a collection has on disk."""
+    """The state of a collection on disk."""
 
     def __init__(self, opened: Opened) -> None:
         self._opened = opened

@@ -42,8 +42,8 @@ def query_probes(
             labels = [queries[number].label or "" for number in by_class]
             yield by_class, space.probe_classes(view, labels, names), [None] * len(labels)
         if others:
-            asked = query_rows(version, loaded, view, queries, others)
-            yield others, space.probe(view, asked.rows, names), asked.own
+            found = query_rows(version, loaded, view, queries, others)
+            yield others, space.probe(view, found.rows, names), found.own
 
 
 def neighbours(

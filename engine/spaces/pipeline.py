@@ -11,11 +11,11 @@ from scipy.spatial.distance import cdist
 from crossview.engine.catalog.joined import JOINT
 from crossview.engine.catalog.values import within_reach
 from crossview.engine.errors import InvalidInputError
-from crossview.engine.learners.base import cut
 from crossview.engine.learners.chain import Chain
 from crossview.engine.learners.registry import build_chain
 from crossview.engine.learners.stage import Stage, parse_stages
 from crossview.engine.learners.supervision import Supervision
+from crossview.engine.learners.view_rows import cut
 from crossview.engine.spaces.parts import Part, own_learners
 from crossview.engine.spaces.target import Target
 

@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.condition import All, Condition, Not, ScoreAtLeast, ScoreAtMost, Visitor
+from crossview.engine.condition import All, Condition, LeafVisitor, Not, ScoreAtLeast, ScoreAtMost
 from crossview.engine.errors import InvalidInputError, NotFoundError
 from crossview.engine.query import HitList, SearchRequest
 from crossview.engine.runtime.cancellation import checkpoint
@@ -166,7 +166,7 @@ class Axes(NamedTuple):
         return {self.names.index(name): value for name, value in values.items()}
 
 
-class _Mask(Visitor[NDArray[np.bool_]]):
+class _Mask(LeafVisitor[NDArray[np.bool_]]):
     """A visitor that returns which of the items fulfil a condition, (n,)."""
 
     def __init__(self, names: tuple[str, ...], items: ScoredItems, ids_of: IdsOf) -> None:
@@ -191,10 +191,9 @@ class _Mask(Visitor[NDArray[np.bool_]]):
         column: NDArray[np.float64] = self._items.columns[self._names.index(axis)]
         return column
 
-    def _stored(self, condition: Condition) -> NDArray[np.bool_]:
+    def leaf(self, condition: Condition) -> NDArray[np.bool_]:
+        """Ask the catalog, which decides every condition that does not look at scores."""
         return np.isin(self._items.ids, self._ids_of(condition))
-
-    has_label = has_key = key_begins = attribute_is = _stored
 
 
 def order_of(sort_by: str) -> tuple[str, int]:
@@ -212,11 +211,11 @@ def in_order(sort_by: str, lists: Sequence[HitList]) -> list[HitList]:
 
 def check_axes(names: Sequence[str], space: str, request: SearchRequest) -> None:
     """Raise NotFoundError if a request names an axis that a space lacks, InvalidInputError if the space has none."""
-    asked = request.axes
-    if asked and not names:
+    wanted = request.axes
+    if wanted and not names:
         raise InvalidInputError(
-            f"space {space!r} has no named attributes, so it cannot use {asked[0]!r}: train a space with "
+            f"space {space!r} has no named attributes, so it cannot use {wanted[0]!r}: train a space with "
             "`spec='attributes'` and orderings of the classes"
         )
-    if unknown := [name for name in asked if name not in names]:
+    if unknown := [name for name in wanted if name not in names]:
         raise NotFoundError(f"space {space!r} has no attribute {unknown[0]!r}; there are: {', '.join(names)}")

@@ -38,12 +38,12 @@ def suggest(version: Version, indexed: IndexedSpace, loaded: LoadedSpaces, reque
     queries, results, protocols = request.queries, {}, []
     labels = version.remembered.value("labels", lambda: _labels(version))
     for view, numbers in by_view(queries).items():
-        asked = query_rows(version, loaded, view, queries, numbers)
+        described = query_rows(version, loaded, view, queries, numbers)
         voters = Voters(version, indexed, view, tuple(request.targets), request.k, labels)
-        shares, calibration = voters.shares(asked.rows, asked.own), _calibration(voters)
+        shares, calibration = voters.shares(described.rows, described.own), _calibration(voters)
         protocols.append(calibration.protocol)
-        likeliest = _likeliest(indexed.space, view, asked.rows)
-        for number, item, votes, of_all in zip(numbers, asked.own, shares, likeliest, strict=True):
+        likeliest = _likeliest(indexed.space, view, described.rows)
+        for number, item, votes, of_all in zip(numbers, described.own, shares, likeliest, strict=True):
             known = () if item is None else labels.get(item, ())
             found = _suggested(number, votes, calibration, request.min_share, known)
             results[number] = replace(found, likeliest=of_all)

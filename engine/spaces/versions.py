@@ -290,9 +290,8 @@ class Versions:
 
     def _compacted(self, space: IndexedSpace, target: Target, covered: Covered) -> None:
         compacted = replace(covered, index=covered.index.compacted())  # later changes are replayed on it
-        with suppress(
-            StaleError, CrossviewError
-        ):  # the space is gone, or the catalog cannot be read; a later version tries again
+        # If the space is gone, or the catalog cannot be read, a later version tries again.
+        with suppress(StaleError, CrossviewError):
             self._with(replace(space, indexes={target: compacted}))
 
 

@@ -11,8 +11,8 @@ from crossview.engine.catalog.joined import joined_view
 from crossview.engine.comparisons import ItemComparisons
 from crossview.engine.errors import InvalidInputError, NotReadyError
 from crossview.engine.evaluation import Evaluation, Overlap
-from crossview.engine.learners.base import cut
 from crossview.engine.learners.comparisons import Comparisons
+from crossview.engine.learners.view_rows import cut
 from crossview.engine.spaces.pipeline import class_of, codes_and_vectors, metrics_of_items, vectors
 from crossview.engine.spaces.space import Space
 from crossview.engine.training.codebooks import codebooks
@@ -118,11 +118,11 @@ def _agreement(
         placed = vectors(space.pipeline, raw, position)
     embeddings = cut(placed, space.pipeline.widths_of_metrics(position, placed.shape[1]))
     indexed = metrics_of_items(space.pipeline, classes, position, placed)
-    asked = _metrics_of_notions(space, comparisons)
-    near = _distances(embeddings, indexed, asked, comparisons.near)
+    of_notions = _metrics_of_notions(space, comparisons)
+    near = _distances(embeddings, indexed, of_notions, comparisons.near)
     if comparisons.similar is not None:
         return area_under_curve(near, comparisons.similar, comparisons.weights)
-    return in_order(near, _distances(embeddings, indexed, asked, comparisons.far), comparisons.weights)
+    return in_order(near, _distances(embeddings, indexed, of_notions, comparisons.far), comparisons.weights)
 
 
 def _metrics_of_notions(space: Space, comparisons: Comparisons) -> NDArray[np.bool_]:
@@ -146,13 +146,13 @@ def _metrics_of_notions(space: Space, comparisons: Comparisons) -> NDArray[np.bo
 def _distances(
     embeddings: Sequence[NDArray[np.float32]],
     indexed: NDArray[np.bool_],
-    asked: NDArray[np.bool_],
+    of_notions: NDArray[np.bool_],
     pairs: NDArray[np.int64],
 ) -> NDArray[np.float64]:
     """Return the distances of pairs of rows, (n,): the least over the chosen metrics of the second row."""
     width = max(embedded.shape[1] for embedded in embeddings)
     found, at_once = np.full(len(pairs), np.inf), max(1, _VALUES_AT_ONCE // max(1, width))
-    for embedded, has_metric, of_metric in zip(embeddings, indexed.T, asked.T, strict=True):
+    for embedded, has_metric, of_metric in zip(embeddings, indexed.T, of_notions.T, strict=True):
         chosen = np.flatnonzero(of_metric)
         for start in range(0, len(chosen), at_once):
             chunk = chosen[start : start + at_once]

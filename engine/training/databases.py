@@ -29,8 +29,8 @@ _BY_ITEMS = {UNSEEN: "all held-out items", MIXED: "all held-out items and the tr
 def described(databases: Sequence[str], by: str) -> str:
     """Return a sentence about the items that the queries search."""
     held = _BY_ITEMS if by == ITEMS else _BY_LABELS
-    asked = "each is to find its own item in another view, " if by == ITEMS else ""
-    return asked + ", ".join(f"database {name}: {held[name]}" for name in databases)
+    task = "each is to find its own item in another view, " if by == ITEMS else ""
+    return task + ", ".join(f"database {name}: {held[name]}" for name in databases)
 
 
 def chosen_databases(

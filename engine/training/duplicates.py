@@ -24,10 +24,10 @@ def duplicates(items: Examples, division: Division) -> NDArray[np.bool_]:
         ids = np.sort(np.random.default_rng(0).choice(ids, MOST, replace=False))
     queries, trained = items.of_ids(ids), np.isin(items.ids, division.trained)
     found = np.zeros(len(queries), bool)
-    for view, asked, offered in zip(items.rows, queries.mask.T, items.mask.T & trained, strict=True):
-        if asked.any() and offered.any():
-            near = _nearest(queries.rows[view][asked], items.rows[view], np.flatnonzero(offered))
-            found[asked] |= near <= SHARE * np.median(near)
+    for view, with_view, offered in zip(items.rows, queries.mask.T, items.mask.T & trained, strict=True):
+        if with_view.any() and offered.any():
+            near = _nearest(queries.rows[view][with_view], items.rows[view], np.flatnonzero(offered))
+            found[with_view] |= near <= SHARE * np.median(near)
     return found
 
 

@@ -54,7 +54,7 @@ class _Plan:
         return list(dict.fromkeys(chain.from_iterable(self.targets.values())))
 
     @property
-    def asked(self) -> list[NDArray[np.int64]]:
+    def query_ids(self) -> list[NDArray[np.int64]]:
         """The ids of the queries of each division that have the query view."""
         able = self.items.ids_in(self.view)
         return [np.intersect1d(one.queries, able, assume_unique=True) for one in self.divisions.parts]
@@ -80,7 +80,7 @@ def evaluate(
     """Return a function that measures retrieval by spaces on the same queries and databases."""
     began = time.monotonic()
     plan = _planned(tx, spaces, request)
-    keys = set(plan.items.of_ids(np.concatenate(plan.asked)).keys)
+    keys = set(plan.items.of_ids(np.concatenate(plan.query_ids)).keys)
     codebook = codebooks(tx, {request.view, *plan.target_views}, keys)
     notes = [f"{space.name} answers within a view only" for space in spaces if space not in plan.spaces]
 
@@ -107,7 +107,7 @@ def _evaluated(
         sentences.append("no query finds an item of its own group")
     return Evaluation(
         rows=rows(plan.view, measured),
-        queries=round(float(np.mean([len(one) for one in plan.asked]))),
+        queries=round(float(np.mean([len(one) for one in plan.query_ids]))),
         databases={name: _count(plan, name, plan.target_views) for name in plan.measures.databases},
         protocol="; ".join(part for part in (*sentences, plan.note, repeated, *notes) if part),
         codebook=codebook,

@@ -79,9 +79,9 @@ def knn_votes(order: NDArray[np.intp], database_members: Members, k: int) -> NDA
     candidates, first, votes = np.unique(queries * classes + voters.col, return_index=True, return_counts=True)
     by_query = candidates // max(1, classes)
     best = np.lexsort((ranks[first], -votes, by_query))  # the first class among those at one rank
-    asked, place = np.unique(by_query[best], return_index=True)
+    voted, place = np.unique(by_query[best], return_index=True)
     chosen = np.full(len(order), -1)
-    chosen[asked] = candidates[best][place] - asked * classes
+    chosen[voted] = candidates[best][place] - voted * classes
     return chosen
 
 

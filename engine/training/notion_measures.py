@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import cdist
 
-from crossview.engine.learners.base import Rows
+from crossview.engine.learners.view_rows import Rows
 from crossview.engine.training.blocks import blocks
 from crossview.engine.training.estimate import Estimate, Sample, in_order
 from crossview.engine.training.measures import knn_correct, members, ranking

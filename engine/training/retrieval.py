@@ -138,10 +138,10 @@ class _Labelled(NamedTuple):
 
     @classmethod
     def of(cls, queries: Examples, items: Examples, plan: MeasurePlan) -> "_Labelled":
-        asked, offered = queries.labels_in(plan.notion), items.labels_in(plan.notion)
-        classes = sorted({label for labels in (*asked, *offered) for label in labels})
+        wanted, offered = queries.labels_in(plan.notion), items.labels_in(plan.notion)
+        classes = sorted({label for labels in (*wanted, *offered) for label in labels})
         wrong = {} if plan.taxonomy is None else costs(plan.taxonomy, classes)
-        return cls(measures.members(asked, classes), measures.members(offered, classes), wrong)
+        return cls(measures.members(wanted, classes), measures.members(offered, classes), wrong)
 
     def take(self, chosen: NDArray[np.intp]) -> "_Labelled":
         return self._replace(offered=self.offered[chosen])

@@ -16,14 +16,14 @@ def notion_of(spaces: Sequence[Space], request: EvaluationRequest) -> str:
     Raises InvalidInputError for targets of several notions, each of which has labels of its own.
     """
     known = {name for space in spaces for name in space.pipeline.metric_names_}
-    asked = dict.fromkeys(target.partition(":")[2] or target for target in request.targets)
-    if not known.intersection(asked):
+    named = dict.fromkeys(target.partition(":")[2] or target for target in request.targets)
+    if not known.intersection(named):
         return ""
-    if len(asked) > 1:
+    if len(named) > 1:
         raise InvalidInputError(
-            f"an evaluation measures one notion at a time, by its own labels, not {', '.join(asked)}"
+            f"an evaluation measures one notion at a time, by its own labels, not {', '.join(named)}"
         )
-    return next(iter(asked))
+    return next(iter(named))
 
 
 def target_views(

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from crossview.engine.catalog.values import within_reach
 from crossview.engine.evaluation import TRAINED, UNSEEN
-from crossview.engine.learners.base import cut
 from crossview.engine.learners.chain import Chain
 from crossview.engine.learners.comparisons import AnyComparisons
 from crossview.engine.learners.selection import CrossValidation, Fold, Scores
+from crossview.engine.learners.view_rows import cut
 from crossview.engine.recipe import ITEMS
 from crossview.engine.spaces.pipeline import distances, metrics_of_items
 from crossview.engine.training.blocks import blocks

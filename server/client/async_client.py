@@ -29,23 +29,23 @@ class AsyncClient(AsyncConnection):
         return AsyncJobs(self)
 
     def collection(self, name: str) -> AsyncCollection:
-        """A collection; its first call fails if it does not exist."""
+        """Return a collection; its first call fails if it does not exist."""
         return AsyncCollection(self, name)
 
     async def names(self) -> list[str]:
-        """Names of the collections, in order."""
+        """Return the names of the collections, in order."""
         return await self.run(self._home.names())
 
     async def create(self, name: str, views: Sequence[str] = (), description: str = "") -> AsyncCollection:
-        """A new, empty collection; without views it has color, sift and gist."""
+        """Return a new, empty collection; without views it has color, sift and gist."""
         await self.run(self._home.create(name, views, description))
         return self.collection(name)
 
     async def open(self, name: str) -> AsyncCollection:
-        """A collection that exists."""
+        """Return a collection that exists."""
         await self.run(self._home.check(name))
         return self.collection(name)
 
     async def delete(self, name: str) -> None:
-        """Deletes a collection with all that is in it."""
+        """Delete a collection with all that is in it."""
         await self.run(self._home.delete(name))

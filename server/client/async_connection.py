@@ -2,7 +2,7 @@
 
 import asyncio
 import concurrent.futures
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any, Self
 
 import grpc
@@ -10,7 +10,7 @@ import grpc
 from crossview.engine.errors import CancelledError
 from crossview.server.client.connection import OPTIONS, check_timeout
 from crossview.server.client.failures import error_of
-from crossview.server.client.script import LOOK_SECONDS, Ask, Exchange, R, Script, Stubs, finished_async
+from crossview.server.client.script import LOOK_SECONDS, Ask, Exchange, R, Requests, Script, Stubs, finished_async
 from crossview.server.wire.status import error_in
 
 
@@ -31,7 +31,7 @@ class AsyncConnection(Stubs):
         return self
 
     async def run(self, script: Script[R]) -> R:
-        """Returns the result of a script; raises its error."""
+        """Return the result of a script; raise its error."""
         return await finished_async(script, self._answer)
 
     async def _answer(self, ask: Ask) -> Any:
@@ -47,24 +47,27 @@ class AsyncConnection(Stubs):
             call.cancel()
 
     async def _call(self, method: Callable[..., Any], request: Any) -> Any:
+        sent = Requests(request) if isinstance(request, Iterator) else None
         try:
-            return await method(request, timeout=self.timeout)
+            return await method(sent or request, timeout=self.timeout)
+        except asyncio.CancelledError:
+            _raise_hidden(sent)
+            raise
         except grpc.RpcError as failure:
             raise error_of(failure, self.address, self.name_of(method), self.timeout) from failure
 
     async def exchange(self, exchange: Exchange[R]) -> AsyncIterator[R]:
-        """Yields the results of an exchange, in order, as they come."""
-
-        async def requests() -> AsyncIterator[Any]:
-            for request in exchange.requests:
-                yield request
-
-        responses = exchange.method(requests(), timeout=self.timeout)
+        """Yield the results of an exchange, in order, as they come."""
+        sent = Requests(exchange.requests)
+        responses = exchange.method(sent, timeout=self.timeout)
         try:
             async for answer in responses:
                 if answer.HasField("error"):
                     raise error_in(answer.error)
                 yield exchange.decode(answer.response)
+        except asyncio.CancelledError:
+            _raise_hidden(sent)
+            raise
         except grpc.RpcError as failure:
             raise error_of(failure, self.address, self.name_of(exchange.method), self.timeout) from failure
         finally:
@@ -73,7 +76,7 @@ class AsyncConnection(Stubs):
             yield result
 
     async def close(self) -> None:
-        """Closes the connection."""
+        """Close the connection."""
         await self._channel.close()
 
     async def __aenter__(self) -> Self:
@@ -81,6 +84,13 @@ class AsyncConnection(Stubs):
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
+
+
+def _raise_hidden(sent: Requests | None) -> None:
+    """Raise the error of the requests' source, for which gRPC cancels the call, unless the task itself is cancelled."""
+    task = asyncio.current_task()
+    if sent is not None and sent.error is not None and not (task is not None and task.cancelling()):
+        raise sent.error from None
 
 
 class Bridge:
@@ -98,13 +108,13 @@ class Bridge:
         return self._connection.stubs
 
     def leave(self) -> None:
-        """Ends the call that the thread waits for, and refuses further ones."""
+        """End the call that the thread waits for, and refuse further ones."""
         self._left = True
         if self._waiting is not None:
             self._waiting.cancel()
 
     def run(self, script: Script[R]) -> R:
-        """Returns the result of a script, or raises its error, in a thread."""
+        """Return the result of a script, or raise its error, in a thread."""
         if self._left:
             raise CancelledError("the task that waited for this was cancelled")
         self._waiting = waiting = asyncio.run_coroutine_threadsafe(self._connection.run(script), self._loop)

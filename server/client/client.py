@@ -26,19 +26,19 @@ class Client(Connection):
         return RemoteJobs(self)
 
     def names(self) -> list[str]:
-        """Names of the collections, in order."""
+        """Return the names of the collections, in order."""
         return self.run(self._home.names())
 
     def create(self, name: str, views: Sequence[str] = (), description: str = "") -> RemoteCollection:
-        """A new, empty collection; without views it has color, sift and gist."""
+        """Return a new, empty collection; without views it has color, sift and gist."""
         self.run(self._home.create(name, views, description))
         return RemoteCollection(self, name)
 
     def open(self, name: str) -> RemoteCollection:
-        """A collection that exists."""
+        """Return a collection that exists."""
         self.run(self._home.check(name))
         return RemoteCollection(self, name)
 
     def delete(self, name: str) -> None:
-        """Deletes a collection with all that is in it."""
+        """Delete a collection with all that is in it."""
         self.run(self._home.delete(name))

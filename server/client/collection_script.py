@@ -98,39 +98,39 @@ class CollectionScript:
         self.resource = collection_name(name)
 
     def info(self) -> Script[CollectionInfo]:
-        """Its description."""
+        """Return the description of the collection."""
         request = pb.GetCollectionRequest(name=self.resource)
         return to_collection((yield from ask(self._collections.GetCollection, request)))
 
     def findings(self) -> Script[tuple[str, ...]]:
-        """What is inconsistent in it, a sentence each."""
+        """Return the inconsistencies of the collection, a sentence each."""
         request = pb.CheckCollectionRequest(name=self.resource)
         return tuple((yield from ask(self._collections.CheckCollection, request)).findings)
 
     def deleted_pictures(self) -> Script[list[DeletedPicture]]:
-        """The pictures whose items were deleted, in the order of keys."""
+        """Return the pictures whose items were deleted, in the order of keys."""
         request = pb.ListDeletedItemsRequest(parent=self.resource)
         responses = yield from pages_of(self._collections.ListDeletedItems, request)
         return [to_value(DeletedPicture, item) for page in responses for item in page.items]
 
     def list_views(self) -> Script[tuple[ViewInfo, ...]]:
-        """Its views."""
+        """Return the views."""
         return (yield from self.info()).views
 
     def list_spaces(self) -> Script[tuple[SpaceInfo, ...]]:
-        """Its spaces."""
+        """Return the spaces."""
         response = yield from ask(self._collections.ListSpaces, pb.ListSpacesRequest(parent=self.resource))
         return tuple(map(to_space, response.spaces))
 
     def space(self, name: str) -> Script[SpaceInfo]:
-        """One space."""
+        """Return one space."""
         request = pb.GetSpaceRequest(name=space_name(self.name, name))
         return to_space((yield from ask(self._collections.GetSpace, request)))
 
     def update_items(
         self, updates: Sequence[ItemUpdate], match_paths: bool = False, progress: Progress | None = None
     ) -> Script[ImportReport]:
-        """Changes labels, attributes and texts of items, in batches below the message limit."""
+        """Change labels, attributes and texts of items, in batches below the message limit."""
         failures: list[Failure] = []
         reports: list[ImportReport] = []
         done = 0
@@ -143,7 +143,7 @@ class CollectionScript:
         return merged([*reports, ImportReport(failures=tuple(failures))])
 
     def put_vectors(self, view: str, keys: Sequence[str], rows: NDArray[np.float32]) -> Script[ImportReport]:
-        """Gives items rows of a view, in changes below the message limit."""
+        """Give items rows of a view, in changes below the message limit."""
         from crossview.engine.ingest.vectors import check_keys
 
         check_keys(keys, len(rows))
@@ -155,7 +155,7 @@ class CollectionScript:
         return merged(reports)
 
     def add_view(self, spec: str) -> Script[ViewInfo]:
-        """Adds a view."""
+        """Add a view."""
         return to_value(
             ViewInfo,
             (yield from ask(self._collections.AddView, pb.AddViewRequest(parent=self.resource, spec=spec))),
@@ -169,7 +169,7 @@ class CollectionScript:
         workers: int | None = None,
         refit: bool = False,
     ) -> Script[tuple[ViewInfo, ...]]:
-        """Fits views from a sample of pictures or the items' texts; ``workers`` is the server's own choice."""
+        """Fit views from a sample of pictures or the items' texts; the server ignores ``workers``."""
 
         def requests() -> Iterator[pb.FitViewsRequest]:
             yield pb.FitViewsRequest(parent=self.resource, views=one_or_several(views or ()), seed=seed, refit=refit)
@@ -180,7 +180,7 @@ class CollectionScript:
         return tuple(to_value(ViewInfo, view) for view in response.views)
 
     def import_items(self, items: Iterable[NewItem], workers: int = 1) -> Script[ImportReport]:
-        """Adds or updates items, in batches below the message limit; ``workers`` is the server's own choice."""
+        """Add or update items, in batches below the message limit; the server ignores ``workers``."""
         failures: list[Failure] = []
         reports = []
         for batch in batches(messages_of(items, from_new_item, failures), pb.NewItem.ByteSize):
@@ -189,7 +189,7 @@ class CollectionScript:
         return merged([*reports, ImportReport(failures=tuple(failures))])
 
     def import_stream(self, items: Iterable[NewItem]) -> Exchange[ImportReport]:
-        """Adds or updates items, and yields a report for each batch that is on disk, in one stream.
+        """Add or update items, and yield a report for each batch that is on disk, in one stream.
 
         Items are taken as the server writes them. One that cannot be sent is a failure of the last report.
         """
@@ -203,7 +203,7 @@ class CollectionScript:
         return Exchange(self._collections.StreamImportItems, requests, to_report, rest)
 
     def list_items(self, filter: Filter = EVERY_ITEM, after: str = "", limit: int = 100) -> Script[list[Item]]:
-        """Items in the order of keys, those above ``after``."""
+        """Return the items with keys above ``after``."""
         items: list[Item] = []
         request = pb.ListItemsRequest(parent=self.resource, filter=from_filter(filter))
         request.page_token = pages.to_token(after)
@@ -217,27 +217,27 @@ class CollectionScript:
         return items
 
     def count(self, filter: Filter = EVERY_ITEM) -> Script[int]:
-        """How many items pass the filter."""
+        """Return how many items pass the filter."""
         request = pb.CountItemsRequest(parent=self.resource, filter=from_filter(filter))
         return (yield from ask(self._collections.CountItems, request)).items
 
     def attribute_names(self) -> Script[tuple[str, ...]]:
-        """The names of the attributes that any item has."""
+        """Return the names of the attributes that any item has."""
         request = pb.ListAttributesRequest(parent=self.resource)
         return tuple((yield from ask(self._collections.ListAttributes, request)).names)
 
     def item(self, key: str) -> Script[Item]:
-        """One item."""
+        """Return one item."""
         request = pb.GetItemRequest(name=item_name(self.name, key))
         return to_item((yield from ask(self._collections.GetItem, request)))
 
     def delete_items(self, keys: Sequence[str]) -> Script[int]:
-        """Deletes those that exist, and returns how many."""
+        """Delete the items that exist, and return how many."""
         request = pb.DeleteItemsRequest(parent=self.resource, keys=one_or_several(keys))
         return (yield from ask(self._collections.DeleteItems, request)).deleted
 
     def thumbnail(self, key: str) -> Script[bytes]:
-        """The small picture of an item, JPEG."""
+        """Return the small picture of an item, JPEG."""
         request = pb.GetThumbnailRequest(name=item_name(self.name, key))
         return (yield from ask(self._collections.GetThumbnail, request)).image
 
@@ -250,7 +250,7 @@ class CollectionScript:
         progress: Progress | None = None,
         request_id: str = "",
     ) -> Script[SpaceInfo]:
-        """Fits a learner and places every item; who leaves meanwhile cancels it."""
+        """Fit a learner and place every item; a caller that leaves meanwhile cancels the training."""
         request = from_training(self.name, recipe, space, activate)
         return to_space((yield from self._carried_out(self._collections.Train, request, progress, request_id)))
 
@@ -264,59 +264,59 @@ class CollectionScript:
         progress: Progress | None = None,
         request_id: str = "",
     ) -> Script[SpaceInfo]:
-        """Adds views to a trained space, in which the others stay as they are."""
+        """Add views to a trained space, whose other views do not change."""
         request = from_extension(self.name, space, one_or_several(views), name, activate)
         return to_space((yield from self._carried_out(self._collections.ExtendSpace, request, progress, request_id)))
 
     def assign(
         self, space: str, label: str, *, activate: bool | None = None, request_id: str = ""
     ) -> Script[SpaceInfo]:
-        """Chooses the metric for a label that a space was not trained on."""
+        """Choose the metric for a label that a space was not trained on."""
         request = from_assignment(self.name, space, label, activate)
         return to_space((yield from self._carried_out(self._collections.AssignLabel, request, None, request_id)))
 
     def activate(self, space: str, generation: int | None = None) -> Script[SpaceInfo]:
-        """Switches to a space and generation."""
+        """Switch to a space and generation."""
         request = pb.ActivateSpaceRequest(name=space_name(self.name, space), generation=generation)
         return to_space((yield from ask(self._collections.ActivateSpace, request)))
 
     def calibrate(self, request: CalibrationRequest, *, progress: Progress | None = None) -> Script[Threshold]:
-        """Learns up to which distance two items are the same."""
+        """Learn up to which distance two items are the same."""
         message = from_calibration_of(self.name, request)
         return to_threshold((yield from self._carried_out(self._collections.CalibrateSpace, message, progress)))
 
     def delete_space(self, space: str, generation: int | None = None) -> Script[None]:
-        """Deletes a space, or one of its generations."""
+        """Delete a space, or one of its generations."""
         request = pb.DeleteSpaceRequest(name=space_name(self.name, space), generation=generation)
         yield from ask(self._collections.DeleteSpace, request)
 
     def delete_view(self, view: str) -> Script[None]:
-        """Deletes a view with its rows."""
+        """Delete a view with its rows."""
         yield from ask(self._collections.DeleteView, pb.DeleteViewRequest(parent=self.resource, view=view))
 
     def search(self, request: SearchRequest) -> Script[list[HitList]]:
-        """Nearest items of every query in every target."""
+        """Return the nearest items of every query in every target."""
         return to_hit_lists((yield from ask(self._searches.Search, self._search_message(request))))
 
     def search_stream(self, requests: Iterable[SearchRequest]) -> Exchange[list[HitList]]:
-        """Yields the answer to each of many searches, in order: one stream costs less than as many calls."""
+        """Yield the answer to each of many searches, in order: one stream costs less than as many calls."""
         messages = map(self._search_message, requests)
         return Exchange(self._searches.StreamSearch, messages, to_hit_lists)
 
     def suggest(self, request: SuggestRequest) -> Script[Suggestions]:
-        """Labels for every query, by vote of the nearest labelled items."""
+        """Return labels for every query, by vote of the nearest labelled items."""
         message = from_suggest_request(request)
         message.parent = self.resource
         return to_suggestions((yield from ask(self._searches.SuggestLabels, message)))
 
     def same(self, request: SameRequest) -> Script[list[Verdict | Failure]]:
-        """Whether the two of each pair are the same, or why one was left out."""
+        """Return whether the two of each pair are the same, or why one was left out."""
         message = from_same_request(request)
         message.parent = self.resource
         return to_verdicts((yield from ask(self._searches.Same, message)))
 
     def changes(self, request: ChangesRequest) -> Script[Changes]:
-        """What changed between successive pictures, and which changes are important."""
+        """Return the changes between successive pictures, and which of them are important."""
         message = from_changes_request(request)
         message.parent = self.resource
         return to_changes((yield from ask(self._searches.FindChanges, message)))
@@ -324,7 +324,7 @@ class CollectionScript:
     def embed(
         self, queries: Sequence[Query], *, targets: Sequence[str] = (), space: str = ""
     ) -> Script[list[Embedding]]:
-        """The vector of every query for every target."""
+        """Return the vector of every query for every target."""
         request = search_pb2.EmbedRequest(
             parent=self.resource, queries=map(from_query, queries), targets=one_or_several(targets), space=space
         )
@@ -333,7 +333,7 @@ class CollectionScript:
     def embed_items(
         self, view: str, *, space: str = "", target: str = "", after: str = "", limit: int = ITEMS_AT_ONCE
     ) -> Script[ItemEmbeddings]:
-        """The vectors of items, of those with keys above ``after``."""
+        """Return the vectors of items with keys above ``after``."""
         request = pb.EmbedItemsRequest(
             parent=self.resource,
             view=view,
@@ -345,7 +345,7 @@ class CollectionScript:
         return to_item_embeddings((yield from ask(self._collections.EmbedItems, request)))
 
     def evaluate(self, request: EvaluationRequest, *, progress: Progress | None = None) -> Script[Evaluation]:
-        """Measures retrieval on items that the spaces were not trained on."""
+        """Measure retrieval on items that the spaces were not trained on."""
         message = from_evaluation_of(self.name, request)
         return to_evaluation((yield from self._carried_out(self._collections.Evaluate, message, progress)))
 
@@ -357,7 +357,7 @@ class CollectionScript:
     def _carried_out(
         self, method: Callable[[_Long], R], request: _Long, progress: Progress | None, request_id: str = ""
     ) -> Script[R]:
-        """Calls a method that is a job, and reports how far that is."""
+        """Call a method that is a job; report its progress meanwhile."""
         request.request_id = request_id or uuid.uuid4().hex
         if progress is None:
             return (yield from ask(method, request))

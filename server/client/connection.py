@@ -9,7 +9,7 @@ import grpc
 
 from crossview.engine.errors import InvalidInputError
 from crossview.server.client.failures import error_of
-from crossview.server.client.script import LOOK_SECONDS, Ask, Exchange, R, Script, Stubs, finished
+from crossview.server.client.script import LOOK_SECONDS, Ask, Exchange, R, Requests, Script, Stubs, finished
 from crossview.server.methods import METHODS
 from crossview.server.settings import MESSAGE_BYTES
 from crossview.server.wire.status import error_in
@@ -38,7 +38,7 @@ OPTIONS = (
 
 
 def check_timeout(timeout: float | None) -> float | None:
-    """Returns the timeout of calls in seconds, None for any time; raises InvalidInputError for what cannot be one."""
+    """Return the timeout of calls in seconds, None for no limit; raise InvalidInputError for an invalid one."""
     if timeout is not None and not 0 < timeout < math.inf:
         raise InvalidInputError(f"a timeout is a positive number of seconds, not {timeout}")
     return timeout
@@ -68,7 +68,7 @@ class Connection(Stubs):
         return self
 
     def run(self, script: Script[R]) -> R:
-        """Returns the result of a script; raises what ``call`` raises, and what the script raises."""
+        """Return the result of a script; raise what ``call`` raises, and what the script raises."""
         return finished(script, self._answer)
 
     def _answer(self, ask: Ask) -> Any:
@@ -78,47 +78,43 @@ class Connection(Stubs):
         return self._follow(ask.method, ask.request, lambda: self.run(look()))
 
     def call(self, method: Callable[..., R], request: Any) -> R:
-        """Calls a method of the server, its failures raised as errors."""
+        """Call a method of the server; raise its failures as errors."""
+        sent = Requests(request) if isinstance(request, Iterator) else None
         try:
-            return method(request, timeout=self.timeout)
+            return method(sent or request, timeout=self.timeout)
         except grpc.RpcError as failure:
-            raise error_of(failure, self.address, self.name_of(method), self.timeout) from failure
+            raise self._error(failure, method, sent) from failure
+
+    def _error(self, failure: grpc.RpcError, method: Callable[..., Any], sent: Requests | None = None) -> Exception:
+        hidden = sent.error if sent is not None else None
+        return hidden or error_of(failure, self.address, self.name_of(method), self.timeout)
 
     def exchange(self, exchange: Exchange[R]) -> Iterator[R]:
-        """Yields the results of an exchange, in order, as they come; raises what ``call`` raises."""
+        """Yield the results of an exchange, in order, as they come; raise what ``call`` raises."""
         for response in self.stream(exchange.method, exchange.requests):
             yield exchange.decode(response)
         yield from exchange.rest()
 
     def stream(self, method: Callable[..., Iterator[Any]], requests: Iterator[Any]) -> Iterator[Any]:
-        """Yields the response to each request of a stream, in order, as it comes; raises what ``call`` raises.
+        """Yield the response to each request of a stream, in order, as it comes; raise what ``call`` raises.
 
         Requests are taken as the server answers; what their iterator raises is raised here. The timeout is that of the
         whole stream.
         """
-        broken: list[Exception] = []
-
-        def taken() -> Iterator[Any]:
-            try:
-                yield from requests
-            except Exception as error:
-                broken.append(error)
-                raise
-
-        responses: Any = method(taken(), timeout=self.timeout)
+        sent = Requests(requests)
+        responses: Any = method(sent, timeout=self.timeout)
         try:
             for answer in responses:
                 if answer.HasField("error"):
                     raise error_in(answer.error)
                 yield answer.response
         except grpc.RpcError as failure:
-            error = broken[0] if broken else error_of(failure, self.address, self.name_of(method), self.timeout)
-            raise error from failure
+            raise self._error(failure, method, sent) from failure
         finally:
             responses.cancel()
 
     def _follow(self, method: Callable[..., Any], request: Any, look: Callable[[], None]) -> Any:
-        """Calls a method, its failures raised as ``call`` raises them, and looks meanwhile, twice a second."""
+        """Call a method; raise failures as ``call`` does, and look twice a second whether to stop."""
         call = cast(Any, method).future(request, timeout=self.timeout)
         try:
             while True:
@@ -127,12 +123,12 @@ class Connection(Stubs):
                 except grpc.FutureTimeoutError:
                     look()
         except grpc.RpcError as failure:
-            raise error_of(failure, self.address, self.name_of(method), self.timeout) from failure
+            raise self._error(failure, method) from failure
         finally:
             call.cancel()  # where a signal has ended the waiting
 
     def close(self) -> None:
-        """Closes the connection."""
+        """Close the connection."""
         self.channel.close()
 
     def __enter__(self) -> Self:

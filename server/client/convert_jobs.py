@@ -23,7 +23,7 @@ from crossview.v1.jobs_pb2 import JobMetadata
 
 
 def from_training(collection: str, recipe: Recipe, space: str | None, activate: bool | None) -> pb.TrainRequest:
-    """The message of a training."""
+    """Return the message of a training."""
     request = from_recipe(recipe)
     request.parent, request.space_id = collection_name(collection), space or ""
     if activate is not None:
@@ -34,32 +34,32 @@ def from_training(collection: str, recipe: Recipe, space: str | None, activate: 
 def from_extension(
     collection: str, space: str, views: Sequence[str], name: str | None, activate: bool | None
 ) -> pb.ExtendSpaceRequest:
-    """The message by which views are added to a space."""
+    """Return the message by which views are added to a space."""
     resource = space_name(collection, space)
     return pb.ExtendSpaceRequest(name=resource, views=views, space_id=name or "", activate=activate)
 
 
 def from_assignment(collection: str, space: str, label: str, activate: bool | None) -> pb.AssignLabelRequest:
-    """The message by which a label gets a metric."""
+    """Return the message by which a label gets a metric."""
     return pb.AssignLabelRequest(name=space_name(collection, space), label=label, activate=activate)
 
 
 def from_calibration_of(collection: str, request: CalibrationRequest) -> pb.CalibrateSpaceRequest:
-    """The message of a calibration of a space of a collection."""
+    """Return the message of a calibration of a space of a collection."""
     message = from_calibration(request)
     message.parent = collection_name(collection)
     return message
 
 
 def from_evaluation_of(collection: str, request: EvaluationRequest) -> pb.EvaluateRequest:
-    """The message of an evaluation of a collection."""
+    """Return the message of an evaluation of a collection."""
     message = from_evaluation_request(request)
     message.parent = collection_name(collection)
     return message
 
 
 def to_job(operation: Operation) -> Job:
-    """The job of an operation."""
+    """Return the job of an operation."""
     metadata = JobMetadata()
     operation.metadata.Unpack(metadata)
     return Job(

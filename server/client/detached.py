@@ -28,7 +28,7 @@ class DetachedScript:
     def train(
         self, recipe: Recipe, *, space: str | None = None, activate: bool | None = None, request_id: str = ""
     ) -> Script[Job]:
-        """Fits a learner and places every item."""
+        """Fit a learner and place every item."""
         request = from_training(self.name, recipe, space, activate)
         return (yield from self._jobs.submit(SubmitJobRequest(train=request, request_id=request_id)))
 
@@ -41,22 +41,22 @@ class DetachedScript:
         activate: bool | None = None,
         request_id: str = "",
     ) -> Script[Job]:
-        """Adds views to a trained space."""
+        """Add views to a trained space."""
         request = from_extension(self.name, space, views, name, activate)
         return (yield from self._jobs.submit(SubmitJobRequest(extend_space=request, request_id=request_id)))
 
     def assign(self, space: str, label: str, *, activate: bool | None = None, request_id: str = "") -> Script[Job]:
-        """Chooses the metric for a label that a space was not trained on."""
+        """Choose the metric for a label that a space was not trained on."""
         request = from_assignment(self.name, space, label, activate)
         return (yield from self._jobs.submit(SubmitJobRequest(assign_label=request, request_id=request_id)))
 
     def calibrate(self, request: CalibrationRequest, *, request_id: str = "") -> Script[Job]:
-        """Learns up to which distance two items are the same."""
+        """Learn up to which distance two items are the same."""
         message = from_calibration_of(self.name, request)
         return (yield from self._jobs.submit(SubmitJobRequest(calibrate_space=message, request_id=request_id)))
 
     def evaluate(self, request: EvaluationRequest, *, request_id: str = "") -> Script[Job]:
-        """Measures retrieval on items that the spaces were not trained on."""
+        """Measure retrieval on items that the spaces were not trained on."""
         message = from_evaluation_of(self.name, request)
         return (yield from self._jobs.submit(SubmitJobRequest(evaluate=message, request_id=request_id)))
 

@@ -10,13 +10,13 @@ from crossview.server.errors import DeadlineExceededError, OverloadedError, Serv
 from crossview.server.wire.status import BY_CODE, BY_NAME, DETAILS_KEY, ERROR_KEY, Code, error_named, retry_delay
 
 _TOO_MANY = "Concurrent RPC limit"
-"""What gRPC itself says of a server with too many calls."""
+"""Words of gRPC's own message about a server with too many calls."""
 _NEVER_SENT = ("failed to connect", "resolving", "resolution")
 """Words of gRPC's message where it found no server. A connection that is cut during a call has the same status."""
 
 
 def error_of(failure: grpc.RpcError, address: str, method: str, timeout: float | None = None) -> Exception:
-    """Returns the error of a failed call, as the engine would have raised it.
+    """Return the error of a failed call, as the engine would have raised it.
 
     ``timeout`` is how many seconds the call was given.
     """
@@ -46,7 +46,7 @@ def error_of(failure: grpc.RpcError, address: str, method: str, timeout: float |
 
 
 def _retry_seconds(call: grpc.Call) -> float | None:
-    """Returns after how many seconds the server asks to be called again, where it does."""
+    """Return the seconds after which the server asks the client to call again, None without such a request."""
     packed = next((value for key, value in call.trailing_metadata() or () if key == DETAILS_KEY), b"")
     try:
         return retry_delay(status_pb2.Status.FromString(cast(bytes, packed)))

@@ -15,19 +15,19 @@ class HomeScript:
         self._stub = stubs.collections
 
     def names(self) -> Script[list[str]]:
-        """Names of the collections, in order."""
+        """Return the names of the collections, in order."""
         found = yield from pages_of(self._stub.ListCollections, pb.ListCollectionsRequest())
         return [parse_collection(collection.name) for page in found for collection in page.collections]
 
     def create(self, name: str, views: Sequence[str], description: str) -> Script[None]:
-        """Makes an empty collection."""
+        """Create an empty collection."""
         request = pb.CreateCollectionRequest(collection_id=name, views=one_or_several(views), description=description)
         yield from ask(self._stub.CreateCollection, request)
 
     def check(self, name: str) -> Script[None]:
-        """Raises NotFoundError for a collection that does not exist."""
+        """Raise NotFoundError if the collection does not exist."""
         yield from ask(self._stub.ListSpaces, pb.ListSpacesRequest(parent=collection_name(name)))
 
     def delete(self, name: str) -> Script[None]:
-        """Deletes a collection with all that is in it."""
+        """Delete a collection with all that is in it."""
         yield from ask(self._stub.DeleteCollection, pb.DeleteCollectionRequest(name=collection_name(name)))

@@ -74,7 +74,7 @@ class RemoteCollection:
     def search(self, **query: Unpack[OneQuery]) -> list[HitList]: ...
 
     def search(self, request: SearchRequest | None = None, **query: Any) -> list[HitList]:
-        """Nearest items of every query in every target; see ``Collection.search``."""
+        """Return the nearest items of every query in every target; see ``Collection.search``."""
         found = self._search(request_of(request, cast(OneQuery, query)))
         return [one.illustrated(self.thumbnail) for one in found]
 
@@ -85,7 +85,7 @@ class RemoteCollection:
         *,
         progress: Progress | None = None,
     ) -> ImportReport:
-        """Sends the pictures below paths of this machine; ``workers`` is the server's own choice."""
+        """Send the pictures below paths of this machine; ``workers`` is the server's own choice."""
         from crossview.server.client.remote_index import index
 
         return index(self, paths, options, progress)
@@ -99,7 +99,7 @@ class RemoteCollection:
         new_attributes: bool = False,
         progress: Progress | None = None,
     ) -> ImportReport:
-        """Annotates items from a file of this machine; see ``engine.services.items``."""
+        """Annotate items from a file of this machine; see ``engine.services.items``."""
         from crossview.engine.ingest.annotations import annotate
 
         return annotate(self.items, path, cell, replace_labels, notion, new_attributes, progress)
@@ -107,7 +107,7 @@ class RemoteCollection:
     def index_vectors(
         self, view: str, path: Path, keys: Path | None = None, progress: Progress | None = None
     ) -> ImportReport:
-        """Sends the rows of a file of this machine; see ``engine.services.items``."""
+        """Send the rows of a file of this machine; see ``engine.services.items``."""
         from crossview.engine.ingest.vectors import index_vectors
 
         return index_vectors(self.items, self.views, view, path, keys, progress)
@@ -118,11 +118,11 @@ class RemoteCollection:
         return RemoteQuestions(self.connection, self.name)
 
     def detached(self) -> DetachedCollection:
-        """The same collection, whose long methods return at once with the job that carries them out."""
+        """Return the same collection, whose long methods return at once with the job that carries them out."""
         return DetachedCollection(self.connection, self.name)
 
     def close(self) -> None:
-        """Does nothing: the collection stays open on the server."""
+        """Do nothing: the collection stays open on the server."""
 
 
 class RemoteItems:
@@ -139,7 +139,7 @@ class RemoteItems:
         self.embed = collection.embed_items
 
     def __call__(self, filter: Filter = EVERY_ITEM, after: str = "", limit: int = 100) -> list[Item]:
-        """Return items in the order of keys, those above ``after``."""
+        """Return the items with keys above ``after``."""
         return self._list(filter, after, limit)
 
 
@@ -179,7 +179,7 @@ class RemoteStorage:
 def _in_thread(
     method: Callable[Concatenate[RemoteCollection, P], R],
 ) -> Callable[Concatenate["AsyncCollection", P], Coroutine[Any, Any, R]]:
-    """The method that reads files of this machine in a thread, and calls the server in the event loop."""
+    """Return the method that reads files of this machine in a thread, and calls the server in the event loop."""
 
     @wraps(method)
     async def threaded(self: "AsyncCollection", /, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -252,7 +252,7 @@ class AsyncCollection:
     async def search(self, **query: Unpack[OneQuery]) -> list[HitList]: ...
 
     async def search(self, request: SearchRequest | None = None, **query: Any) -> list[HitList]:
-        """Nearest items of every query in every target; see ``Collection.search``."""
+        """Return the nearest items of every query in every target; see ``Collection.search``."""
         return await self._search(request_of(request, cast(OneQuery, query)))
 
     @property
@@ -261,5 +261,5 @@ class AsyncCollection:
         return AsyncQuestions(self.connection, self.name)
 
     def detached(self) -> AsyncDetachedCollection:
-        """The same collection, whose long methods return at once with the job that carries them out."""
+        """Return the same collection, whose long methods return at once with the job that carries them out."""
         return AsyncDetachedCollection(self.connection, self.name)

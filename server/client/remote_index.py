@@ -44,7 +44,7 @@ _Entry = NewItem | ItemUpdate | None
 def index(
     collection: AnyCollection, paths: Sequence[Path | str], options: IndexOptions, progress: Progress | None
 ) -> ImportReport:
-    """Indexes on a server; see ``Collection.index``. Views that need it are fitted on a sample first."""
+    """Index on a server; see ``Collection.index``. Fit views that need it on a sample first."""
     began = time.monotonic()
     annotations = Annotations(options.labels, options.captions, options.replace_labels, options.label_notion)
     walked = walk(paths)
@@ -80,7 +80,7 @@ def index(
 
 
 def _known(collection: AnyCollection) -> dict[str, Item]:
-    """Every item of the collection by key."""
+    """Return every item of the collection by key."""
     items: dict[str, Item] = {}
     after = ""
     while page := collection.items(after=after, limit=LARGEST_SIZE):
@@ -90,7 +90,7 @@ def _known(collection: AnyCollection) -> dict[str, Item]:
 
 
 def _aliases(known: Mapping[str, Item]) -> dict[str, str]:
-    """The alias of each root by its path, as far as the items' sources show."""
+    """Return the alias of each root by its path, as far as the items' sources show."""
     roots: dict[str, str] = {}
     for item in known.values():
         alias, _, relative = item.key.partition("/")
@@ -125,7 +125,7 @@ def _fit(
 
 
 def _fit_texts(collection: AnyCollection) -> list[Failure]:
-    """Has the server fit the text views that wait for texts, and compute the rows that its texts lack."""
+    """Let the server fit the text views that wait for texts, and compute the rows that its texts lack."""
     views = collection.views()
     waiting = {kind: view.name for view in views if not view.fitted for kind in view.inputs}
     if any("text" in view.inputs for view in views) and "image" not in waiting:
@@ -144,7 +144,7 @@ def _send(
     progress: Progress | None,
     committed: Committed,
 ) -> ImportReport:
-    """Sends what the server lacks, in batches."""
+    """Send what the server lacks, in batches."""
     views = {view.name for view in collection.views() if "image" in view.inputs}
     failures: list[Failure] = []
     pages: list[Failure] = []
@@ -177,7 +177,7 @@ def _entries(
     failures: list[Failure],
     pages: list[Failure],
 ) -> Iterator[_Entry]:
-    """What is to be sent, file by file; None for a file that is not: the server has it, or it joins ``failures``.
+    """Yield the entries to send, file by file; None for a file that the server has, or that joins ``failures``.
 
     The pages beside pictures that cannot be used join ``pages``.
     """
@@ -228,6 +228,6 @@ def _read(file: SourceFile) -> bytes | Failure:
 
 
 def _named(failures: Sequence[Failure], keyed: Mapping[str, SourceFile]) -> Iterator[Failure]:
-    """Failures by file, as the person who owns the files knows them."""
+    """Return failures by file, under the names that the owner of the files knows."""
     for failure in failures:
         yield Failure(readable(keyed[failure.key].path) if failure.key in keyed else failure.key, failure.reason)

@@ -21,33 +21,33 @@ class JobScript:
         self._stubs, self._operations = stubs, stubs.operations
 
     def submit(self, request: SubmitJobRequest) -> Script[Job]:
-        """Puts a request in the server's queue."""
+        """Put a request in the server's queue."""
         return to_job((yield from ask(self._stubs.jobs_stub.SubmitJob, request)))
 
     def get(self, job: str) -> Script[Job]:
-        """One job, by its id."""
+        """Return one job, by its id."""
         request = operations_pb2.GetOperationRequest(name=operation_name(job))
         return to_job((yield from ask(self._operations.GetOperation, request)))
 
     def list(self, collection: str = "") -> Script[Sequence[Job]]:
-        """The jobs of a collection, or of all, the newest first."""
+        """Return the jobs of a collection, or of all, the newest first."""
         condition = f"collection={collection}" if collection else ""
         request = operations_pb2.ListOperationsRequest(name="operations", filter=condition)
         found = yield from pages_of(self._operations.ListOperations, request)
         return [to_job(operation) for page in found for operation in page.operations]
 
     def cancel(self, job: str) -> Script[None]:
-        """Asks that a job ends, which it does in a moment unless it is done."""
+        """Ask a job to end, which it does in a moment unless it is done."""
         request = operations_pb2.CancelOperationRequest(name=operation_name(job))
         yield from ask(self._operations.CancelOperation, request)
 
     def delete(self, job: str) -> Script[None]:
-        """Deletes the record of a job that has ended."""
+        """Delete the record of a job that has ended."""
         request = operations_pb2.DeleteOperationRequest(name=operation_name(job))
         yield from ask(self._operations.DeleteOperation, request)
 
     def wait(self, job: str, progress: Progress | None = None) -> Script[Job]:
-        """Waits until a job is done and returns it; raises what ended it otherwise. Who leaves cancels nothing."""
+        """Wait until a job is done and return it; raise its error. If the caller stops waiting, the job goes on."""
         request = operations_pb2.WaitOperationRequest(name=operation_name(job))
         request.timeout.FromMilliseconds(int(1e3 * LOOK_SECONDS))
         follower = Follower(progress)
@@ -97,7 +97,7 @@ class Follower:
         self._last: JobStep | None = None
 
     def take(self, job: Job) -> None:
-        """Takes the job as it is now."""
+        """Take the job as it is now."""
         if self._progress is None:
             return
         new = job.log[len(job.log) - min(job.logged - self._logged, len(job.log)) :]

@@ -17,23 +17,23 @@ class QuestionScript:
         self.resource, self._stub = collection_name(collection), stubs.questions
 
     def next(self, request: QuestionRequest) -> Script[Question]:
-        """The next question for a person."""
+        """Return the next question for a person."""
         return to_question((yield from ask(self._stub.NextQuestion, from_question_request(self.resource, request))))
 
     def answer(self, answer: Answer) -> Script[Answer]:
-        """Stores an answer, and returns it with its id and time."""
+        """Store an answer, and return it with its id and time."""
         request = pb.AddAnswerRequest(parent=self.resource, answer=from_answer(answer))
         return to_answer((yield from ask(self._stub.AddAnswer, request)))
 
     def undo(self, notion: str, person: str) -> Script[Answer]:
-        """Deletes the last answer that a person gave in a notion, and returns it."""
+        """Delete the last answer that a person gave in a notion, and return it."""
         request = pb.UndoAnswerRequest(parent=self.resource, notion=notion, person=person)
         return to_answer((yield from ask(self._stub.UndoAnswer, request)))
 
     def answers(
         self, notion: str = "", person: str = "", after: int = 0, limit: int = ANSWERS_AT_ONCE
     ) -> Script[list[Answer]]:
-        """Up to ``limit`` answers with ids above ``after``, fewer where the server's pages are shorter."""
+        """Return up to ``limit`` answers with ids above ``after``, fewer if the server's pages are shorter."""
         request = pb.ListAnswersRequest(parent=self.resource, notion=notion, person=person, page_size=limit)
         request.page_token = pages.to_token(str(after)) if after else ""
         return [to_answer(one) for one in (yield from ask(self._stub.ListAnswers, request)).answers]

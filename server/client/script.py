@@ -35,6 +35,23 @@ class Ask:
 Script = Generator[Ask, Any, R]
 
 
+class Requests(Iterator[Any]):
+    """The requests of a stream, and the ``error`` that their source raised, which gRPC hides."""
+
+    def __init__(self, source: Iterator[Any]) -> None:
+        self._source = source
+        self.error: Exception | None = None
+
+    def __next__(self) -> Any:
+        try:
+            return next(self._source)
+        except StopIteration:
+            raise
+        except Exception as error:
+            self.error = error
+            raise
+
+
 @dataclass(frozen=True)
 class Exchange(Generic[R]):
     """A stream of requests, each of which has its answer.
@@ -65,7 +82,7 @@ class Stubs:
         self.operations = operations_pb2_grpc.OperationsStub(channel)
 
     def name_of(self, method: Callable[..., Any]) -> str:
-        """Returns the name of a method of a stub."""
+        """Return the name of a method of a stub."""
         stubs = (self.collections, self.searches, self.questions, self.jobs_stub, self.operations)
         return str(next(name for stub in stubs for name, known in vars(stub).items() if known is method))
 
@@ -82,17 +99,17 @@ class Runner(Protocol):
         """The stubs that its scripts call."""
 
     def run(self, script: Script[R]) -> R:
-        """Returns the result of a script, or raises its error."""
+        """Return the result of a script, or raise its error."""
 
 
 def ask(method: Callable[[Q], R], request: Q) -> Script[R]:
-    """The script of one call: its result is the response."""
+    """Return the script of one call: its result is the response."""
     response: R = yield Ask(method, request)
     return response
 
 
 def pages_of(method: Callable[[Q], R], request: Q) -> Script[list[R]]:
-    """The script of a list: its result is every page, of the largest size."""
+    """Return the script of a list: its result is every page, of the largest size."""
     paged: Any = request
     paged.page_size = pages.LARGEST_SIZE
     found: list[R] = []
@@ -105,7 +122,7 @@ def pages_of(method: Callable[[Q], R], request: Q) -> Script[list[R]]:
 
 
 def finished(script: Script[R], answer: Callable[[Ask], Any]) -> R:
-    """Returns the result of a script whose calls are answered one after the other; raises its error."""
+    """Return the result of a script whose calls are answered one after the other; raise its error."""
     step: Callable[[], Ask] = lambda: next(script)  # noqa: E731
     try:
         while True:
@@ -151,7 +168,7 @@ def _raising(script: Script[Any], error: Exception) -> Callable[[], Ask]:
 
 
 def blocking(script: Callable[Concatenate[S, P], Script[R]]) -> Callable[Concatenate[Any, P], R]:
-    """The method that runs a script and waits, of a class with ``connection`` and ``script``."""
+    """Return the method that runs a script and waits, for a class with ``connection`` and ``script``."""
 
     @wraps(script)
     def method(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -162,7 +179,7 @@ def blocking(script: Callable[Concatenate[S, P], Script[R]]) -> Callable[Concate
 
 
 def awaited(script: Callable[Concatenate[S, P], Script[R]]) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, R]]:
-    """The method that runs a script in the event loop, of a class with ``connection`` and ``script``."""
+    """Return the method that runs a script in the event loop, for a class with ``connection`` and ``script``."""
 
     @wraps(script)
     async def method(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -173,7 +190,7 @@ def awaited(script: Callable[Concatenate[S, P], Script[R]]) -> Callable[Concaten
 
 
 def streaming(make: Callable[Concatenate[S, P], Exchange[R]]) -> Callable[Concatenate[Any, P], Iterator[R]]:
-    """The method that yields the results of an exchange, of a class with ``connection`` and ``script``."""
+    """Return the method that yields the results of an exchange, for a class with ``connection`` and ``script``."""
 
     @wraps(make)
     def method(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> Iterator[R]:
@@ -184,7 +201,7 @@ def streaming(make: Callable[Concatenate[S, P], Exchange[R]]) -> Callable[Concat
 
 
 def streamed(make: Callable[Concatenate[S, P], Exchange[R]]) -> Callable[Concatenate[Any, P], AsyncIterator[R]]:
-    """The method that yields the results of an exchange in the event loop; see ``streaming``."""
+    """Return the method that yields the results of an exchange in the event loop; see ``streaming``."""
 
     @wraps(make)
     def method(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> AsyncIterator[R]:

@@ -44,7 +44,7 @@ class AnnotationFiles:
         self._files = {cell: AnnotationFile(path, cell) for path, cell in given if path is not None}
 
     def check(self, collection: "CollectionBackend") -> None:
-        """Raises InvalidInputError for a column that is probably misspelt: call it before anything is written."""
+        """Raise InvalidInputError for a column that is probably misspelt: call it before anything is written."""
         from crossview.engine.ingest.annotations import checked_columns
 
         checked_columns(collection.items, self._files.values(), self._new_attributes)
@@ -52,7 +52,7 @@ class AnnotationFiles:
     def write(
         self, collection: "CollectionBackend", progress: "Progress | None", replace_labels: bool = False
     ) -> "list[ImportReport]":
-        """Annotates a collection's items; returns a report for each file."""
+        """Annotate a collection's items; return a report for each file."""
         self.check(collection)
         return [
             collection.items.annotate(
@@ -91,7 +91,7 @@ class FileOptions:
     new_attributes: NewAttributesOption = False
 
     def check(self) -> None:
-        """Raises BadParameter where no file is given, or an option lacks its file."""
+        """Raise BadParameter where no file is given, or an option lacks its file."""
         if self.file is None and self.captions is None:
             raise typer.BadParameter(
                 "no annotations are given: use --from FILE.csv, --captions FILE.csv, or KEY... with --label, "
@@ -128,7 +128,7 @@ class FieldOptions:
     ] = None
 
     def update(self) -> dict[str, Any]:
-        """Returns the fields of an ItemUpdate that are given; raises BadParameter for one both set and cleared."""
+        """Return the fields of an ItemUpdate that are given; raise BadParameter for one both set and cleared."""
         clear = self.clear or []
         given: dict[str, Any] = {
             "labels": self.labels and tuple(self.labels),

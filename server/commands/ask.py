@@ -1,6 +1,7 @@
 """The ask command: asks people which items are similar, and shows and exports their answers."""
 
 import getpass
+import shlex
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -107,7 +108,7 @@ def _export(name: str, options: AskOptions, path: Path, connection: ConnectionOp
 
 
 def answered(collection: "CollectionBackend", notion: str = "", person: str = "") -> "ItemComparisons":
-    """The comparisons that answers stand for, in one notion or of one person where these are named.
+    """Return the comparisons that answers stand for, in one notion or of one person where these are named.
 
     Raises NotReadyError where there are none.
     """
@@ -120,7 +121,7 @@ def answered(collection: "CollectionBackend", notion: str = "", person: str = ""
         name = collection.name
         raise NotReadyError(
             f"nobody has compared such items of {name!r}: ask for comparisons with: "
-            f"crossview ask {name} --notion {notion or 'NOTION'}"
+            f"crossview ask {name} --notion {shlex.quote(notion or 'NOTION')}"
         )
     return ItemComparisons.of_answers(answers)
 
@@ -176,7 +177,7 @@ def _ask(collection: "CollectionBackend", options: AskOptions) -> None:
 
 @contextmanager
 def _picture(path: Path | None) -> Iterator[Path]:
-    """The file that questions are drawn in; one of ours is removed in the end."""
+    """Yield the file in which questions are drawn; remove a temporary one in the end."""
     if path is not None:
         yield path
         return

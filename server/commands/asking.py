@@ -33,7 +33,7 @@ class Session:
     """Answers stored, less those undone."""
 
     def run(self) -> None:
-        """Asks; every answer is stored at once."""
+        """Ask the questions; the session stores every answer at once."""
         question: Question | None = self._next()
         while question is not None and self.given != self.most:
             question = self._asked(question)
@@ -44,7 +44,7 @@ class Session:
         return self.collection.questions.next(request)
 
     def _asked(self, question: Question) -> Question | None:
-        """Asks a question, and returns the one that follows: after an undo the one before; None where they quit."""
+        """Ask a question; return the next one, after an undo the previous one, or None if the person quits."""
         self._show(question)
         near: set[int] = set()
         while (key := pressed()) not in QUIT:
@@ -73,7 +73,7 @@ class Session:
         say(f"{choose}; s cannot tell, u undo, q quit")
 
     def _undone(self, question: Question) -> Question:
-        """Undoes the last answer, and returns its question; the present one where there is none."""
+        """Undo the last answer, and return its question; the present one if there is none."""
         try:
             last = self.collection.questions.undo(self.request.notion, self.request.person)
         except NotFoundError as error:
@@ -96,5 +96,5 @@ class Session:
 
 
 def pressed() -> str:
-    """The next key that is pressed; of a pipe its next character, and "" at its end."""
+    """Return the next key that the user presses; from a pipe the next character, and "" at its end."""
     return typer.getchar() if sys.stdin.isatty() else sys.stdin.read(1)

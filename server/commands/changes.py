@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import typer
 
-from crossview.server.commands.common import JsonOption, print_json, remember_collection
+from crossview.server.commands.common import JsonOption, print_json
 from crossview.server.commands.connection import PICTURES_HERE, PictureConnection
 from crossview.server.commands.saying import say
 from crossview.server.commands.tables import show, table
@@ -106,7 +106,6 @@ def changes(
     from crossview.server.commands.labelling import Labelling, picture_file
 
     with opened(source, name, learn.grid, connection, not as_json, do.watch) as versions:
-        remember_collection(versions.collection.name)
         request = ChangesRequest(
             view=versions.view,
             period=learn.period,
@@ -175,7 +174,7 @@ def _show(found: "Changes", page: Path | None) -> None:
 
 
 def where(change: "Change") -> str:
-    """The ninth of the picture that made most of a change, in words."""
+    """Return the ninth of the picture that contributes most to a change, in words."""
     grid = round(len(change.regions) ** 0.5)
     ninths: dict[str, float] = {}
     for place, share in enumerate(change.regions):
@@ -191,18 +190,18 @@ class Printer:
     as_json: bool
 
     def begun(self, found: "Changes") -> None:
-        """Says what was learned."""
+        """Print what was learned."""
         count = sum(change.important for change in found.changes)
         text = f"{found.versions} versions, {count} important changes so far; waiting for more (Ctrl-C ends)"
         say(text, err=True)
 
     def change(self, change: "Change") -> None:
-        """Prints an important change."""
+        """Print an important change."""
         if self.as_json:
             print_json(change)
         else:
             say(f"{change.time:%Y-%m-%d %H:%M}  {change.importance:.2f}  {change.later}  {where(change)}")
 
     def note(self, text: str) -> None:
-        """Prints what keeps it from going on."""
+        """Print why the watch cannot go on."""
         say(text, err=True)

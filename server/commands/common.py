@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn, ParamSpec, TypeVar, 
 import typer
 
 from crossview.server.commands.command import running
-from crossview.server.commands.hints import completed, remember_where
+from crossview.server.commands.hints import collection_of_command, completed, remember_collection, remember_where
 from crossview.server.commands.saying import say, written_out, written_out_json
 
 if TYPE_CHECKING:
@@ -34,8 +34,6 @@ NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Name of the c
 debug: ContextVar[bool] = ContextVar("debug", default=False)
 """Whether errors show their traceback."""
 
-_collection: ContextVar[str | None] = ContextVar("collection", default=None)
-"""The collection that the running command names."""
 error_status: ContextVar[int] = ContextVar("error_status", default=1)
 """The exit status of an error; verify has 2, because 1 is one of its answers."""
 
@@ -44,25 +42,20 @@ _Result = TypeVar("_Result")
 _Value = TypeVar("_Value")
 
 
-def remember_collection(name: str | None) -> None:
-    """Keep the name of the collection for the envelope of --json."""
-    _collection.set(name or None)
-
-
 def fail(message: str) -> NoReturn:
-    """Ends the command with one line on stderr and the exit status of an error."""
+    """End the command with one line on stderr and the exit status of an error."""
     say(f"error: {message}", err=True)
     raise typer.Exit(error_status.get())
 
 
 def reported(command: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
-    """The command with its errors printed on one line, exit code 1, and Ctrl-C as exit code 130."""
+    """Return the command with its errors printed on one line, exit code 1, and Ctrl-C as exit code 130."""
 
     @functools.wraps(command)
     def run(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result:
         remember_where(kwargs)
         error_status.set(1)
-        remember_collection(cast("str | None", kwargs.get("name")))
+        remember_collection(utf8(cast("str | None", kwargs.get("name"))))
         try:
             from crossview.engine.errors import engine_installed
 
@@ -86,7 +79,7 @@ def reported(command: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Re
 
 @contextmanager
 def _notes_printed() -> Iterator[None]:
-    """Prints on stderr, once each, how files were read that are not as documented."""
+    """Print on stderr, once each, the notes on files that are not in the documented form."""
     from crossview.engine.errors import InputWarning
 
     with warnings.catch_warnings():
@@ -108,7 +101,7 @@ def utf8(value: _Value) -> _Value:
 
 
 def describe(error: Exception) -> str:
-    """One line that states what went wrong."""
+    """Return one line that states what went wrong."""
     from crossview.engine.errors import CrossviewError
 
     if isinstance(error, CrossviewError):
@@ -123,12 +116,12 @@ def describe(error: Exception) -> str:
 
 
 def names(text: str | None) -> tuple[str, ...]:
-    """The names of a list such as ``color,sift``."""
+    """Return the names of a list such as ``color,sift``."""
     return tuple(name.strip() for name in (text or "").split(",") if name.strip())
 
 
 def settings(pairs: list[str] | None, option: str) -> dict[str, Any]:
-    """The values of ``key=value`` options: JSON where they are, else text."""
+    """Return the values of ``key=value`` options: JSON where they are, else text."""
     return {key: _value(text) for key, text in _split(pairs, option)}
 
 
@@ -160,7 +153,7 @@ def _value(text: str) -> Any:
 
 
 def tuning(made: "Tuning") -> str:
-    """A sentence on how settings were chosen."""
+    """Return a sentence on how settings were chosen."""
     chosen = ", ".join(f"{name}={value}" for name, value in made.chosen.items())
     database = f" among {made.database} items" if made.database else ""
     return (
@@ -186,14 +179,14 @@ def confirm_deletion(what: str) -> None:
 
 
 def confirm(question: str, refusal: str) -> None:
-    """Asks before something is lost; fails, with the refusal, without a terminal to ask in."""
+    """Ask before something is lost; fail, with the refusal, without a terminal to ask in."""
     if not sys.stdin.isatty():
         fail(refusal)
     typer.confirm(written_out(question), abort=True)
 
 
 def print_result(value: Any, sentence: str, as_json: bool) -> None:
-    """Prints a value as JSON, or a sentence on it."""
+    """Print a value as JSON, or a sentence on it."""
     if as_json:
         print_json(value)
     else:
@@ -202,7 +195,7 @@ def print_result(value: Any, sentence: str, as_json: bool) -> None:
 
 def print_json(value: Any) -> None:
     """Print the result of the running command in the envelope of every --json; dataclasses are objects."""
-    envelope = {"command": running(), "collection": _collection.get(), "result": value}
+    envelope = {"command": running(), "collection": collection_of_command(), "result": value}
     say(written_out_json(json.dumps(envelope, default=_plain, ensure_ascii=False)))
 
 
@@ -221,13 +214,13 @@ def _plain(value: Any) -> Any:
 
 
 def shortened(text: str) -> str:
-    """The beginning of a text, on one line."""
+    """Return the beginning of a text, on one line."""
     line = " ".join(text.split())
     return line if len(line) <= TEXT_SHOWN else f"{line[: TEXT_SHOWN - 3]}..."
 
 
 def size(count: float) -> str:
-    """A number of bytes, in words."""
+    """Return a number of bytes, in words."""
     for unit in ("bytes", "kB", "MB", "GB"):
         if count < 1000:
             return f"{count:.0f} {unit}" if unit == "bytes" else f"{count:.1f} {unit}"

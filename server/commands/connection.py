@@ -48,7 +48,7 @@ class ConnectionOptions:
 
     @contextmanager
     def backend(self) -> Iterator["Backend"]:
-        """The home or server; naming both is a usage error."""
+        """Yield the home or the server; raise a usage error if both are named."""
         if self.home is not None and self.server is not None:
             raise typer.BadParameter("a server has its own home: give --home or --server, not both")
         if self.server is None and self.timeout is not None:
@@ -68,7 +68,7 @@ class ConnectionOptions:
 
     @contextmanager
     def collection(self, name: str) -> Iterator["CollectionBackend"]:
-        """A collection of the home or server."""
+        """Yield a collection of the home or the server."""
         remember_collection(name)
         with self.backend() as backend:
             collection = backend.open(name)
@@ -79,7 +79,7 @@ class ConnectionOptions:
 
     @contextmanager
     def detached(self, name: str) -> Iterator["DetachedCollection"]:
-        """A collection of the server whose long methods return at once."""
+        """Yield a collection of the server whose long methods return at once."""
         with self.collection(name) as collection:
             yield cast("RemoteCollection", collection).detached()
 

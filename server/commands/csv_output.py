@@ -14,13 +14,13 @@ CsvOption = Annotated[bool, typer.Option("--csv", help="Print CSV with a header.
 
 
 def check_format(as_json: bool, as_csv: bool) -> None:
-    """Raises BadParameter where both are given."""
+    """Raise BadParameter if both options are given."""
     if as_json and as_csv:
         raise typer.BadParameter("--json and --csv exclude each other: give one of them")
 
 
 def print_csv(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Prints rows as they arrive; lists are cells of labels, mappings are JSON, and None is an empty cell."""
+    """Print rows as they arrive; lists become cells of labels, mappings JSON, and None an empty cell."""
     writer = csv.writer(_Lines())
     writer.writerow(columns)
     for row in rows:

@@ -96,7 +96,7 @@ def _print_csv(collection: "CollectionBackend", condition: "Filter", page: PageO
 
 
 def _every_item(collection: "CollectionBackend", condition: "Filter", page: PageOptions) -> "Iterator[Item]":
-    """Yields items, fetched page by page."""
+    """Yield items, fetched page by page."""
     after, left = page.after, page.limit or sys.maxsize
     while left and (items := collection.items(condition, after=after, limit=min(left, _PAGE))):
         yield from items
@@ -149,7 +149,7 @@ def _show_collection(info: "CollectionInfo") -> None:
 
 
 def _training(space: "SpaceInfo") -> Iterator[str]:
-    """Yields what is known of a space's training beyond its line in the table."""
+    """Yield what is known of a space's training beyond its line in the table."""
     if space.added:
         yield f"{', '.join(space.added)} added later"
     if space.axes:
@@ -171,7 +171,7 @@ def _training(space: "SpaceInfo") -> Iterator[str]:
 
 
 def _tree(parents: Mapping[str, str]) -> str:
-    """Returns a tree of classes in the form of its file, node by node."""
+    """Return a tree of classes in the form of its file, node by node."""
     below: dict[str, list[str]] = {}
     for name, parent in parents.items():
         below.setdefault(parent, []).append(name)

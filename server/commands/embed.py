@@ -92,7 +92,7 @@ def _write_all(
 
 
 def _report(written: "Written", as_json: bool) -> None:
-    """Prints what was written."""
+    """Print the number of vectors written, and the file."""
     if as_json:
         print_json(WrittenEmbeddings(**written._asdict()))
         return

@@ -117,7 +117,7 @@ class EvaluationOptions:
     )
 
     def request(self) -> EvaluationRequest:
-        """The request of these options."""
+        """Return the request of these options."""
         try:
             lengths = tuple(int(number) for number in names(self.k))
         except ValueError:
@@ -142,7 +142,7 @@ class EvaluationOptions:
 
 
 def read_constraints(paths: Sequence[Path] | None, weights: Sequence[float] | None = None) -> "ItemComparisons | None":
-    """The comparisons of files, each with its weight where there are any; None without a file.
+    """Return the comparisons of files, each with its weight where there are any; None without a file.
 
     Raises typer.BadParameter where there are weights, but not one for each file.
     """
@@ -162,7 +162,7 @@ def read_constraints(paths: Sequence[Path] | None, weights: Sequence[float] | No
 
 
 def read_tree(path: Path | None) -> "Taxonomy | None":
-    """The taxonomy of a file; None without one."""
+    """Return the taxonomy of a file; None without one."""
     if path is None:
         return None
     from crossview.engine.ingest.taxonomy_file import read_taxonomy
@@ -171,7 +171,7 @@ def read_tree(path: Path | None) -> "Taxonomy | None":
 
 
 def read_grouping(text: str | None) -> "Grouping | None":
-    """Which items belong together: by an attribute, or by the groups of a CSV file; None without either."""
+    """Return the groups of items: by an attribute, or by the groups of a CSV file; None without either."""
     if text is None:
         return None
     if text.lower().endswith(".csv"):
@@ -220,7 +220,7 @@ def evaluate(
 
 
 def _print(evaluation: "Evaluation") -> None:
-    """Prints the figures of one space or several, and how they were measured."""
+    """Print the figures of one space or several, and how they were measured."""
     spaces = list(dict.fromkeys(row.space for row in evaluation.rows))
     if len(spaces) > 1 or evaluation.comparisons:
         _print_spaces(evaluation, spaces)
@@ -235,7 +235,7 @@ def _print(evaluation: "Evaluation") -> None:
 
 
 def _print_databases(evaluation: "Evaluation") -> None:
-    """Prints the figures of one space, a column for each database."""
+    """Print the figures of one space, a column for each database."""
     cells = {(_figure(row), row.database): f"{row.value:.3f}" for row in evaluation.rows}
     databases = [name for name in DATABASES if name in evaluation.databases]
     rows = table("query", "target", "metric", ">k", *(f">{name}" for name in databases))
@@ -246,7 +246,7 @@ def _print_databases(evaluation: "Evaluation") -> None:
 
 
 def _print_spaces(evaluation: "Evaluation", spaces: list[str]) -> None:
-    """Prints a column for each space: its figures, and of all but the first the paired differences to the first."""
+    """Print a column for each space: its figures, and of all but the first the paired differences to the first."""
     cells = {_key(row): _number(row.value, row.standard_error) for row in evaluation.rows}
     for one in evaluation.differences:
         cells[_key(one)] += f" ({_number(one.value, one.standard_error, '+')})"
@@ -272,7 +272,7 @@ def _number(value: float, error: float | None, sign: str = "") -> str:
 
 
 def _print_csv(evaluation: "Evaluation") -> None:
-    """Prints a line for each figure of each space."""
+    """Print a line for each figure of each space."""
     differences = {_key(one): (one.value, one.standard_error) for one in evaluation.differences}
     none = (None, None)
     print_csv(

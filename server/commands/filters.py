@@ -46,7 +46,7 @@ class FilterOptions:
     ] = None
 
     def given(self) -> bool:
-        """Whether there is any condition."""
+        """Return whether there is any condition."""
         return self != FilterOptions()
 
     def filter(self, keys: tuple[str, ...] = ()) -> "Filter":
@@ -63,7 +63,7 @@ class FilterOptions:
 
 
 def check_names(collection: "CollectionBackend", chosen: "Filter") -> None:
-    """Raises NotFoundError for a condition of a filter that no item fulfils, with the names that are like it.
+    """Raise NotFoundError for a condition of a filter that no item fulfils, with the names that are like it.
 
     A filter of the engine may name what no item has yet. A person who types such a name has mistyped it.
     """
@@ -96,7 +96,7 @@ def _similar(name: str, known: Iterable[str]) -> str:
 
 
 def _attributes(pairs: list[str] | None) -> dict[str, Any]:
-    """The values of --filter-attribute by key."""
+    """Return the values of --filter-attribute by key."""
     values: dict[str, Any] = {}
     for pair in pairs or []:
         key, equals, text = pair.partition("=")

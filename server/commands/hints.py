@@ -67,8 +67,8 @@ STEPS = {
 _MEGA = 1e6
 
 _where: ContextVar[tuple[str, ...]] = ContextVar("where", default=())
-_collection: ContextVar[str] = ContextVar("collection", default="NAME")
-"""The collection that the running command has opened."""
+_collection: ContextVar[str | None] = ContextVar("collection", default=None)
+"""The collection of the running command."""
 
 
 def remember_where(options: Mapping[str, Any]) -> None:
@@ -77,9 +77,14 @@ def remember_where(options: Mapping[str, Any]) -> None:
     _where.set(tuple(word for pair in given for word in pair))
 
 
-def remember_collection(name: str) -> None:
-    """Keep the collection that the running command opens, so that its hints name it."""
-    _collection.set(name)
+def remember_collection(name: str | None) -> None:
+    """Keep the collection of the running command, for its hints and the envelope of --json."""
+    _collection.set(name or None)
+
+
+def collection_of_command() -> str | None:
+    """Return the collection of the running command; None for a command without one."""
+    return _collection.get()
 
 
 def hint(command: str, *words: object) -> str:
@@ -108,7 +113,7 @@ def _translated(python: str) -> str:
             case [ast.Expr(ast.Call() as call)]:
                 step = ast.unparse(call.func)
                 command, *option = STEPS[step]
-                named = [_collection.get()] if step.startswith("collection.") else []
+                named = [_collection.get() or "NAME"] if step.startswith("collection.") else []
                 return hint(command, *named, *option, *_words(call))
     except (SyntaxError, ValueError, KeyError):  # what a user has named, with backticks
         pass

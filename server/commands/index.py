@@ -139,7 +139,7 @@ def index(
 def _index_vectors(
     collection: "CollectionBackend", options: PictureOptions, rows: VectorOptions, progress: "Progress | None"
 ) -> "ImportReport":
-    """Indexes vectors, then their labels and captions, whose files are checked before anything is written."""
+    """Index vectors, then their labels and captions; check these files before anything is written."""
     from crossview.engine.ingest.interruption import interruptible
     from crossview.server.wire.batches import merged
 

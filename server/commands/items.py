@@ -5,7 +5,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from crossview.server.commands.common import JsonOption, NameArgument, YesOption, confirm_deletion, print_result
+from crossview.server.commands.common import (
+    JsonOption,
+    NameArgument,
+    YesOption,
+    confirm_deletion,
+    print_json,
+    print_result,
+)
 from crossview.server.commands.connection import HERE, ConnectionOptions
 from crossview.server.commands.filters import FilterOptions, check_names
 from crossview.server.commands.tables import show, table
@@ -40,7 +47,7 @@ def show_(
     """
     with connection.collection(name) as collection:
         item = collection.items.get(key)
-    print_result(item, "", as_json) if as_json else _show(item)
+    print_json(item) if as_json else _show(item)
 
 
 def delete(
@@ -76,7 +83,7 @@ def delete(
 
 
 def _delete(collection: "CollectionBackend", condition: "Filter") -> int:
-    """Deletes the items that pass a filter, page by page, and returns how many."""
+    """Delete the items that pass a filter, page by page, and return how many."""
     deleted, after = 0, ""
     while items := collection.items(condition, after=after, limit=_PAGE):
         after = items[-1].key

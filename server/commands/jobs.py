@@ -23,13 +23,13 @@ DetachOption = Annotated[
 
 
 def check_detached(detach: bool, connection: ConnectionOptions) -> None:
-    """Raises a usage error where there is no server to leave the work to."""
+    """Raise a usage error if no server can carry out the job."""
     if detach and connection.server is None:
         raise typer.BadParameter("--detach leaves the work to a server: give --server as well")
 
 
 def print_detached(job: "Job", as_json: bool) -> None:
-    """Prints the name of a job that was left to a server, and on stderr how to go on."""
+    """Print the id of a job on a server, and on stderr the command that waits for it."""
     if as_json:
         print_json(job)
         return
@@ -42,9 +42,9 @@ JobArgument = Annotated[str, typer.Argument(metavar="JOB", help="Name of the job
 
 @contextmanager
 def _server(connection: ConnectionOptions) -> "Iterator[Client]":
-    """Yield the client of the server whose jobs are meant."""
+    """Yield a client of the server; raise a usage error if none is named."""
     if connection.server is None:
-        raise typer.BadParameter("jobs are a server's: give --server HOST:PORT")
+        raise typer.BadParameter("only a server has jobs: give --server HOST:PORT")
     from crossview.server.client.client import Client
 
     with Client(connection.server, connection.timeout) as client:
@@ -81,8 +81,8 @@ def show_(job: JobArgument, connection: ConnectionOptions = HERE, as_json: JsonO
     """Show the state, progress and notes of a job.
 
     Examples:
-        crossview job show operations/7 --server localhost:50051
-        crossview job show operations/7 --server localhost:50051 --json
+        crossview job show 5f0c9a1e --server localhost:50051
+        crossview job show 5f0c9a1e --server localhost:50051 --json
     """
     with _server(connection) as client:
         _print(client.jobs.get(job), as_json, log=True)
@@ -92,8 +92,8 @@ def cancel(job: JobArgument, connection: ConnectionOptions = HERE, as_json: Json
     """Cancel a job; its work changes nothing.
 
     Examples:
-        crossview job cancel operations/7 --server localhost:50051
-        crossview job cancel operations/7 --server localhost:50051 --json
+        crossview job cancel 5f0c9a1e --server localhost:50051
+        crossview job cancel 5f0c9a1e --server localhost:50051 --json
     """
     with _server(connection) as client:
         client.jobs.cancel(job)
@@ -106,8 +106,8 @@ def wait(job: JobArgument, connection: ConnectionOptions = HERE, as_json: JsonOp
     The command fails if the job fails. Ctrl-C ends the command, and does not cancel the job.
 
     Examples:
-        crossview job wait operations/7 --server localhost:50051
-        crossview job wait operations/7 --server localhost:50051 --json
+        crossview job wait 5f0c9a1e --server localhost:50051
+        crossview job wait 5f0c9a1e --server localhost:50051 --json
     """
     with _server(connection) as client, progress_bar(not as_json) as progress:
         found = client.jobs.wait(job, progress)

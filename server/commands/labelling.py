@@ -20,7 +20,7 @@ _ANSWERS = {"y": True, "n": False, SKIP: None}
 
 @dataclass
 class Labelling:
-    """Pairs that are asked about one by one, each the one whose label tells most after the last."""
+    """Questions about pairs, one by one: each is about the pair whose label is most informative after the last."""
 
     versions: "Versions"
     request: "ChangesRequest"
@@ -33,7 +33,7 @@ class Labelling:
     """The sizes of the file before each answer since the start; an undo truncates the file to the last one."""
 
     def run(self) -> None:
-        """Asks until so many labels are given, the person quits, or nothing is left to ask."""
+        """Ask until ``most`` labels are given, the person quits, or no question is left."""
         from crossview.engine.changes.label_file import read_labels
 
         while len(self.sizes) < self.most:
@@ -45,7 +45,7 @@ class Labelling:
                 return
 
     def _asked(self, change: "Change") -> bool:
-        """Asks about a change; returns whether to go on."""
+        """Ask about a change; return whether to go on."""
         from crossview.server.drawing.changes import write_pair
 
         write_pair(self.picture, self.versions.drawn(), change)
@@ -69,7 +69,7 @@ class Labelling:
         self.sizes.append(add_labels(self.file, [PairLabel(change.earlier, change.later, important)]))
 
     def _undo(self) -> None:
-        """Takes the last answer of now back."""
+        """Take back the last answer of this session."""
         if not self.sizes:
             say("no answer since the start is left to undo")
             return
@@ -79,7 +79,7 @@ class Labelling:
 
 @contextmanager
 def picture_file(path: Path | None) -> Iterator[Path]:
-    """Yields where pairs are drawn: a file that is given and stays, or a temporary one."""
+    """Yield the file in which pairs are drawn: one that the user names and keeps, or a temporary one."""
     if path is not None:
         yield path
         return

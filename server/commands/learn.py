@@ -137,7 +137,7 @@ class RecipeOptions:
         return read_pairs(self.pairs)
 
     def _comparisons(self, orderings: "Orderings | None") -> "ItemComparisons | None":
-        """The comparisons of files of constraints, and those of items in orderings."""
+        """Return the comparisons of files of constraints, and those of items in orderings."""
         found = read_constraints(self.constraints, self.constraint_weights)
         if orderings is None or orderings.items is None:
             return found

@@ -65,5 +65,5 @@ def _describe(one: "LearnerGuide") -> None:
 
 
 def _shown(value: Any) -> str:
-    """Returns a value in the form that --set takes."""
+    """Return a value in the form that --set takes."""
     return value if isinstance(value, str) else json.dumps(value)

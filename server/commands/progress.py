@@ -19,7 +19,7 @@ class Notes:
         self._began = 0.0
 
     def __call__(self, what: str, done: int, total: int, note: str = "") -> None:
-        """Prints the note, unless it is empty."""
+        """Print the note, unless it is empty."""
         if what != self._what:
             self._what, self._began = what, time.monotonic()
         if note:
@@ -28,12 +28,12 @@ class Notes:
 
 
 def numbered(what: str, done: int, total: int, note: str) -> str:
-    """Returns the line of a note."""
+    """Return the line of a note."""
     return f"{what} {done} of {total}: {note}"
 
 
 def duration(seconds: float) -> str:
-    """Returns a length of time in hours, minutes or seconds."""
+    """Return a length of time in hours, minutes or seconds."""
     for unit, size in (("h", 3600.0), ("min", 60.0)):
         if seconds >= 1.5 * size:
             return f"{seconds / size:.0f} {unit}"
@@ -42,16 +42,19 @@ def duration(seconds: float) -> str:
 
 @contextmanager
 def progress_bar(wanted: bool = True, unit: str = "") -> Iterator["Progress | None"]:
-    """Yields a function that shows progress on stderr: in a bar, on a terminal, and as notes everywhere.
+    """Yield a function that shows progress on stderr: in a bar, on a terminal, and as notes everywhere.
 
-    Yields None where it is not ``wanted``. ``unit`` names what is counted per second; without it no rate is shown.
+    Yields None if it is not ``wanted``. ``unit`` names what the bar counts per second; without it, no rate.
     """
+    if not wanted:
+        yield None
+        return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     console, notes = Console(stderr=True), Notes()
-    if not wanted or not console.is_terminal:
-        yield notes if wanted else None
+    if not console.is_terminal:
+        yield notes
         return
     columns = (
         TextColumn("{task.description}"),

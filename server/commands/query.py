@@ -9,6 +9,9 @@ import typer
 
 if TYPE_CHECKING:
     from crossview.engine.query import Query
+    from crossview.server.backend import CollectionBackend
+
+_KEYS_AT_ONCE = 1_000
 
 TargetsOption = Annotated[
     str | None,
@@ -50,14 +53,14 @@ class QueryOptions:
     ] = None
 
     def given(self) -> bool:
-        """Whether there is any query."""
+        """Return whether there is any query."""
         return any(one is not None for one in self._inputs())
 
     def _inputs(self) -> tuple[object, ...]:
         return self.image, self.text, self.key, self.vector, self.by_label
 
     def queries(self, listing: bool = False) -> "list[Query]":
-        """The queries, of which exactly one must be given; feature rows are a query each. A ``listing`` needs none."""
+        """Return the queries of the one input; feature rows are a query each. A ``listing`` needs no input."""
         if listing and not self.given():
             from crossview.engine.query import Query
 
@@ -72,6 +75,26 @@ class QueryOptions:
             return [Query(self.view, vector=row) for row in _rows(self.vector)]
         image = None if self.image is None else self.image.read_bytes()
         return [Query(self.view, image=image, text=self.text, key=self.key, label=self.by_label)]
+
+
+def existing_keys(collection: "CollectionBackend", inputs: Sequence[str]) -> set[str]:
+    """Return the inputs that are keys of items."""
+    from crossview.engine.condition import Filter
+
+    found: set[str] = set()
+    for start in range(0, len(inputs), _KEYS_AT_ONCE):
+        keys = tuple(inputs[start : start + _KEYS_AT_ONCE])
+        found |= {item.key for item in collection.items(Filter(keys=keys), limit=_KEYS_AT_ONCE)}
+    return found
+
+
+def query_of(text: str, view: str, keys: set[str]) -> "Query":
+    """Return the query of an input: the item of this key, if it is one of ``keys``, and otherwise a picture file."""
+    from crossview.engine.query import Query
+
+    if text not in keys and Path(text).is_file():
+        return Query(view, image=Path(text).read_bytes())
+    return Query(view, key=text)
 
 
 def _rows(path: Path) -> "Sequence[Sequence[float]]":

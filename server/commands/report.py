@@ -17,12 +17,12 @@ SHOWN = 20
 
 
 def since(began: float, report: "ImportReport") -> "ImportReport":
-    """Returns a report with the seconds of the whole command, which began at that time of the monotonic clock."""
+    """Return a report with the seconds of the whole command, which began at that time of the monotonic clock."""
     return replace(report, seconds=time.monotonic() - began)
 
 
 def show_report(report: "ImportReport", name: str) -> None:
-    """Prints counts, what was left out and why, and how to take in deleted items and delete those of files gone."""
+    """Print the counts, what was left out and why, and the commands for deleted items and missing files."""
     read = report.added + report.updated
     rate = f" ({read / report.seconds:.1f} items/s)" if read and report.seconds > 0 else ""
     say(

@@ -75,17 +75,17 @@ class ScoreOptions:
         }
 
     def shown(self, asked: Sequence[str], hits: "Sequence[Hit]") -> tuple[str, ...]:
-        """Which scores a table of hits has a column for: those that were asked for, or every one."""
+        """Return the scores that get a column in a table of hits: the requested ones, or every one."""
         return tuple(dict.fromkeys(name for hit in hits for name in hit.scores)) if self.scores else tuple(asked)
 
 
 def score_cells(scores: Mapping[str, float], shown: Sequence[str]) -> list[str]:
-    """The cells of a hit's scores."""
+    """Return the cells of a hit's scores."""
     return [f"{scores[name]:+.2f}" for name in shown]
 
 
 def _numbers(pairs: Amounts, flag: str, usual: float | None = None) -> dict[str, float]:
-    """The numbers of ``attribute=number`` options; ``usual`` where there is none."""
+    """Return the numbers of ``attribute=number`` options; ``usual`` if there is none."""
     values: dict[str, float] = {}
     for pair in pairs or []:
         name, equals, text = pair.partition("=")

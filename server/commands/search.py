@@ -63,7 +63,7 @@ class SearchOptions:
     ] = None
 
     def request(self, query: QueryOptions, chosen: FilterOptions, scores: ScoreOptions) -> "SearchRequest":
-        """The request of these options."""
+        """Return the request of these options."""
         from crossview.engine.query import SearchRequest
 
         return SearchRequest(
@@ -131,7 +131,7 @@ def search(
 
 
 def _warn(unknown: str) -> None:
-    """Prints on stderr which characters a contact sheet shows by their codes, and what helps."""
+    """Print on stderr which characters a contact sheet shows by their codes, and the remedy."""
     if unknown:
         say(
             f"no font here has {unknown[:_UNKNOWN_SHOWN]}, drawn as codes: install fonts that have them "

@@ -114,7 +114,7 @@ def serve(
 
 
 def _until(stopping: threading.Event, settings: ServerSettings) -> bool:
-    """Serves until an event; returns whether all calls ended in time."""
+    """Serve until an event; return whether all calls ended in time."""
     from crossview.server.processes import Processes, start
 
     running, served = start(settings), Home(settings.home)
@@ -129,7 +129,7 @@ def _until(stopping: threading.Event, settings: ServerSettings) -> bool:
 
 
 def is_loopback(host: str) -> bool:
-    """Returns whether an address can be reached from this machine only."""
+    """Return whether an address can be reached from this machine only."""
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:

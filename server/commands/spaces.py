@@ -11,6 +11,7 @@ from crossview.server.commands.common import (
     YesOption,
     confirm_deletion,
     names,
+    print_json,
     print_result,
 )
 from crossview.server.commands.connection import HERE, ConnectionOptions
@@ -35,8 +36,8 @@ def list_(name: NameArgument, connection: ConnectionOptions = HERE, as_json: Jso
         crossview space list pets --json
     """
     with connection.collection(name) as collection:
-        found = collection.info().spaces
-    print_result(found, "", as_json) if as_json else show_spaces(found)
+        found = collection.spaces()
+    print_json(found) if as_json else show_spaces(found)
 
 
 def show_spaces(found: "Iterable[SpaceInfo]", title: str | None = None) -> None:

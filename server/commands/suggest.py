@@ -13,7 +13,7 @@ from crossview.server.commands.common import JsonOption, NameArgument, names, pr
 from crossview.server.commands.connection import PICTURES_HERE, PictureConnection
 from crossview.server.commands.csv_output import CsvOption, check_format, print_csv
 from crossview.server.commands.hints import completed, hint
-from crossview.server.commands.query import TargetsOption
+from crossview.server.commands.query import TargetsOption, existing_keys, query_of
 from crossview.server.commands.saying import say
 from crossview.server.commands.tables import show, table
 
@@ -30,7 +30,6 @@ LIKELIEST = (
     "likeliest of all classes by the scores of attributes, also of those that orderings alone describe, which have no "
     "items that could vote; this share is not calibrated"
 )
-_KEYS_AT_ONCE = 1_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,19 +55,10 @@ class SuggestOptions:
 
     def request(self, collection: "CollectionBackend") -> "SuggestRequest":
         """Return the request of these options; an input is the key of an item, if it exists, and otherwise a file."""
-        from crossview.engine.condition import Filter
-        from crossview.engine.query import Query, SuggestRequest
+        from crossview.engine.query import SuggestRequest
 
-        items: set[str] = set()
-        for start in range(0, len(self.inputs), _KEYS_AT_ONCE):
-            keys = tuple(self.inputs[start : start + _KEYS_AT_ONCE])
-            items |= {item.key for item in collection.items(Filter(keys=keys), limit=_KEYS_AT_ONCE)}
-        queries = [
-            Query(self.view, image=Path(one).read_bytes())
-            if one not in items and Path(one).is_file()
-            else Query(self.view, key=one)
-            for one in self.inputs
-        ]
+        keys = existing_keys(collection, self.inputs)
+        queries = [query_of(one, self.view, keys) for one in self.inputs]
         return SuggestRequest(
             queries, targets=names(self.targets), k=self.voters, space=self.space, min_share=self.min_share
         )
@@ -116,7 +106,7 @@ def suggest(
 
 
 def _write(path: Path, inputs: Sequence[str], found: "Suggestions") -> None:
-    """Writes a line for each label that is suggested."""
+    """Write a line for each suggested label."""
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(ACCEPTED)
@@ -164,7 +154,7 @@ def _accepting(
     found: "Suggestions",
     keys: set[int],
 ) -> Iterator[str]:
-    """Yields the commands that accept what is suggested."""
+    """Yield the commands that accept the suggestions."""
     accepted: list[SuggestedLabels] = [one for one in found.results if one.labels]
     if not accepted:
         return

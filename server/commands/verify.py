@@ -14,6 +14,7 @@ from crossview.server.commands.evaluation import GroupByOption, read_constraints
 from crossview.server.commands.hints import completed
 from crossview.server.commands.jobs import DetachOption, check_detached, print_detached
 from crossview.server.commands.progress import progress_bar
+from crossview.server.commands.query import existing_keys, query_of
 from crossview.server.commands.saying import say
 from crossview.server.commands.tables import show, table
 
@@ -153,7 +154,7 @@ def verify(
 
 
 def _pairs(inputs: Sequence[str], path: Path | None) -> _Names:
-    """The two inputs, or the pairs of a file, which may also say which are similar."""
+    """Return the two inputs, or the pairs of a file, which may also have a column ``similar``."""
     if (len(inputs) != 2) if path is None else bool(inputs):
         raise typer.BadParameter("give two pictures or items, A and B, or --pairs FILE.csv")
     if path is None:
@@ -171,30 +172,24 @@ def _pairs(inputs: Sequence[str], path: Path | None) -> _Names:
 def _verdicts(
     collection: "CollectionBackend", place: PlaceOptions, given: _Names, base_rate: float, pictures: bool
 ) -> Iterator["Verdict | Failure"]:
-    """Yields whether the two of each pair are the same, or why one is left out; an input may be a picture file."""
-    from crossview.engine.condition import Filter
+    """Yield whether the two of each pair are the same, or why one is left out; an input may be a picture file."""
     from crossview.engine.query import Query, SameRequest
 
     second = _view_of(collection, place)
+    keys = existing_keys(collection, [one for pair in given for one in pair]) if pictures else set()
 
-    def query(one: str, view: str, known: set[str]) -> "Query":
-        if pictures and one not in known and Path(one).is_file():
-            return Query(view, image=Path(one).read_bytes())
-        return Query(view, key=one)
+    def query(one: str, view: str) -> "Query":
+        return query_of(one, view, keys) if pictures else Query(view, key=one)
 
     for start in range(0, len(given), _PAIRS_AT_ONCE):
         some = given[start : start + _PAIRS_AT_ONCE]
-        known: set[str] = set()
-        if pictures:
-            keys = tuple({key for pair in some for key in pair})
-            known = {item.key for item in collection.items(Filter(keys=keys), limit=len(keys))}
-        queries = [(query(one, place.view, known), query(other, second, known)) for one, other in some]
+        queries = [(query(one, place.view), query(other, second)) for one, other in some]
         request = SameRequest(queries, target=place.targets, space=place.space, base_rate=base_rate)
         yield from collection.same(request)
 
 
 def _view_of(collection: "CollectionBackend", place: PlaceOptions) -> str:
-    """The view of the target: a notion that is named alone is of the view that is asked by."""
+    """Return the view of the target: for a notion without a view, the view of the query."""
     named = place.targets.partition(":")[0]
     known = {view.name for view in collection.views()} if named else set()
     return named if named and set(named.split("+")) <= known else place.view
@@ -205,7 +200,7 @@ def _named(pair: tuple[str, str], verdict: "Verdict") -> dict[str, Any]:
 
 
 def _cells(pair: tuple[str, str], verdict: "Verdict") -> tuple[Any, ...]:
-    """A line of the CSV: 1 or 0, as in files of pairs, says whether they are the same."""
+    """Return a line of the CSV: 1 for the same and 0 for different items, as in files of pairs."""
     return tuple(int(value) if isinstance(value, bool) else value for value in _named(pair, verdict).values())
 
 

@@ -33,13 +33,13 @@ class Printer(Protocol):
     """The reports on new versions."""
 
     def begun(self, found: "Changes") -> None:
-        """Takes what was learned."""
+        """Take the learned state."""
 
     def change(self, change: "Change") -> None:
-        """Takes an important change."""
+        """Take an important change."""
 
     def note(self, text: str) -> None:
-        """Takes what keeps it from going on."""
+        """Take the reason why the watch cannot go on."""
 
 
 @dataclass(frozen=True)
@@ -54,12 +54,12 @@ class Drawn:
     """Those that may be opened; None: all."""
 
     def get(self, key: str) -> "Item":
-        """An item, without a source that is not to be opened."""
+        """Return an item, without a source that must not be opened."""
         item = self.collection.items.get(key)
         return item if self.files is None or item.source in self.files else replace(item, source="")
 
     def thumbnail(self, key: str) -> bytes:
-        """An item's thumbnail."""
+        """Return an item's thumbnail."""
         return self.collection.items.thumbnail(key)
 
 
@@ -76,7 +76,7 @@ class Versions:
     """Keys of the items whose files are no longer in the folder."""
 
     def index(self, show_progress: bool) -> list[str]:
-        """Reads the new pictures of the folder; returns why some could not be used, a line each."""
+        """Read the new pictures of the folder; return why some could not be used, a line each."""
         if self.folder is None:
             return []
         with progress_bar(show_progress, "images") as progress:
@@ -85,7 +85,7 @@ class Versions:
         return [f"{failure.key}: {completed(failure.reason)}" for failure in report.failures]
 
     def drawn(self) -> Drawn:
-        """The collection as it is drawn: with the files of its folder, or of a collection of this machine."""
+        """Return the collection as it is drawn: with the files of its folder, or of a collection of this machine."""
         from crossview.engine.ingest.walk import readable, walk
 
         here = None if not self.remote else frozenset[str]()
@@ -93,14 +93,14 @@ class Versions:
         return Drawn(self.collection, found)
 
     def watch(self, request: "ChangesRequest", every: float, printer: Printer) -> None:
-        """Tells of important changes as pictures arrive, without end; what matters is learned once, at the start."""
+        """Report important changes as pictures arrive, without end; learn their importance once, at the start."""
         from crossview.engine.errors import InvalidInputError, NotReadyError
 
-        told: set[str] = set()
+        printed: set[str] = set()
 
         def note(text: str) -> None:
-            if text not in told:
-                told.add(text)
+            if text not in printed:
+                printed.add(text)
                 printer.note(text)
 
         found: Changes | None = None
@@ -132,7 +132,7 @@ class Versions:
 def opened(
     source: str, name: str, grid: int | None, connection: ConnectionOptions, show_progress: bool, wait: bool
 ) -> Iterator[Versions]:
-    """Opens the versions of a folder, whose new pictures are read, or of a collection.
+    """Yield the versions of a folder, after reading its new pictures, or of a collection.
 
     Nothing is made of a folder with too few pictures, or pictures in no known order, unless more are waited for.
     """
@@ -159,7 +159,7 @@ def opened(
 
 
 def view_spec(grid: int) -> str:
-    """Returns the view of a grid: GIST, whose pictures are resized to a multiple of the cells."""
+    """Return the view of a grid: GIST, whose pictures are resized to a multiple of the cells."""
     step = math.lcm(grid, _MULTIPLE)
     return f"gist{grid}=gist:grid={grid}:size={step * math.ceil(SIZE / step)}"
 
@@ -180,7 +180,7 @@ def _check_pictures(folder: Path) -> None:
 
 
 def _collection(backend: "Backend", folder: Path, name: str, spec: str) -> "CollectionBackend":
-    """The collection of a folder, by its name or by its description; a new one where there is none."""
+    """Return the collection of a folder, by its name or by its description; a new one if there is none."""
     from crossview.engine.errors import NotFoundError
 
     description = f"versions of {folder}"
@@ -198,7 +198,7 @@ def _collection(backend: "Backend", folder: Path, name: str, spec: str) -> "Coll
 
 
 def _names(folder: Path) -> Iterator[str]:
-    """Yields names for the collection of a folder."""
+    """Yield names for the collection of a folder."""
     plain = re.sub(r"[^a-z0-9_-]+", "-", folder.name.lower()).strip("-_")[:40] or "pictures"
     yield f"{plain}-changes"
     for number in range(2, 1_000):
@@ -215,7 +215,7 @@ def _check_name(source: str, name: str) -> None:
 
 
 def _view(collection: "CollectionBackend", grid: int | None) -> str:
-    """The view of a collection with so many regions a side; "" for any."""
+    """Return the view of a collection with so many regions a side; "" for any."""
     if grid is None:
         return ""
     from crossview.engine.errors import NotFoundError

@@ -15,6 +15,7 @@ from crossview.server.commands.common import (
     YesOption,
     confirm_deletion,
     names,
+    print_json,
     print_result,
 )
 from crossview.server.commands.connection import HERE, PICTURES_HERE, ConnectionOptions, PictureConnection
@@ -60,7 +61,7 @@ def list_(name: NameArgument, connection: ConnectionOptions = HERE, as_json: Jso
     """
     with connection.collection(name) as collection:
         found = collection.views()
-    print_result(found, "", as_json) if as_json else show_views(found)
+    print_json(found) if as_json else show_views(found)
 
 
 def show_views(found: "Iterable[ViewInfo]", title: str | None = None) -> None:

@@ -54,7 +54,7 @@ SEARCHES: Mapping[str, Mapping[str, Any]] = {
 
 
 def run_attributes(folder: Path, sheet: Path, echo: Echo, connect: Connect) -> None:
-    """Runs the demo in ``folder`` (pictures, queries, home), draws ``sheet``, and prints every step with its command.
+    """Run the demo in ``folder`` (pictures, queries, home), draw ``sheet``, and print every step with its command.
 
     Raises ServerUnavailableError where the server does not start.
     """
@@ -82,7 +82,7 @@ def run_attributes(folder: Path, sheet: Path, echo: Echo, connect: Connect) -> N
 
 
 def write_moods(folder: Path, per_class: int, seed: int) -> int:
-    """Writes ``folder/CLASS/CLASS-NN.jpg`` for every class; the same seed gives the same pictures. Returns how many."""
+    """Write ``folder/CLASS/CLASS-NN.jpg`` for every class, and return how many; a seed determines the pictures."""
     for position, (name, levels) in enumerate(CLASSES.items()):
         rng = np.random.default_rng([seed, position])
         (folder / name).mkdir(parents=True, exist_ok=True)
@@ -92,7 +92,7 @@ def write_moods(folder: Path, per_class: int, seed: int) -> int:
 
 
 def write_orderings(path: Path) -> Path:
-    """Writes how the classes are ordered by each attribute, and returns the file."""
+    """Write the order of the classes by each attribute, and return the file."""
     lines = []
     for at, attribute in enumerate(ATTRIBUTES):
         groups: dict[int, list[str]] = {}
@@ -105,7 +105,7 @@ def write_orderings(path: Path) -> Path:
 
 
 def _drawn(levels: tuple[int, int, int], rng: Rng) -> Image.Image:
-    """A picture with about so much of each attribute: discs on a ground, more of them where it is busier."""
+    """Return a picture with about so much of each attribute: discs on a background, more of them where it is busier."""
     busy, warm, light = np.clip(np.array(levels) + rng.uniform(-0.4, 0.4, 3), 0, 3)
     hue, value = (float(np.interp(at, range(4), known)) for at, known in ((warm, HUES), (light, VALUES)))
     width, height = SIZE
@@ -125,7 +125,7 @@ def _colour(hue: float, saturation: float, value: float) -> tuple[int, int, int]
 
 
 def _search(collection: CollectionBackend, queries: Path, address: str, echo: Echo) -> list[Strip]:
-    """Searches by one picture in several ways, a row of the contact sheet each."""
+    """Search by one picture in several ways, a row of the contact sheet each."""
     picture = queries / SHOWN / f"{SHOWN}-00.jpg"
     rows: list[Strip] = []
     for flags, options in SEARCHES.items():
@@ -138,22 +138,22 @@ def _search(collection: CollectionBackend, queries: Path, address: str, echo: Ec
 
 
 def _measure(collection: CollectionBackend, queries: Path, echo: Echo) -> None:
-    """Tells how the classes of the hits change with more of each attribute, over the new pictures."""
+    """Print how the classes of the hits change with more of each attribute, over the new pictures."""
     pictures = [path.read_bytes() for path in sorted(queries.rglob("*.jpg"))]
     asked = [Query(VIEW, image=picture) for picture in pictures]
     before = _levels(collection.search(SearchRequest(asked, k=HITS)))
-    echo(f"mean levels of {HITS} hits, over {len(asked)} new pictures: {_told(before)}")
+    echo(f"mean levels of {HITS} hits, over {len(asked)} new pictures: {_listed(before)}")
     for attribute in ATTRIBUTES:
         for hold in ((), ("all",)):
             request = SearchRequest(asked, k=HITS, more={attribute: 2.0}, hold=hold)
             change = _levels(collection.search(request)) - before
-            echo(f"  --more {attribute}{' --hold all' if hold else ''}: {_told(change, sign='+')}")
+            echo(f"  --more {attribute}{' --hold all' if hold else ''}: {_listed(change, sign='+')}")
 
 
 def _levels(results: list[HitList]) -> NDArray[np.float64]:
-    """How much of each attribute the classes of the hits have, on average."""
+    """Return how much of each attribute the classes of the hits have, on average."""
     return np.asarray(np.mean([CLASSES[hit.labels[0]] for one in results for hit in one.hits], axis=0))
 
 
-def _told(levels: NDArray[np.float64], sign: str = "") -> str:
+def _listed(levels: NDArray[np.float64], sign: str = "") -> str:
     return ", ".join(f"{name} {level:{sign}.2f}" for name, level in zip(ATTRIBUTES, levels.tolist(), strict=True))

@@ -33,7 +33,7 @@ _STAY, _GONE = (6, 20), (4, 12)
 
 
 def run_camera(folder: Path, sheet: Path, echo: Echo, connect: Connect) -> None:
-    """Runs the demo in ``folder`` (pictures, home), writes a report beside ``sheet``, its map, and prints every step.
+    """Run the demo in ``folder`` (pictures, home), write a report beside ``sheet``, its map, and print every step.
 
     Raises ServerUnavailableError where the server does not start.
     """
@@ -49,13 +49,13 @@ def run_camera(folder: Path, sheet: Path, echo: Echo, connect: Connect) -> None:
         command(echo, f"changes {NAME} --out {sheet.parent / 'report'} --server {address}")
         found = collection.changes(ChangesRequest())
         page = write_report(sheet.parent / "report", collection.items, found)
-    _tell(found, parked, echo)
+    _print_accuracy(found, parked, echo)
     shutil.copyfile(page.with_name("map.png"), sheet)
     echo(f"wrote {sheet} and {page}\n\nDone in {time.monotonic() - began:.0f} s.")
 
 
 def write_street(folder: Path, hours: int = HOURS, seed: int = 0) -> list[int | None]:
-    """Writes a picture an hour, named by its time; returns the colour of the car that is parked in each, if one is."""
+    """Write a picture an hour, named by its time; return the colour of the car that is parked in each, if one is."""
     folder.mkdir(parents=True, exist_ok=True)
     parked, still = _parked(hours, np.random.default_rng([seed, 0])), _still(np.random.default_rng([seed, 1]))
     for hour, colour in enumerate(parked):
@@ -74,7 +74,7 @@ def _parked(hours: int, rng: Rng) -> list[int | None]:
 
 
 def _still(rng: Rng) -> Image.Image:
-    """The street without anything that moves."""
+    """Return the street without anything that moves."""
     image = Image.new("RGB", (WIDTH, HEIGHT), (120, 160, 210))
     draw = ImageDraw.Draw(image)
     left = 0
@@ -96,7 +96,7 @@ def _still(rng: Rng) -> Image.Image:
 
 
 def _taken(still: Image.Image, hour: int, colour: int | None, rng: Rng) -> Image.Image:
-    """The street at an hour of the day, in any weather."""
+    """Return the street at an hour of the day, in any weather."""
     image = still.copy()
     draw = ImageDraw.Draw(image)
     _clouds(draw, rng)
@@ -136,9 +136,9 @@ def _person(draw: ImageDraw.ImageDraw, rng: Rng) -> None:
     draw.rectangle((x - 1, y + 7, x + 8, y + 26), fill=coat)
 
 
-def _tell(found: Changes, parked: list[int | None], echo: Echo) -> None:
-    """Prints how many of the cars' comings and goings are among the important changes."""
+def _print_accuracy(found: Changes, parked: list[int | None], echo: Echo) -> None:
+    """Print how many of the cars' comings and goings are among the important changes."""
     true = np.array([one != other for one, other in pairwise(parked)])
-    said: NDArray[np.bool_] = np.array([change.important for change in found.changes])
-    right, wrong = int((said & true).sum()), int((said & ~true).sum())
+    found_important: NDArray[np.bool_] = np.array([change.important for change in found.changes])
+    right, wrong = int((found_important & true).sum()), int((found_important & ~true).sum())
     echo(f"{right} of {int(true.sum())} times a car came or went, and {wrong} other hours, are important changes")

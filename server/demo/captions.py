@@ -42,7 +42,7 @@ FILLERS = ("a", "picture of", "with", "some", "the", "seen from above", "close-u
 
 
 def caption(name: str, rng: Rng) -> str:
-    """One caption of a class of ``STYLES``; each call gives another one."""
+    """Return one caption of a class of ``STYLES``; each call makes another one."""
     others = [other for other in WORDS if other != name]
     words = []
     for word in rng.choice(WORDS[name], int(rng.integers(2, 4)), replace=False):
@@ -54,7 +54,7 @@ def caption(name: str, rng: Rng) -> str:
 
 
 def write_captions(path: Path, pictures: Path, seed: int = 0) -> int:
-    """Writes lines ``path,caption`` of the pictures that ``write_pictures`` wrote; returns how many."""
+    """Write lines ``path,caption`` of the pictures that ``write_pictures`` wrote; return how many."""
     files = sorted(pictures.rglob("*.jpg"))
     rng = np.random.default_rng([seed, len(WORDS)])
     with path.open("w", newline="", encoding="utf-8") as file:

@@ -37,7 +37,7 @@ SHOWN = (("dots", "blue"), ("weave", "red"))
 
 
 def run_notions(folder: Path, sheet: Path, echo: Echo, connect: Connect) -> None:
-    """Runs the demo in ``folder`` (pictures, home), draws ``sheet``, and prints every step with its command.
+    """Run the demo in ``folder`` (pictures, home), draw ``sheet``, and print every step with its command.
 
     Raises ServerUnavailableError where the server does not start.
     """
@@ -62,7 +62,7 @@ def run_notions(folder: Path, sheet: Path, echo: Echo, connect: Connect) -> None
 
 
 def write_combinations(folder: Path, each: int) -> int:
-    """Writes ``folder/TEXTURE/COLOR-NN.jpg`` for every texture and color, the same ones each time; returns how many."""
+    """Write ``folder/TEXTURE/COLOR-NN.jpg`` for every texture and color, the same ones each time; return how many."""
     for texture in TEXTURES:
         (folder / texture).mkdir(parents=True, exist_ok=True)
         for color in HUES:
@@ -78,13 +78,13 @@ def _drawn(texture: str, color: str, number: int) -> Image.Image:
 
 
 def sort_of(key: str, notion: str) -> str:
-    """The color or texture of a picture, by its key."""
+    """Return the color or texture of a picture, by its key."""
     texture, file = key.split("/")[-2:]
     return texture if notion == "texture" else file.partition("-")[0]
 
 
 def answer_to(question: Question, person: str, rng: Rng) -> Answer:
-    """What somebody answers who sees colors and textures, and is sometimes wrong."""
+    """Return the answer of a person who sees colors and textures, and is sometimes wrong."""
     wanted = sort_of(question.anchor, question.notion)
     chosen = {
         key: (sort_of(key, question.notion) == wanted) != (rng.random() < MISTAKES) for key in question.candidates
@@ -107,7 +107,7 @@ def _compare(collection: CollectionBackend, address: str, echo: Echo) -> None:
 
 
 def _search(collection: CollectionBackend, address: str, echo: Echo) -> list[Strip]:
-    """Searches by pictures that are not in the collection, in each notion."""
+    """Search by pictures that are not in the collection, in each notion."""
 
     rows: list[Strip] = []
     right = {(notion, by): 0 for notion in NOTIONS for by in NOTIONS}
@@ -134,7 +134,7 @@ def _search(collection: CollectionBackend, address: str, echo: Echo) -> list[Str
 
 
 def _labelled(found: HitList, notion: str) -> HitList:
-    """The hits with what they are in a notion as their label, which the sheet compares with the query's."""
+    """Return the hits with their color or texture as their label, which the sheet compares with the query's."""
 
     def labelled(hit: Hit) -> Hit:
         return replace(hit, labels=(sort_of(hit.key, notion),))

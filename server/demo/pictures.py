@@ -42,36 +42,36 @@ def _wave(phase: Field) -> Field:
 
 
 def _edge(distance: Field, width: float = 0.06) -> Field:
-    """1 inside (distance < 0), 0 outside, a soft step between the two."""
+    """Return 1 inside (distance < 0), 0 outside, and a soft step between the two."""
     return np.clip(0.5 - distance / width, 0.0, 1.0)
 
 
 def _cell_noise(columns: Field, rows: Field, rng: Rng) -> Field:
-    """One random number per cell of an endless grid, the same wherever the cell is looked at."""
+    """Return one random number per cell of an endless grid, the same wherever the cell is looked at."""
     table = rng.random((61, 59))
     values: Field = table[np.mod(rows.astype(int), 61), np.mod(columns.astype(int), 59)]
     return values
 
 
 def stripes(u: Field, v: Field, rng: Rng) -> Field:
-    """Straight bands with hard edges."""
+    """Return straight bands with hard edges."""
     return _edge(np.abs(np.mod(u, 1.0) - 0.5) - rng.uniform(0.15, 0.3))
 
 
 def waves(u: Field, v: Field, rng: Rng) -> Field:
-    """Bands that swing from side to side."""
+    """Return bands that swing from side to side."""
     swing = rng.uniform(0.3, 0.8) * np.sin(2 * np.pi * v * rng.uniform(0.25, 0.5) + rng.uniform(0, 6))
     return _wave(u + swing) ** rng.uniform(0.8, 2.0)
 
 
 def checks(u: Field, v: Field, rng: Rng) -> Field:
-    """A chess board."""
+    """Return a chess board."""
     board: Field = np.mod(np.floor(u) + np.floor(v), 2.0)
     return 0.85 * board + 0.15 * _cell_noise(np.floor(u), np.floor(v), rng)
 
 
 def bricks(u: Field, v: Field, rng: Rng) -> Field:
-    """Courses of bricks, each of its own shade, in light mortar."""
+    """Return courses of bricks, each of its own shade, in light mortar."""
     course = np.floor(v * 2)
     along = u + 0.5 * np.mod(course, 2.0)
     gap = np.minimum(0.5 - np.abs(np.mod(along, 1.0) - 0.5), 0.5 * (0.5 - np.abs(np.mod(v * 2, 1.0) - 0.5)))
@@ -81,21 +81,21 @@ def bricks(u: Field, v: Field, rng: Rng) -> Field:
 
 
 def dots(u: Field, v: Field, rng: Rng) -> Field:
-    """Round spots in a grid, or in a staggered one."""
+    """Return round spots in a grid, or in a staggered one."""
     shifted = u + 0.5 * np.mod(np.floor(v), 2.0) * rng.integers(0, 2)
     radius = rng.uniform(0.22, 0.36) * (0.7 + 0.5 * _cell_noise(np.floor(shifted), np.floor(v), rng))
     return _edge(np.hypot(np.mod(shifted, 1.0) - 0.5, np.mod(v, 1.0) - 0.5) - radius)
 
 
 def rings(u: Field, v: Field, rng: Rng) -> Field:
-    """Circles around a few centres."""
+    """Return circles around a few centres."""
     centres = rng.uniform([u.min(), v.min()], [u.max(), v.max()], (3, 2))
     nearest = np.min([np.hypot(u - x, v - y) for x, y in centres], axis=0)
     return _wave(nearest * 1.3) ** rng.uniform(0.7, 1.6)
 
 
 def pebbles(u: Field, v: Field, rng: Rng) -> Field:
-    """Round stones side by side: distance to the nearest of scattered points."""
+    """Return round stones side by side: distance to the nearest of scattered points."""
     shift_u, shift_v, shade = (rng.random((61, 59)) for _ in range(3))
     columns, rows = np.floor(u).astype(int), np.floor(v).astype(int)
     best, tone = np.full(u.shape, np.inf), np.zeros(u.shape)
@@ -109,7 +109,7 @@ def pebbles(u: Field, v: Field, rng: Rng) -> Field:
 
 
 def leaves(u: Field, v: Field, rng: Rng) -> Field:
-    """Pointed leaves lying every way, with a middle rib."""
+    """Return pointed leaves lying every way, with a middle rib."""
     picture = np.zeros(u.shape)
     count = int(2.2 * np.ptp(u) * np.ptp(v)) + 4
     for x, y in rng.uniform([u.min(), v.min()], [u.max(), v.max()], (min(count, 160), 2)):
@@ -124,7 +124,7 @@ def leaves(u: Field, v: Field, rng: Rng) -> Field:
 
 
 def clouds(u: Field, v: Field, rng: Rng) -> Field:
-    """Smooth noise, coarse and fine together."""
+    """Return smooth noise, coarse and fine together."""
     height, width = u.shape
     total = np.zeros(u.shape)
     for octave in range(2, 7):
@@ -135,7 +135,7 @@ def clouds(u: Field, v: Field, rng: Rng) -> Field:
 
 
 def weave(u: Field, v: Field, rng: Rng) -> Field:
-    """Threads going over and under each other."""
+    """Return threads going over and under each other."""
     over = np.mod(np.floor(u) + np.floor(v), 2.0)
     round_u, round_v = _wave(np.mod(u, 1.0) / 2), _wave(np.mod(v, 1.0) / 2)
     fibre = 0.12 * _wave(over * u * 6 + (1 - over) * v * 6)
@@ -161,7 +161,7 @@ def _colour(hue: float, saturation: float, value: float) -> NDArray[np.float64]:
 
 
 def _palette(style: Style, rng: Rng) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Ground and accent, clearly apart in lightness, either of them the lighter one."""
+    """Return ground and accent, clearly apart in lightness, either of them the lighter one."""
     dark, light = rng.uniform(0.2, 0.45), rng.uniform(0.7, 1.0)
     if rng.random() < 0.15:
         dark, light = light, dark
@@ -171,7 +171,7 @@ def _palette(style: Style, rng: Rng) -> tuple[NDArray[np.float64], NDArray[np.fl
 
 
 def _coordinates(period: float, rng: Rng) -> tuple[Field, Field]:
-    """A turned, shifted grid over the picture, in periods."""
+    """Return a turned, shifted grid over the picture, in periods."""
     width, height = SIZE
     y, x = np.mgrid[0:height, 0:width].astype(np.float64)
     angle = rng.normal(0, 0.15)
@@ -182,7 +182,7 @@ def _coordinates(period: float, rng: Rng) -> tuple[Field, Field]:
 
 
 def _light(rng: Rng) -> Field:
-    """A lamp at one side of the picture."""
+    """Return a lamp at one side of the picture."""
     width, height = SIZE
     y, x = np.mgrid[-1 : 1 : height * 1j, -1 : 1 : width * 1j]
     slope = rng.normal(0, 0.15, 2)
@@ -190,14 +190,14 @@ def _light(rng: Rng) -> Field:
 
 
 def draw(name: str, rng: Rng) -> Image.Image:
-    """One picture of a class of ``STYLES``, SIZE pixels; each call draws another one."""
+    """Return a picture of a class of ``STYLES``, SIZE pixels; each call draws another one."""
     style = STYLES[name]
     colours = STYLES[str(rng.choice(list(STYLES)))] if rng.random() < BORROWED else style
     return painted(style, colours, rng)
 
 
 def painted(style: Style, colours: Style, rng: Rng) -> Image.Image:
-    """A picture with the pattern of one style in the colours of another, SIZE pixels; each call draws another one."""
+    """Return a picture with the pattern of one style in the colours of another, SIZE pixels; each call draws anew."""
     pattern = style.pattern(*_coordinates(style.period, rng), rng)
     ground, accent = _palette(colours, rng)
     picture = ground + pattern[..., None] * (accent - ground)
@@ -206,7 +206,7 @@ def painted(style: Style, colours: Style, rng: Rng) -> Image.Image:
 
 
 def write_pictures(folder: Path, per_class: int, seed: int = 0) -> int:
-    """Writes ``folder/CLASS/CLASS-NN.jpg`` for every class; the same seed gives the same pictures. Returns how many."""
+    """Write ``folder/CLASS/CLASS-NN.jpg`` for every class, and return how many; a seed determines the pictures."""
     for position, name in enumerate(STYLES):
         rng = np.random.default_rng([seed, position])
         (folder / name).mkdir(parents=True, exist_ok=True)

@@ -45,7 +45,7 @@ Connect = Callable[[str], AbstractContextManager[Backend]]
 
 
 def run_demo(folder: Path, sheet: Path, echo: Echo, connect: Connect) -> None:
-    """Runs the demo in ``folder`` (pictures, queries, home), draws ``sheet``, and prints every step with its command.
+    """Run the demo in ``folder`` (pictures, queries, home), draw ``sheet``, and print every step with its command.
 
     Raises ServerUnavailableError where the server does not start.
     """
@@ -85,7 +85,7 @@ def _build(home: Path, pictures: Path, captions: Path, echo: Echo) -> None:
 
 @contextmanager
 def served(home: Path, log: Path, echo: Echo) -> Iterator[str]:
-    """Runs a server in its own process, on a free port, with its log in a file; yields its address."""
+    """Run a server in its own process, on a free port, with its log in a file; yield its address."""
     command(echo, f"serve --home {home} --port 0")
     program = [sys.executable, "-m", "crossview.server.cli", "serve", "--home", str(home), "--port", "0"]
     with (
@@ -124,7 +124,7 @@ def _search(collection: CollectionBackend, address: str, folder: Path, echo: Ech
 
 
 def _search_texts(collection: CollectionBackend, address: str, echo: Echo) -> list[Strip]:
-    """Searches pictures by captions that none of them has."""
+    """Search pictures by captions that none of them has."""
     rng = np.random.default_rng(1)
     captions = [(name, caption(name, rng)) for name in STYLES for _ in range(QUERIES_PER_CLASS)]
     queries = [Query("text", text=text) for _, text in (*captions, TEXT_QUERY)]
@@ -159,5 +159,5 @@ def _print_evaluation(evaluation: Evaluation, echo: Echo) -> None:
 
 
 def command(echo: Echo, command: str) -> None:
-    """Prints a command that a user would type for what follows."""
+    """Print the command that a user would type for the next step."""
     echo(f"\n$ crossview {command}")

@@ -15,10 +15,10 @@ class Around(Protocol):
     """One thing that happens around calls, in the event loop."""
 
     def begin(self, call: Call) -> None:
-        """Takes note that a call begins, before its request is read; an error that it raises refuses the call."""
+        """Note that a call begins, before its request is read; an error that this raises refuses the call."""
 
     def end(self, call: Call) -> None:
-        """Takes note that a call has ended, with its code, collection and sizes; only if ``begin`` raised nothing."""
+        """Note that a call has ended, with its code, collection and sizes; only if ``begin`` raised nothing."""
 
 
 class RequestLog:

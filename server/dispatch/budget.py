@@ -16,7 +16,7 @@ class Budget:
 
     @contextmanager
     def held(self, size: int) -> Iterator[None]:
-        """Counts the bytes of a request during the block; OverloadedError where there are too many already."""
+        """Count the bytes of a request during the block; raise OverloadedError if too many are counted already."""
         if self._taken and self._taken + size > self._most:
             raise OverloadedError(
                 f"the requests under way take {self._taken / 1e6:,.0f} MB, and this one {size / 1e6:,.1f} MB more: try "

@@ -25,13 +25,13 @@ class Codec(Protocol):
     """How a transport encodes messages."""
 
     def size(self, data: Any) -> int:
-        """Returns the bytes of an encoded message."""
+        """Return the bytes of an encoded message."""
 
     def decode(self, data: Any, method: Method, most: int) -> Message:
-        """Returns a request; raises InvalidInputError if it cannot be decoded, or has more than ``most`` entries."""
+        """Return a request; raise InvalidInputError if it cannot be decoded, or has more than ``most`` entries."""
 
     def encode(self, message: Message) -> Any:
-        """Returns a response as the transport sends it."""
+        """Return a response as the transport sends it."""
 
 
 class Protobuf:
@@ -100,7 +100,7 @@ class Served:
 
     method: Method
     answer: Callable[[Any, Any], Message] | None
-    """None where all requests are awaited."""
+    """None if all requests are awaited."""
     at_hand: Callable[[Any], Message | None] | None = None
     """Gives the response to some requests at once, in the event loop, and None to others."""
     together: Together | None = None
@@ -136,30 +136,30 @@ class Call:
         return self.served.method
 
     def take(self, data: Any) -> int:
-        """Takes note of an encoded message that has come, and returns its bytes."""
+        """Count the bytes of an encoded message that has come, and return them."""
         size = self.caller.codec.size(data)
         self.received += size
         return size
 
     def decoded(self, data: Any) -> Message:
-        """Returns a request; raises what ``Codec.decode`` raises."""
+        """Return a request; raise what ``Codec.decode`` raises."""
         request = self.caller.codec.decode(data, self.served.method, self.entries)
         if self.collection == "-":
             self.collection = _collection(request)
         return request
 
     def encode(self, response: Message) -> Any:
-        """Returns a response as it is sent."""
+        """Return a response as it is sent."""
         return self.caller.codec.encode(response if self.wrap is None else self.wrap(response))
 
     def at_hand(self, request: Any) -> Message | None:
-        """Returns the response to a decoded request that needs no thread; None for any other."""
+        """Return the response to a decoded request that needs no thread; None for any other."""
         if self.served.at_hand is None or not isinstance(request, Message) or self.stopping():
             return None
         return self.served.at_hand(request)
 
     def answered(self, request: Any) -> Message:
-        """Returns the response to a request, encoded or not, or to an iterator over requests, in a thread.
+        """Return the response to a request, encoded or not, or to an iterator over requests, in a thread.
 
         Its work ends at a checkpoint once nobody wants it.
         """
@@ -170,7 +170,7 @@ class Call:
             return self.served.answer(request.decoded() if isinstance(request, Encoded) else request, None)
 
     def check(self) -> None:
-        """Raises where nobody wants the response, or the server stops."""
+        """Raise an error if nobody wants the response, or the server stops."""
         if self.stopping():
             raise ServerStoppedError(STOPPED)
         if self.left:
@@ -185,12 +185,12 @@ class Encoded:
     data: Any
 
     def decoded(self) -> Message:
-        """Returns the request; raises what ``Codec.decode`` raises."""
+        """Return the request; raise what ``Codec.decode`` raises."""
         return self.call.decoded(self.data)
 
 
 def _collection(request: Message) -> str:
-    """Returns the collection that a request names, else "-". Only a valid name is kept: it cannot break a log line."""
+    """Return the collection that a request names, else "-". Only a valid name is kept: it cannot break a log line."""
     for name in ("parent", "name", "collection_id"):
         if match := _COLLECTION.fullmatch(getattr(request, name, "")):
             return match[1]

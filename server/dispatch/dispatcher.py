@@ -60,21 +60,21 @@ class Dispatcher:
         self.draining: asyncio.Future[None] = loop.create_future()
         """Done once streams are to end, as soon as what they have sent is answered."""
         self.silences = Silences(settings.calls // 2, settings.silent_seconds)
-        """The calls of all kinds whose clients say nothing."""
+        """The calls of all kinds whose clients are silent."""
         self._silent_fits = Silences(settings.waiting // 2, settings.silent_seconds)
 
     def stop(self) -> None:
-        """Ends the work of every call at its next checkpoint."""
+        """End the work of every call at its next checkpoint."""
         if not self.stopped.done():
             self.stopped.set_result(None)
 
     def drain(self) -> None:
-        """Ends streams that are answered message by message, as soon as what they have sent is answered."""
+        """End streams that are answered message by message, once the messages that they have sent are answered."""
         if not self.draining.done():
             self.draining.set_result(None)
 
     async def answer(self, method: Method, read: Read, caller: Caller) -> Any:
-        """Returns the encoded response to a request, or to a stream of requests; raises RefusedError."""
+        """Return the encoded response to a request, or to a stream of requests; raise RefusedError."""
         call = Call(self.served[method.path], caller, self.stopped.done, self._entries)
         if method.streams:
             stream = Stream(read, self._silent_fits, self.stopped)
@@ -82,7 +82,7 @@ class Dispatcher:
         return await self._run(call, lambda: self._response_to_one(call, read))
 
     async def answer_each(self, method: Method, read: Read, write: Write, caller: Caller) -> None:
-        """Writes the encoded answer to each message of a stream, in order; raises RefusedError for the stream itself.
+        """Write the encoded answer to each message of a stream, in order; raise RefusedError for the stream itself.
 
         It reads on while earlier messages are answered. A message's error is the answer to that message alone.
         """
@@ -110,7 +110,7 @@ class Dispatcher:
             raise RefusedError(refusal(ended)) from ended
 
     async def _answer_to_message(self, method: Method, data: Any, caller: Caller) -> Any:
-        """Returns the encoded answer to a message of a stream: a response, or the error of this message alone."""
+        """Return the encoded answer to a message of a stream: a response, or the error of this message alone."""
         make: Any = method.response
         wrap = lambda response: make(response=response)  # noqa: E731
         call = Call(self.served[method.path], caller, self.stopped.done, self._entries, wrap)
@@ -120,7 +120,7 @@ class Dispatcher:
             return caller.codec.encode(make(error=error.refusal.status))
 
     async def _run(self, call: Call, work: Callable[[], Awaitable[Any]]) -> Any:
-        """Returns what the work returns, with all that happens around a call; raises RefusedError."""
+        """Return the result of the work, with all that happens around a call; raise RefusedError."""
         begun = 0
         try:
             for one in self._around:
@@ -141,13 +141,13 @@ class Dispatcher:
                 one.end(call)
 
     async def _response_to_one(self, call: Call, read: Read) -> Any:
-        """Returns the encoded response to a request that is still to be read."""
+        """Read the request and return the encoded response to it."""
         data = await OneMessage(read, self.silences).read()
         with self._budget.held(size := call.take(data)):
             return await self._response(call, _request(call, data, size))
 
     async def _patient_response(self, call: Call, data: Any) -> Any:
-        """Returns the response to a message of a stream, which may wait longer: what it sends ahead waits for it."""
+        """Return the response to a message of a stream, which may wait longer: messages sent ahead wait for it."""
         with self._budget.held(size := call.take(data)):
             request = _request(call, data, size)
             while True:
@@ -159,7 +159,7 @@ class Dispatcher:
                     await asyncio.sleep(error.retry_seconds)
 
     async def _response(self, call: Call, request: Message | Encoded) -> Any:
-        """Returns the encoded response to a request: at hand, awaited, or from a thread."""
+        """Return the encoded response to a request: at hand, awaited, or from a thread."""
         served, decoded = call.served, isinstance(request, Message)
         if (found := call.at_hand(request)) is not None:
             return call.encode(found)
@@ -175,7 +175,7 @@ class Dispatcher:
         return await room.run_together(alike, (call, request), _answered_together, served.together.most)
 
     async def _response_to_stream(self, call: Call, stream: Stream) -> Any:
-        """Returns the response to a stream, whose first messages are read before it takes a thread."""
+        """Return the response to a stream, whose first messages are read before it takes a thread."""
         first = await stream.read()
         second = END if first is END else await stream.read()
         begin = [data for data in (first, second) if data is not END]
@@ -192,12 +192,12 @@ class Dispatcher:
 
 
 def _request(call: Call, data: Any, size: int) -> Message | Encoded:
-    """Returns a request, decoded if that takes less time than a thread takes to begin."""
+    """Return a request, decoded if that takes less time than a thread takes to begin."""
     return call.decoded(data) if size <= DECODED_AT_ONCE else Encoded(call, data)
 
 
 async def _within(call: Call, seconds: float, work: Awaitable[Any]) -> Any:
-    """Returns what is awaited; raises DeadlineExceededError after so many seconds."""
+    """Return the awaited result; raise DeadlineExceededError after ``seconds``."""
     try:
         async with asyncio.timeout(seconds) as limit:
             return await work
@@ -211,10 +211,10 @@ async def _within(call: Call, seconds: float, work: Awaitable[Any]) -> Any:
 
 
 def _answered_together(calls: list[tuple[Call, Message]]) -> list[Any]:
-    """Returns a response, encoded, or an error for each of some calls that are alike."""
+    """Return a response, encoded, or an error for each of some calls that are alike."""
     together = calls[0][0].served.together
     if together is not None and len(calls) > 1:
-        # Where it fails by one of them, or nobody wants it any more, each fails below by what is its own.
+        # If one of them makes the search fail, or nobody wants it any more, each call fails below with its own error.
         with suppress(Exception), cancellable(lambda: _check_all(calls)):
             found = together.answers([request for _, request in calls])
             return [call.encode(one) for (call, _), one in zip(calls, found, strict=True)]
@@ -229,13 +229,13 @@ def _outcome(call: Call, request: Message) -> Any:
 
 
 def _check_all(calls: list[tuple[Call, Message]]) -> None:
-    """Raises where no call is wanted any more."""
+    """Raise an error if no call is wanted any more."""
     if all(call.left or call.stopping() for call, _ in calls):
         calls[0][0].check()
 
 
 def _messages(call: Call, begin: Sequence[Any], stream: Stream, loop: asyncio.AbstractEventLoop) -> Iterator[Message]:
-    """Yields the requests of a stream, of which the first are read already, in a thread; errors as of its reading."""
+    """Yield the requests of a stream, whose first are read already, in a thread; raise the errors of its reading."""
     yield from map(call.decoded, begin)
     while len(begin) > 1:  # else there are no more
         data = asyncio.run_coroutine_threadsafe(stream.read(), loop).result()

@@ -67,7 +67,7 @@ class Room:
         self._timer: asyncio.TimerHandle | None = None
 
     async def run(self, work: Callable[[], T]) -> T:
-        """Returns what the work returns, done in a thread; work that nobody awaits any more is not begun.
+        """Return the result of the work, done in a thread; work that nobody awaits any more does not begin.
 
         Raises OverloadedError at once where every place is taken or the wait is too long, else what the work raises.
         """
@@ -78,7 +78,7 @@ class Room:
         return cast(T, await caller.future)
 
     async def run_together(self, alike: Hashable, given: Any, work: Work, most: int) -> Any:
-        """Returns what becomes of a call in work that is done for all alike that wait at the same time, up to ``most``.
+        """Return the outcome of a call, from work for all alike calls that wait at the same time, up to ``most``.
 
         Raises as ``run``.
         """
@@ -92,7 +92,7 @@ class Room:
         return await caller.future
 
     def _caller(self, given: Any) -> Caller:
-        """Takes a place for a call."""
+        """Take a place for a call."""
         if self._taken >= self._places or self._wait() > self._patience:
             raise self._overloaded()
         self._taken += 1
@@ -104,7 +104,7 @@ class Room:
         )
 
     def _limit_wait(self, caller: Caller, task: Task) -> None:
-        """Lets a call wait for no longer than the patience."""
+        """Let a call wait for no longer than the patience."""
         if self._patience == math.inf or self._taken <= self._abreast:
             return
         self._impatient.append((time.monotonic() + self._patience, caller, task))
@@ -112,7 +112,7 @@ class Room:
             self._timer = asyncio.get_running_loop().call_later(self._patience, self._refuse_late)
 
     def _refuse_late(self) -> None:
-        """Refuses the calls that have waited for too long."""
+        """Refuse the calls that have waited for too long."""
         self._timer = None
         while self._impatient:
             until, caller, task = self._impatient[0]
@@ -125,7 +125,7 @@ class Room:
                 caller.future.set_exception(self._overloaded())
 
     def _put(self, task: Task) -> None:
-        """Hands a task to the threads."""
+        """Hand a task to the threads."""
         if self._taken > len(self._threads) < self._most_threads:
             loop = asyncio.get_running_loop()
             self._threads.append(threading.Thread(target=self._work, args=(loop,), name=self._kind, daemon=True))
@@ -133,7 +133,7 @@ class Room:
         self._todo.put(task)
 
     def _put_alike(self, alike: Hashable) -> None:
-        """Hands on what calls that are alike are held for, as far as it may be under way."""
+        """Hand the held tasks of alike calls to the threads, as many as may be under way."""
         tasks = self._alike[alike]
         while tasks.held and tasks.under_way < self._abreast:
             tasks.under_way += 1
@@ -142,12 +142,12 @@ class Room:
             del self._alike[alike]
 
     def _wait(self) -> float:
-        """Returns the seconds until a thread would begin with a further call; 0 as long as few calls wait."""
+        """Return the seconds until a thread would begin another call; 0 as long as few calls wait."""
         waiting = self._taken + 1 - self._most_threads
         return waiting * self._seconds / self._most_threads if waiting > self._most_threads else 0.0
 
     def close(self) -> None:
-        """Lets the threads end; what they work on goes on."""
+        """Let the threads end after their current work."""
         for _ in self._threads:
             self._todo.put(None)
 
@@ -176,7 +176,7 @@ class Room:
 
 
 def queries_of(request: Any) -> list[Any]:
-    """Returns the queries of a request to the search service, those of pairs one after the other."""
+    """Return the queries of a request to the search service, those of pairs one after the other."""
     if isinstance(request, search_pb2.SameRequest):
         return [query for pair in request.pairs for query in (pair.first, pair.second)]
     return list(request.queries)
@@ -198,12 +198,12 @@ class Rooms:
         }
 
     def of(self, method: Method, request: Any) -> Room:
-        """Returns the room of a call; ``request`` is None where it is too large to be decoded before."""
+        """Return the room of a call; ``request`` is None if it is too large to decode before."""
         if method.room is methods.Room.SEARCHES and (request is None or any(one.image for one in queries_of(request))):
             return self._pictures
         return self._rooms[method.room]
 
     def close(self) -> None:
-        """Closes every room."""
+        """Close every room."""
         for room in (self._pictures, *self._rooms.values()):
             room.close()

@@ -1,4 +1,4 @@
-"""Streams of requests: read in the event loop, and ended where they say nothing for too long, or are too many."""
+"""Streams of requests: read in the event loop, and ended if they are silent for too long, or too many."""
 
 import asyncio
 import time
@@ -16,7 +16,7 @@ STOPPED = "the server stopped during the call, and its work was given up; repeat
 
 
 async def until(wanted: Awaitable[T], *ends: asyncio.Future[Any], seconds: float | None = None) -> T | None:
-    """Returns what is awaited; None where one of the ends, or so many seconds, come first: then it is cancelled."""
+    """Return the awaited result; None, and cancel it, if one of the ends or the timeout comes first."""
     future = asyncio.ensure_future(wanted)
     try:
         await asyncio.wait({future, *ends}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
@@ -26,17 +26,17 @@ async def until(wanted: Awaitable[T], *ends: asyncio.Future[Any], seconds: float
 
 
 class Quiet(Protocol):
-    """A call whose client says nothing."""
+    """A call whose client is silent."""
 
     def let_go(self, why: str) -> None:
-        """Ends it, with the reason in a sentence."""
+        """End the call, with the reason in a sentence."""
 
 
 class Silences:
-    """Calls whose clients say nothing, although all that they have sent is answered.
+    """Calls whose clients are silent, although the server has answered all their messages.
 
-    One that is silent for ``seconds`` ends; where there are more than ``most``, so does the one that has been silent
-    longest: however many there are, they keep nobody from being answered.
+    A call ends that is silent for ``seconds``. Of more than ``most`` calls, the one that has been silent longest ends,
+    so that silent calls, however many, keep no other call from its answer.
     """
 
     def __init__(self, most: int, seconds: float) -> None:
@@ -49,7 +49,7 @@ class Silences:
         return len(self._silent)
 
     def begin(self, call: Quiet) -> None:
-        """Takes note that a call is silent from now on."""
+        """Note that a call is silent from now on."""
         self._silent[call] = time.monotonic()
         if len(self._silent) > self._most:
             self._end(next(iter(self._silent)), "too many calls are silent, and this one has been for longest")
@@ -57,7 +57,7 @@ class Silences:
             self._timer = asyncio.get_running_loop().call_later(self._seconds, self._look)
 
     def end(self, call: Quiet) -> None:
-        """Takes note that a call is not silent any more."""
+        """Note that a call is not silent any more."""
         self._silent.pop(call, None)
 
     def _end(self, call: Quiet, why: str) -> None:
@@ -76,7 +76,7 @@ class Silences:
 
 
 class Listener:
-    """A call whose client has said all, and waits; ``stopping`` ends when the server begins to stop."""
+    """A call whose client has sent everything, and waits; ``stopping`` ends when the server begins to stop."""
 
     def __init__(self, silences: Silences, stopping: asyncio.Future[Any]) -> None:
         self._silences, self._stopping = silences, stopping
@@ -88,9 +88,9 @@ class Listener:
             self._silenced.set_result(why)
 
     async def hear(self, wanted: Awaitable[T], seconds: float | None = None) -> T | None:
-        """Returns what is awaited, None after so many seconds.
+        """Return the awaited message, None after ``seconds``.
 
-        Raises SilentStreamError where it lasts too long for the server, ServerStoppedError where that begins to stop.
+        Raises SilentStreamError if it takes too long for the server, ServerStoppedError if the server begins to stop.
         """
         self._silences.begin(self)
         try:
@@ -119,7 +119,7 @@ class OneMessage:
             self._reader.cancel()  # to wait for two things at once would cost every call more
 
     async def read(self) -> Any:
-        """Returns the message; raises SilentStreamError, and InvalidInputError where there is none."""
+        """Return the message; raise SilentStreamError, and InvalidInputError if there is none."""
         self._reader = asyncio.current_task()
         self._silences.begin(self)
         try:
@@ -152,19 +152,19 @@ class Stream:
             self._silenced.set_result(why)
 
     def begin(self) -> None:
-        """Takes note that a message is being answered: until then the client may wait."""
+        """Note that a message is being answered: until then the client may wait."""
         self._under_way += 1
 
     def end(self) -> None:
-        """Takes note that it is answered."""
+        """Note that the message is answered."""
         self._under_way -= 1
         if self._reading and not self._under_way:
             self._silences.begin(self)
 
     async def read(self) -> Any:
-        """Returns the next message, END after the last.
+        """Return the next message, END after the last.
 
-        Raises SilentStreamError where the client says nothing for too long, CancelledError where the stream was cut,
+        Raises SilentStreamError if the client is silent for too long, CancelledError if the stream was cut,
         ServerStoppedError where the server begins to stop.
         """
         self._reading = True

@@ -43,7 +43,7 @@ class Task:
         return not self._open
 
     def join(self, caller: Caller) -> bool:
-        """Adds a caller; returns False where the task has begun or is full."""
+        """Add a caller; return False if the task has begun or is full."""
         with self._joining:
             joined = self._open and len(self._callers) < self._most
             if joined:
@@ -51,7 +51,7 @@ class Task:
             return joined
 
     def run(self) -> None:
-        """Does the work for all who still wait, in a thread."""
+        """Do the work for all callers that still wait, in a thread."""
         with self._joining:
             self._open = False
         waiting = [caller for caller in self._callers if not caller.future.done()]
@@ -67,7 +67,7 @@ class Task:
         self.seconds = (time.monotonic() - began) / len(waiting)
 
     def deliver(self) -> None:
-        """Gives every caller what became of its call, in the event loop."""
+        """Give every caller the outcome of its call, in the event loop."""
         for caller in self._callers:
             if caller.future.done():  # nobody waits any more
                 continue

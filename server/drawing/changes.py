@@ -34,7 +34,7 @@ _STYLE = (
 
 
 def write_report(folder: Path, items: Items, changes: "Changes") -> Path:
-    """Writes the report into a folder, each file whole or not at all, and returns its page."""
+    """Write the report into a folder, each file whole or not at all, and return its page."""
     folder.mkdir(parents=True, exist_ok=True)
     important = sorted((one for one in changes.changes if one.important), key=lambda one: -one.importance)[:PAIRS]
     newest = version_picture(items, changes.changes[-1].later)
@@ -56,7 +56,7 @@ def write_report(folder: Path, items: Items, changes: "Changes") -> Path:
 
 
 def pair_sheet(items: Items, change: "Change") -> Image.Image:
-    """Returns two versions beside each other, with a frame around the regions that made most of the change."""
+    """Return two versions side by side, with a frame around the regions that contribute most to the change."""
     pictures = [framed(version_picture(items, key), change.regions) for key in (change.earlier, change.later)]
     sheet = Image.new("RGB", (2 * WIDTH + GAP, _HEAD + max(one.height for one in pictures)), PAPER)
     draw = ImageDraw.Draw(sheet)
@@ -70,18 +70,18 @@ def pair_sheet(items: Items, change: "Change") -> Image.Image:
 
 
 def write_pair(path: Path, items: Items, change: "Change") -> None:
-    """Writes the picture of a pair, whole or not at all: a viewer may be showing the last one."""
+    """Write the picture of a pair, whole or not at all: a viewer may be showing the last one."""
     sheet = pair_sheet(items, change)
     _write(path, partial(sheet.save, format="PNG"))
 
 
 def _page(changes: "Changes", pictures: dict[str, tuple[Image.Image, str]]) -> str:
     count = sum(change.important for change in changes.changes)
-    said = _said(changes, count)
-    said += [f"Note: {note}." for note in changes.notes]
+    sentences = _sentences(changes, count)
+    sentences += [f"Note: {note}." for note in changes.notes]
     parts = [
         "<h1>Important changes</h1>",
-        *(f"<p>{escape(one)}</p>" for one in said),
+        *(f"<p>{escape(one)}</p>" for one in sentences),
         '<h2>Where changes matter</h2><div class="beside">',
         _figure(*pictures["map.png"]),
         _figure(*pictures["newest.png"]),
@@ -95,8 +95,8 @@ def _page(changes: "Changes", pictures: dict[str, tuple[Image.Image, str]]) -> s
     return f'<!doctype html>\n<html lang="en"><head>{head}{title}</head><body>\n{chr(10).join(parts)}\n</body></html>\n'
 
 
-def _said(changes: "Changes", important: int) -> list[str]:
-    """What a reader must know, in sentences."""
+def _sentences(changes: "Changes", important: int) -> list[str]:
+    """Return the sentences at the top of the report."""
     learned = changes.learned
     labels = f"and from {learned.labels} labels" if learned.labels else "without a label"
     versions = (

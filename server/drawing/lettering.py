@@ -37,11 +37,11 @@ class Lettering:
         self._size = size
 
     def width(self, text: str) -> float:
-        """Returns how many pixels wide a text is drawn."""
+        """Return how many pixels wide a text is drawn."""
         return sum(self._draw.textlength(run, font) for run, font in self._runs(text))
 
     def line(self, corner: tuple[float, float], text: str, colour: Colour) -> None:
-        """Draws a text on one line from its upper left corner; line breaks become spaces."""
+        """Draw a text on one line from its upper left corner; line breaks become spaces."""
         left, top = corner
         base = top + self._ascent()
         for run, font in self._runs(text):
@@ -49,7 +49,7 @@ class Lettering:
             left += self._draw.textlength(run, font)
 
     def shortened(self, text: str, width: int) -> str:
-        """Returns the text, its middle cut out where it is wider than ``width`` pixels: keys differ at their ends."""
+        """Return the text, its middle cut out if it is wider than ``width`` pixels: keys differ at their ends."""
         if self.width(text) <= width:
             return text
         length = 0
@@ -62,25 +62,25 @@ class Lettering:
         return font.getmetrics()[0] if isinstance(font, ImageFont.FreeTypeFont) else self._size
 
     def _runs(self, text: str) -> Iterator[tuple[str, _Font]]:
-        """Yields runs of characters that share a font."""
+        """Yield runs of characters that share a font."""
         for file, characters in groupby(legible(text), _file):
             yield "".join(characters), _plain(self._size) if file is None else _loaded(file, self._size)
 
 
 def legible(text: str) -> str:
-    """Returns the text on one line, with codes for the characters that cannot be drawn."""
+    """Return the text on one line, with codes for the characters that cannot be drawn."""
     line = " ".join(unicodedata.normalize("NFC", text).split())
     return "".join(one if _drawable(one) else f"<U+{ord(one):04X}>" for one in line)
 
 
 def unknown(texts: Iterable[str]) -> str:
-    """Returns the characters of texts that no font has, each once, in the order of their codes."""
+    """Return the characters of texts that no font has, each once, in the order of their codes."""
     characters = {one for text in texts for one in unicodedata.normalize("NFC", text) if not one.isspace()}
     return "".join(sorted(one for one in characters if one.isprintable() and not _drawable(one)))
 
 
 def _cut(text: str, length: int) -> str:
-    """Returns ``length`` characters of the text, two in three of them from its end."""
+    """Return ``length`` characters of the text, two in three of them from its end."""
     head = length // 3
     return f"{text[:head]}...{text[len(text) - (length - head) :]}"
 
@@ -91,7 +91,7 @@ def _drawable(character: str) -> bool:
 
 @functools.lru_cache(maxsize=4096)
 def _file(character: str) -> _FontFile | None:
-    """Returns the installed font that draws a character; None for Pillow's own, which draws ASCII."""
+    """Return the installed font that draws a character; None for Pillow's own, which draws ASCII."""
     if character.isascii():
         return None
     having = (file for file in system_fonts() if any(ord(character) in codes for codes in file.ranges))
@@ -100,7 +100,7 @@ def _file(character: str) -> _FontFile | None:
 
 @functools.cache
 def system_fonts() -> tuple[_FontFile, ...]:
-    """Returns the installed fonts, the preferred ones first; none without fontconfig."""
+    """Return the installed fonts, the preferred ones first; none without fontconfig."""
     try:
         output = subprocess.run(_FONTS, capture_output=True, text=True, timeout=_SECONDS, check=True).stdout
     except (OSError, subprocess.SubprocessError, UnicodeDecodeError):
@@ -115,13 +115,13 @@ def system_fonts() -> tuple[_FontFile, ...]:
 
 
 def _range(text: str) -> range:
-    """Returns the code points of fontconfig's ``4e00-9fff`` or ``20``."""
+    """Return the code points of fontconfig's ``4e00-9fff`` or ``20``."""
     first, _, last = text.partition("-")
     return range(int(first, 16), int(last or first, 16) + 1)
 
 
 def _opens(file: _FontFile) -> bool:
-    """Returns whether Pillow can draw with a font; fonts of coloured bitmaps, for one, have a single size."""
+    """Return whether Pillow can draw with a font; fonts of coloured bitmaps, for one, have a single size."""
     try:
         _loaded(file, 14)
     except (OSError, ValueError):

@@ -30,7 +30,7 @@ _ROW = 3
 
 
 def question_sheet(items: Items, question: Question, chosen: Set[int] = frozenset()) -> Image.Image:
-    """Returns the picture of a question; the candidates at the chosen positions, from 0, are framed in green."""
+    """Return the picture of a question; the candidates at the chosen positions, from 0, are framed in green."""
     count = len(question.candidates)
     columns, rows = min(_ROW, count), math.ceil(count / _ROW)
     left = MARGIN + CELL + QUERY_GAP
@@ -51,13 +51,13 @@ def question_sheet(items: Items, question: Question, chosen: Set[int] = frozense
 
 
 def write_question(path: Path, items: Items, question: Question) -> None:
-    """Writes the picture of a question, whole or not at all: a viewer may be showing the last one."""
+    """Write the picture of a question, whole or not at all: a viewer may be showing the last one."""
     made = path.with_name(f".{path.name}")
     question_sheet(items, question).save(made, format="PNG")
     made.replace(path)
 
 
 def _tile(items: Items, key: str) -> Tile:
-    """Returns an item without its labels, which would answer the question."""
+    """Return an item without its labels, which would answer the question."""
     picture = thumbnail_of(items, key)
     return Tile(picture, text="" if picture else items.get(key).text or key)

@@ -13,7 +13,7 @@ from crossview.server.drawing.sheet import EMPTY, FAINT, INK, PAPER, decoded
 WIDTH = 480
 """Of a version, in pixels."""
 STRONG: Colour = (122, 1, 119)
-"""Of the most important regions: purple is told from most pages, and by people who confuse red and green."""
+"""The colour of the most important regions: purple stands out, also for people with red-green blindness."""
 FRAME: Colour = (213, 94, 0)
 """Of regions that made a change: vermilion of Okabe and Ito's colours."""
 _MOST = 0.8  # opacity of the most important region
@@ -22,7 +22,7 @@ _LEGEND = 46
 
 
 def version_picture(items: Items, key: str, width: int = WIDTH) -> Image.Image:
-    """Returns the picture of a version, by its file where that is at hand, else by its thumbnail, else a grey tile."""
+    """Return the picture of a version: its file if it can be opened, else its thumbnail, else a grey tile."""
     source = items.get(key).source
     for data in _encoded(items, key, source):
         if (image := decoded(data, 2 * width)) is not None:
@@ -31,7 +31,7 @@ def version_picture(items: Items, key: str, width: int = WIDTH) -> Image.Image:
 
 
 def _encoded(items: Items, key: str, source: str) -> Iterator[bytes]:
-    """Yields the bytes of a version's file, where it is at hand, and of its thumbnail."""
+    """Yield the bytes of a version's file, if it can be opened, and of its thumbnail."""
     from crossview.features.errors import ImageError
     from crossview.features.pictures import read_file
 
@@ -43,7 +43,7 @@ def _encoded(items: Items, key: str, source: str) -> Iterator[bytes]:
 
 
 def importance_map(picture: Image.Image, importance: Sequence[float]) -> Image.Image:
-    """Returns a picture with the importance of its regions over it, by opacity, and a legend beneath."""
+    """Return a picture with the importance of its regions over it, by opacity, and a legend beneath."""
     grid = round(len(importance) ** 0.5)
     most = max(importance, default=0.0) or 1.0
     veil = Image.new("L", (grid, grid))
@@ -58,7 +58,7 @@ def importance_map(picture: Image.Image, importance: Sequence[float]) -> Image.I
 
 
 def framed(picture: Image.Image, shares: Sequence[float]) -> Image.Image:
-    """Returns a picture with a frame around the regions that made most of a change."""
+    """Return a picture with a frame around the regions that contribute most to a change."""
     grid = round(len(shares) ** 0.5)
     chosen = made(shares)
     drawn = picture.copy()
@@ -72,7 +72,7 @@ def framed(picture: Image.Image, shares: Sequence[float]) -> Image.Image:
 
 
 def made(shares: Sequence[float]) -> set[int]:
-    """Returns the fewest regions that made most of a change."""
+    """Return the fewest regions that together contribute most of a change."""
     chosen: set[int] = set()
     total = 0.0
     for place in sorted(range(len(shares)), key=lambda one: -shares[one]):
@@ -84,7 +84,7 @@ def made(shares: Sequence[float]) -> set[int]:
 
 
 def _outline(chosen: set[int], grid: int) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
-    """Yields the sides of cells that part a chosen one from one that is not."""
+    """Yield the sides of cells between a chosen cell and one that is not."""
 
     def has(row: int, column: int) -> bool:
         return 0 <= row < grid and 0 <= column < grid and row * grid + column in chosen

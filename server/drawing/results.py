@@ -13,16 +13,16 @@ class Items(Protocol):
     """What is drawn of a collection: its items and their thumbnails, by key."""
 
     def get(self, key: str) -> Item:
-        """Returns an item; NotFoundError where no item has the key."""
+        """Return an item; raise NotFoundError if no item has the key."""
 
     def thumbnail(self, key: str) -> bytes:
-        """Returns an item's thumbnail, JPEG; NotFoundError where it has no picture."""
+        """Return an item's thumbnail, JPEG; raise NotFoundError if it has no picture."""
 
 
 def strips(
     items: Items, queries: Sequence[Query], results: Sequence[HitList], truth: str | None = None, name: str = ""
 ) -> list[Strip]:
-    """Returns a row for each list of hits, which are marked only by ``truth``, the class of the queries.
+    """Return a row for each list of hits, which are marked only by ``truth``, the class of the queries.
 
     An exact copy of a query is not marked as wrong, whatever its labels. ``name`` is that of the queries' file.
     """
@@ -58,7 +58,7 @@ class _Drawn:
         self._pictures: dict[str, bytes | None] = {}
 
     def hit(self, hit: Hit, query: Query) -> Tile:
-        """Returns the tile of a hit of a query."""
+        """Return the tile of a hit of a query."""
         if hit.key not in self._pictures:
             self._pictures[hit.key] = thumbnail_of(self._items, hit.key)
         return Tile(
@@ -76,7 +76,7 @@ class _Drawn:
         return self._truth in hit.labels or (None if self._is_copy(hit, query) else False)
 
     def _is_copy(self, hit: Hit, query: Query) -> bool:
-        """Returns whether a hit has the very picture of a query."""
+        """Return whether a hit has the very picture of a query."""
         content = "" if query.image is None else content_hash(query.image)
         if query.key is not None:
             content = self._items.get(query.key).content_hash
@@ -84,12 +84,12 @@ class _Drawn:
 
 
 def _file_name(key: str) -> str:
-    """Returns the end of a key, which is the name of a file as a rule."""
+    """Return the end of a key, which is the name of a file as a rule."""
     return key.rpartition("/")[2] or key
 
 
 def thumbnail_of(items: Items, key: str) -> bytes | None:
-    """Returns an item's thumbnail; None for an item without a picture."""
+    """Return an item's thumbnail; None for an item without a picture."""
     try:
         return items.thumbnail(key)
     except NotFoundError:

@@ -84,7 +84,7 @@ class Strip:
 
 
 def contact_sheet(strips: Sequence[Strip], title: str = "") -> Image.Image:
-    """Returns the sheet, at most ``COLUMNS`` hits wide: further hits go into rows below."""
+    """Return the sheet, at most ``COLUMNS`` hits wide: further hits go into rows below."""
     width = _width(strips, title)
     top = SHEET_TITLE if title else 0
     sheet = Image.new("RGB", (width, 2 * MARGIN + top + sum(map(_height, strips))), PAPER)
@@ -100,7 +100,7 @@ def contact_sheet(strips: Sequence[Strip], title: str = "") -> Image.Image:
 
 
 def _width(strips: Sequence[Strip], title: str) -> int:
-    """Returns the width that the hits and all titles need, titles up to that of a whole row of hits."""
+    """Return the width that the hits and all titles need, titles up to that of a whole row of hits."""
     draw = ImageDraw.Draw(Image.new("RGB", (1, 1)))
     titles = [Lettering(draw, _TITLE_SIZE).width(title)]
     titles += [Lettering(draw, STRIP_SIZE).width(one.title) + _tally_width(draw, one) for one in strips]
@@ -114,7 +114,7 @@ def _height(strip: Strip) -> int:
 
 
 def check_sheet(path: Path) -> str:
-    """Returns Pillow's format for a sheet's file; InvalidInputError where a sheet cannot be written there."""
+    """Return Pillow's format for a sheet's file; raise InvalidInputError if a sheet cannot be written there."""
     if path.suffix.lower() not in FORMATS:
         raise InvalidInputError(f"a contact sheet cannot be written to {path}: end the name in {', '.join(FORMATS)}")
     if not path.parent.is_dir():
@@ -123,7 +123,7 @@ def check_sheet(path: Path) -> str:
 
 
 def write_sheet(path: Path, strips: Sequence[Strip], title: str = "") -> str:
-    """Writes the sheet in the format of the file's name; returns the characters that no font has.
+    """Write the sheet in the format of the file's name; return the characters that no font has.
 
     Raises InvalidInputError for an unknown file type or too many pixels for it, OSError where the file cannot be
     written.
@@ -175,7 +175,7 @@ def draw_tile(
     colour: tuple[int, int, int],
     badge: str,
 ) -> None:
-    """Draws a tile at its upper left corner, framed, with a badge in the picture and a caption below."""
+    """Draw a tile at its upper left corner, framed, with a badge in the picture and a caption below."""
     left, top = corner
     draw.rounded_rectangle(
         (left, top, left + CELL - 1, top + CELL - 1), FRAME + 2, fill=EMPTY, outline=colour, width=FRAME
@@ -194,7 +194,7 @@ def draw_tile(
 
 
 def _draw_text(draw: ImageDraw.ImageDraw, text: str, corner: tuple[int, int]) -> None:
-    """Draws the words of a text in lines, as many as fit the tile; dots stand for the rest."""
+    """Draw the words of a text in lines, as many as fit the tile; dots replace the rest."""
     width, lines, letters = TILE - 8, [""], Lettering(draw, 14)
     for word in text[:LONGEST_TEXT].split():
         longer = f"{lines[-1]} {word}".strip()
@@ -219,7 +219,7 @@ def _draw_badge(draw: ImageDraw.ImageDraw, text: str, corner: tuple[int, int], c
 
 
 def _fitted(data: bytes | None) -> Image.Image | None:
-    """Returns the picture scaled to a tile; None where there is none, or it cannot be decoded."""
+    """Return the picture scaled to a tile; None if there is none, or it cannot be decoded."""
     picture = None if data is None else decoded(data, 2 * TILE)
     if picture is None:
         return None
@@ -229,7 +229,7 @@ def _fitted(data: bytes | None) -> Image.Image | None:
 
 
 def decoded(data: bytes, side: int) -> Image.Image | None:
-    """Returns a picture with its longest side at most so long, upright; None where it cannot be read.
+    """Return a picture with its longest side at most so long, upright; None if it cannot be read.
 
     It may come from anyone, as thumbnails of a server do, so it is read as pictures of collections are.
     """

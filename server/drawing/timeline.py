@@ -25,7 +25,7 @@ _STEPS = tuple(timedelta(hours=hours) for hours in (1, 3, 6, 12, 24, 48, 168, 33
 
 
 def timeline_picture(items: Items, changes: "Sequence[Change]") -> Image.Image:
-    """Returns the time line, with the most important versions beneath."""
+    """Return the time line, with the most important versions beneath."""
     shown = sorted(sorted(_important(changes), key=lambda one: -one.importance)[:_THUMBNAILS], key=lambda one: one.time)
     width, height = SIZE
     sheet = Image.new("RGB", (width, height + (_THUMBNAIL + 40 if shown else 0)), PAPER)
@@ -40,7 +40,7 @@ def timeline_picture(items: Items, changes: "Sequence[Change]") -> Image.Image:
 
 
 class _Axes:
-    """Where times and importances lie: the root of importance, so that small ones are told apart."""
+    """The places of times and importances; the axis of importances is their root, so that small ones stay distinct."""
 
     def __init__(self, changes: "Sequence[Change]") -> None:
         self.first, self.last = changes[0].time, changes[-1].time

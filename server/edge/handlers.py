@@ -23,7 +23,7 @@ class Handlers:
         self._dispatcher = dispatcher
 
     def of(self, services: Iterable[str]) -> tuple[Any, ...]:
-        """Returns the handler of each service, for a server of grpc."""
+        """Return the handler of each service, for a server of grpc."""
         return tuple(
             grpc.method_handlers_generic_handler(
                 service, {one.name: self._handler(one) for one in METHODS.values() if one.service == service}
@@ -32,7 +32,7 @@ class Handlers:
         )
 
     def _handler(self, method: Method) -> Any:
-        """Returns the handler of a method.
+        """Return the handler of a method.
 
         Each one is a stream of requests to grpc, which waits for a single message by itself for ever.
         """
@@ -56,12 +56,12 @@ class Handlers:
 
 
 def _caller(context: Context) -> Caller:
-    """Returns what gRPC knows of a caller; it cancels calls at their deadlines by itself."""
+    """Return the caller of a call; gRPC itself cancels calls at their deadlines."""
     return Caller(metadata=context.invocation_metadata)
 
 
 def reading(context: Context) -> Read:
-    """Returns what reads the messages of a call."""
+    """Return the function that reads the messages of a call."""
 
     async def read() -> Any:
         try:
@@ -74,6 +74,6 @@ def reading(context: Context) -> Read:
 
 
 async def abort(context: Context, refused: Refusal) -> None:
-    """Ends a call with a status, and with the metadata that lets a client raise the same error."""
+    """End a call with a status, and with the metadata that lets a client raise the same error."""
     metadata = (ERROR_KEY, refused.error_name), (DETAILS_KEY, refused.status.SerializeToString())
     await context.abort(grpc.StatusCode[refused.code.name], refused.message, metadata)

@@ -16,7 +16,7 @@ from crossview.server.wire.status import refusal
 
 _Status = health_pb2.HealthCheckResponse
 _MOST_CALLS, _SILENT_SECONDS = 64, 300.0
-"""Of the port for health alone: calls that say nothing, and for how long."""
+"""The silent calls that the port for health allows, and their seconds."""
 _GRACE_SECONDS = 0.5
 
 
@@ -30,7 +30,7 @@ class Health:
         self._changing = threading.Lock()
 
     def set(self, serving: bool) -> None:
-        """Says of all services whether they serve, unless the server stops."""
+        """Set whether all services serve, unless the server stops."""
         with self._changing:
             self._serving = dict.fromkeys(self._serving, serving and not self._stopped)
             watching, self._watching = self._watching, {}
@@ -38,19 +38,19 @@ class Health:
             loop.call_soon_threadsafe(_note, change)
 
     def stop(self) -> None:
-        """Says from now on that no service serves."""
+        """Report from now on that no service serves."""
         self._stopped = True
         self.set(serving=False)
 
     def of(self, service: str) -> health_pb2.HealthCheckResponse.ServingStatus | None:
-        """Returns the status of a service, "" for the server; None where there is no such service."""
+        """Return the status of a service, "" for the server; None if there is no such service."""
         serving = self._serving.get(service)
         if serving is None:
             return None
         return _Status.SERVING if serving else _Status.NOT_SERVING
 
     def change(self) -> asyncio.Future[bool]:
-        """Returns what is done once the next status is set."""
+        """Return a future that is done once the next status is set."""
         loop = asyncio.get_running_loop()
         change: asyncio.Future[bool] = loop.create_future()
         with self._changing:
@@ -66,7 +66,7 @@ class HealthService:
         self._state, self._silences, self._stopping = state, silences, stopping
 
     def handler(self) -> Any:
-        """Returns what grpc needs to serve it."""
+        """Return the handler of the service, for grpc."""
         methods: dict[str, Any] = {
             "Check": grpc.stream_unary_rpc_method_handler(self._check),
             "Watch": grpc.stream_stream_rpc_method_handler(self._watch),
@@ -134,7 +134,7 @@ class HealthPort:
         await self._server.start()
 
     def stop(self) -> None:
-        """Answers no more."""
+        """Stop answering."""
         asyncio.run_coroutine_threadsafe(self._stop(), self._loop).result()
         self._end()
 

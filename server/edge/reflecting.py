@@ -1,4 +1,4 @@
-"""Reflection: tools such as grpcurl ask for the services and their messages; who asks nothing is let go."""
+"""Reflection: tools such as grpcurl ask for the services and their messages; silent calls end."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -21,7 +21,7 @@ class ReflectionService:
         self._silences, self._stopping = silences, stopping
 
     def handler(self) -> Any:
-        """Returns what grpc needs to serve it."""
+        """Return the handler of the service, for grpc."""
         methods: dict[str, Any] = {"ServerReflectionInfo": grpc.stream_stream_rpc_method_handler(self._answer)}
         return grpc.method_handlers_generic_handler(reflection.SERVICE_NAME, methods)
 

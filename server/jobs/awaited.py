@@ -22,14 +22,14 @@ Run = Callable[[Callable[[], Any]], Awaitable[Any]]
 class AwaitedJobs:
     """Waits for jobs, as long as ``stopped`` is not done: then everybody gets ServerStoppedError.
 
-    ``silences`` are the calls that only wait: where these are too many, who waits for an operation gets it as it is.
+    ``silences`` are the calls that only wait: of too many, the longest silent one gets its operation as it is.
     """
 
     def __init__(self, jobs: Jobs, run: Run, stopped: asyncio.Future[None], silences: Silences) -> None:
         self._jobs, self._run, self._stopped, self._silences = jobs, run, stopped, silences
 
     async def response(self, request: SubmitJobRequest) -> Any:
-        """Submits a request and returns its response, packed; raises what ended it.
+        """Submit a request and return its response, packed; raise the error that ended it.
 
         A job that this call has submitted is cancelled where the caller leaves, or the server stops.
         """
@@ -55,7 +55,7 @@ class AwaitedJobs:
         return operation.response
 
     async def operation(self, request: WaitOperationRequest) -> Operation:
-        """Returns an operation once its job has ended, or as it is after the timeout; who leaves cancels nothing."""
+        """Return an operation once its job has ended, or as it is after the timeout; leaving cancels nothing."""
         seconds = request.timeout.ToNanoseconds() / 1e9 if request.HasField("timeout") else None
         if seconds is not None and seconds < 0:
             raise InvalidInputError(f"the timeout is {seconds:g} seconds; it must be 0 or more")

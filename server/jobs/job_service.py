@@ -15,9 +15,6 @@ from crossview.v1 import jobs_pb2
 
 _FILTER = re.compile(r'\s*collection\s*=\s*"?(?:collections/)?([a-z0-9][a-z0-9_-]{0,62})"?\s*')
 
-_NUMBER = re.compile(r"[0-9]{1,18}")
-"""Of a record, as the database counts them."""
-
 
 class JobService:
     """Takes requests that the caller does not wait for."""
@@ -26,7 +23,7 @@ class JobService:
         self.jobs = jobs
 
     def SubmitJob(self, request: jobs_pb2.SubmitJobRequest, context: None) -> operations_pb2.Operation:
-        """The operation of a request, which waits for its turn."""
+        """Put a request in the queue and return its operation."""
         return self.jobs.submit(request)[0]
 
 
@@ -37,16 +34,16 @@ class OperationsService:
         self.jobs = jobs
 
     def GetOperation(self, request: operations_pb2.GetOperationRequest, context: None) -> operations_pb2.Operation:
-        """One operation."""
+        """Return one operation."""
         return self.jobs.records.get(parse_operation(request.name))
 
     def ListOperations(
         self, request: operations_pb2.ListOperationsRequest, context: None
     ) -> operations_pb2.ListOperationsResponse:
-        """A page of operations, the newest first, of one collection or of all; shorter where their results are long."""
+        """Return a page of operations, the newest first, of one collection or all; fewer if results are long."""
         if request.name not in ("", "operations"):
             raise InvalidInputError(f"operations are listed under the name 'operations', not {request.name!r}")
-        size, before = pages.page_size(request.page_size), _number(pages.from_token(request.page_token))
+        size, before = pages.page_size(request.page_size), pages.number_from_token(request.page_token)
         found = self.jobs.records.page(_collection(request.filter), before, size + 1)
         page = next(batches(found[:size], lambda one: one[1].ByteSize(), pages.LARGEST_SIZE), [])
         return operations_pb2.ListOperationsResponse(
@@ -55,27 +52,21 @@ class OperationsService:
         )
 
     def CancelOperation(self, request: operations_pb2.CancelOperationRequest, context: None) -> Empty:
-        """Asks that a job ends; one that has ended stays as it is."""
+        """Ask a job to end; one that has ended stays as it is."""
         self.jobs.cancel(parse_operation(request.name))
         return Empty()
 
     def DeleteOperation(self, request: operations_pb2.DeleteOperationRequest, context: None) -> Empty:
-        """Deletes the record of a job that has ended."""
+        """Delete the record of a job that has ended."""
         self.jobs.records.delete(parse_operation(request.name))
         return Empty()
 
 
 def _collection(condition: str) -> str:
-    """The resource name of the collection of a filter; "" for no filter."""
+    """Return the resource name of the collection of a filter; "" for no filter."""
     if not condition.strip():
         return ""
     match = _FILTER.fullmatch(condition)
     if match is None:
         raise InvalidInputError(f"the filter {condition!r} is none that operations know: collection=NAME")
     return collection_name(match[1])
-
-
-def _number(token: str) -> int | None:
-    if token and not _NUMBER.fullmatch(token):
-        raise InvalidInputError("page_token is invalid; use the last page's next_page_token")
-    return int(token) if token else None

@@ -53,7 +53,7 @@ class Jobs:
             self._recovery.start()
 
     def submit(self, request: SubmitJobRequest) -> tuple[Operation, bool]:
-        """Returns the operation of a request, and whether it is a new one.
+        """Put a request in the queue; return its operation, and whether it is a new one.
 
         Raises InvalidInputError, NotFoundError for the collection, AlreadyExistsError where another request had its id,
         OverloadedError where too many jobs wait, JobStoppedError where the server stops, StorageError.
@@ -75,17 +75,17 @@ class Jobs:
         return submitted
 
     def cancel(self, job: str) -> None:
-        """Asks that a job ends, which it does in a moment unless it is done; NotFoundError."""
+        """Ask a job to end, which it does in a moment unless it is done; raise NotFoundError."""
         self.records.ask_to_stop(job, refusal(CancelledError("the job was cancelled")).status)
         self.waiting.look()
 
     def cancel_all(self, collection: str) -> None:
-        """Cancels the jobs of a collection, which was deleted."""
+        """Cancel the jobs of a deleted collection."""
         error = refusal(CancelledError(f"collection {collection!r} was deleted")).status
         self._ask_all(error, collection)
 
     def close(self) -> None:
-        """Takes no more jobs, and ends those that have not ended with JobStoppedError; closing again does nothing."""
+        """Take no more jobs, and end those under way with JobStoppedError; closing again does nothing."""
         with self._starting:
             self._closing.set()
         self._ask_all(refusal(JobStoppedError(_STOPPED)).status)
@@ -100,7 +100,7 @@ class Jobs:
         self.records.close()
 
     def _ask_all(self, error: Status, collection: str | None = None) -> None:
-        """Asks the jobs of this server to end, of one collection or of all."""
+        """Ask the jobs of this server to end, those of one collection or all."""
         for job, owner in self.records.unfinished():
             if self._owner is None or owner != self._owner.id:
                 continue
@@ -109,7 +109,7 @@ class Jobs:
         self.waiting.look()
 
     def _recover(self) -> bool:
-        """Ends the jobs of servers that are dead; returns whether others have jobs that have not ended."""
+        """End the jobs of servers that are dead; return whether others have jobs that have not ended."""
         left = False
         for job, owner in self.records.unfinished():
             if self._owner is not None and owner == self._owner.id:
@@ -125,7 +125,7 @@ class Jobs:
         return left
 
     def _keep_recovering(self) -> None:
-        """Looks again while processes of a killed server are about to end, or another server has jobs."""
+        """Look again while processes of a killed server are about to end, or another server has jobs."""
         left = True
         while left and not self._closing.wait(_LOOK_SECONDS):
             try:

@@ -1,4 +1,4 @@
-"""What is told of a job: a ``google.longrunning.Operation`` whose metadata is a JobMetadata."""
+"""The state of a job: a ``google.longrunning.Operation`` whose metadata is a JobMetadata."""
 
 import hashlib
 import re
@@ -20,7 +20,7 @@ _ID = re.compile(r"[a-zA-Z0-9._-]{1,63}")
 
 
 def kind_of(request: SubmitJobRequest) -> str:
-    """The field of a request that is set; InvalidInputError where none is."""
+    """Return the field of a request that is set; raise InvalidInputError if none is."""
     kind = request.WhichOneof("request")
     if kind is None:
         raise InvalidInputError("the job has no request: set one, such as train")
@@ -28,7 +28,7 @@ def kind_of(request: SubmitJobRequest) -> str:
 
 
 def collection_of(request: SubmitJobRequest) -> str:
-    """The collection that a request is for; InvalidInputError where it names none."""
+    """Return the collection that a request names; raise InvalidInputError if it names none."""
     inner = getattr(request, kind_of(request))
     if "parent" in inner.DESCRIPTOR.fields_by_name:
         return parse_collection(inner.parent)
@@ -36,7 +36,7 @@ def collection_of(request: SubmitJobRequest) -> str:
 
 
 def new_operation(request: SubmitJobRequest) -> Operation:
-    """The operation of a request that waits; InvalidInputError for an id that cannot be one."""
+    """Return the operation of a request that waits; raise InvalidInputError for an invalid id."""
     inner = getattr(request, kind_of(request))
     given = request.request_id or getattr(inner, "request_id", "")
     if given and not _ID.fullmatch(given):
@@ -56,7 +56,7 @@ def new_operation(request: SubmitJobRequest) -> Operation:
 
 
 def digest(request: SubmitJobRequest) -> bytes:
-    """What tells requests of one id apart: equal for equal requests, whatever their ids."""
+    """Return a digest that is equal for equal requests, whatever their ids, and differs for others."""
     kind = kind_of(request)
     inner = type(getattr(request, kind))()
     inner.CopyFrom(getattr(request, kind))
@@ -66,14 +66,14 @@ def digest(request: SubmitJobRequest) -> bytes:
 
 
 def metadata_of(operation: Operation) -> JobMetadata:
-    """The metadata of an operation."""
+    """Return the metadata of an operation."""
     metadata = JobMetadata()
     operation.metadata.Unpack(metadata)
     return metadata
 
 
 def begin(operation: Operation) -> None:
-    """Notes that the job is carried out from now on."""
+    """Note that the job is carried out from now on."""
     metadata = metadata_of(operation)
     metadata.state = JobMetadata.STATE_RUNNING
     metadata.start_time.GetCurrentTime()
@@ -81,7 +81,7 @@ def begin(operation: Operation) -> None:
 
 
 def advance(operation: Operation, steps: list[JobMetadata.Progress]) -> None:
-    """Notes how far the job is, by its latest steps."""
+    """Note how far the job is, by its latest steps."""
     metadata = metadata_of(operation)
     noted = [step for step in steps if step.note]
     kept = [*metadata.log, *noted][-LOG_LINES:]
@@ -93,7 +93,7 @@ def advance(operation: Operation, steps: list[JobMetadata.Progress]) -> None:
 
 
 def end(operation: Operation, outcome: Status | Any) -> None:
-    """Notes how the job ended: by a Status, or by the response of its method."""
+    """Note how the job ended: by a Status, or by the response of its method."""
     metadata = metadata_of(operation)
     if isinstance(outcome, Status):
         metadata.state = JobMetadata.STATE_CANCELLED if outcome.code == CANCELLED else JobMetadata.STATE_FAILED

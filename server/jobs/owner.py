@@ -28,7 +28,7 @@ class Owner:
         return self._held[-1]
 
     def stay(self) -> None:
-        """Takes the lock in the folder as it is now, where the home was replaced by another one; StorageError."""
+        """Take the lock in the folder as it is now, if the home was replaced by another one; raise StorageError."""
         while not self._is_current():  # or somebody took it for that of a dead server before it was locked
             with file_errors():
                 make_folder(self._path.parent, parents=True)
@@ -36,14 +36,14 @@ class Owner:
             fcntl.flock(self.descriptor, fcntl.LOCK_EX)
 
     def _is_current(self) -> bool:
-        """Whether the lock that is held is the one that others find."""
+        """Return whether others find the lock that this owner holds."""
         try:
             return bool(self._held) and os.path.samestat(os.fstat(self.descriptor), os.stat(self._path))
         except FileNotFoundError:
             return False
 
     def close(self) -> None:
-        """Gives up the lock; the owner has no processes and no jobs that have not ended."""
+        """Give up the lock; the owner has no processes and no jobs that have not ended."""
         with suppress(OSError):
             self._path.unlink()
         for descriptor in self._held:
@@ -51,7 +51,7 @@ class Owner:
 
 
 def bury(folder: Path, owner: str) -> bool:
-    """Removes the lock of an owner that is dead; returns whether it is, and all its processes."""
+    """Remove the lock of a dead owner; return whether the owner and all its processes are dead."""
     path = _lock_of(folder, owner)
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)

@@ -43,19 +43,19 @@ class WorkerProcess:
         return self._process.pid or 0
 
     def is_alive(self) -> bool:
-        """Whether the process has not ended."""
+        """Return whether the process has not ended."""
         return self._process.is_alive()
 
     def carry_out(self, request: SubmitJobRequest) -> None:
-        """Sends the next job; EOFError where the process is gone."""
+        """Send the next job; raise EOFError if the process is gone."""
         self._channel.send(REQUEST, request)
 
     def stop(self, why: Status) -> None:
-        """Lets the job end with a status, at its next checkpoint; EOFError where the process is gone."""
+        """Let the job end with a status, at its next checkpoint; raise EOFError if the process is gone."""
         self._channel.send(STOP, why)
 
     def end(self) -> None:
-        """Ends the process, which carries out no job, and waits for it."""
+        """End the process, which carries out no job, and wait for it."""
         try:
             self._channel.send(END)
         except EOFError:
@@ -65,7 +65,7 @@ class WorkerProcess:
         self.kill()
 
     def kill(self) -> str:
-        """Kills the process, unless it is dead, waits for it, and returns how it died, in words."""
+        """Kill the process, unless it is dead, wait for it, and return how it died, in words."""
         self._process.kill()
         self._process.join()
         self._channel.close()
@@ -79,7 +79,7 @@ def _carry_out(
     home: str,
     pictures: Callable[[], PicturePool],
 ) -> None:
-    """Runs in the process, which holds the lock to its end."""
+    """Run in the process, which holds the lock to its end."""
     os.setpgrp()  # Ctrl-C in a terminal is the server's to handle
     from crossview.server.jobs.worker import main
 

@@ -68,7 +68,7 @@ class Records:
         self._lock = threading.Lock()
 
     def add(self, request: SubmitJobRequest, operation: Operation, owner: str) -> tuple[Operation, bool]:
-        """Returns the operation of a request, and whether it is a new one, which waits now.
+        """Add a request that waits; return its operation, and whether it is a new one.
 
         Raises AlreadyExistsError where its id was another request's, OverloadedError where too many jobs wait.
         """
@@ -100,12 +100,12 @@ class Records:
         return operation, True
 
     def get(self, job: str) -> Operation:
-        """Returns the operation of a job; NotFoundError where there is none."""
+        """Return the operation of a job; raise NotFoundError if there is none."""
         (found,) = self._row(job, "operation")
         return Operation.FromString(found)
 
     def ended(self, jobs: Sequence[str]) -> dict[str, Operation | Exception]:
-        """Returns the operations of those of some jobs that have ended, and NotFoundError for those that are none."""
+        """Return the operations of the jobs that have ended, and a NotFoundError for each that does not exist."""
         found = self._read(
             "SELECT id, ended IS NOT NULL, CASE WHEN ended IS NULL THEN NULL ELSE operation END FROM jobs "
             "WHERE id IN (SELECT value FROM json_each(?))",
@@ -116,7 +116,7 @@ class Records:
         return gone | {job: Operation.FromString(operation) for job, ended, operation in found if ended}
 
     def page(self, collection: str, before: int | None, size: int) -> list[tuple[int, Operation]]:
-        """Returns numbered operations, the newest first: those of a collection ("": of all) below a number."""
+        """Return numbered operations, the newest first: those of a collection ("": of all) below a number."""
         found = self._read(
             "SELECT number, operation FROM jobs WHERE (? = '' OR collection = ?) AND number < ? "
             "ORDER BY number DESC LIMIT ?",
@@ -125,12 +125,12 @@ class Records:
         return [(number, Operation.FromString(operation)) for number, operation in found]
 
     def request(self, job: str) -> SubmitJobRequest:
-        """Returns the request of a job that has not ended, with the job's id; NotFoundError."""
+        """Return the request of a job that has not ended, with the job's id; raise NotFoundError if there is none."""
         (found,) = self._row(job, "request")
         return SubmitJobRequest.FromString(found or b"")
 
     def next_waiting(self, owner: str, kinds: Sequence[str]) -> SubmitJobRequest | None:
-        """Begins an owner's job of some kinds that has waited longest, and returns its request; None for none."""
+        """Begin the owner's job of some kinds that has waited longest, and return its request; None if none waits."""
         while True:
             marks = ", ".join("?" for _ in kinds)
             found = self._read(
@@ -145,16 +145,16 @@ class Records:
                 return SubmitJobRequest.FromString(request)
 
     def advance(self, job: str, steps: list[JobMetadata.Progress]) -> None:
-        """Notes the latest steps of a job that is carried out."""
+        """Note the latest steps of a job that is carried out."""
         self._change(job, lambda operation: advance(operation, steps), JobMetadata.STATE_RUNNING)
 
     def end(self, job: str, outcome: Status | Outcome) -> None:
-        """Notes how a job ended, unless it has ended already."""
+        """Note how a job ended, unless it has ended already."""
         if not self._change(job, lambda operation: end(operation, outcome), JobMetadata.STATE_RUNNING):
             self._change(job, lambda operation: end(operation, outcome), JobMetadata.STATE_WAITING)
 
     def ask_to_stop(self, job: str, why: Status) -> None:
-        """Ends a job that waits with a status, and asks for it where one is carried out; NotFoundError."""
+        """End a waiting job with a status, or record that a running job must end with it; raise NotFoundError."""
 
         def asked(operation: Operation) -> None:
             metadata = metadata_of(operation)
@@ -166,25 +166,25 @@ class Records:
             self._change(job, asked, JobMetadata.STATE_RUNNING, why.SerializeToString())
 
     def asked_to_stop(self, job: str) -> Status | None:
-        """Returns the status that a job was asked to end with; None where nobody has asked."""
+        """Return the status with which a job must end; None if nobody wants it to stop."""
         (stop,) = self._row(job, "stop")
         return None if stop is None else Status.FromString(stop)
 
     def delete(self, job: str) -> None:
-        """Deletes the record of a job that has ended; NotFoundError, NotReadyError where it has not."""
+        """Delete the record of a job; raise NotFoundError, and NotReadyError if it has not ended."""
         if not self.get(job).done:
             raise NotReadyError(f"job {job!r} has not ended: cancel it first")
         with self._changing() as database:
             database.execute("DELETE FROM jobs WHERE id = ? AND ended IS NOT NULL", (job,))
 
     def unfinished(self) -> list[tuple[str, str]]:
-        """Returns the jobs that have not ended, the oldest first, each with its owner."""
+        """Return the jobs that have not ended, the oldest first, each with its owner."""
         return [
             (job, owner) for job, owner in self._read("SELECT id, owner FROM jobs WHERE ended IS NULL ORDER BY number")
         ]
 
     def close(self) -> None:
-        """Closes the database; another call opens it again."""
+        """Close the database; another call opens it again."""
         with self._lock:
             if self._connection is not None:
                 self._connection.close()
@@ -203,7 +203,7 @@ class Records:
             return database.execute(query, values).fetchall()
 
     def _change(self, job: str, change: _Change, state: int, stop: bytes | None = None) -> bool:
-        """Changes the operation of a job in one transaction; returns False where it is not in the state."""
+        """Change the operation of a job in one transaction; return False if the job is not in the state."""
         if not self._path.exists():
             return False
         with self._changing() as database:
@@ -224,14 +224,14 @@ class Records:
         return True
 
     def _forget(self, database: sqlite3.Connection, now: float) -> None:
-        """Deletes the records that are too old, or too many."""
+        """Delete the records that are too old, or too many."""
         database.execute("DELETE FROM jobs WHERE ended < ?", (now - KEPT_SECONDS,))
         query = "DELETE FROM jobs WHERE number IN (SELECT number FROM jobs WHERE ended IS NOT NULL "
         database.execute(query + "ORDER BY number DESC LIMIT -1 OFFSET ?)", (MOST_ENDED,))
 
     @contextmanager
     def _changing(self, create: bool = False) -> Iterator[sqlite3.Connection]:
-        """A transaction that writes."""
+        """Yield a connection in a transaction that writes."""
         with self._used(create) as database:
             database.execute("BEGIN IMMEDIATE")
             try:
@@ -255,7 +255,7 @@ class Records:
             ) from error
 
     def _current(self, create: bool) -> sqlite3.Connection:
-        """Returns a connection to the file that has the name now, where the home was replaced another one."""
+        """Return a connection to the file that has the name now, in case another home replaced this one."""
         if self._connection is not None and self._file != _identity(self._path):
             self._connection.close()
             self._connection = None

@@ -17,7 +17,7 @@ _log = logging.getLogger("crossview.jobs")
 
 
 def settled(home: Home, request: SubmitJobRequest, otherwise: Exception) -> Status | Any:
-    """Returns the space that a job made, where its collection has it, else the status of an error.
+    """Return the space that a job made, if its collection has it, else the status of an error.
 
     A generation is stored in one transaction, with the id of the job. Nobody may carry the job out any more. Raises
     BusyError while others keep the collection from being read: ask again later.

@@ -54,11 +54,11 @@ class Slot:
         self._thread.start()
 
     def wake(self) -> None:
-        """Takes note that a job waits, or that the server stops."""
+        """Note that a job waits, or that the server stops."""
         self._wanted.set()
 
     def join(self) -> None:
-        """Takes no further job, and waits for the end of the one that is carried out."""
+        """Take no further job, and wait for the end of the current one."""
         self._closing.set()
         self.wake()
         self._thread.join()
@@ -83,9 +83,9 @@ class Slot:
                 outcome = _Run(self._records, request, process).outcome()
             finally:
                 process.end()
-        except Exception as error:  # noqa: BLE001  # such as a process that could not be started: who waits is told
+        except Exception as error:  # noqa: BLE001  # callers get it: the process may not have started
             outcome = refusal(error).status
-        while True:  # who waits for it must not wait for ever
+        while True:  # callers that wait for the job must not wait for ever
             try:
                 if isinstance(outcome, Exception):
                     outcome = settled(self._home, request, outcome)
@@ -112,7 +112,7 @@ class _Run:
     _kill_at: float = float("inf")
 
     def outcome(self) -> Status | Any | Exception:
-        """Returns how the job ended; an exception where its process died, which may have made something before."""
+        """Return how the job ended; an exception if its process died, which may have made something before."""
         try:
             self.process.carry_out(self.request)
             while True:
@@ -132,7 +132,7 @@ class _Run:
             return self._dead()
 
     def _note(self) -> None:
-        """Writes how far the job is."""
+        """Write the progress of the job."""
         if self._steps:
             with suppress(StorageError):  # it is written with the next step
                 self.records.advance(self.request.request_id, self._steps)
@@ -140,7 +140,7 @@ class _Run:
             self._noted = time.monotonic()
 
     def _look(self) -> None:
-        """Passes on that the job is to stop, once."""
+        """Pass on, once, that the job must stop."""
         now = time.monotonic()
         if self._stop is None and now - self._looked >= _TICK:
             self._looked = now
@@ -151,11 +151,11 @@ class _Run:
                 self._kill_at = now + KILL_SECONDS
 
     def _failed(self, error: Status) -> Status:
-        """Returns why the job ended: where somebody wanted it to, that is the reason, however its work failed then."""
+        """Return why the job ended: if somebody wanted it to end, that reason, whatever its work then raised."""
         return self._stop or self.records.asked_to_stop(self.request.request_id) or error
 
     def _dead(self) -> Exception:
-        """Kills the process, and returns why the job ended."""
+        """Kill the process, and return why the job ended."""
         died = self.process.kill()
         error: Exception = JobStoppedError(
             f"the process of the job {died}: it may have needed more memory than there is. What it had not committed "

@@ -31,7 +31,7 @@ class Waiting:
         self._closed = False
 
     def ended(self, job: str) -> _Ended:
-        """Returns what the operation of a job will be once it has ended; NotFoundError where there is none by then."""
+        """Return a future for the operation of a job that has ended, or for NotFoundError if there is none."""
         ended: _Ended = asyncio.get_running_loop().create_future()
         with self._changing:
             self._waiting.setdefault(job, set()).add(ended)
@@ -40,17 +40,17 @@ class Waiting:
         return ended
 
     def leave(self, job: str, why: Status) -> None:
-        """Asks a job to end with a status, in a moment: nobody waits for it any more."""
+        """Ask a job to end with a status, in a moment: nobody waits for it any more."""
         with self._changing:
             self._left[job] = why
         self._begin()
 
     def look(self) -> None:
-        """Takes note that jobs have ended."""
+        """Complete the futures of the jobs that have ended."""
         self._look.set()
 
     def close(self) -> None:
-        """Asks the last jobs that were left to end, and waits no more."""
+        """Ask the last jobs that nobody waits for to end, and wait no more."""
         self._closed = True
         self._look.set()
         if self._thread is not None:

@@ -20,7 +20,7 @@ from crossview.v1.jobs_pb2 import SubmitJobRequest
 
 
 def carry_out(collection: Collection, request: SubmitJobRequest, progress: Progress) -> Message:
-    """Returns the response; raises what the engine raises. The generation that it makes has the request's id."""
+    """Return the response; raise what the engine raises. A generation that the job makes gets the request's id."""
     kind = kind_of(request)
     return _WORK[kind](collection, getattr(request, kind), request.request_id, progress)
 

@@ -30,7 +30,7 @@ _REPORT_SECONDS = 0.1
 
 
 def main(connection: "Connection[bytes, bytes]", home: str, pictures: Callable[[], PicturePool]) -> None:
-    """Carries out the jobs of the server at the other end of a connection, giving way to other processes.
+    """Carry out the jobs of the server at the other end of a connection, with low priority.
 
     ``pictures`` makes what reads the pictures of requests: they come from anyone.
     """
@@ -51,7 +51,7 @@ class _Worker:
         self._stop: Status | None = None
 
     def listen(self) -> None:
-        """Takes what the server sends."""
+        """Take the messages of the server."""
         while True:
             try:
                 tag, body = self._channel.receive() or (b"", b"")
@@ -67,7 +67,7 @@ class _Worker:
                 return
 
     def work(self) -> None:
-        """Carries out what comes, until the server needs this process no more."""
+        """Carry out jobs, until the server needs this process no more."""
         while (request := self._requests.get()) is not None:
             try:
                 with cancellable(self._check), one_blas_thread(), self._opened(request) as collection:
@@ -95,7 +95,7 @@ class _Reporter:
         self._last = 0.0
 
     def __call__(self, what: str, done: int, total: int, note: str = "") -> None:
-        """Takes a step."""
+        """Take a step."""
         now = time.monotonic()
         if note or done == total or now - self._last >= _REPORT_SECONDS:
             self._last = now

@@ -1127,7 +1127,7 @@ class TrainRequest(_message.Message):
     parent: _builtins.str
     learner: _builtins.str
     """A learner or a pipeline, such as "multi-npp" or "sqrt,cca"; empty: one that suits the supervision:
-    "posteriors,dot" for labels, "sqrt,kernel:rbf,multi-npp" for pairs, "sqrt,kernel:rbf,cca" without either.
+    "posteriors,dot" for labels, "co-em,dot" for labels of some items and for pairs, "sqrt,kernel:rbf,cca" otherwise.
     """
     dim: _builtins.int
     """Dimension of the embeddings; unset: the learner's own choice."""

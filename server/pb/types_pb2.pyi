@@ -10,9 +10,10 @@ Resource names
   operations/{id}                             a job
 
 Errors are gRPC statuses: INVALID_ARGUMENT (a value or a picture that cannot be used), NOT_FOUND, ALREADY_EXISTS,
-FAILED_PRECONDITION (a step is missing; the message names it), ABORTED (another process is writing the collection),
-RESOURCE_EXHAUSTED (the disk is full, or a message is over the size limit), INTERNAL (with the id of the error in the
-server's log). The trailing metadata `crossview-error` names the error's class.
+FAILED_PRECONDITION (a step is missing; the message names it), ABORTED (other writers have held the collection too
+long), RESOURCE_EXHAUSTED (the disk is full, a message is over the size limit, or too many calls wait), CANCELLED,
+DEADLINE_EXCEEDED, UNAVAILABLE (the server stops), INTERNAL (with the id of the error in the server's log). The
+trailing metadata `crossview-error` names the error's class.
 """
 
 from collections import abc as _abc
@@ -155,7 +156,7 @@ class View(_message.Message):
     name: _builtins.str
     """Short name, such as "color"."""
     extractor: _builtins.str
-    """Extractor of its rows: color, sift and gist from pictures, text from texts; other programs make vectors."""
+    """Extractor of its rows, such as color, sift and gist from pictures, or text from texts; other programs make vectors."""
     dim: _builtins.int
     """Length of its rows."""
     revision: _builtins.int

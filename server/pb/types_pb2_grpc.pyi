@@ -10,9 +10,10 @@ Resource names
   operations/{id}                             a job
 
 Errors are gRPC statuses: INVALID_ARGUMENT (a value or a picture that cannot be used), NOT_FOUND, ALREADY_EXISTS,
-FAILED_PRECONDITION (a step is missing; the message names it), ABORTED (another process is writing the collection),
-RESOURCE_EXHAUSTED (the disk is full, or a message is over the size limit), INTERNAL (with the id of the error in the
-server's log). The trailing metadata `crossview-error` names the error's class.
+FAILED_PRECONDITION (a step is missing; the message names it), ABORTED (other writers have held the collection too
+long), RESOURCE_EXHAUSTED (the disk is full, a message is over the size limit, or too many calls wait), CANCELLED,
+DEADLINE_EXCEEDED, UNAVAILABLE (the server stops), INTERNAL (with the id of the error in the server's log). The
+trailing metadata `crossview-error` names the error's class.
 """
 
 from collections import abc as _abc

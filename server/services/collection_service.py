@@ -41,17 +41,17 @@ class CollectionService(ItemWrites):
         self.jobs = jobs
 
     def CreateCollection(self, request: pb.CreateCollectionRequest, context: None) -> pb.Collection:
-        """A new, empty collection."""
+        """Create an empty collection."""
         info = self.collections.create(request.collection_id, tuple(request.views), request.description)
         return from_collection(info)
 
     def GetCollection(self, request: pb.GetCollectionRequest, context: None) -> pb.Collection:
-        """The description of a collection."""
+        """Return the description of a collection."""
         with self.collections.use(parse_collection(request.name)) as collection:
             return from_collection(collection.info())
 
     def ListCollections(self, request: pb.ListCollectionsRequest, context: None) -> pb.ListCollectionsResponse:
-        """A page of names."""
+        """Return a page of names."""
         size, after = pages.page_size(request.page_size), pages.from_token(request.page_token)
         names = [name for name in sorted(self.collections.home.names()) if name > after]
         return pb.ListCollectionsResponse(
@@ -60,19 +60,19 @@ class CollectionService(ItemWrites):
         )
 
     def DeleteCollection(self, request: pb.DeleteCollectionRequest, context: None) -> Empty:
-        """Deletes a collection with all that is in it."""
+        """Delete a collection with all that is in it."""
         name = parse_collection(request.name)
         self.collections.delete(name)
         self.jobs.cancel_all(name)
         return Empty()
 
     def AddView(self, request: pb.AddViewRequest, context: None) -> types_pb2.View:
-        """A further view."""
+        """Add a view to a collection."""
         with self.collections.use(parse_collection(request.parent)) as collection:
             return to_message(types_pb2.View, collection.views.add(request.spec))
 
     def FitViews(self, request_iterator: Iterator[pb.FitViewsRequest], context: None) -> pb.FitViewsResponse:
-        """Fits views from a stream of pictures, read as the engine needs them; without any, from the stored texts."""
+        """Fit views from a stream of pictures, read as the engine needs them; without any, from the stored texts."""
         first = next(request_iterator, None)
         if first is None:
             raise InvalidInputError("the stream is empty; its first message names the collection")
@@ -88,7 +88,7 @@ class CollectionService(ItemWrites):
         return pb.FitViewsResponse(views=[to_message(types_pb2.View, view) for view in views])
 
     def ListDeletedItems(self, request: pb.ListDeletedItemsRequest, context: None) -> pb.ListDeletedItemsResponse:
-        """A page of the pictures whose items were deleted."""
+        """Return a page of the pictures whose items were deleted."""
         size, after = pages.page_size(request.page_size), pages.from_token(request.page_token)
         with self.collections.use(parse_collection(request.parent)) as collection:
             deleted = [one for one in collection.items.deleted() if one.key > after]
@@ -98,18 +98,18 @@ class CollectionService(ItemWrites):
         )
 
     def CheckCollection(self, request: pb.CheckCollectionRequest, context: None) -> pb.CheckCollectionResponse:
-        """What is inconsistent in a collection."""
+        """Return the inconsistencies of a collection."""
         with self.collections.use(parse_collection(request.name)) as collection:
             return pb.CheckCollectionResponse(findings=collection.storage.findings())
 
     def GetItem(self, request: pb.GetItemRequest, context: None) -> types_pb2.Item:
-        """One item."""
+        """Return one item."""
         name, key = parse_item(request.name)
         with self.collections.use(name) as collection:
             return from_item(name, collection.items.get(key))
 
     def ListItems(self, request: pb.ListItemsRequest, context: None) -> pb.ListItemsResponse:
-        """A page of items, shorter than requested where their texts are long."""
+        """Return a page of items, shorter than requested where their texts are long."""
         name = parse_collection(request.parent)
         size, after = pages.page_size(request.page_size), pages.from_token(request.page_token)
         with self.collections.use(name) as collection:
@@ -120,60 +120,60 @@ class CollectionService(ItemWrites):
         return pb.ListItemsResponse(items=page, next_page_token=pages.to_token(page[-1].key) if more else "")
 
     def CountItems(self, request: pb.CountItemsRequest, context: None) -> pb.CountItemsResponse:
-        """How many items a filter lets through."""
+        """Return the number of items that pass a filter."""
         with self.collections.use(parse_collection(request.parent)) as collection:
             return pb.CountItemsResponse(items=collection.count(to_filter(request.filter)))
 
     def ListAttributes(self, request: pb.ListAttributesRequest, context: None) -> pb.ListAttributesResponse:
-        """The names of the attributes that any item has."""
+        """Return the names of the attributes that any item has."""
         with self.collections.use(parse_collection(request.parent)) as collection:
             return pb.ListAttributesResponse(names=collection.items.attribute_names())
 
     def GetThumbnail(self, request: pb.GetThumbnailRequest, context: None) -> pb.Thumbnail:
-        """The small picture of an item."""
+        """Return the small picture of an item."""
         name, key = parse_item(request.name)
         with self.collections.use(name) as collection:
             return pb.Thumbnail(image=collection.items.thumbnail(key), media_type="image/jpeg")
 
     def ActivateSpace(self, request: pb.ActivateSpaceRequest, context: None) -> types_pb2.Space:
-        """Switches to a space and generation."""
+        """Switch to a space and generation."""
         name, space = parse_space(request.name)
         with self.collections.use(name) as collection:
             generation = request.generation if request.HasField("generation") else None
             return from_space(name, collection.spaces.activate(space, generation))
 
     def CalibrateSpace(self, request: pb.CalibrateSpaceRequest, context: None) -> types_pb2.Threshold:
-        """The distance up to which two items are the same."""
+        """Calibrate the distance up to which two items are the same."""
         with self.collections.use(parse_collection(request.parent)) as collection:
             return from_threshold(collection.spaces.calibrate(to_calibration(request)))
 
     def GetSpace(self, request: pb.GetSpaceRequest, context: None) -> types_pb2.Space:
-        """One space."""
+        """Return one space."""
         name, space = parse_space(request.name)
         with self.collections.use(name) as collection:
             return from_space(name, collection.spaces.get(space))
 
     def ListSpaces(self, request: pb.ListSpacesRequest, context: None) -> pb.ListSpacesResponse:
-        """Every space of a collection."""
+        """Return every space of a collection."""
         name = parse_collection(request.parent)
         with self.collections.use(name) as collection:
             return pb.ListSpacesResponse(spaces=[from_space(name, space) for space in collection.spaces()])
 
     def DeleteSpace(self, request: pb.DeleteSpaceRequest, context: None) -> Empty:
-        """Deletes a space, or one of its generations."""
+        """Delete a space, or one of its generations."""
         name, space = parse_space(request.name)
         with self.collections.use(name) as collection:
             collection.spaces.delete(space, request.generation if request.HasField("generation") else None)
         return Empty()
 
     def DeleteView(self, request: pb.DeleteViewRequest, context: None) -> Empty:
-        """Deletes a view with its rows."""
+        """Delete a view with its rows."""
         with self.collections.use(parse_collection(request.parent)) as collection:
             collection.views.delete(request.view)
         return Empty()
 
     def EmbedItems(self, request: pb.EmbedItemsRequest, context: None) -> pb.EmbedItemsResponse:
-        """A page of the vectors of items."""
+        """Return a page of the vectors of items."""
         after = pages.from_token(request.page_token)
         with self.collections.use(parse_collection(request.parent)) as collection:
             embeddings = collection.items.embed(
@@ -187,7 +187,7 @@ class CollectionService(ItemWrites):
 
 
 def _items(collection: Collection, chosen: Filter, after: str, most: int) -> tuple[list[Item], bool]:
-    """Returns the items of a page, and whether there are more.
+    """Return the items of a page, and whether there are more.
 
     A few are read first, and of the rest as many as there is room for by the size of these.
     """

@@ -1,7 +1,6 @@
 """The question service: what to ask people next, and what they answered."""
 # ruff: noqa: N802 - methods bear the names of their rpcs
 
-from crossview.engine.errors import InvalidInputError
 from crossview.server.cache import OpenCollections
 from crossview.server.wire import pages
 from crossview.server.wire.convert_questions import from_answer, from_question, to_answer, to_question_request
@@ -16,34 +15,26 @@ class QuestionService:
         self.collections = collections
 
     def NextQuestion(self, request: pb.NextQuestionRequest, context: None) -> pb.Question:
-        """The next question for a person."""
+        """Return the next question for a person."""
         with self.collections.use(parse_collection(request.parent)) as collection:
             return from_question(collection.questions.next(to_question_request(request)))
 
     def AddAnswer(self, request: pb.AddAnswerRequest, context: None) -> pb.Answer:
-        """Stores an answer."""
+        """Store an answer."""
         request.answer.ClearField("create_time")  # the server's to set; a client's need not even be a time
         with self.collections.use(parse_collection(request.parent)) as collection:
             return from_answer(collection.questions.answer(to_answer(request.answer)))
 
     def UndoAnswer(self, request: pb.UndoAnswerRequest, context: None) -> pb.Answer:
-        """Deletes a person's last answer in a notion."""
+        """Delete a person's last answer in a notion."""
         with self.collections.use(parse_collection(request.parent)) as collection:
             return from_answer(collection.questions.undo(request.notion, request.person))
 
     def ListAnswers(self, request: pb.ListAnswersRequest, context: None) -> pb.ListAnswersResponse:
-        """A page of answers."""
-        size, after = pages.page_size(request.page_size), _id_of(request.page_token)
+        """Return a page of answers."""
+        size, after = pages.page_size(request.page_size), pages.number_from_token(request.page_token) or 0
         with self.collections.use(parse_collection(request.parent)) as collection:
             found = collection.questions.answers(request.notion, request.person, after, size + 1)
         page = found[:size]
         token = pages.to_token(str(page[-1].id)) if len(found) > size else ""
         return pb.ListAnswersResponse(answers=map(from_answer, page), next_page_token=token)
-
-
-def _id_of(token: str) -> int:
-    """The id of the answer before a token's page."""
-    text = pages.from_token(token)
-    if text and not (text.isascii() and text.isdigit()):
-        raise InvalidInputError(f"page_token {token!r} is invalid; use the last page's next_page_token")
-    return int(text or 0)

@@ -1,4 +1,5 @@
 """The search service: one request, one call of the engine, one response."""
+# ruff: noqa: N802 - methods bear the names of their rpcs
 
 from collections.abc import Hashable
 from contextlib import suppress
@@ -41,17 +42,15 @@ class SearchService:
         self.collections = collections
         self._settings = settings
 
-    def Search(  # noqa: N802 - the name of the rpc
-        self, request: search_pb2.SearchRequest, context: None
-    ) -> search_pb2.SearchResponse:
-        """Nearest items of every query in every target."""
+    def Search(self, request: search_pb2.SearchRequest, context: None) -> search_pb2.SearchResponse:
+        """Return the nearest items of every query in every target."""
         self._check(request, _k(request))
         name = parse_collection(request.parent)
         with self.collections.use(name) as collection, room_for(self._settings.answer_bytes):
             return from_hit_lists(name, collection.search(to_search_request(request)))
 
     def search_at_hand(self, request: search_pb2.SearchRequest) -> search_pb2.SearchResponse | None:
-        """What ``Search`` returns where that takes less time than handing it to a thread, else None."""
+        """Return the response of ``Search`` if that takes less time than handing it to a thread, else None."""
         self._check(request, _k(request))
         name = parse_collection(request.parent)
         with self.collections.at_hand(name) as collection:
@@ -66,7 +65,7 @@ class SearchService:
         return None
 
     def alike(self, request: search_pb2.SearchRequest) -> Hashable | None:
-        """What searches have in common that one search can answer; None for one that is better answered alone.
+        """Return the common part of searches that one search can answer; None for one that is better answered alone.
 
         It is the request without the input of its only query, unknown fields included: searches that differ in
         anything else, also in a field that is added later, are never answered as one.
@@ -82,7 +81,7 @@ class SearchService:
         return rest.SerializeToString(deterministic=True)
 
     def search_together(self, requests: list[search_pb2.SearchRequest]) -> list[search_pb2.SearchResponse]:
-        """What ``Search`` returns for each of some requests that are ``alike``; one that fails makes all fail."""
+        """Return the response of ``Search`` for each of some ``alike`` requests; one that fails makes all fail."""
         asked = [to_search_request(request) for request in requests]
         name = parse_collection(requests[0].parent)
         with self.collections.use(name) as collection, room_for(self._settings.answer_bytes):
@@ -92,40 +91,34 @@ class SearchService:
             lists[one.query].append(replace(one, query=0))
         return [from_hit_lists(name, own) for own in lists]
 
-    def Embed(  # noqa: N802 - the name of the rpc
-        self, request: search_pb2.EmbedRequest, context: None
-    ) -> search_pb2.EmbedResponse:
-        """The vector of every query for every target."""
+    def Embed(self, request: search_pb2.EmbedRequest, context: None) -> search_pb2.EmbedResponse:
+        """Return the vector of every query for every target."""
         self._check(request)
         with self.collections.use(parse_collection(request.parent)) as collection:
             queries = [to_query(query) for query in request.queries]
             return from_embeddings(collection.embed(queries, targets=tuple(request.targets), space=request.space))
 
-    def SuggestLabels(  # noqa: N802 - the name of the rpc
+    def SuggestLabels(
         self, request: search_pb2.SuggestLabelsRequest, context: None
     ) -> search_pb2.SuggestLabelsResponse:
-        """Labels for every query, by vote of the nearest labelled items."""
+        """Return labels for every query, by vote of the nearest labelled items."""
         self._check(request, _k(request))
         with self.collections.use(parse_collection(request.parent)) as collection:
             return from_suggestions(collection.suggest(to_suggest_request(request)))
 
-    def Same(  # noqa: N802 - the name of the rpc
-        self, request: search_pb2.SameRequest, context: None
-    ) -> search_pb2.SameResponse:
-        """Whether the two of each pair are the same."""
+    def Same(self, request: search_pb2.SameRequest, context: None) -> search_pb2.SameResponse:
+        """Return whether the two of each pair are the same."""
         self._check_count(2 * len(request.pairs))
         with self.collections.use(parse_collection(request.parent)) as collection:
             return from_verdicts(collection.same(to_same_request(request)))
 
-    def FindChanges(  # noqa: N802 - the name of the rpc
-        self, request: changes_pb2.FindChangesRequest, context: None
-    ) -> changes_pb2.FindChangesResponse:
-        """What changed between successive pictures, and which changes are important."""
+    def FindChanges(self, request: changes_pb2.FindChangesRequest, context: None) -> changes_pb2.FindChangesResponse:
+        """Return the changes between successive pictures, and which of them are important."""
         with self.collections.use(parse_collection(request.parent)) as collection:
             return from_changes(collection.changes(to_changes_request(request)))
 
     def _check(self, request: Any, k: int = 1) -> None:
-        """Raises InvalidInputError for a request of more than a server answers at once, before room is made for it."""
+        """Raise InvalidInputError for a request that is larger than a server answers, before allocating its answer."""
         queries, most = len(request.queries), self._settings
         self._check_count(queries)
         hits = queries * max(k, 1) * max(len(request.targets), 1)
@@ -142,6 +135,6 @@ class SearchService:
 
 
 def _k(request: search_pb2.SearchRequest | search_pb2.SuggestLabelsRequest) -> int:
-    """Returns how many hits a query asks for."""
+    """Return the number of hits that a query wants."""
     default = SearchRequest.k if isinstance(request, search_pb2.SearchRequest) else SuggestRequest.k
     return request.k if request.HasField("k") else default

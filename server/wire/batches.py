@@ -15,7 +15,7 @@ _Entry = TypeVar("_Entry")
 def batches(
     entries: Iterable[_Entry], size: Callable[[_Entry], int], most: int = BATCH_ITEMS
 ) -> Iterator[list[_Entry]]:
-    """Yields batches of at most ``most`` entries and BATCH_BYTES; an entry that is larger is a batch of its own."""
+    """Yield batches of at most ``most`` entries and BATCH_BYTES; an entry that is larger is a batch of its own."""
     batch: list[_Entry] = []
     total = 0
     for entry in entries:
@@ -30,7 +30,7 @@ def batches(
 
 
 def merged(reports: Sequence[ImportReport]) -> ImportReport:
-    """Returns one report for several batches."""
+    """Return one report for several batches."""
     return ImportReport(
         added=sum(report.added for report in reports),
         updated=sum(report.updated for report in reports),

@@ -23,12 +23,12 @@ _Entry = TypeVar("_Entry", NewItem, ItemUpdate)
 
 
 def to_row(message: types_pb2.Vector) -> NDArray[np.float32]:
-    """The row of a vector, shape (d,)."""
+    """Return the row of a vector, shape (d,)."""
     return np.array(message.values, dtype=np.float32)
 
 
 def from_row(row: NDArray[np.float32] | Sequence[float]) -> types_pb2.Vector:
-    """Raises InvalidInputError where the row is no numbers of shape (d,)."""
+    """Return the vector of a row; raise InvalidInputError if the row is not numbers of shape (d,)."""
     try:
         with np.errstate(over="ignore"):  # the server refuses infinity
             values = np.asarray(row, dtype=np.float32)
@@ -40,7 +40,7 @@ def from_row(row: NDArray[np.float32] | Sequence[float]) -> types_pb2.Vector:
 
 
 def to_filter(message: types_pb2.Filter) -> Filter:
-    """An absent filter is the empty one: every item."""
+    """Return the filter of a message; an absent filter is the empty one: every item."""
     return Filter(
         labels=message.labels,
         without_labels=message.without_labels,
@@ -51,7 +51,7 @@ def to_filter(message: types_pb2.Filter) -> Filter:
 
 
 def from_filter(condition: Filter) -> types_pb2.Filter:
-    """The message of a filter; InvalidInputError for bounds of scores, which the message of a search has."""
+    """Return the message of a filter; InvalidInputError for bounds of scores, which the message of a search has."""
     for axis in condition.axes:
         raise no_scores(axis)
     return types_pb2.Filter(
@@ -64,29 +64,29 @@ def from_filter(condition: Filter) -> types_pb2.Filter:
 
 
 def to_item(message: types_pb2.Item) -> Item:
-    """The item of a message."""
+    """Return the item of a message."""
     return to_value(Item, message, notion_labels=_to_notion_labels(message))
 
 
 def from_item(collection: str, item: Item) -> types_pb2.Item:
-    """The message of an item of a collection."""
+    """Return the message of an item of a collection."""
     by_notion = _from_notion_labels(item)
     return to_message(types_pb2.Item, item, name=item_name(collection, item.key), notion_labels=by_notion)
 
 
 def to_new_item(message: collections_pb2.NewItem) -> NewItem:
-    """An item to import; without image bytes it has no picture."""
+    """Return an item to import; without image bytes it has no picture."""
     rows = {view: to_row(row) for view, row in message.rows.items()}
     return to_value(NewItem, message, image=message.image or None, rows=rows, **_to_annotations(message))
 
 
 def to_update(message: collections_pb2.ItemUpdate) -> ItemUpdate:
-    """A change of an item."""
+    """Return the change of an item."""
     return to_value(ItemUpdate, message, **_to_annotations(message))
 
 
 def _to_annotations(message: collections_pb2.NewItem | collections_pb2.ItemUpdate) -> dict[str, Any]:
-    """Labels and attributes of a message, None for what it leaves out."""
+    """Return the labels and attributes of a message, None for those that it lacks."""
     if message.labels and message.clear_labels:
         raise InvalidInputError(f"item {message.key!r} has labels and clear_labels: give one of them")
     return {
@@ -122,7 +122,7 @@ def _from_notion_labels(item: Item | NewItem | ItemUpdate) -> dict[str, types_pb
 def readable_entries(
     messages: Iterable[_Message], convert: Callable[[_Message], _Entry]
 ) -> tuple[list[_Entry], tuple[Failure, ...]]:
-    """The items of messages, and a failure for each that cannot be one, such as attributes that are no JSON."""
+    """Return the items of messages, and a failure for each that cannot be one, such as attributes that are not JSON."""
     entries: list[_Entry] = []
     failures: list[Failure] = []
     for message in messages:
@@ -134,24 +134,24 @@ def readable_entries(
 
 
 def from_picture(picture: bytes | Picture) -> collections_pb2.Picture:
-    """A picture to fit views on."""
+    """Return the message of a picture to fit views on."""
     image, labels = picture if isinstance(picture, Picture) else Picture(picture)
     return collections_pb2.Picture(image=image, labels=labels)
 
 
 def to_picture(message: collections_pb2.Picture) -> Picture:
-    """A picture to fit views on."""
+    """Return a picture to fit views on."""
     return Picture(message.image, tuple(message.labels))
 
 
 def from_new_item(item: NewItem) -> collections_pb2.NewItem:
-    """The message of an item to import."""
+    """Return the message of an item to import."""
     rows = {view: from_row(row) for view, row in item.rows.items()}
     return to_message(collections_pb2.NewItem, item, rows=rows, **_from_annotations(item))
 
 
 def from_update(update: ItemUpdate) -> collections_pb2.ItemUpdate:
-    """The message of a change of an item."""
+    """Return the message of a change of an item."""
     return to_message(collections_pb2.ItemUpdate, update, **_from_annotations(update))
 
 
@@ -167,12 +167,12 @@ def _from_annotations(item: NewItem | ItemUpdate) -> dict[str, Any]:
 
 
 def to_report(message: collections_pb2.ImportItemsResponse) -> ImportReport:
-    """What an import did."""
+    """Return the report of an import."""
     return to_value(ImportReport, message, failures=tuple(to_value(Failure, one) for one in message.failures))
 
 
 def from_report(report: ImportReport) -> collections_pb2.ImportItemsResponse:
-    """The message of what an import did."""
+    """Return the message of the report of an import."""
     failures = [to_message(types_pb2.Failure, failure) for failure in report.failures]
     return to_message(collections_pb2.ImportItemsResponse, report, failures=failures)
 
@@ -180,7 +180,7 @@ def from_report(report: ImportReport) -> collections_pb2.ImportItemsResponse:
 def messages_of(
     entries: Iterable[_Entry], convert: Callable[[_Entry], _Message], failures: list[Failure]
 ) -> Iterator[_Message]:
-    """Yields the messages of items; those that no message can hold join ``failures``."""
+    """Yield the messages of items; add those that no message can hold to ``failures``."""
     from crossview.engine.ingest.updating import check_entry
 
     for entry in entries:

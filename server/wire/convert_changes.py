@@ -10,7 +10,7 @@ from crossview.v1 import changes_pb2 as pb
 
 
 def to_changes_request(message: pb.FindChangesRequest) -> ChangesRequest:
-    """What is asked."""
+    """Return the request of a message."""
     return to_value(
         ChangesRequest,
         message,
@@ -23,14 +23,14 @@ def to_changes_request(message: pb.FindChangesRequest) -> ChangesRequest:
 
 
 def from_changes_request(request: ChangesRequest) -> pb.FindChangesRequest:
-    """The message, for any collection."""
+    """Return the message of a request, for any collection."""
     labels = [to_message(pb.PairLabel, label) for label in request.labels]
     learned = None if request.learned is None else to_message(pb.LearnedImportance, request.learned)
     return to_message(pb.FindChangesRequest, request, labels=labels, learned=learned)
 
 
 def to_changes(message: pb.FindChangesResponse) -> Changes:
-    """What was found."""
+    """Return the changes of a message."""
     return to_value(
         Changes,
         message,
@@ -42,7 +42,7 @@ def to_changes(message: pb.FindChangesResponse) -> Changes:
 
 
 def from_changes(found: Changes) -> pb.FindChangesResponse:
-    """The message of what was found."""
+    """Return the message of changes."""
     return to_message(
         pb.FindChangesResponse,
         found,

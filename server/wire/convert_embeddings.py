@@ -9,14 +9,14 @@ from crossview.v1 import collections_pb2 as pb
 
 
 def to_item_embeddings(message: pb.EmbedItemsResponse) -> ItemEmbeddings:
-    """A page of vectors or codes."""
+    """Return a page of vectors or codes."""
     values = np.frombuffer(message.codes, np.uint8) if message.bits else np.fromiter(message.vectors, np.float32)
     vectors = values.reshape(len(message.keys), message.width)
     return to_value(ItemEmbeddings, message, vectors=vectors, after=pages.from_token(message.next_page_token))
 
 
 def from_item_embeddings(page: ItemEmbeddings) -> pb.EmbedItemsResponse:
-    """The message of a page of vectors or codes."""
+    """Return the message of a page of vectors or codes."""
     return to_message(
         pb.EmbedItemsResponse,
         page,

@@ -15,7 +15,7 @@ from crossview.v1 import collections_pb2 as pb
 
 
 def to_evaluation_request(message: pb.EvaluateRequest) -> EvaluationRequest:
-    """Raises InvalidInputError where one space is named as well as several."""
+    """Return the request of a message; raise InvalidInputError if it names one space as well as several."""
     if message.space and message.spaces:
         raise InvalidInputError(f"name one space ({message.space}) or several ({', '.join(message.spaces)}), not both")
     return to_value(
@@ -33,7 +33,7 @@ def to_evaluation_request(message: pb.EvaluateRequest) -> EvaluationRequest:
 
 
 def from_evaluation_request(request: EvaluationRequest) -> pb.EvaluateRequest:
-    """The message of a request, for any collection."""
+    """Return the message of a request, for any collection."""
     constraints = None if request.constraints is None else from_comparisons(request.constraints)
     pairs = None if request.pairs is None else from_comparisons(request.pairs)
     return to_message(
@@ -47,7 +47,7 @@ def from_evaluation_request(request: EvaluationRequest) -> pb.EvaluateRequest:
 
 
 def to_evaluation(message: pb.Evaluation) -> Evaluation:
-    """The results of an evaluation."""
+    """Return the results of an evaluation."""
     return to_value(
         Evaluation,
         message,
@@ -58,7 +58,7 @@ def to_evaluation(message: pb.Evaluation) -> Evaluation:
 
 
 def from_evaluation(evaluation: Evaluation) -> pb.Evaluation:
-    """The message of the results of an evaluation."""
+    """Return the message of the results of an evaluation."""
     return to_message(
         pb.Evaluation,
         evaluation,

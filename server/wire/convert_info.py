@@ -11,7 +11,7 @@ from crossview.v1 import collections_pb2, types_pb2
 
 
 def to_space(message: types_pb2.Space) -> SpaceInfo:
-    """The description of a space."""
+    """Return the description of a space."""
     return to_value(
         SpaceInfo,
         message,
@@ -25,7 +25,7 @@ def to_space(message: types_pb2.Space) -> SpaceInfo:
 
 
 def from_space(collection: str, space: SpaceInfo) -> types_pb2.Space:
-    """The message of a space of a collection."""
+    """Return the message of a space of a collection."""
     return to_message(
         types_pb2.Space,
         space,
@@ -48,7 +48,7 @@ def _from_tuning(tuning: Tuning) -> types_pb2.Tuning:
 
 
 def to_collection(message: collections_pb2.Collection) -> CollectionInfo:
-    """The description of a collection."""
+    """Return the description of a collection."""
     return to_value(
         CollectionInfo,
         message,
@@ -60,7 +60,7 @@ def to_collection(message: collections_pb2.Collection) -> CollectionInfo:
 
 
 def from_collection(info: CollectionInfo) -> collections_pb2.Collection:
-    """The message of the description of a collection."""
+    """Return the message of the description of a collection."""
     return to_message(
         collections_pb2.Collection,
         info,
@@ -72,22 +72,22 @@ def from_collection(info: CollectionInfo) -> collections_pb2.Collection:
 
 
 def to_threshold(message: types_pb2.Threshold) -> Threshold:
-    """The distance up to which two items are the same."""
+    """Return the distance up to which two items are the same."""
     return to_value(Threshold, message, created=to_time(message.create_time))
 
 
 def from_threshold(threshold: Threshold) -> types_pb2.Threshold:
-    """The message of a threshold."""
+    """Return the message of a threshold."""
     return to_message(types_pb2.Threshold, threshold, create_time=from_time(threshold.created))
 
 
 def to_time(message: Timestamp) -> str:
-    """A time as ISO 8601, UTC."""
+    """Return a time as ISO 8601, UTC."""
     return message.ToDatetime(tzinfo=UTC).isoformat()
 
 
 def from_time(text: str) -> Timestamp:
-    """The message of a time that is ISO 8601."""
+    """Return the message of a time that is ISO 8601."""
     message = Timestamp()
     message.FromDatetime(datetime.fromisoformat(text))
     return message

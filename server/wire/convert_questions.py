@@ -9,32 +9,32 @@ from crossview.v1 import questions_pb2 as pb
 
 
 def to_question_request(message: pb.NextQuestionRequest) -> QuestionRequest:
-    """The request of a message."""
+    """Return the request of a message."""
     asked = to_value(QuestionRequest, message)
     return asked if asked.kind else replace(asked, kind=GRID)
 
 
 def from_question_request(collection: str, request: QuestionRequest) -> pb.NextQuestionRequest:
-    """The message of a request, for a collection's resource name."""
+    """Return the message of a request, for a collection's resource name."""
     return to_message(pb.NextQuestionRequest, request, parent=collection)
 
 
 def to_question(message: pb.Question) -> Question:
-    """The question of a message."""
+    """Return the question of a message."""
     return to_value(Question, message)
 
 
 def from_question(question: Question) -> pb.Question:
-    """The message of a question."""
+    """Return the message of a question."""
     return to_message(pb.Question, question)
 
 
 def to_answer(message: pb.Answer) -> Answer:
-    """The answer of a message."""
+    """Return the answer of a message."""
     created = to_time(message.create_time) if message.HasField("create_time") else ""
     return to_value(Answer, message, created=created)
 
 
 def from_answer(answer: Answer) -> pb.Answer:
-    """The message of an answer."""
+    """Return the message of an answer."""
     return to_message(pb.Answer, answer, create_time=from_time(answer.created) if answer.created else None)

@@ -29,7 +29,7 @@ from crossview.v1 import search_pb2, types_pb2
 
 
 def to_search_request(message: search_pb2.SearchRequest) -> SearchRequest:
-    """Raises InvalidInputError for a query without an input in what is no listing, and for options: there are none."""
+    """Return the request; raise InvalidInputError for a query without input unless it lists items, and for options."""
     if message.options.fields:
         raise InvalidInputError(f"unknown options: {', '.join(sorted(message.options.fields))}; there are none yet")
     given = {field.name for field, _ in message.ListFields()}  # most searches give few options, or none
@@ -46,7 +46,7 @@ def to_search_request(message: search_pb2.SearchRequest) -> SearchRequest:
 
 
 def from_search_request(request: SearchRequest) -> search_pb2.SearchRequest:
-    """The message, for any collection; raises InvalidInputError where a query has a wrong number of inputs."""
+    """Return the message, for any collection; raise InvalidInputError if a query has a wrong number of inputs."""
     queries = [from_query(query, request.strategy.lists_items) for query in request.queries]
     chosen = request.filter
     return to_message(
@@ -61,7 +61,7 @@ def from_search_request(request: SearchRequest) -> search_pb2.SearchRequest:
 
 
 def to_suggest_request(message: search_pb2.SuggestLabelsRequest) -> SuggestRequest:
-    """Raises InvalidInputError for a query without an input."""
+    """Return the request; raise InvalidInputError for a query without an input."""
     return to_value(
         SuggestRequest,
         message,
@@ -72,19 +72,19 @@ def to_suggest_request(message: search_pb2.SuggestLabelsRequest) -> SuggestReque
 
 
 def from_suggest_request(request: SuggestRequest) -> search_pb2.SuggestLabelsRequest:
-    """The message, for any collection; raises InvalidInputError where a query has not exactly one input."""
+    """Return the message, for any collection; raise InvalidInputError unless each query has exactly one input."""
     return to_message(search_pb2.SuggestLabelsRequest, request, queries=[from_query(one) for one in request.queries])
 
 
 def to_query(message: search_pb2.Query, listing: bool = False) -> Query:
-    """Raises InvalidInputError where the query has no input, unless items are listed."""
+    """Return the query; raise InvalidInputError if it has no input, unless items are listed."""
     if message.WhichOneof("input") is None and not listing:
         raise InvalidInputError("a query needs an input: one of image, text, vector, key and label")
     return to_value(Query, message, vector=to_row(message.vector) if message.HasField("vector") else None)
 
 
 def from_query(query: Query, listing: bool = False) -> search_pb2.Query:
-    """Raises InvalidInputError where the query has not exactly one input, or where items are listed, none."""
+    """Return the message; raise InvalidInputError unless the query has exactly one input, or none in a listing."""
     if len(query.inputs()) != (0 if listing else 1):
         given = " and ".join(query.inputs()) or "none"
         raise InvalidInputError(f"a query needs exactly one of image, text, vector, key and label, not {given}")
@@ -92,12 +92,12 @@ def from_query(query: Query, listing: bool = False) -> search_pb2.Query:
 
 
 def to_hit_lists(message: search_pb2.SearchResponse) -> list[HitList]:
-    """The results of a search, list by list."""
+    """Return the results of a search, list by list."""
     return [to_value(HitList, one, hits=tuple(to_value(Hit, hit) for hit in one.hits)) for one in message.results]
 
 
 def from_hit_lists(collection: str, results: Iterable[HitList]) -> search_pb2.SearchResponse:
-    """The response to a search in a collection."""
+    """Return the response to a search in a collection."""
     response = search_pb2.SearchResponse()
     for one in results:
         hits = response.results.add(query=one.query, target=one.target).hits
@@ -124,7 +124,7 @@ class _Known(dict[tuple[str, Hashable], bytes]):
         self._bytes = 0
 
     def keep(self, place: tuple[str, Hashable], encoded: bytes) -> None:
-        """Keeps an item; where that is too much, the others go."""
+        """Keep an item; drop the others if they are too many."""
         if self._bytes + len(encoded) > _MOST_KNOWN:
             self.clear()
             self._bytes = 0
@@ -138,7 +138,7 @@ _known = _Known()
 
 
 def _encoded(collection: str, hit: Hit) -> bytes:
-    """What hits of an item have in common, as a message: an item is found by many searches."""
+    """Return the common part of an item's hits as a message: many searches find the item."""
     place = collection, hit.stored
     found = _known.get(place)
     if found is None:
@@ -157,7 +157,7 @@ def _encoded(collection: str, hit: Hit) -> bytes:
 
 
 def to_suggestions(message: search_pb2.SuggestLabelsResponse) -> Suggestions:
-    """The labels of queries."""
+    """Return the suggested labels of queries."""
 
     def shares(found: Iterable[search_pb2.LabelShare]) -> tuple[LabelShare, ...]:
         return tuple(to_value(LabelShare, one) for one in found)
@@ -173,7 +173,7 @@ def to_suggestions(message: search_pb2.SuggestLabelsResponse) -> Suggestions:
 
 
 def from_suggestions(suggestions: Suggestions) -> search_pb2.SuggestLabelsResponse:
-    """The message of the labels of queries."""
+    """Return the message of the suggested labels of queries."""
 
     def shares(found: Iterable[LabelShare]) -> list[search_pb2.LabelShare]:
         return [to_message(search_pb2.LabelShare, one) for one in found]
@@ -195,20 +195,20 @@ def from_suggestions(suggestions: Suggestions) -> search_pb2.SuggestLabelsRespon
 
 
 def to_same_request(message: search_pb2.SameRequest) -> SameRequest:
-    """Raises InvalidInputError for a query without an input."""
+    """Return the request; raise InvalidInputError for a query without an input."""
     pairs = [(to_query(one.first), to_query(one.second)) for one in message.pairs]
     rate = message.base_rate if message.HasField("base_rate") else SameRequest.base_rate
     return to_value(SameRequest, message, pairs=pairs, base_rate=rate)
 
 
 def from_same_request(request: SameRequest) -> search_pb2.SameRequest:
-    """The message, for any collection; raises InvalidInputError where a query has not exactly one input."""
+    """Return the message, for any collection; raise InvalidInputError unless each query has exactly one input."""
     pairs = [search_pb2.SamePair(first=from_query(one), second=from_query(other)) for one, other in request.pairs]
     return to_message(search_pb2.SameRequest, request, pairs=pairs)
 
 
 def to_verdicts(message: search_pb2.SameResponse) -> list[Verdict | Failure]:
-    """Whether pairs are the same, or why one was left out."""
+    """Return whether pairs are the same, or why one was left out."""
     return [
         to_value(Failure, one.left_out) if one.HasField("left_out") else to_value(Verdict, one)
         for one in message.results
@@ -216,7 +216,7 @@ def to_verdicts(message: search_pb2.SameResponse) -> list[Verdict | Failure]:
 
 
 def from_verdicts(verdicts: Iterable[Verdict | Failure]) -> search_pb2.SameResponse:
-    """The message of whether pairs are the same."""
+    """Return the message of the verdicts on pairs."""
     return search_pb2.SameResponse(results=map(_from_verdict, verdicts))
 
 
@@ -227,12 +227,12 @@ def _from_verdict(one: Verdict | Failure) -> search_pb2.Verdict:
 
 
 def to_embeddings(message: search_pb2.EmbedResponse) -> list[Embedding]:
-    """The vectors of queries."""
+    """Return the vectors of queries."""
     return [_to_embedding(one) for one in message.results]
 
 
 def from_embeddings(embeddings: Iterable[Embedding]) -> search_pb2.EmbedResponse:
-    """The message of the vectors of queries."""
+    """Return the message of the vectors of queries."""
     return search_pb2.EmbedResponse(results=map(_from_embedding, embeddings))
 
 

@@ -16,7 +16,7 @@ from crossview.v1 import collections_pb2 as pb
 
 
 def to_recipe(message: pb.TrainRequest) -> Recipe:
-    """Raises InvalidInputError where the columns of comparisons disagree."""
+    """Return the recipe of a message; raise InvalidInputError if the columns of comparisons disagree."""
     return to_value(
         Recipe,
         message,
@@ -30,7 +30,7 @@ def to_recipe(message: pb.TrainRequest) -> Recipe:
 
 
 def from_recipe(recipe: Recipe) -> pb.TrainRequest:
-    """The message of a recipe, for any collection and space."""
+    """Return the message of a recipe, for any collection and space."""
     return to_message(
         pb.TrainRequest,
         recipe,
@@ -44,12 +44,12 @@ def from_recipe(recipe: Recipe) -> pb.TrainRequest:
 
 
 def activates(message: pb.TrainRequest | pb.ExtendSpaceRequest | pb.AssignLabelRequest) -> bool | None:
-    """Return whether searches use the new space; None where the request leaves it open."""
+    """Return whether searches use the new space; None if the request leaves it open."""
     return message.activate if message.HasField("activate") else None
 
 
 def to_tune(message: pb.Tune) -> Tune:
-    """How settings are to be chosen; a single value counts as a list of one."""
+    """Return how to choose the settings; a single value counts as a list of one."""
     values = {
         name: tuple(value) if isinstance(value, list) else (value,)
         for name, value in from_struct(message.values).items()
@@ -58,17 +58,17 @@ def to_tune(message: pb.Tune) -> Tune:
 
 
 def to_grouping(message: pb.Grouping) -> Grouping:
-    """Which items belong together."""
+    """Return the groups of items."""
     return to_value(Grouping, message)
 
 
 def from_grouping(grouping: Grouping | None) -> pb.Grouping | None:
-    """The message of which items belong together; None for None."""
+    """Return the message of the groups of items; None for None."""
     return None if grouping is None else to_message(pb.Grouping, grouping)
 
 
 def to_taxonomy(message: pb.Taxonomy) -> Taxonomy:
-    """A tree of classes; raises InvalidInputError for what is none."""
+    """Return a tree of classes; raise InvalidInputError for a message that is not one."""
     try:
         return to_value(Taxonomy, message)
     except ValueError as error:
@@ -76,12 +76,12 @@ def to_taxonomy(message: pb.Taxonomy) -> Taxonomy:
 
 
 def from_taxonomy(taxonomy: Taxonomy | None) -> pb.Taxonomy | None:
-    """The message of a tree of classes; None for None."""
+    """Return the message of a tree of classes; None for None."""
     return None if taxonomy is None else pb.Taxonomy(parents=taxonomy.parents)
 
 
 def to_comparisons(message: pb.Comparisons) -> ItemComparisons:
-    """Comparisons of items; raises InvalidInputError where the columns disagree."""
+    """Return comparisons of items; raise InvalidInputError if the columns disagree."""
     if message.size not in KINDS or len(message.items) % message.size:
         raise InvalidInputError(f"constraints are of 2, 3 or 4 items: {len(message.items)} are none of {message.size}")
     comparisons = Comparisons(
@@ -111,20 +111,20 @@ def _to_notions(message: pb.Comparisons) -> NDArray[Any] | None:
 
 
 def to_calibration(message: pb.CalibrateSpaceRequest) -> CalibrationRequest:
-    """What a space is calibrated by; raises InvalidInputError where the columns of pairs disagree."""
+    """Return a calibration request; raise InvalidInputError if the columns of pairs disagree."""
     pairs = to_comparisons(message.pairs) if message.HasField("pairs") else None
     group_by = to_grouping(message.group_by) if message.HasField("group_by") else None
     return to_value(CalibrationRequest, message, pairs=pairs, group_by=group_by)
 
 
 def from_calibration(request: CalibrationRequest) -> pb.CalibrateSpaceRequest:
-    """The message of a calibration, for any collection."""
+    """Return the message of a calibration, for any collection."""
     pairs = None if request.pairs is None else from_comparisons(request.pairs)
     return to_message(pb.CalibrateSpaceRequest, request, pairs=pairs, group_by=from_grouping(request.group_by))
 
 
 def from_comparisons(given: ItemComparisons) -> pb.Comparisons:
-    """The message of comparisons of items."""
+    """Return the message of comparisons of items."""
     columns = {**vars(given.comparisons), "lines": given.lines}
     if given.notions:
         columns["notions"] = given.notion_codes

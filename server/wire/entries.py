@@ -14,7 +14,7 @@ _Fields = Mapping[int, Any]
 
 
 def entries(data: bytes, descriptor: Any, most: int) -> int:
-    """Returns how many values a message has, those of the messages in it too, or more than ``most`` as soon as it does.
+    """Return the number of values of a message and the messages in it, or more than ``most`` as soon as it has more.
 
     Of bytes that are no message it returns what comes before the mistake, which the decoder reports.
     """
@@ -61,7 +61,7 @@ def _counted(data: bytes, descriptor: Any, most: int) -> int:
 
 
 def _varint(data: bytes, position: int) -> tuple[int, int]:
-    """Returns the number at a position, and the position behind it."""
+    """Return the number at a position, and the position behind it."""
     number, shift = 0, 0
     while True:
         byte = data[position]

@@ -23,7 +23,7 @@ _Message = TypeVar("_Message", bound=Message)
 
 
 def to_value(kind: type[_Value], message: Message, /, **others: Any) -> _Value:
-    """A dataclass, or a typed dictionary, from the fields of a message that bear its fields' names.
+    """Return a dataclass, or a typed dictionary, from the fields of a message with the same names.
 
     ``others`` are the fields of other names or meanings, and those that are messages themselves. Raises
     InvalidInputError for a struct of what is no JSON.
@@ -36,7 +36,7 @@ def to_value(kind: type[_Value], message: Message, /, **others: Any) -> _Value:
 
 @cache
 def _readers(kind: Any, descriptor: Any) -> tuple[tuple[str, Callable[[Message], Any]], ...]:
-    """The fields that a dataclass or a typed dictionary shares with a message, and what reads each."""
+    """Return the fields that a dataclass or a typed dictionary shares with a message, each with its reader."""
     names = kind.__annotations__.keys() if is_typeddict(kind) else {one.name for one in fields(kind)}
     return tuple((one.name, _reader(one)) for one in descriptor.fields if one.name in names)
 
@@ -57,7 +57,7 @@ def _reader(field: Any) -> Callable[[Message], Any]:
 
 
 def to_message(kind: type[_Message], value: object, /, **others: Any) -> _Message:
-    """A message from the fields of a dataclass that bear its fields' names; ``others`` as in ``to_value``.
+    """Return a message from the fields of a dataclass with the same names; ``others`` as in ``to_value``.
 
     Raises InvalidInputError for JSON values that a struct cannot represent.
     """

@@ -8,44 +8,44 @@ _COLLECTION = r"collections/([^/\s]+)"
 
 
 def collection_name(collection: str) -> str:
-    """Returns the resource name of a collection."""
+    """Return the resource name of a collection."""
     return f"collections/{collection}"
 
 
 def item_name(collection: str, key: str) -> str:
-    """Returns the resource name of an item, whose key may contain slashes."""
+    """Return the resource name of an item, whose key may contain slashes."""
     return f"collections/{collection}/items/{key}"
 
 
 def space_name(collection: str, space: str) -> str:
-    """Returns the resource name of a space."""
+    """Return the resource name of a space."""
     return f"collections/{collection}/spaces/{space}"
 
 
 def operation_name(job: str) -> str:
-    """Returns the resource name of a job's operation."""
+    """Return the resource name of a job's operation."""
     return f"operations/{job}"
 
 
 def parse_collection(name: str) -> str:
-    """Returns the collection of a resource name; raises InvalidInputError for a name of another form."""
+    """Return the collection of a resource name; raise InvalidInputError for a name of another form."""
     return _groups(_COLLECTION, name, "collections/COLLECTION")[0]
 
 
 def parse_item(name: str) -> tuple[str, str]:
-    """Returns collection and key of a resource name; raises InvalidInputError for a name of another form."""
+    """Return collection and key of a resource name; raise InvalidInputError for a name of another form."""
     collection, key = _groups(f"{_COLLECTION}/items/(.+)", name, "collections/COLLECTION/items/KEY")
     return collection, key
 
 
 def parse_space(name: str) -> tuple[str, str]:
-    """Returns collection and space of a resource name; raises InvalidInputError for a name of another form."""
+    """Return collection and space of a resource name; raise InvalidInputError for a name of another form."""
     collection, space = _groups(rf"{_COLLECTION}/spaces/([^/\s]+)", name, "collections/COLLECTION/spaces/SPACE")
     return collection, space
 
 
 def parse_operation(name: str) -> str:
-    """Returns the id of a job, from its operation's name; raises InvalidInputError for a name of another form."""
+    """Return the id of a job, from its operation's name; raise InvalidInputError for a name of another form."""
     return _groups(r"operations/([a-zA-Z0-9._-]{1,63})", name, "operations/ID")[0]
 
 

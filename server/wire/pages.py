@@ -2,15 +2,18 @@
 
 import base64
 import binascii
+import re
 
 from crossview.engine.errors import InvalidInputError
 
 DEFAULT_SIZE = 100
 LARGEST_SIZE = 1000
+_NUMBER = re.compile(r"[0-9]{1,18}")
+"""The digits of a number that SQLite can hold."""
 
 
 def page_size(requested: int) -> int:
-    """Returns how many entries a page has: the default for 0, and at most LARGEST_SIZE.
+    """Return how many entries a page has: the default for 0, and at most LARGEST_SIZE.
 
     Raises InvalidInputError for a negative size.
     """
@@ -20,13 +23,21 @@ def page_size(requested: int) -> int:
 
 
 def to_token(last: str) -> str:
-    """Returns the token of the page after the entry ``last``."""
+    """Return the token of the page after the entry ``last``."""
     return base64.urlsafe_b64encode(last.encode()).decode()
 
 
 def from_token(token: str) -> str:
-    """Returns the entry before a token's page; raises InvalidInputError for what is not a token."""
+    """Return the entry before a token's page; raise InvalidInputError for an invalid token."""
     try:
         return base64.b64decode(token.encode(), altchars=b"-_", validate=True).decode()
     except (binascii.Error, UnicodeError) as error:
         raise InvalidInputError(f"page_token {token!r} is invalid; use the last page's next_page_token") from error
+
+
+def number_from_token(token: str) -> int | None:
+    """Return the number before a token's page, None without a token; raise InvalidInputError for an invalid one."""
+    text = from_token(token)
+    if text and not _NUMBER.fullmatch(text):
+        raise InvalidInputError(f"page_token {token!r} is invalid; use the last page's next_page_token")
+    return int(text) if text else None

@@ -78,14 +78,14 @@ _log = logging.getLogger("crossview.server")
 
 
 def status_of(error: Exception) -> Code | None:
-    """Returns the status of an error that a user can cause; None for any other."""
+    """Return the status of an error that a user can cause; None for any other."""
     if isinstance(error, errors.StorageError) and _disk_full(error):
         return Code.RESOURCE_EXHAUSTED
     return next((code for cls, code in STATUSES if isinstance(error, cls)), None)
 
 
 def _disk_full(error: BaseException | None) -> bool:
-    """Returns whether the error, or one that caused it, reports a full disk."""
+    """Return whether the error, or one that caused it, reports a full disk."""
     while error is not None:
         if isinstance(error, OSError) and error.errno in {errno.ENOSPC, errno.EDQUOT}:
             return True
@@ -118,9 +118,9 @@ class Refusal:
 
 
 def refusal(error: Exception) -> Refusal:
-    """Returns how a call ends with an error; one that no user can cause is logged, and told by its id only.
+    """Return the status of a failed call. Log an error that no user can cause, and send only its id.
 
-    So are the details of the others: paths, processes and commands.
+    The log alone gets the details of other errors: paths, processes and commands.
     """
     code = status_of(error)
     if code is None:
@@ -140,7 +140,7 @@ def refusal(error: Exception) -> Refusal:
 
 
 def error_in(status: status_pb2.Status) -> Exception:
-    """Returns the error that a message of a stream was answered with."""
+    """Return the error in the answer to a message of a stream."""
     info = error_details_pb2.ErrorInfo()
     name = next((info.reason for one in status.details if one.Unpack(info)), "")
     if name in BY_NAME:
@@ -150,20 +150,20 @@ def error_in(status: status_pb2.Status) -> Exception:
 
 
 def error_named(name: str, message: str, retry_seconds: float | None) -> Exception:
-    """Returns the error of a class that the server named, one of BY_NAME."""
+    """Return the error of a class that the server named, one of BY_NAME."""
     if name == OverloadedError.__name__:
         return OverloadedError(message, retry_seconds or 0.0)
     return BY_NAME[name](message)
 
 
 def retry_delay(status: status_pb2.Status) -> float | None:
-    """Returns the seconds after which a call is worth another try; None if the status does not say."""
+    """Return the seconds after which to call again; None if the status does not state them."""
     retry = error_details_pb2.RetryInfo()
     return next((retry.retry_delay.ToMilliseconds() / 1000 for one in status.details if one.Unpack(retry)), None)
 
 
 def _known_name(cls: type[Exception]) -> str:
-    """Returns the most specific class of the error that a client knows."""
+    """Return the most specific class of the error that a client knows."""
     return next(base.__name__ for base in cls.__mro__ if base.__name__ in BY_NAME)
 
 

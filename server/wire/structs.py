@@ -17,12 +17,12 @@ EXACT = 2**53
 
 
 def to_struct(values: Mapping[str, Any]) -> Struct:
-    """Returns JSON values by name as a struct; raises InvalidInputError for what JSON or a double cannot represent."""
+    """Return JSON values by name as a struct; raise InvalidInputError for what JSON or a double cannot represent."""
     return Struct(fields={name: _to_value(value, name) for name, value in values.items()})
 
 
 def from_struct(struct: Struct) -> dict[str, Any]:
-    """Returns the values of a struct, sorted by name; raises InvalidInputError for NaN and infinities."""
+    """Return the values of a struct, sorted by name; raise InvalidInputError for NaN and infinities."""
     return {name: _from_value(struct.fields[name], name) for name in sorted(struct.fields)}
 
 

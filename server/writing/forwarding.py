@@ -13,7 +13,7 @@ Answer = Callable[[Message, None], Message]
 
 
 def forwarded(answer: Answer, response: type[Message], process: WriteProcess, collections: OpenCollections) -> Answer:
-    """Returns what answers a method of ``ItemWrites`` in the process for writes, as ``answer`` would here.
+    """Return the function that answers a method of ``ItemWrites`` in the process for writes, as ``answer`` would here.
 
     Pictures are read by the processes of this one, so imports of pictures stay here, as do writes while there is no
     process for writes.

@@ -26,7 +26,7 @@ class ItemWrites:
         self.workers = workers
 
     def ImportItems(self, request: pb.ImportItemsRequest, context: None) -> pb.ImportItemsResponse:
-        """Adds or updates a batch of items."""
+        """Add or update a batch of items."""
         _check_count(request.items)
         with self.collections.use(parse_collection(request.parent)) as collection:
             items, failures = readable_entries(request.items, to_new_item)
@@ -34,7 +34,7 @@ class ItemWrites:
         return from_report(merged([report, ImportReport(failures=failures)]))
 
     def UpdateItems(self, request: pb.UpdateItemsRequest, context: None) -> pb.ImportItemsResponse:
-        """Changes labels, attributes and texts."""
+        """Change labels, attributes and texts."""
         _check_count(request.updates)
         with self.collections.use(parse_collection(request.parent)) as collection:
             updates, failures = readable_entries(request.updates, to_update)
@@ -42,7 +42,7 @@ class ItemWrites:
         return from_report(merged([report, ImportReport(failures=failures)]))
 
     def PutVectors(self, request: pb.PutVectorsRequest, context: None) -> pb.ImportItemsResponse:
-        """Rows from outside."""
+        """Give items rows that another program computed."""
         widths = {len(row.values) for row in request.rows}
         if len(widths) != 1:
             raise InvalidInputError("vectors are of one length, and at least one")
@@ -51,7 +51,7 @@ class ItemWrites:
             return from_report(collection.items.put_vectors(request.view, tuple(request.keys), rows))
 
     def DeleteItem(self, request: pb.DeleteItemRequest, context: None) -> Empty:
-        """Deletes one item, which must exist."""
+        """Delete one item, which must exist."""
         name, key = parse_item(request.name)
         with self.collections.use(name) as collection:
             if collection.items.delete([key]) == 0:
@@ -59,7 +59,7 @@ class ItemWrites:
         return Empty()
 
     def DeleteItems(self, request: pb.DeleteItemsRequest, context: None) -> pb.DeleteItemsResponse:
-        """Deletes items by key, those that exist."""
+        """Delete items by key, those that exist."""
         with self.collections.use(parse_collection(request.parent)) as collection:
             return pb.DeleteItemsResponse(deleted=collection.items.delete(list(request.keys)))
 

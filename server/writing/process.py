@@ -48,7 +48,7 @@ class WriteProcess:
         self._closed = False
 
     def answer(self, request: Message) -> Any | None:
-        """Returns the packed response to a request; None where there is no process, and nothing was done.
+        """Return the packed response to a request; None if there is no process, and nothing was done.
 
         Raises what the write raises, ServerStoppedError where the process dies meanwhile, and what the ``checkpoint``
         of cancellable work raises.
@@ -75,7 +75,7 @@ class WriteProcess:
         self.start()
 
     def wait_until_ready(self, seconds: float) -> bool:
-        """Starts the process, and returns whether it is ready within so many seconds."""
+        """Start the process, and return whether it is ready within so many seconds."""
         until = time.monotonic() + seconds
         while self._process is None and time.monotonic() < until:
             self.start()
@@ -84,12 +84,12 @@ class WriteProcess:
 
     @property
     def pid(self) -> int | None:
-        """The number of the process; None where there is none."""
+        """The number of the process; None without a process."""
         process = self._process
         return None if process is None else process.pid
 
     def close(self) -> None:
-        """Ends the process, after which there is none."""
+        """End the process, and start no other."""
         with self._state:
             self._closed, starting = True, self._starting
         if starting is not None:
@@ -100,7 +100,7 @@ class WriteProcess:
             process.end()
 
     def start(self) -> None:
-        """Begins to start the process, unless it is there or that has begun."""
+        """Begin to start the process, unless it exists or is starting."""
         with self._state:
             if self._process is None and self._starting is None and not self._closed:
                 self._starting = threading.Thread(target=self._started, name="start of writes", daemon=True)
@@ -156,14 +156,14 @@ class _Process:
         return self._process.pid
 
     def end(self) -> str:
-        """Ends the process, and returns how it ended, in words."""
+        """End the process, and return how it ended, in words."""
         self._process.kill()
         self._process.join()
         return f"ended with exit code {self._process.exitcode}"
 
 
 def _received(channel: Channel) -> tuple[bytes, bytes]:
-    """Returns the answer to what was sent; passes on, once, that it is not wanted any more."""
+    """Return the answer to the request; pass on, once, that nobody wants it any more."""
     stopped = False
     while True:
         received = channel.receive(_TICK)
@@ -178,7 +178,7 @@ def _received(channel: Channel) -> tuple[bytes, bytes]:
 
 
 def _carry_out(connections: Sequence["Connection[bytes, bytes]"], home: str, idle_seconds: float) -> None:
-    """Runs in the process."""
+    """Carry out requests, in the process."""
     os.setpgrp()  # Ctrl-C in a terminal is the server's to handle
     from crossview.server.writing.worker import main
 

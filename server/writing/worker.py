@@ -34,7 +34,7 @@ _UPKEEP_SECONDS = 30.0
 
 
 def main(connections: Sequence["Connection[bytes, bytes]"], home: str, idle_seconds: float) -> None:
-    """Carries out the writes that come, those of each connection in a thread of its own.
+    """Carry out writes, those of each connection in a thread of its own.
 
     Collections that no write has used for ``idle_seconds`` are closed.
     """
@@ -58,7 +58,7 @@ class _Writes:
         self._looked = 0.0
 
     def carry_out(self) -> None:
-        """Answers each request; ends the process once the server has gone, which nobody else writes for."""
+        """Answer each request; end the process once its only client, the server, is gone."""
         try:
             while True:
                 self._carry_out_next()  # whose request is not in memory while the next is long in coming

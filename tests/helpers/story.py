@@ -32,7 +32,7 @@ def done(*arguments: object, home: Path) -> str:
     return result.stdout
 
 
-def told(*arguments: object, home: Path) -> Any:
+def result_of(*arguments: object, home: Path) -> Any:
     """Return the result that a command prints as JSON."""
     return json.loads(done(*arguments, "--json", home=home))["result"]
 

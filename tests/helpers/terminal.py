@@ -41,7 +41,7 @@ def done(*arguments: object, status: int = 0) -> str:
     return result.stdout
 
 
-def told(*arguments: object, status: int = 0) -> Any:
+def result_of(*arguments: object, status: int = 0) -> Any:
     """Return the result that a command prints as JSON."""
     return json.loads(done(*arguments, "--json", status=status))["result"]
 

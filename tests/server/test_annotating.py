@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from drawn import write_pictures
-from terminal import BACKENDS, done, reached, run, told
+from terminal import BACKENDS, done, reached, result_of, run
 
 from crossview.engine.home import Home
 from crossview.engine.ingest import annotations
@@ -36,7 +36,7 @@ def photos(tmp_path: Path) -> Path:
 
 
 def labels(where: list[str]) -> dict[str, list[str]]:
-    return {item["key"]: item["labels"] for item in told("list", "pets", *where)}
+    return {item["key"]: item["labels"] for item in result_of("list", "pets", *where)}
 
 
 def test_vectors_are_labelled_as_they_come(where, tmp_path):
@@ -49,7 +49,7 @@ def test_vectors_are_labelled_as_they_come(where, tmp_path):
     assert "x: " in out
     assert "labels.csv, line 4" in out
     assert labels(where) == {"a": ["first"], "b": [], "c": []}
-    assert told("item", "show", "pets", "a", *where)["attributes"] == {"year": 1999}
+    assert result_of("item", "show", "pets", "a", *where)["attributes"] == {"year": 1999}
 
 
 @pytest.fixture
@@ -74,10 +74,10 @@ def test_the_printed_time_is_that_of_the_whole_command(home, rows, tmp_path, mon
     monkeypatch.setattr(annotations, "annotate", slowly)
     home.create("pets", ["color"]).close()
     here = "--home", home.path
-    assert 1000 <= told("index", "pets", *rows, *here)["seconds"] < 2000
+    assert 1000 <= result_of("index", "pets", *rows, *here)["seconds"] < 2000
     (tmp_path / "labels.csv").write_text("key,label\na,other\n")
-    assert 1000 <= told("annotate", "pets", "--from", tmp_path / "labels.csv", *here)["seconds"] < 2000
-    assert told("annotate", "pets", "a", "--label", "third", *here)["seconds"] > 0
+    assert 1000 <= result_of("annotate", "pets", "--from", tmp_path / "labels.csv", *here)["seconds"] < 2000
+    assert result_of("annotate", "pets", "a", "--label", "third", *here)["seconds"] > 0
 
 
 def test_progress_covers_labels(where, rows, tmp_path, monkeypatch):
@@ -109,7 +109,7 @@ def test_ctrl_c_among_the_labels_keeps_the_vectors(home, rows, monkeypatch):
     result = run("index", "pets", *rows, "--home", home.path)
     assert result.exit_code == 130
     assert "3 items were committed and are kept" in result.stderr
-    assert len(told("list", "pets", "--home", home.path)) == 3
+    assert len(result_of("list", "pets", "--home", home.path)) == 3
 
 
 def test_a_bad_table_is_refused_before_anything_is_written(where, tmp_path):
@@ -134,7 +134,7 @@ def test_any_item_is_labelled_from_a_file_or_by_name(where, photos, tmp_path):
     done("annotate", "pets", red, "--attribute", "year=1999", "--attribute", "by=me", *where)
     done("annotate", "pets", green, "--label", "leaf", "--label", "tree", "--text", "a tree", *where)
     done("annotate", "pets", red, "--clear", "by", "--clear", "text", *where)
-    found = {item["key"]: item for item in told("list", "pets", *where)}
+    found = {item["key"]: item for item in result_of("list", "pets", *where)}
     assert (found[red]["labels"], found[red]["attributes"], found[red]["text"]) == (["rose"], {"year": 1999}, "")
     assert (found[green]["labels"], found[green]["text"]) == (["leaf", "tree"], "a tree")
     assert found["photos/blue/0.png"]["labels"] == ["blue"]

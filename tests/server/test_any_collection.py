@@ -201,7 +201,7 @@ def test_what_is_read_is_the_same(opened: Open, server: RunningServer, name: str
 
 
 def test_what_is_written_is_the_same(opened: Open, server: RunningServer, pictures: Path, tmp_path: Path) -> None:
-    """A story of every change, told to a collection here and to one on each side."""
+    """A story of every change, performed on a collection here and to one on each side."""
     home, steps = server.collections.home, writes(pictures, tmp_path)
     for name in ("here", "there"):
         home.create(name, views=("color", "sift:words=8")).close()

@@ -2,8 +2,10 @@
 
 import asyncio
 import threading
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -54,6 +56,25 @@ def test_a_training_reports_its_progress_and_a_job_goes_on_alone(server: Running
 
     asyncio.run(scene())
     assert steps
+
+
+@pytest.mark.parametrize("name", ["search_stream", "import_stream", "fit_views"])
+def test_an_error_in_the_requests_of_a_stream_reaches_the_caller(server: RunningServer, name: str) -> None:
+    """As with the blocking client: gRPC itself would cancel the call, and hide the error."""
+
+    def requests() -> Iterator[Any]:
+        raise KeyError("mine")
+        yield
+
+    async def scene() -> None:
+        async with AsyncClient(server.address, timeout=60) as client:
+            sent = getattr(client.collection("drawn"), name)(requests())
+            with pytest.raises(KeyError, match="mine"):
+                await (sent if name == "fit_views" else anext(sent))
+
+    asyncio.run(scene())
+    with Client(server.address) as client, pytest.raises(KeyError, match="mine"):
+        list(getattr(client.open("drawn"), name)(requests()))
 
 
 def test_an_index_that_nobody_awaits_any_more_ends(

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from attributes import CLASSES, EACH, LEVELS, fill_animals, key, learner, rows
 from numpy.typing import NDArray
-from terminal import BACKENDS, done, reached, run, told
+from terminal import BACKENDS, done, reached, result_of, run
 
 from crossview.engine.home import Home
 
@@ -34,7 +34,7 @@ def where(request: pytest.FixtureRequest, trained: Path, tmp_path: Path) -> Iter
 
 
 def hits(where: list[str], *options: object) -> list[dict]:
-    (found,) = told(*SEARCH, *options, *where)
+    (found,) = result_of(*SEARCH, *options, *where)
     return found["hits"]
 
 
@@ -44,7 +44,7 @@ def mean(found: list[dict], attribute: str) -> float:
 
 def test_a_space_names_its_attributes_and_hits_have_their_scores(where: list[str]) -> None:
     """In standard deviations of the training items, which here are all."""
-    (space, raw) = told("show", "animals", *where)["spaces"]
+    (space, raw) = result_of("show", "animals", *where)["spaces"]
     assert (space["axes"], raw["axes"]) == (["width", "height"], [])
     assert "scores of width, height" in done("show", "animals", *where)
     everything = hits(where, "--sort-by", "width", "-k", 1000)
@@ -130,7 +130,7 @@ def test_a_file_of_orderings_states_the_attributes(where: list[str], tmp_path: P
     """It is the learner's settings, here and over gRPC, and no other learner takes it."""
     path = tmp_path / "orderings.txt"
     path.write_text("width: ant < bee < cat < dog < elk\nheight: bee < ant < elk < cat < dog\n", encoding="utf-8")
-    made = told("train", "animals", "--views", "view", "--orderings", path, "--space", "filed", *where)
+    made = result_of("train", "animals", "--views", "view", "--orderings", path, "--space", "filed", *where)
     assert (made["spec"], made["axes"]) == ("attributes", ["width", "height"])
     ways = [hits(where, "--space", space, "--sort-by", "height", "-k", 30) for space in ("filed", "attributes")]
     assert ways[0] == ways[1]
@@ -146,7 +146,7 @@ def test_classes_that_no_line_orders_are_left_out_and_named(where: list[str], tm
     train = ("train", "animals", "--views", "view", "--orderings", path, "--space", "some")
     note = "3 of 5 classes have no order, so nothing is learned from them: cat, dog, elk"
     assert note in run(*train, *where).stderr
-    (space,) = [one for one in told("show", "animals", *where)["spaces"] if one["name"] == "some"]
+    (space,) = [one for one in result_of("show", "animals", *where)["spaces"] if one["name"] == "some"]
     assert space["notes"] == [note]
     assert len(hits(where, "--space", "some", "--sort-by", "width", "-k", 1000)) == len(CLASSES) * EACH
     path.write_text("width: ant < yak\n", encoding="utf-8")
@@ -158,7 +158,7 @@ def test_a_file_orders_items_beside_classes_or_in_their_place(where: list[str], 
     path, total = tmp_path / "orderings.txt", len(CLASSES) * EACH
     chains = "".join(f"height: items: {chain}\n" for chain in item_chains("height", np.arange(total)))
     path.write_text(f"width: ant < bee < cat < dog < elk\n{chains}", encoding="utf-8")
-    made = told("train", "animals", "--views", "view", "--orderings", path, "--space", "items", *where)
+    made = result_of("train", "animals", "--views", "view", "--orderings", path, "--space", "items", *where)
     assert (made["axes"], made["constraints"]["used"]) == (["width", "height"], {"view": total})
     listed = hits(where, "--space", "items", "--sort-by", "height", "-k", 1000)
     heights = dict(zip(CLASSES, LEVELS["height"], strict=True))
@@ -194,7 +194,7 @@ def test_orderings_of_items_need_no_labels(where: list[str], tmp_path: Path) -> 
     chains = item_chains("width", np.arange(0, len(keys), 2))
     (tmp_path / "orderings.txt").write_text("".join(f"width: items: {chain}\n" for chain in chains), encoding="utf-8")
     done("train", "bare", "--views", "view", "--orderings", tmp_path / "orderings.txt", *where)
-    (found,) = told("search", "bare", "--view", "view", "--sort-by", "width", "-k", 1000, *where)
+    (found,) = result_of("search", "bare", "--view", "view", "--sort-by", "width", "-k", 1000, *where)
     levels = [WIDTH[hit["key"].partition("/")[0]] for hit in found["hits"]]
     assert len(levels) == len(keys)
     assert np.corrcoef(levels, [hit["scores"]["width"] for hit in found["hits"]])[0, 1] > 0.9
@@ -252,10 +252,10 @@ def test_a_class_is_searched_by_its_name_also_one_that_orderings_alone_describe(
                 (tmp_path / "labels.csv").write_text("key,label\n" + table)
                 done("annotate", name, "--from", tmp_path / "labels.csv", *where)
                 done("train", name, *learner(), *where)
-        (found,) = told("search", name, "--view", "view", "--by-label", label, "-k", 10, *where)
+        (found,) = result_of("search", name, "--view", "view", "--by-label", label, "-k", 10, *where)
         assert np.mean([hit["key"].startswith(label) for hit in found["hits"]]) > 0.6  # by chance a fifth
         keys = [key(at) for at in range(len(CLASSES) * EACH)]
-        suggested = told("suggest", name, *keys, "--view", "view", *where)["results"]
+        suggested = result_of("suggest", name, *keys, "--view", "view", *where)["results"]
         likeliest = np.array([one["likeliest"]["label"] for one in suggested])
         labels = np.array([one.partition("/")[0] for one in keys])
         assert np.mean(likeliest[labels == label] == label) > 0.6
@@ -266,10 +266,10 @@ def test_a_class_is_searched_by_its_name_also_one_that_orderings_alone_describe(
     assert f"{label} (" in shown
     assert "described)" in shown
     assert "not calibrated" in " ".join(shown.split())
-    (space, *_) = told("show", name, *where)["spaces"]
+    (space, *_) = result_of("show", name, *where)["spaces"]
     assert space["described"] == [label]
     assert f"classes that orderings alone describe: {label}" in done("show", name, *where)
-    (plain,) = told("suggest", "animals", "ant/00", "--view", "view", *where)["results"]
+    (plain,) = result_of("suggest", "animals", "ant/00", "--view", "view", *where)["results"]
     assert plain["likeliest"] is None
 
 

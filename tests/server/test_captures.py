@@ -113,7 +113,7 @@ def test_a_program_may_state_what_it_knows_of_a_file(filled: CollectionBackend) 
 
 
 def test_what_earlier_versions_did_not_store_is_read_by_the_next_index(home: Home, shots: Path) -> None:
-    """Until then the files' times that they stored are known, and it is said what is not."""
+    """Until then the files' times that they stored are known, and the report names what is not known."""
     with home.create("earlier", ["regions=gist:grid=4:size=64"]) as made:
         made.index([shots], ONE)
     with closing(sqlite3.connect(home.path / "earlier" / "catalog.db")) as database, database:

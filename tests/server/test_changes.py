@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from documented import unlike
 from pages import DrawnPage
-from terminal import BACKENDS, done, reached, run, told
+from terminal import BACKENDS, done, reached, result_of, run
 from typer.testing import CliRunner
 
 from crossview.engine.changes.label_file import read_labels
@@ -47,7 +47,7 @@ def shots(tmp_path: Path) -> Path:
 def test_a_folder_is_told_in_words_and_numbers(where: list[str], shots: Path) -> None:
     text = done("changes", shots, *QUICK, *where)
     assert "40 versions from 2026-03-09 06:00 to 2026-03-10 21:00 by their names, period 4h" in text
-    found = told("changes", shots, *QUICK, *where)
+    found = result_of("changes", shots, *QUICK, *where)
     assert list(unlike(found, RESULTS["changes"])) == []
     important = [change["important"] for change in found["changes"]]
     assert f"{sum(important)} of 39 changes are important" in text
@@ -58,22 +58,22 @@ def test_a_folder_is_told_in_words_and_numbers(where: list[str], shots: Path) ->
 
 def test_a_folder_is_read_once_and_its_new_pictures_later(where: list[str], shots: Path, tmp_path: Path) -> None:
     """Other folders of the same name have a collection of their own; what a collection holds may be named, too."""
-    assert told("changes", shots, *QUICK, *where)["versions"] == 40
+    assert result_of("changes", shots, *QUICK, *where)["versions"] == 40
     DrawnPage(hours=44).save(shots, html=True, first=40)
-    assert told("changes", shots, *QUICK, *where)["versions"] == 44
+    assert result_of("changes", shots, *QUICK, *where)["versions"] == 44
     other = tmp_path / "elsewhere" / "my shots"
     PAGE.save(other, last=12)
-    assert told("changes", other, *QUICK, *where)["versions"] == 12
-    assert told("changes", other, *QUICK, "--name", "mine", *where)["versions"] == 12
+    assert result_of("changes", other, *QUICK, *where)["versions"] == 12
+    assert result_of("changes", other, *QUICK, "--name", "mine", *where)["versions"] == 12
     assert sorted(done("list", *where).split()) == ["mine", "my-shots-changes", "my-shots-changes-2"]
-    assert told("changes", "my-shots-changes", *where)["versions"] == 44
-    assert len(told("changes", "my-shots-changes", "--no-html", *where)["learned"]["weights"]) == 1
+    assert result_of("changes", "my-shots-changes", *where)["versions"] == 44
+    assert len(result_of("changes", "my-shots-changes", "--no-html", *where)["learned"]["weights"]) == 1
 
 
 def test_another_grid_is_another_view(where: list[str], shots: Path) -> None:
     done("changes", shots, *QUICK, *where)
-    assert len(told("changes", shots, "--grid", 5, *where)["importance"]) == 25
-    assert len(told("changes", "my-shots-changes", "--grid", 4, *where)["importance"]) == 16
+    assert len(result_of("changes", shots, "--grid", 5, *where)["importance"]) == 25
+    assert len(result_of("changes", "my-shots-changes", "--grid", 4, *where)["importance"]) == 16
     refused = run("changes", "my-shots-changes", "--grid", 6, *where)
     assert refused.exit_code == 1
     assert "my-shots-changes gist6=gist:grid=6:size=336, then index its pictures again" in refused.output
@@ -101,10 +101,10 @@ def test_labels_are_asked_for_kept_and_heeded(where: list[str], shots: Path, tmp
     pressing("s", 1)
     assert read_labels(labels)[:3] == first
     assert read_labels(labels)[3].important is None
-    found = told("changes", shots, "--important", labels, *QUICK, *where)
+    found = result_of("changes", shots, "--important", labels, *QUICK, *where)
     assert found["learned"]["labels"] == 3
-    said = {change["later"]: change["label"] for change in found["changes"] if change["label"] is not None}
-    assert said == {label.later: label.important for label in first}
+    labelled = {change["later"]: change["label"] for change in found["changes"] if change["label"] is not None}
+    assert labelled == {label.later: label.important for label in first}
 
 
 def test_a_report_is_written(where: list[str], shots: Path, tmp_path: Path) -> None:
@@ -204,5 +204,5 @@ def test_a_run_that_was_killed_is_finished_by_the_next(home: Home, shots: Path) 
         while home.names() != ["my-shots-changes"]:
             time.sleep(0.05)
         killed.kill()
-    assert told(*options)["versions"] == 40
+    assert result_of(*options)["versions"] == 40
     assert home.names() == ["my-shots-changes"]

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
-from terminal import BOTH, done, run, told
+from terminal import BOTH, done, result_of, run
 
 from crossview.engine.home import Home
 from crossview.server.client.client import Client
@@ -51,10 +51,10 @@ def test_a_collection_from_beginning_to_end(where: list[str], pictures: Path, tm
         assert json.loads(failures.read_text())["key"] == str(tmp_path / "bad.jpg")
         train = ("train", "cli", "--learner", "cca", "--views", "color,sift", "--dim", 4, "--holdout", 0.2, "--seed", 3)
         assert "trained cca generation 1" in done(*train, *where)
-        assert told(*train, *where)["generation"] == 2
+        assert result_of(*train, *where)["generation"] == 2
         assert "active: cca generation 1" in done("space", "activate", "cli", "cca", "--generation", 1, *where)
         assert "dots-00.jpg" in done("search", "cli", pictures / "dots" / "dots-00.jpg", "--view", "color", *where)
-        measured = told("evaluate", "cli", "--view", "color", "--targets", "sift", "-k", "2", *where)
+        measured = result_of("evaluate", "cli", "--view", "color", "--targets", "sift", "-k", "2", *where)
         assert {row["database_view"] for row in measured["rows"]} == {"sift"}
         assert "color" in done("evaluate", "cli", "--view", "color", *where)
         assert done("list", *where).split() == ["cli", "drawn"]
@@ -70,7 +70,7 @@ def test_a_collection_from_beginning_to_end(where: list[str], pictures: Path, tm
 
 def test_json_is_for_machines(where: list[str]) -> None:
     """What is printed is what the engine answered."""
-    found = told("search", "drawn", "--key", DOTS, "--view", "color", "-k", 3, *where)
+    found = result_of("search", "drawn", "--key", DOTS, "--view", "color", "-k", 3, *where)
     assert [(one["query"], one["target"], len(one["hits"])) for one in found] == [
         (0, "color", 3),
         (0, "sift", 3),
@@ -88,10 +88,10 @@ def test_json_is_for_machines(where: list[str]) -> None:
         "base_rate",
     }
     assert set(found[0]["hits"][0]) == fields
-    assert told("show", "drawn", *where)["active_space"] == "cca"
-    assert told("item", "show", "drawn", DOTS, *where)["labels"] == ["dots"]
-    assert told("list", *where) == ["drawn"]
-    assert len(told("list", "drawn", *where)) == 18
+    assert result_of("show", "drawn", *where)["active_space"] == "cca"
+    assert result_of("item", "show", "drawn", DOTS, *where)["labels"] == ["dots"]
+    assert result_of("list", *where) == ["drawn"]
+    assert len(result_of("list", "drawn", *where)) == 18
 
 
 def test_searches_of_every_kind(where: list[str], tmp_path: Path) -> None:
@@ -139,7 +139,7 @@ def test_words_and_vectors_on_the_command_line(where: list[str], pictures: Path,
         assert "the sea" in done(*asked, *where)
         with Image.open(sheet) as drawn:
             assert drawn.width > drawn.height > 200
-        (answer,) = told(*asked, *where)
+        (answer,) = result_of(*asked, *where)
         assert (answer["hits"][0]["key"], answer["hits"][0]["text"]) == ("pictures/waves/waves-00.jpg", "the sea")
         assert "a spotted thing" in done("list", "words", *where)
         assert "a spotted thing" in done("item", "show", "words", DOTS, *where)
@@ -230,7 +230,7 @@ def test_errors_are_one_line(where: list[str], arguments: list[str], words: str)
     ],
 )
 def test_misuse_exits_with_two(arguments: list[str]) -> None:
-    """A command that cannot be meant is told from one that failed."""
+    """A wrong command line has another status than a command that failed."""
     result = run(*arguments)
     assert result.exit_code == 2, result.output
     assert "Traceback" not in result.output

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from terminal import BACKENDS, done, fill_rows, reached, run, told
+from terminal import BACKENDS, done, fill_rows, reached, result_of, run
 
 from crossview.engine.home import Home
 from crossview.engine.query import Query
@@ -29,7 +29,7 @@ def where(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[str]]
 
 
 def hits(where: list[str], *options: object) -> list[tuple[str, float]]:
-    (answer,) = told("search", "rows", "--key", "cat/3", "--view", "color", "--targets", "gist", *options, *where)
+    (answer,) = result_of("search", "rows", "--key", "cat/3", "--view", "color", "--targets", "gist", *options, *where)
     return [(hit["key"], hit["distance"]) for hit in answer["hits"]]
 
 
@@ -40,7 +40,7 @@ def test_codes_are_trained_shown_and_searched(where: list[str], learner: str) ->
     assert f"trained itq generation 1: {learner} on 40 items" in output
     assert "targets: color (64 bits), gist (64 bits); across views; active" in output
     assert "color (64 bits), gist (64 bits)" in done("show", "rows", *where)
-    (space,) = [one for one in told("show", "rows", *where)["spaces"] if one["name"] == "itq"]
+    (space,) = [one for one in result_of("show", "rows", *where)["spaces"] if one["name"] == "itq"]
     assert (space["binary"], space["rerank"], space["dim"]) == (True, 0, {"color": 64, "gist": 64})
     found = hits(where, "-k", 5)
     assert [key.split("/")[0] for key, _ in found] == ["cat"] * 5
@@ -51,7 +51,7 @@ def test_codes_are_re_ranked(where: list[str]) -> None:
     """The answers are those of the float vectors where all codes are candidates; show says that they are re-ranked."""
     train = ("train", "rows", "--views", "color,gist", "--dim", 24)
     done(*train, "--learner", "multi-npp", "--space", "floats", *where)
-    made = told(*train, "--learner", "multi-npp,itq:24", "--rerank", 40, "--space", "codes", *where)
+    made = result_of(*train, "--learner", "multi-npp,itq:24", "--rerank", 40, "--space", "codes", *where)
     assert (made["rerank"], made["binary"]) == (40, True)
     assert "codes: 40 codes found for each hit are ordered by their float vectors" in done("show", "rows", *where)
     found, expected = hits(where, "--space", "codes"), hits(where, "--space", "floats")
@@ -70,7 +70,7 @@ def test_codes_are_measured(where: list[str]) -> None:
     output = done("evaluate", "rows", "--view", "color", "-k", "1,5", *where)
     assert "codes at equal distances rank at random" in output
     done(*train, "--rerank", 3, *where)
-    found = told("evaluate", "rows", "--view", "color", "-k", "1,5", "--refit", *trained, *where)
+    found = result_of("evaluate", "rows", "--view", "color", "-k", "1,5", "--refit", *trained, *where)
     assert "the 3 x k nearest are ordered by their float vectors, for map k = 5" in found["protocol"]
     assert all(row["value"] > 0.8 for row in found["rows"])
 
@@ -111,12 +111,12 @@ def test_embeddings_are_told_and_written(where: list[str], tmp_path: Path) -> No
         done("train", "rows", "--learner", learner, "--views", "color,gist", "--dim", 12, "--space", space, *where)
     ask = ("embed", "rows", "--key", "cat/3", "--view", "color", "--targets", "gist")
     out = ("--out", tmp_path / "rows.npy")
-    (code,) = told(*ask, "--space", "codes", *where)
+    (code,) = result_of(*ask, "--space", "codes", *where)
     assert (code["query"], code["target"], code["bits"], len(code["code"])) == (0, "gist", 12, 4)
     assert done(*ask, *out, "--space", "codes", *where) == f"wrote 1 codes of 12 bits to {out[1]}\n"
     assert np.load(tmp_path / "rows.npy").tobytes().hex() == code["code"]
     assert f"12 bits\t{code['code']}" in done(*ask, "--space", "codes", *where)
-    (vector,) = told(*ask, "--space", "floats", *where)
+    (vector,) = result_of(*ask, "--space", "floats", *where)
     done(*ask, *out, "--space", "floats", *where)
     written = np.load(tmp_path / "rows.npy")
     assert (written.shape, written.dtype) == ((1, 12), np.float32)

@@ -10,14 +10,16 @@ import pytest
 from drawn import write_pictures
 from notions import COUNT, fill_things, gap, key, nearest
 from PIL import Image
-from terminal import BACKENDS, done, reached, told
+from terminal import BACKENDS, done, reached, result_of
 from typer.testing import CliRunner
 
 from crossview.engine.comparisons import Answer, QuestionRequest
+from crossview.engine.errors import InvalidInputError
 from crossview.engine.home import Home
 from crossview.server.cache import OpenCollections
 from crossview.server.cli import app
 from crossview.server.services.question_service import QuestionService
+from crossview.server.wire.pages import to_token
 from crossview.v1 import questions_pb2 as pb
 
 
@@ -43,8 +45,8 @@ def pressing(keys: str, *arguments: object, name: str = "things") -> str:
 
 def answered(where: list[str], tmp_path: Path) -> list[dict[str, str]]:
     """The comparisons as they are exported."""
-    done("ask", "things", "--out", tmp_path / "said.csv", *where)
-    with (tmp_path / "said.csv").open(newline="") as file:
+    done("ask", "things", "--out", tmp_path / "answers.csv", *where)
+    with (tmp_path / "answers.csv").open(newline="") as file:
         return list(csv.DictReader(file))
 
 
@@ -54,10 +56,10 @@ def test_a_grid_is_one_answer_of_many_comparisons(where: list[str], tmp_path: Pa
     assert "color: which are like item/" in out
     assert "1 answers stored" in out
     shown = [line.split() for line in out.splitlines() if line.startswith("  ")][:9]
-    said = answered(where, tmp_path)
-    assert {row["near"] for row in said} == {shown[0][1], shown[4][1]}
-    assert {row["far"] for row in said} == {item for number, item in shown} - {shown[0][1], shown[4][1]}
-    assert (len(said), {row["notion"] for row in said}) == (14, {"color"})
+    answers = answered(where, tmp_path)
+    assert {row["near"] for row in answers} == {shown[0][1], shown[4][1]}
+    assert {row["far"] for row in answers} == {item for number, item in shown} - {shown[0][1], shown[4][1]}
+    assert (len(answers), {row["notion"] for row in answers}) == (14, {"color"})
     pressing("2\n", "--notion", "shape", "--person", "bob", "--questions", 1, *where)
     assert len(answered(where, tmp_path)) == 14 + 8
     head = done("ask", "things", *where)
@@ -101,9 +103,9 @@ def test_people_who_answer_differently_are_shown(home: Home) -> None:
     out = done("ask", "things", *there)
     assert "color: people agree on 0 of the 1 comparisons that several of them made" in out
     assert "bob, eve" in out
-    (found,) = told("ask", "things", *there)
+    (found,) = result_of("ask", "things", *there)
     assert found["disputes"][0]["nearer"] == {key(1): ["ann"], key(2): ["bob", "eve"]}
-    assert told("ask", "things", "--person", "bob", *there)[0]["people"] == {"bob": 1}
+    assert result_of("ask", "things", "--person", "bob", *there)[0]["people"] == {"bob": 1}
 
 
 @pytest.mark.slow
@@ -121,17 +123,17 @@ def test_what_people_answered_is_learned(where: list[str], home: Home) -> None:
                 notion="color", anchor=question.anchor, near=tuple(order[:4]), far=tuple(order[4:]), person="ann"
             )
             things.questions.answer(answer)
-    made = told("train", "things", "--views", "view", "--learner", "joint:4", "--answers", "--activate", *where)
+    made = result_of("train", "things", "--views", "view", "--learner", "joint:4", "--answers", "--activate", *where)
     assert (made["targets"], made["constraints"]["given"]) == (["view:color"], 1200)
     shares = []
     for number in range(0, COUNT, 6):
         command = ("search", "things", "--key", key(number), "--view", "view", "--targets", "color", "-k", 5)
-        (found,) = told(*command, *where)
+        (found,) = result_of(*command, *where)
         shares.append(len({hit["key"] for hit in found["hits"]} & set(nearest("color", key(number), 10))) / 5)
     assert np.mean(shares) > 0.7
     with home.open("things") as things:  # what it has learned chooses what to ask next
         assert things.questions.next(QuestionRequest(notion="color", person="bob", kind="single"))
-    file = home.path / "said.csv"
+    file = home.path / "answers.csv"
     done("ask", "things", "--out", file, *where)
     both = _refused("train", "things", "--views", "view", "--answers", "--constraints", file, *where)
     assert "from constraints or from answers" in both
@@ -143,11 +145,19 @@ def _refused(*arguments: object) -> str:
     return " ".join(result.output.split())
 
 
+@pytest.mark.parametrize("text", ["x", "9" * 30, "9" * 5_000, "²"])
+def test_a_page_token_that_is_not_a_number_is_refused(home: Home, text: str) -> None:
+    """Also one of more digits than the database, or Python, makes a number of."""
+    request = pb.ListAnswersRequest(parent="collections/things", page_token=to_token(text))
+    with closing(OpenCollections(home)) as collections, pytest.raises(InvalidInputError, match="next_page_token"):
+        QuestionService(collections).ListAnswers(request, None)
+
+
 def test_the_time_of_an_answer_is_the_servers(home: Home) -> None:
     """Whatever a client sends for it, also what is no time at all."""
-    said = pb.Answer(notion="color", anchor=key(0), near=[key(1)], far=[key(2)], person="ann")
-    said.create_time.seconds, said.create_time.nanos = 16, -(2**31)
+    answer = pb.Answer(notion="color", anchor=key(0), near=[key(1)], far=[key(2)], person="ann")
+    answer.create_time.seconds, answer.create_time.nanos = 16, -(2**31)
     with closing(OpenCollections(home)) as collections:
-        request = pb.AddAnswerRequest(parent="collections/things", answer=said)
+        request = pb.AddAnswerRequest(parent="collections/things", answer=answer)
         stored = QuestionService(collections).AddAnswer(request, None)
     assert stored.create_time.ToDatetime().year > 2000

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from terminal import BACKENDS, done, reached, run, told
+from terminal import BACKENDS, done, reached, result_of, run
 
 from crossview.engine.comparisons import ItemComparisons
 from crossview.engine.errors import InvalidInputError
@@ -68,7 +68,7 @@ def spread(where: list[str]) -> float:
     gaps = []
     for number in range(0, COUNT, 10):
         command = ("search", "rows", "--key", f"item/{number}", "--view", "view", "-k", 5)
-        (answer,) = told(*command, *where)
+        (answer,) = result_of(*command, *where)
         gaps += [abs(alike()[int(hit["key"].removeprefix("item/"))] - alike()[number]) for hit in answer["hits"]]
     return float(np.mean(gaps))
 
@@ -76,11 +76,11 @@ def spread(where: list[str]) -> float:
 @pytest.mark.parametrize("kind", ["key_a,key_b,similar", "anchor,near,far", "near_a,near_b,far_a,far_b"])
 def test_neighbours_are_what_the_comparisons_say(where: list[str], tmp_path: Path, kind: str) -> None:
     """Of items without a label: an index of rank 1 holds one number an item, and those nearest by it are alike."""
-    file = tmp_path / "said.csv"
+    file = tmp_path / "comparisons.csv"
     count = written(file, kind)
     before = spread(where)
     train = ("train", "rows", "--learner", "fantope", "--views", "view", "--dim", 1, "--constraints", file)
-    info = told(*train, *where)
+    info = result_of(*train, *where)
     assert info["dim"] == {"view": 1}
     assert (info["constraints"]["given"], info["constraints"]["used"]) == (count, {"view": count})
     assert spread(where) < 0.06 < 0.15 < before
@@ -89,13 +89,13 @@ def test_neighbours_are_what_the_comparisons_say(where: list[str], tmp_path: Pat
 
 
 def test_a_space_is_learned_again_from_what_it_was_given(where: list[str], tmp_path: Path) -> None:
-    """Without the comparisons that name a query; those of items without a label count, and how many is told."""
-    file = tmp_path / "said.csv"
+    """Without the comparisons that name a query; those of items without a label count, and their number is printed."""
+    file = tmp_path / "comparisons.csv"
     count = written(file, "anchor,near,far")
     train = ("train", "some", "--learner", "fantope:1", "--views", "view", "--constraints", file)
     assert f"learned from {count} for view of {count} triplets" in done(*train, *where)
     evaluate = ("evaluate", "some", "--view", "view", "-k", 3, "--refit", "--test-size", 0.4, *where)
-    found = told(*evaluate)
+    found = result_of(*evaluate)
     assert found["queries"] == COUNT // 5
     used, held_out = re.search(
         rf"learned from (\d+) for view of {count} triplets; (\d+) name", found["protocol"]
@@ -103,13 +103,13 @@ def test_a_space_is_learned_again_from_what_it_was_given(where: list[str], tmp_p
     assert int(used) + int(held_out) == count
     assert int(used) > count / 4  # four fifths of all items take part, a third of them labelled
     assert next(row["value"] for row in found["rows"] if row["metric"] == "accuracy") > 0.9
-    raw = told(*evaluate, "--space", "raw")
+    raw = result_of(*evaluate, "--space", "raw")
     assert next(row["value"] for row in raw["rows"] if row["metric"] == "accuracy") < 0.8
 
 
 def test_what_is_wrong_with_a_file_is_told(where: list[str], tmp_path: Path) -> None:
     """On one line, with the line of the file."""
-    file = tmp_path / "said.csv"
+    file = tmp_path / "comparisons.csv"
     train = ("train", "rows", "--views", "view", "--constraints", file, *where, "--learner")
     for text, words in (
         (
@@ -142,9 +142,9 @@ def test_a_million_comparisons_are_one_message() -> None:
     """Quadruplets of ten thousand items with long keys, weights, margins and lines stay well below the limit."""
     generator = np.random.default_rng(0)
     numbers = generator.uniform(size=1_000_000)
-    said = Comparisons(generator.integers(0, 10_000, (1_000_000, 4)), None, numbers, numbers)
+    comparisons = Comparisons(generator.integers(0, 10_000, (1_000_000, 4)), None, numbers, numbers)
     keys = tuple(f"photographs/holiday/{number:05}.jpg" for number in range(10_000))
-    message = from_comparisons(ItemComparisons(keys, said, np.arange(2, 1_000_002)))
+    message = from_comparisons(ItemComparisons(keys, comparisons, np.arange(2, 1_000_002)))
     assert message.ByteSize() < MESSAGE_BYTES / 2
 
 
@@ -155,11 +155,11 @@ def test_files_of_several_kinds_are_learned_from_together(where: list[str], tmp_
     before = spread(where)
     both = ("--constraints", pairs, "--constraints", quadruplets)
     command = ("train", "rows", "--views", "view", "--learner", "qwise", "--set", "form=diagonal", *both)
-    said = done(*command, "--constraint-weight", 2, "--constraint-weight", 0.5, *where)
-    assert f"learned from {total} for view of {total} pairs and quadruplets" in said
+    printed = done(*command, "--constraint-weight", 2, "--constraint-weight", 0.5, *where)
+    assert f"learned from {total} for view of {total} pairs and quadruplets" in printed
     assert spread(where) < before
     assert "pairs and quadruplets" in done("show", "rows", *where)
-    measured = told("evaluate", "rows", "--view", "view", *both, *where)
+    measured = result_of("evaluate", "rows", "--view", "view", *both, *where)
     assert measured["comparisons"] == total
     figures = {row["metric"]: row["value"] for row in measured["rows"]}
     assert set(figures) == {"order", "auc"}

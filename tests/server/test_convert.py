@@ -107,7 +107,7 @@ def test_queries_without_one_input_are_refused(query: Query) -> None:
 
 
 def test_infos_survive() -> None:
-    """Everything a collection tells of itself is told over the wire."""
+    """The description of a collection crosses the wire unchanged."""
     info = CollectionInfo(
         name="pets",
         items=18,
@@ -130,7 +130,7 @@ def test_what_was_tuned_survives() -> None:
     counts = ConstraintCounts("triplets", 9, 2, {"color": 7, "sift": 5})
     chosen = {"kernel": "chi2"}
     tuned = Tuning(measure="map", folds=3, items=80, score=0.5, chosen=chosen, tried=tried, database="unseen")
-    told = replace(
+    given = replace(
         SPACE,
         binary=True,
         rerank=4,
@@ -139,20 +139,22 @@ def test_what_was_tuned_survives() -> None:
         constraints=counts,
         tuning=tuned,
     )
-    assert convert_info.to_space(convert_info.from_space("pets", told)) == told
+    assert convert_info.to_space(convert_info.from_space("pets", given)) == given
 
 
 def test_comparisons_survive() -> None:
-    """Of every kind, with what is said beside the items and without; columns that disagree are refused."""
+    """Of every kind, with columns beside the items and without; columns that disagree are refused."""
     items, numbers = np.arange(8), np.array([0.5, 2.0])
     for size, columns in ((2, {"similar": np.array([True, False])}), (4, {"weights": numbers, "margins": numbers})):
-        said = Comparisons(items[: 2 * size].reshape(2, size), **columns)
+        comparisons = Comparisons(items[: 2 * size].reshape(2, size), **columns)
         for lines, notions in ((None, None), (np.array([2, 9]), np.array(["wing", "head"]))):
-            said = replace(said, notions=notions)
-            given = ItemComparisons(tuple("abcdefgh"), said, lines)
+            comparisons = replace(comparisons, notions=notions)
+            given = ItemComparisons(tuple("abcdefgh"), comparisons, lines)
             back = convert_training.to_comparisons(convert_training.from_comparisons(given))
             assert back.keys == given.keys
-            np.testing.assert_equal(vars(back.comparisons) | {"lines": back.lines}, vars(said) | {"lines": lines})
+            np.testing.assert_equal(
+                vars(back.comparisons) | {"lines": back.lines}, vars(comparisons) | {"lines": lines}
+            )
     unnamed = {"size": 3, "items": range(3), "notion_names": ["head"], "notions": [1]}
     for message in (
         *({"size": 3, "items": [0, 0]}, {"size": 5, "items": range(5)}, {"size": 2, "items": [0, 0]}, {}, unnamed),
@@ -186,7 +188,7 @@ def test_what_is_asked_of_a_training_survives() -> None:
 
 
 def test_evaluations_survive() -> None:
-    """A metric without k keeps none, and k is told where there is one."""
+    """A metric without k keeps none, and the wire carries k where there is one."""
     views = {"query_view": "color", "database_view": "sift"}
     rows = tuple(
         EvaluationRow(**views, metric=metric, k=k, value=0.5, database=database)
@@ -249,7 +251,7 @@ def test_requests_survive() -> None:
         assert to_request(convert_evaluation.from_evaluation_request(given)) == given
     assert to_request(collections_pb2.EvaluateRequest(view="color")) == EvaluationRequest(view="color")
     assert to_request(collections_pb2.EvaluateRequest(view="color", space="a")).spaces == ("a",)
-    with pytest.raises(InvalidInputError, match="at least 1 query is asked, not 0"):
+    with pytest.raises(InvalidInputError, match="at least 1 query, not 0"):
         to_request(collections_pb2.EvaluateRequest(view="color", max_queries=0))
     with pytest.raises(InvalidInputError, match="this is no taxonomy: 'a' is below itself"):
         to_request(collections_pb2.EvaluateRequest(view="color", taxonomy=collections_pb2.Taxonomy(parents={"a": "a"})))

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from terminal import BACKENDS, done, fill_rows, reached, run, told
+from terminal import BACKENDS, done, fill_rows, reached, result_of, run
 
 from crossview.engine.home import Home
 from crossview.engine.recipe import Recipe
@@ -30,10 +30,10 @@ def test_spaces_generations_and_views_are_deleted(where: list[str]) -> None:
     output = done("space", "delete", "rows", "cca", "--yes", *where)
     assert "deleted space cca of rows" in output
     assert "searches that name no space now use raw" in output
-    assert told("show", "rows", *where)["active_space"] == "raw"
+    assert result_of("show", "rows", *where)["active_space"] == "raw"
     assert done("view", "delete", "rows", "gist", "--yes", *where) == "deleted view gist of rows\n"
-    assert [view["name"] for view in told("show", "rows", *where)["views"]] == ["color"]
-    assert told("list", "rows", *where)[0]["views"] == ["color"]
+    assert [view["name"] for view in result_of("show", "rows", *where)["views"]] == ["color"]
+    assert result_of("list", "rows", *where)[0]["views"] == ["color"]
     done("search", "rows", "--key", "cat/3", "--view", "color", *where)
 
 
@@ -44,8 +44,8 @@ def test_deletions_are_asked_about_first(where: list[str]) -> None:
         assert result.exit_code == 1
         assert "needs --yes" in result.stderr
     assert "needs --yes" in run("delete", "rows", *where).stderr
-    assert told("item", "show", "rows", "cat/1", *where)["labels"] == ["cat"]
-    assert {space["name"] for space in told("show", "rows", *where)["spaces"]} == {"cca", "raw"}
+    assert result_of("item", "show", "rows", "cat/1", *where)["labels"] == ["cat"]
+    assert {space["name"] for space in result_of("show", "rows", *where)["spaces"]} == {"cca", "raw"}
 
 
 def test_refusals_are_one_line_with_the_remedy(where: list[str]) -> None:

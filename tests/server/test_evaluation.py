@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from terminal import BACKENDS, done, fill_rows, reached, run, told
+from terminal import BACKENDS, done, fill_rows, reached, result_of, run
 
 from crossview.engine.home import Home
 from crossview.engine.recipe import Recipe
@@ -27,7 +27,7 @@ def where(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[str]]
 def test_spaces_are_measured_side_by_side(where: list[str]) -> None:
     """One column each, with the differences to the first; JSON and CSV hold the same figures."""
     ask = ("evaluate", "rows", "--space", "cca,pca,raw", "--view", "color", "-k", "1,5", "--database", "trained")
-    found = told(*ask, *where)
+    found = result_of(*ask, *where)
     assert [row["space"] for row in found["rows"]] == ["cca"] * 10 + ["pca"] * 5 + ["raw"] * 5
     assert {one["baseline"] for one in found["differences"]} == {"cca"}
     assert (found["queries"], found["databases"]) == (6, {"trained": 14})
@@ -43,7 +43,7 @@ def test_spaces_are_measured_side_by_side(where: list[str]) -> None:
 
 def test_one_space_is_measured_as_before(where: list[str]) -> None:
     """By the active one or a named one."""
-    found = told("evaluate", "rows", "--view", "color", "--targets", "gist", "-k", 5, *where)
+    found = result_of("evaluate", "rows", "--view", "color", "--targets", "gist", "-k", 5, *where)
     assert {row["space"] for row in found["rows"]} == {"cca"}
     assert (found["differences"], found["overlaps"], found["comparisons"]) == ([], [], 0)
     table = done("evaluate", "rows", "--view", "color", "--space", "raw", "-k", 5, "--test-size", 0.5, *where)
@@ -57,7 +57,7 @@ def test_comparisons_are_measured(where: list[str], tmp_path: Path) -> None:
     lines = [f"cat/{i},cat/{i + 1},dog/{i}" for i in range(9)]
     file.write_text("\n".join(["anchor,near,far", *lines]) + "\n")
     ask = ("evaluate", "rows", "--space", "cca,raw", "--view", "color", "--constraints", file)
-    found = told(*ask, *where)
+    found = result_of(*ask, *where)
     assert [(row["space"], row["metric"], row["value"]) for row in found["rows"]] == [
         ("cca", "order", 1.0),
         ("raw", "order", 1.0),
@@ -90,7 +90,7 @@ def test_databases_stand_side_by_side(where: list[str]) -> None:
     table = done(*ask, "--database", "trained,unseen,mixed")
     assert table.split()[:7] == ["query", "target", "metric", "k", "trained", "unseen", "mixed"]
     assert "6 queries; items to find: 14 trained, 6 unseen, 20 mixed; " in table
-    found = told(*ask, "--database", "unseen,mixed")
+    found = result_of(*ask, "--database", "unseen,mixed")
     assert [row["database"] for row in found["rows"]] == ["unseen"] * 3 + ["mixed"] * 4
     assert found["databases"] == {"unseen": 6, "mixed": 20}
     lines = list(csv.DictReader(io.StringIO(done(*ask, "--database", "unseen,mixed", "--csv"))))
@@ -101,21 +101,21 @@ def test_databases_stand_side_by_side(where: list[str]) -> None:
 def test_some_held_out_items_ask(where: list[str]) -> None:
     """So many as are wanted, drawn by the seed, and everything can be found; none is refused."""
     ask = ("evaluate", "rows", "--space", "cca,raw", "--view", "color", "-k", 5, *where)
-    found = told(*ask, "--max-queries", 3, "--seed", 1)
+    found = result_of(*ask, "--max-queries", 3, "--seed", 1)
     assert (found["queries"], found["databases"]) == (3, {"trained": 14, "unseen": 6})
     assert "3 of 6 held-out items, drawn at random, are the query set" in found["protocol"]
-    assert found["rows"] == told(*ask, "--max-queries", 3, "--seed", 1)["rows"]
-    assert told(*ask)["rows"] == told(*ask, "--max-queries", 6)["rows"]
+    assert found["rows"] == result_of(*ask, "--max-queries", 3, "--seed", 1)["rows"]
+    assert result_of(*ask)["rows"] == result_of(*ask, "--max-queries", 6)["rows"]
     for number in (0, -1):
         result = run(*ask, "--max-queries", number)
         assert result.exit_code == 1
-        assert f"at least 1 query is asked, not {number}" in result.stderr
+        assert f"at least 1 query, not {number}" in result.stderr
 
 
 def test_items_are_found_by_their_own_other_view(where: list[str]) -> None:
     """On request, where there are labels; the trained items have no place for it."""
     ask = ("evaluate", "rows", "--space", "cca", "--view", "color", "--by", "items", *where)
-    found = told(*ask)
+    found = result_of(*ask)
     assert [(row["metric"], row["k"], row["database"]) for row in found["rows"]] == [
         ("recall", 1, "unseen"),
         ("recall", 10, "unseen"),
@@ -132,8 +132,8 @@ def test_splits_are_drawn_and_part_no_groups(where: list[str], tmp_path: Path) -
     file.write_text("\n".join(["key,group", *lines]) + "\n")
     done("train", "rows", "--learner", "cca", "--views", "color,gist", "--holdout", 0.3, "--group-by", file, *where)
     ask = ("evaluate", "rows", "--view", "color", "--space", "cca", "-k", 1, *where)
-    assert f"did not part groups by {file}" in told(*ask)["protocol"]
-    several = told(*ask, "--refit", "--splits", 3)
+    assert f"did not part groups by {file}" in result_of(*ask)["protocol"]
+    several = result_of(*ask, "--refit", "--splits", 3)
     assert f"means over 3 splits: 20% of the groups of labelled items by {file}" in several["protocol"]
     assert "Nadeau and Bengio" in several["protocol"]
     assert (several["queries"], several["databases"]["trained"]) == (4, 16)

@@ -1,4 +1,4 @@
-"""Two files are two items, or it is said which of them is none."""
+"""Each of two files becomes an item of its own, or the report names the file that does not."""
 
 import unicodedata
 from pathlib import Path

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from terminal import BACKENDS, done, fill_rows, reached, run, told
+from terminal import BACKENDS, done, fill_rows, reached, result_of, run
 
 from crossview.engine.home import Home
 from crossview.engine.item import ItemUpdate
@@ -27,7 +27,7 @@ def where(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[str]]
 
 
 def keys(where: list[str]) -> list[str]:
-    return [item["key"] for item in told("list", "rows", *where)]
+    return [item["key"] for item in result_of("list", "rows", *where)]
 
 
 @pytest.mark.parametrize(
@@ -44,8 +44,8 @@ def test_list_and_search_and_delete_take_the_same_filters(
     where: list[str], conditions: tuple[str, ...], passing: list[str]
 ) -> None:
     """What one finds, the others find; item delete deletes nothing else."""
-    assert [item["key"] for item in told("list", "rows", *conditions, *where)] == passing
-    (found,) = told(*SEARCH, *conditions, *where)
+    assert [item["key"] for item in result_of("list", "rows", *conditions, *where)] == passing
+    (found,) = result_of(*SEARCH, *conditions, *where)
     assert sorted(hit["key"] for hit in found["hits"]) == passing
     others = [key for key in keys(where) if key not in passing]
     assert done("item", "delete", "rows", *conditions, "--yes", *where) == f"deleted {len(passing)} items\n"

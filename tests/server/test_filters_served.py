@@ -12,7 +12,7 @@ import pytest
 from filter_oracle import matching
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from terminal import BACKENDS, reached, run, told
+from terminal import BACKENDS, reached, result_of, run
 
 from crossview.engine.condition import Filter
 from crossview.engine.home import Home
@@ -82,7 +82,7 @@ def test_a_terminal_asks_for_json_values_or_text(tmp_path: Any, backend: str) ->
             ("NaN", "f"),
         ):
             query = ("search", "years", "--view", "v", "--vector", tmp_path / "row.npy")
-            (found,) = told(*query, "--filter-attribute", f"année={asked}", *options)
+            (found,) = result_of(*query, "--filter-attribute", f"année={asked}", *options)
             assert [hit["key"] for hit in found["hits"]] == [key]
         twice = run(*query, "--filter-attribute", "x=1", "--filter-attribute", "x=2", *options)
         assert twice.exit_code == 2
@@ -170,4 +170,4 @@ def test_a_table_with_a_bad_label_is_refused_before_anything_is_read(
         result = run("index", "labelled", pictures, "--labels", tmp_path / "labels.csv", *options)
         assert result.exit_code == 1
         assert "labels.csv, line 2" in result.output
-        assert told("list", "labelled", *options) == []
+        assert result_of("list", "labelled", *options) == []

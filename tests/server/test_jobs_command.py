@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from long_jobs import ended, learning
-from terminal import done, fill_rows, run, told
+from terminal import done, fill_rows, result_of, run
 
 from crossview.engine.home import Home
 from crossview.server.client.client import Client
@@ -46,13 +46,13 @@ def test_a_training_is_left_to_the_server(where: tuple[str, str]) -> None:
     shown = done("job", "show", name, *where)
     assert "ended 20" in shown
     assert "  tuning 7 of 7: " in shown
-    assert told("job", "show", name, *where)["result"]["name"] == "cca"
-    evaluation = told("evaluate", "rows", "--view", "color", "-k", 2, "--detach", *where)
-    assert told("job", "wait", evaluation["id"], *where)["result"]["queries"] == 4
+    assert result_of("job", "show", name, *where)["result"]["name"] == "cca"
+    evaluation = result_of("evaluate", "rows", "--view", "color", "-k", 2, "--detach", *where)
+    assert result_of("job", "wait", evaluation["id"], *where)["result"]["queries"] == 4
     listed = done("job", "list", *where)
     assert listed.index(evaluation["id"]) < listed.index(name)
     assert done("job", "list", "other", *where) == "no jobs\n"
-    assert [job["id"] for job in told("job", "list", "rows", *where)] == [evaluation["id"], name]
+    assert [job["id"] for job in result_of("job", "list", "rows", *where)] == [evaluation["id"], name]
 
 
 def test_a_failure_is_the_commands_own(where: tuple[str, str]) -> None:
@@ -65,7 +65,7 @@ def test_a_failure_is_the_commands_own(where: tuple[str, str]) -> None:
 
 
 def test_a_job_is_cancelled(client: Client, where: tuple[str, str]) -> None:
-    """And told so; who waits for it fails."""
+    """The command reports it, and a command that waits for the job fails."""
     done(*BRIEF, "--space", "one", *where)
     name = done("train", "rows", *ENDLESS, "--detach", *where).strip()
     assert "learning " in done("job", "show", learning(client, name).id, *where)
@@ -82,4 +82,4 @@ def test_jobs_are_a_servers(tmp_path: Path, where: tuple[str, str]) -> None:
     assert "give --server HOST:PORT" in run("job", "list").stderr
     assert "Missing argument 'JOB'" in run("job", "cancel", *where).stderr
     assert "no operation 'operations/none'" in run("job", "show", "none", *where).stderr
-    assert told("job", "list", "other", *where) == []
+    assert result_of("job", "list", "other", *where) == []

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from terminal import BACKENDS, done, fill_rows, reached, run, told
+from terminal import BACKENDS, done, fill_rows, reached, result_of, run
 
 from crossview.engine.home import Home
 
@@ -17,25 +17,25 @@ def test_every_command_takes_a_joined_view(tmp_path, backend):
     vector = tmp_path / "row.npy"
     np.save(vector, np.random.default_rng(1).uniform(0, 1, 576).astype(np.float32))
     with reached(home, backend) as where:
-        made = told("train", "rows", "--views", f"{JOINED},gist", "--learner", "cca:2", "--holdout", 0.25, *where)
+        made = result_of("train", "rows", "--views", f"{JOINED},gist", "--learner", "cca:2", "--holdout", 0.25, *where)
         assert made["views"] == made["targets"] == [JOINED, "gist"]
         assert f"{JOINED} (2), gist (2)" in done("show", "rows", *where)
 
         by_key = ["search", "rows", "--view", JOINED, "--key", "cat/3", "--targets", JOINED, "-k", 3, *where]
-        (found,) = told(*by_key)
+        (found,) = result_of(*by_key)
         assert found["target"] == JOINED
         assert f"{JOINED} query -> {JOINED}" in done(*by_key)
-        (other,) = told("search", "rows", "--view", "gist", "--key", "cat/3", "--targets", JOINED, *where)
+        (other,) = result_of("search", "rows", "--view", "gist", "--key", "cat/3", "--targets", JOINED, *where)
         assert {hit["target"] for hit in other["hits"]} == {JOINED}
-        across = told("search", "rows", "--view", JOINED, "--vector", vector, *where)
+        across = result_of("search", "rows", "--view", JOINED, "--vector", vector, *where)
         assert [one["target"] for one in across] == [JOINED, "gist"]
 
-        (embedded, _) = told("embed", "rows", "--view", JOINED, "--vector", vector, *where)
+        (embedded, _) = result_of("embed", "rows", "--view", JOINED, "--vector", vector, *where)
         assert len(embedded["vector"]) == 2
         done("embed", "rows", "--view", JOINED, "--all", "--targets", JOINED, "--out", tmp_path / "all.npz", *where)
         assert np.load(tmp_path / "all.npz")["vectors"].shape == (16, 2)
 
-        measured = told("evaluate", "rows", "--view", JOINED, "--targets", "gist", *where)
+        measured = result_of("evaluate", "rows", "--view", JOINED, "--targets", "gist", *where)
         assert {row["query_view"] for row in measured["rows"]} == {JOINED}
 
 
@@ -46,9 +46,9 @@ def test_a_joined_view_is_added_to_a_space(tmp_path, backend):
     fill_rows(home, 6)
     with reached(home, backend) as where:
         done("train", "rows", "--views", "color", "--learner", "semantic", *where)
-        made = told("space", "extend", "rows", "semantic", "--views", JOINED, *where)
+        made = result_of("space", "extend", "rows", "semantic", "--views", JOINED, *where)
         assert made["added"] == [JOINED]
         wrong = run("train", "rows", "--views", "color+color", *where)
         assert wrong.exit_code == 1
         assert "contains view 'color' twice: name every view once" in wrong.stderr
-        assert told("show", "rows", *where)["views"][0]["name"] == "color"
+        assert result_of("show", "rows", *where)["views"][0]["name"] == "color"

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from terminal import BACKENDS, done, fill_rows, reached, run, told
+from terminal import BACKENDS, done, fill_rows, reached, result_of, run
 
 from crossview.engine.home import Home
 from crossview.engine.learners.registry import LEARNERS
@@ -18,14 +18,14 @@ def test_learners_are_listed() -> None:
     for name in OURS:
         assert re.search(rf"^{re.escape(name)}(?: \(stage\))?\t", output, re.M)
     assert "labels or comparisons" in output
-    assert {one["name"] for one in told("learners")} == set(OURS)
+    assert {one["name"] for one in result_of("learners")} == set(OURS)
 
 
 @pytest.mark.parametrize("name", OURS)
 def test_a_learner_is_explained(name: str) -> None:
     """With every setting."""
     output = done("learners", name)
-    settings = {one["name"] for one in told("learners", name)["settings"]}
+    settings = {one["name"] for one in result_of("learners", name)["settings"]}
     assert settings == set(LEARNERS[name]().settings()) - {"view_slices"}
     assert all(setting in output for setting in settings)
 
@@ -76,4 +76,4 @@ def test_what_cannot_be_set_is_refused_by_name(where: list[str], options: list[s
     views = [] if "--views" in options else ["--views", "color,gist"]
     result = run("tune" if "--try" in options else "train", "rows", *views, *learner, *options, *where)
     assert (result.exit_code, words in result.stderr) == (1, True), result.output
-    assert [one["name"] for one in told("show", "rows", *where)["spaces"]] == ["raw"]
+    assert [one["name"] for one in result_of("show", "rows", *where)["spaces"]] == ["raw"]

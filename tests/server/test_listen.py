@@ -82,7 +82,7 @@ def test_a_taken_port_is_an_error(server: RunningServer, home: Home) -> None:
 
 
 def test_it_listens_on_loopback_only(server: RunningServer) -> None:
-    """Unless told otherwise."""
+    """By default."""
     assert server.address.startswith("127.0.0.1:")
 
 

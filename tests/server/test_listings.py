@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from terminal import BACKENDS, done, reached, run, told
+from terminal import BACKENDS, done, reached, result_of, run
 
 from crossview.engine.home import Home
 from crossview.engine.item import ItemUpdate, NewItem
@@ -71,7 +71,7 @@ def test_an_emptied_cell_of_a_listing_clears(tmp_path: Path, backend: str) -> No
         assert 'a,"e;""f;g""","{""n"": 1}",t,,v,"{""color"": [""red""]}"' in rows
         listing.write_text(f'{header}\na,,,,,v,\n"b/ c;d",e,,,,v,"{{""color"": [""blue""]}}"\n')
         done("annotate", "one", "--from", listing, *where)
-        items = {item["key"]: item for item in told("list", "one", *where)}
+        items = {item["key"]: item for item in result_of("list", "one", *where)}
     cleared, changed = (items[key] for key in KEYS[:2])
     for item in (cleared, changed):
         assert (item["text"], item["attributes"]) == ("", {})

@@ -92,7 +92,7 @@ def test_an_index_that_is_interrupted_at_once_says_that_nothing_was_committed(
 
 
 def test_a_home_that_does_not_exist_is_said_so(tmp_path: Path) -> None:
-    """By commands that look for a collection and by the list of all; one that is there and empty is told apart."""
+    """By commands that look for a collection and by the list of all; an empty collection gets another message."""
     missing = tmp_path / "mistyped"
     for command in (("show", "rows"), ("search", "rows", "--key", "a", "--view", "color"), ("delete", "rows", "--yes")):
         result = run(*command, "--home", missing)
@@ -150,10 +150,12 @@ def test_serving_an_empty_home_is_said_so(tmp_path: Path, there: str) -> None:
             client.create("b", ["color"])
         process.send_signal(signal.SIGTERM)
         assert process.wait(60) == 0
-        told = process.stderr.read()
-    assert (f"warning: no collections to serve: the folder {home.path} does not exist" in told) == (there == "missing")
-    assert (f"warning: no collections to serve: there are none in {home.path}" in told) == (there == "empty")
-    assert "CreateCollection collection=b status=OK ms=" in told
+        printed = process.stderr.read()
+    assert (f"warning: no collections to serve: the folder {home.path} does not exist" in printed) == (
+        there == "missing"
+    )
+    assert (f"warning: no collections to serve: there are none in {home.path}" in printed) == (there == "empty")
+    assert "CreateCollection collection=b status=OK ms=" in printed
 
 
 @pytest.mark.parametrize("backend", BOTH)

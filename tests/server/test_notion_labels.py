@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from drawn import write_pictures
 from notions import COUNT, NOTIONS, fill_things, key, rows
-from terminal import BACKENDS, done, reached, run, told
+from terminal import BACKENDS, done, reached, result_of, run
 
 from crossview.engine.home import Home
 
@@ -24,7 +24,7 @@ def where(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[str]]
 
 
 def by_notion(where: list[str], name: str = "pets") -> dict[str, dict[str, list[str]]]:
-    return {item["key"]: item["notion_labels"] for item in told("list", name, *where) if item["notion_labels"]}
+    return {item["key"]: item["notion_labels"] for item in result_of("list", name, *where) if item["notion_labels"]}
 
 
 def test_labels_of_a_notion_leave_the_others_alone(where: list[str], tmp_path: Path) -> None:
@@ -37,7 +37,7 @@ def test_labels_of_a_notion_leave_the_others_alone(where: list[str], tmp_path: P
     found = by_notion(where)
     assert found["photos/red/0.png"] == {"hue": ["red"], "size": ["small"]}
     assert found["photos/green/1.png"] == {"hue": ["green"]}
-    assert {tuple(item["labels"]) for item in told("list", "pets", *where)} == {("red",), ("green",), ("blue",)}
+    assert {tuple(item["labels"]) for item in result_of("list", "pets", *where)} == {("red",), ("green",), ("blue",)}
     (tmp_path / "size.csv").write_text("path,label\nred/0.png,\nblue/0.png,tiny\n")
     command = ("annotate", "pets", "--from", tmp_path / "size.csv", "--label-notion", "size", *where)
     assert "2 updated" in done(*command)
@@ -64,7 +64,7 @@ def test_labels_of_a_notion_need_labels_and_a_name_that_can_be(where: list[str],
 def test_deleted_items_lose_them(where: list[str], tmp_path: Path) -> None:
     done("index", "pets", tmp_path / "photos", "--labels", "folder", "--label-notion", "hue", *where)
     done("item", "delete", "pets", "photos/red/0.png", "--yes", *where)
-    assert told("show", "pets", *where)["notion_labels"] == {"hue": 5}
+    assert result_of("show", "pets", *where)["notion_labels"] == {"hue": 5}
 
 
 def test_notions_are_learned_from_their_labels(where: list[str], tmp_path: Path) -> None:
@@ -77,12 +77,12 @@ def test_notions_are_learned_from_their_labels(where: list[str], tmp_path: Path)
         file = tmp_path / f"{notion}.csv"
         file.write_text("\n".join(["key,label", *lines]) + "\n")
         done("annotate", "things", "--from", file, "--label-notion", notion, *where)
-    made = told("train", "things", "--learner", "joint:4", "--views", "view", *where)
+    made = result_of("train", "things", "--learner", "joint:4", "--views", "view", *where)
     assert made["targets"] == ["view:color", "view:shape"]
     for notion, labels in quadrants.items():
         same = []
         for number in range(COUNT):
             command = ("search", "things", "--key", key(number), "--view", "view", "--targets", notion, "-k", 3)
-            (found,) = told(*command, *where) if number % 6 == 0 else ({"hits": []},)
+            (found,) = result_of(*command, *where) if number % 6 == 0 else ({"hits": []},)
             same += [labels[int(hit["key"].removeprefix("item/"))] == labels[number] for hit in found["hits"]]
         assert np.mean(same) > 0.6  # by chance a quarter

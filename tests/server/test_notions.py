@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from notions import COUNT, NOTIONS, fill_things, gap, key, nearest, rows, write_triplets
-from terminal import BACKENDS, done, reached, run, told
+from terminal import BACKENDS, done, reached, result_of, run
 
 from crossview.engine.home import Home
 
@@ -28,8 +28,8 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home with such items and both notions learned, to be copied."""
     folder = tmp_path_factory.mktemp("notions")
     fill_things(Home(folder / "home"))
-    said = write_triplets(folder / "said.csv")
-    done("train", "things", *LEARNER, "--constraints", said, "--home", folder / "home")
+    comparisons = write_triplets(folder / "comparisons.csv")
+    done("train", "things", *LEARNER, "--constraints", comparisons, "--home", folder / "home")
     return folder / "home"
 
 
@@ -43,12 +43,12 @@ def learned(request: pytest.FixtureRequest, trained: Path, tmp_path: Path) -> It
 def hits(where: list[str], item: str, *options: object) -> list[list[dict]]:
     length = () if "-k" in options else ("-k", 5)
     command = ("search", "things", "--key", item, "--view", "view", *length, *options, *where)
-    return [one["hits"] for one in told(*command)]
+    return [one["hits"] for one in result_of(*command)]
 
 
 def test_each_notion_is_a_target_that_finds_what_is_alike_in_it(learned: list[str]) -> None:
     """Never merged unless asked; the name of the notion is enough."""
-    (space, _) = told("show", "things", *learned)["spaces"]
+    (space, _) = result_of("show", "things", *learned)["spaces"]
     assert space["targets"] == ["view:color", "view:shape"]
     assert space["constraints"]["given"] == 600
     apart = hits(learned, key(0))
@@ -116,19 +116,19 @@ def test_searches_by_notions_that_cannot_be_are_refused(learned: list[str], opti
 
 def test_learners_of_one_notion_refuse_the_column(where: list[str], tmp_path: Path) -> None:
     """With the way out; and a name that no target could have is refused with its line."""
-    file = write_triplets(tmp_path / "said.csv")
+    file = write_triplets(tmp_path / "comparisons.csv")
     result = run("train", "things", "--learner", "fantope", "--views", "view", "--constraints", file, *where)
     assert "fantope learns one notion of similarity: use joint, or remove the column notion (color, shape)" in (
         " ".join(result.output.split())
     )
     file.write_text("anchor,near,far,notion\nitem/00,item/01,item/02,by head\n")
     result = run("train", "things", *LEARNER, "--constraints", file, *where)
-    assert "said.csv, line 2: 'by head' cannot name a notion" in " ".join(result.output.split())
+    assert "comparisons.csv, line 2: 'by head' cannot name a notion" in " ".join(result.output.split())
 
 
 def test_the_default_learner_of_notions_is_joint(where: list[str], tmp_path: Path) -> None:
-    file = write_triplets(tmp_path / "said.csv")
-    assert told("train", "things", "--views", "view", "--constraints", file, *where)["spec"] == "joint"
+    file = write_triplets(tmp_path / "comparisons.csv")
+    assert result_of("train", "things", "--views", "view", "--constraints", file, *where)["spec"] == "joint"
 
 
 def test_agreement_is_measured_in_each_notion(learned: list[str], tmp_path: Path) -> None:
@@ -140,13 +140,13 @@ def test_agreement_is_measured_in_each_notion(learned: list[str], tmp_path: Path
         lines.append(f"{anchor},{near},{far},{notion}")
     (tmp_path / "unseen.csv").write_text("\n".join(lines) + "\n")
     command = ("evaluate", "things", "--view", "view", "--constraints", tmp_path / "unseen.csv", *learned)
-    values = [row["value"] for row in told(*command)["rows"]]
+    values = [row["value"] for row in result_of(*command)["rows"]]
     assert all(value > 0.85 for value in values)
 
 
 def test_items_without_features_are_placed_by_comparisons_alone(where: list[str], tmp_path: Path) -> None:
-    """Those that were compared, and no others; who asks for another one is told why."""
-    file = write_triplets(tmp_path / "said.csv")
+    """Those that were compared, and no others; the command refuses another one with the reason."""
+    file = write_triplets(tmp_path / "comparisons.csv")
     done("create", "songs", "--views", "none=vectors:dim=1", *where)
     out = done("view", "place", "songs", "places", "--constraints", file, "--dim", 4, *where)
     assert f"placed {COUNT} items ({COUNT} of them new) in view places by 600 comparisons" in out
@@ -155,7 +155,7 @@ def test_items_without_features_are_placed_by_comparisons_alone(where: list[str]
         shares = []
         for number in range(0, COUNT, 6):
             command = ("search", "songs", "--key", key(number), "--view", "places", "--targets", notion, "-k", 5)
-            (found,) = told(*command, *where)
+            (found,) = result_of(*command, *where)
             shares.append(len({hit["key"] for hit in found["hits"]} & set(nearest(notion, key(number), 15))) / 5)
         assert np.mean(shares) > 0.5  # by chance a quarter
     np.savez(tmp_path / "later.npz", keys=["later"], vectors=[[1.0]])

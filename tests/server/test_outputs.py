@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from terminal import BACKENDS, done, fill_rows, reached, run, told
+from terminal import BACKENDS, done, fill_rows, reached, result_of, run
 
 from crossview.engine.home import Home
 from crossview.engine.item import NewItem
@@ -55,14 +55,14 @@ def test_all_items_are_listed_as_csv(where: list[str]) -> None:
     assert found[1]["attributes"] == found[1]["text"] == found[1]["source"] == ""
     assert len(lines("list", "rows", "--limit", 3, *where)) == 3
     assert len(lines("list", "rows", "--filter-label", "cat", *where)) == 60
-    assert len(told("list", "rows", *where)) == 100
+    assert len(result_of("list", "rows", *where)) == 100
     assert lines("list", *where) == [{"name": "rows"}]
 
 
 def test_hits_carry_the_file_that_they_were_read_from(where: list[str]) -> None:
     """In JSON, in CSV, and in a column of the table where there is one."""
     ask = ("search", "rows", "--key", "cat/3", "--view", "color", "--space", "raw", "-k", 120)
-    (answer,) = told(*ask, *where)
+    (answer,) = result_of(*ask, *where)
     (hit,) = [one for one in answer["hits"] if one["key"] == 'a,"b"']
     assert hit["source"] == "/files/a.jpg"
     found = lines(*ask, *where)
@@ -90,9 +90,9 @@ def test_all_items_are_embedded_to_a_file(where: list[str], tmp_path: Path) -> N
     )
     rows, keys = np.load(tmp_path / "rows.npy"), (tmp_path / "rows.keys.txt").read_text().splitlines()
     assert (rows.shape, rows.dtype, len(keys)) == ((121, 3), np.float32, 121)
-    (one,) = told("embed", "rows", "--view", "color", "--key", keys[7], "--targets", "gist", *where)
+    (one,) = result_of("embed", "rows", "--view", "color", "--key", keys[7], "--targets", "gist", *where)
     np.testing.assert_array_equal(rows[7], np.float32(one["vector"]))
-    written = told(*ask, tmp_path / "codes.npz", "--space", "codes", "--targets", "gist", *where)
+    written = result_of(*ask, tmp_path / "codes.npz", "--space", "codes", "--targets", "gist", *where)
     assert (written["rows"], written["bits"], written["keys"]) == (121, 12, None)
     with np.load(tmp_path / "codes.npz") as arrays:
         assert arrays["keys"].tolist() == keys
@@ -105,9 +105,9 @@ def test_what_is_written_to_a_file_is_not_printed(where: list[str], tmp_path: Pa
     ask = ("embed", "rows", "--view", "color", "--vector", tmp_path / "asked.npy", "--targets", "gist")
     out = ("--out", tmp_path / "rows.npy")
     assert done(*ask, *out, *where) == f"wrote 30 vectors of 3 numbers to {tmp_path / 'rows.npy'}\n"
-    expected = [one["vector"] for one in told(*ask, *where)]
+    expected = [one["vector"] for one in result_of(*ask, *where)]
     np.testing.assert_array_equal(np.load(tmp_path / "rows.npy"), np.float32(expected))
-    assert told(*ask, *out, *where) == {
+    assert result_of(*ask, *out, *where) == {
         "path": str(tmp_path / "rows.npy"),
         "rows": 30,
         "width": 3,

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from terminal import BACKENDS, reached, run, told
+from terminal import BACKENDS, reached, result_of, run
 
 from crossview.engine.home import Home
 from crossview.engine.item import NewItem
@@ -38,21 +38,21 @@ def where(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[str]]
 def test_several_metrics_over_the_command_line(where, tmp_path):
     """Trained, shown, searched as one list and as three, and one of them given to a label that came later."""
     setting = ["--set", "n_metrics=class"]
-    trained = told("train", "trees", "--learner", "musl:16", "--views", "view", *setting, *where)
+    trained = result_of("train", "trees", "--learner", "musl:16", "--views", "view", *setting, *where)
     assert trained["targets"] == TARGETS
     assert "view:1 (16 bits)" in run("show", "trees", *where).output
     search = ("search", "trees", "--view", "view", "--key", "ash/1", *where)
-    (merged,) = told(*search)
+    (merged,) = result_of(*search)
     assert merged["hits"][0]["key"].startswith("ash")
-    assert [found["target"] for found in told(*search, "--no-merge")] == TARGETS
+    assert [found["target"] for found in result_of(*search, "--no-merge")] == TARGETS
     assert "give it once" in run(*search, "--merge", "--no-merge").output
     with Home(tmp_path / "home").open("trees") as made:
         made.items.put(items("elm", range(20, 24), "oak"))
-    assert told("space", "assign", "trees", "musl", "oak", *where)["generation"] == 2
+    assert result_of("space", "assign", "trees", "musl", "oak", *where)["generation"] == 2
     assert "'ash' was learned" in run("space", "assign", "trees", "musl", "ash", *where).output
     assert (
         "no item with view view has only the label 'yew'"
         in run("space", "assign", "trees", "musl", "yew", *where).output
     )
-    filed = told(*search, "--no-merge", "--filter-label", "oak")
+    filed = result_of(*search, "--no-merge", "--filter-label", "oak")
     assert sorted(len(found["hits"]) for found in filed) == [0, 0, 4]

@@ -103,8 +103,8 @@ def test_the_end_of_a_job_names_no_path(home: Home) -> None:
     check(status)
 
 
-def check(*told: object) -> None:
-    for one in told:
+def check(*values: object) -> None:
+    for one in values:
         text = str(one) if not isinstance(one, CrossviewError) else json.dumps([str(one), repr(one.args), one.message])
         for secret in ("home-of-secrets", f"process {os.getpid()}", sys.argv[0]):
             assert secret not in text, text

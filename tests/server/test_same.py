@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from terminal import BACKENDS, BOTH, done, fill_rows, reached, run, told
+from terminal import BACKENDS, BOTH, done, fill_rows, reached, result_of, run
 
 from crossview.engine.home import Home
 from crossview.engine.item import NewItem
@@ -46,16 +46,16 @@ def pairs(tmp_path: Path) -> Path:
 
 
 def test_two_items_are_the_same_or_not(where: list[str], pairs: Path) -> None:
-    """By a threshold that pairs set, which is told with its error rate and what it rests on."""
+    """By a threshold that pairs set, which the command prints with its error rate and its origin."""
     text = done("calibrate", "rows", *COLOR, "--pairs", pairs, *where)
     assert "the same up to a distance of" in text
     assert "calibrated on 22 similar and 24 dissimilar stated pairs" in text
     assert done("verify", "rows", "cat/3", "cat/9", *COLOR, *where).startswith("same: distance")
     assert done("verify", "rows", "cat/3", "dog/9", *COLOR, *where, status=1).startswith("different: distance")
-    (raw,) = told("show", "rows", *where)["spaces"]
+    (raw,) = result_of("show", "rows", *where)["spaces"]
     (threshold,) = raw["thresholds"]
     assert (threshold["similar"], threshold["dissimilar"], threshold["error_rate"]) == (22, 24, 0.0)
-    (verdict,) = told("verify", "rows", "cat/3", "dog/9", *COLOR, *where, status=1)["results"]
+    (verdict,) = result_of("verify", "rows", "cat/3", "dog/9", *COLOR, *where, status=1)["results"]
     assert verdict["same"] is False
     assert verdict["threshold"] == threshold["distance"] < verdict["distance"]
     assert verdict["probability"] < 0.5
@@ -75,7 +75,7 @@ def test_many_pairs_are_told_from_a_file(where: list[str], pairs: Path, tmp_path
 
 
 def test_pairs_of_items_that_are_not_there_are_left_out(where: list[str], tmp_path: Path) -> None:
-    """The others are told; stderr and the JSON state how many are left out, and why. With none left it fails."""
+    """The command answers the others; stderr and the JSON state how many it leaves out, and why. With none it fails."""
     done("calibrate", "rows", *COLOR, *where)
     some = tmp_path / "some.csv"
     some.write_text("cat/1,cat/1\ncat/1,nobody\ncat/1,dog/1\n" + "".join(f"no/{n},cat/1\n" for n in range(5)))
@@ -105,7 +105,7 @@ def test_hits_carry_probabilities(where: list[str]) -> None:
     """Where they are asked for."""
     done("calibrate", "rows", *COLOR, *where)
     ask = ("search", "rows", "--key", "cat/1", *COLOR, "--targets", "color", "-k", 20, *where)
-    plain, (found,) = told(*ask)[0]["hits"], told(*ask, "--probabilities")
+    plain, (found,) = result_of(*ask)[0]["hits"], result_of(*ask, "--probabilities")
     assert {hit["probability"] for hit in plain} == {None}
     cats = [hit["probability"] > 0.5 for hit in found["hits"] if hit["labels"] == ["cat"]]
     dogs = [hit["probability"] > 0.5 for hit in found["hits"] if hit["labels"] == ["dog"]]
@@ -114,7 +114,7 @@ def test_hits_carry_probabilities(where: list[str]) -> None:
     assert {hit["base_rate"] for hit in found["hits"]} == {11 / 23}
     assert "the same, if 0.478 of all pairs are; --base-rate" in done(*ask, "--probabilities")
     assert "probability" not in done(*ask)
-    rare = told(*ask, "--probabilities", "--base-rate", 0.001)[0]["hits"]
+    rare = result_of(*ask, "--probabilities", "--base-rate", 0.001)[0]["hits"]
     assert {hit["base_rate"] for hit in rare} == {0.001}
     assert all(one["probability"] < other["probability"] for one, other in zip(rare, found["hits"], strict=True))
 
@@ -125,7 +125,7 @@ def test_same_says_what_its_probability_rests_on(where: list[str], pairs: Path) 
     ask = ("verify", "rows", "cat/3", "cat/9", *COLOR, *where)
     assert ", if 0.5 of such pairs are" in done(*ask)
     assert ", if 0.01 of such pairs are" in done(*ask, "--base-rate", 0.01)
-    half, rare = (told(*ask, *rate)["results"][0]["probability"] for rate in ((), ("--base-rate", 0.01)))
+    half, rare = (result_of(*ask, *rate)["results"][0]["probability"] for rate in ((), ("--base-rate", 0.01)))
     assert rare < half
     many = done("verify", "rows", "--pairs", pairs, *COLOR, "--base-rate", 0.01, *where)
     assert "probabilities are those if 0.01 of them are" in many
@@ -135,7 +135,7 @@ def test_pairs_measure_spaces(where: list[str], pairs: Path) -> None:
     """Side by side, in a table, JSON and CSV."""
     done("train", "rows", *TRAIN, "--holdout", 0.5, *where)
     ask = ("evaluate", "rows", *COLOR, "--space", "raw,fantope", "--pairs", pairs, *where)
-    found = told(*ask)
+    found = result_of(*ask)
     assert {row["metric"] for row in found["rows"]} == {
         *("auc", "equal_error_rate", "true_accept_rate_0.1", "true_accept_rate_0.01")
     }
@@ -167,7 +167,7 @@ def test_a_refit_may_be_a_job_that_nobody_waits_for(home: Home) -> None:
     """Its result is the threshold."""
     with reached(home, "remote") as where, Client(where[1]) as client:
         done("train", "rows", *TRAIN, *where)
-        job = told("calibrate", "rows", *COLOR, "--refit", "--detach", *where)
+        job = result_of("calibrate", "rows", *COLOR, "--refit", "--detach", *where)
         found = client.jobs.wait(job["id"])
         assert (found.kind, found.state) == ("calibrate_space", "done")
         assert client.open("rows").spaces.get("fantope").thresholds == (found.result,)
@@ -179,20 +179,20 @@ def test_thresholds_survive(home: Home, tmp_path: Path, pairs: Path, backend: st
     with reached(home, backend) as where:
         done("train", "rows", *TRAIN, "--dim", 2, *where)
         done("calibrate", "rows", *COLOR, "--pairs", pairs, *where)
-        first = told("verify", "rows", "cat/1", "cat/2", *COLOR, *where)
+        first = result_of("verify", "rows", "cat/1", "cat/2", *COLOR, *where)
         done("train", "rows", *TRAIN, "--dim", 3, *where)
         assert run("verify", "rows", "cat/1", "cat/2", *COLOR, *where).exit_code == 2
         done("calibrate", "rows", *COLOR, "--pairs", pairs, *where)
-        second = told("verify", "rows", "cat/1", "cat/2", *COLOR, *where)
+        second = result_of("verify", "rows", "cat/1", "cat/2", *COLOR, *where)
         assert first["results"][0]["threshold"] != second["results"][0]["threshold"]
     with reached(home, backend) as where:
-        assert told("verify", "rows", "cat/1", "cat/2", *COLOR, *where) == second
+        assert result_of("verify", "rows", "cat/1", "cat/2", *COLOR, *where) == second
         done("space", "activate", "rows", "fantope", "--generation", 1, *where)
-        assert told("verify", "rows", "cat/1", "cat/2", *COLOR, *where) == first
+        assert result_of("verify", "rows", "cat/1", "cat/2", *COLOR, *where) == first
     done("backup", "rows", tmp_path / "copy", "--home", home.path)
     done("restore", "again", tmp_path / "copy", "--home", home.path)
     with reached(home, backend) as where:
-        assert told("verify", "again", "cat/1", "cat/2", *COLOR, *where) == first
+        assert result_of("verify", "again", "cat/1", "cat/2", *COLOR, *where) == first
 
 
 def test_both_backends_say_the_same(home: Home, pairs: Path, tmp_path: Path) -> None:
@@ -201,9 +201,9 @@ def test_both_backends_say_the_same(home: Home, pairs: Path, tmp_path: Path) -> 
     for backend in BOTH:
         other = Home(shutil.copytree(home.path, tmp_path / backend))
         with reached(other, backend) as where:
-            threshold = told("calibrate", "rows", *COLOR, "--pairs", pairs, *where)
+            threshold = result_of("calibrate", "rows", *COLOR, "--pairs", pairs, *where)
             del threshold["created"]
-            verdicts = told("verify", "rows", "--pairs", pairs, *COLOR, *where)
+            verdicts = result_of("verify", "rows", "--pairs", pairs, *COLOR, *where)
             found.append((threshold, verdicts))
     assert found[0] == found[1]
 
@@ -220,7 +220,7 @@ def test_pictures_are_compared_with_items(home: Home, pictures: Path, tmp_path: 
     broken.write_bytes(files[0].read_bytes()[:100])
     with reached(home, backend) as where:
         done("calibrate", "drawn", *COLOR, *where)
-        (verdict,) = told("verify", "drawn", files[0], files[0].name, *COLOR, *where)["results"]
+        (verdict,) = result_of("verify", "drawn", files[0], files[0].name, *COLOR, *where)["results"]
         assert verdict["same"]
         assert verdict["distance"] == pytest.approx(0, abs=1e-3)
         for other, message in ((broken, "error: query 1: "), (tmp_path / "missing.jpg", "error: no item '/")):

@@ -270,7 +270,7 @@ def test_the_client_raises_the_error_of_the_engine(server: RunningServer) -> Non
 
 
 def test_no_server_is_said_with_the_remedy() -> None:
-    """Whoever forgot to start one is told how."""
+    """A client without a server gets an error that shows how to start one."""
     with (
         Client("127.0.0.1:1") as client,
         pytest.raises(ServerUnavailableError, match=r"no server at 127\.0\.0\.1:1; start"),

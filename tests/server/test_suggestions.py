@@ -3,7 +3,7 @@
 import csv
 
 import pytest
-from terminal import BACKENDS, BOTH, done, fill_rows, reached, run, told
+from terminal import BACKENDS, BOTH, done, fill_rows, reached, result_of, run
 
 from crossview.engine.home import Home
 from crossview.engine.item import ItemUpdate, NewItem
@@ -30,14 +30,14 @@ def test_suggested_labels_are_accepted_from_a_file(home, tmp_path, backend):
     file = tmp_path / "labels.csv"
     keys = ["cat/3", "dog/3", "dog/4"]
     with reached(home, backend) as where:
-        before = told("show", "rows", *where)["sequence"]
+        before = result_of("show", "rows", *where)["sequence"]
         text = done("suggest", "rows", *keys, "--view", "color", "--out", file, *where)
         assert f"wrote 3 labels to {file}; accept them with:" in text
         assert f"crossview annotate rows --from {file} {' '.join(where)}" in text
-        assert told("show", "rows", *where)["sequence"] == before
+        assert result_of("show", "rows", *where)["sequence"] == before
         assert _lines(file) == [["key", "label"], ["cat/3", "cat"], ["dog/3", "dog"], ["dog/4", "dog"]]
-        assert told("annotate", "rows", "--from", file, *where)["updated"] == 3
-        assert told("item", "show", "rows", "dog/4", *where)["labels"] == ["dog"]
+        assert result_of("annotate", "rows", "--from", file, *where)["updated"] == 3
+        assert result_of("item", "show", "rows", "dog/4", *where)["labels"] == ["dog"]
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -48,7 +48,7 @@ def test_what_is_printed(home, backend):
         text = done(*command)
         assert "shares are calibrated on 20 labelled items of view 'gist', none of which votes on itself" in text
         assert f"crossview annotate rows cat/3 --label cat {' '.join(where)}" in text
-        made = told(*command)
+        made = result_of(*command)
         assert [(one["input"], one["known"]) for one in made["results"]] == [("cat/3", []), ("dog/1", ["dog"])]
         assert [[label["label"] for label in one["labels"]] for one in made["results"]] == [["cat"], ["dog"]]
         lines = list(csv.DictReader(done(*command, "--csv").splitlines()))
@@ -66,7 +66,7 @@ def test_both_backends_suggest_the_same(home):
     found = []
     for backend in BOTH:
         with reached(home, backend) as where:
-            found.append(told("suggest", "rows", "cat/3", "dog/4", "--view", "color", *where))
+            found.append(result_of("suggest", "rows", "cat/3", "dog/4", "--view", "color", *where))
     assert found[0] == found[1]
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from terminal import BACKENDS, done, reached, run, told
+from terminal import BACKENDS, done, reached, result_of, run
 
 from crossview.engine.home import Home
 from crossview.engine.item import NewItem
@@ -35,11 +35,11 @@ def test_votes_are_measured_by_the_tree_that_was_learned_from(where: list[str], 
     file.write_text(TREE)
     given = ("--views", "view", "--learner", "lmnn", "--set", "max_iter=10", "--holdout", 0.4)
     done("train", "rows", *given, "--taxonomy", file, *where)
-    (space, raw) = told("show", "rows", *where)["spaces"]
+    (space, raw) = result_of("show", "rows", *where)["spaces"]
     assert (space["taxonomy"]["cat"], space["taxonomy"]["animal"], raw["taxonomy"]) == ("animal", "", {})
     assert "learned from the tree animal: cat, dog; " in done("show", "rows", *where)
     measure = ("evaluate", "rows", "--view", "view", "-k", 3, "--database", "trained")
-    found = {row["metric"]: row["value"] for row in told(*measure, *where)["rows"]}
+    found = {row["metric"]: row["value"] for row in result_of(*measure, *where)["rows"]}
     assert found["accuracy"] <= found["hierarchical_accuracy"] <= (1 + found["accuracy"]) / 2 + 1e-9
     assert found["lca_loss"] == pytest.approx(1 - found["hierarchical_accuracy"])  # of a tree of height 2
     assert "hierarchical_accuracy" in done(*measure, *where)

@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 import numpy as np
-from house import Checkout
+from checkout import Checkout
 from terminal import done, run
 
 from crossview.engine.home import Home

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from terminal import BACKENDS, done, fill_rows, reached, run, told
+from terminal import BACKENDS, done, fill_rows, reached, result_of, run
 
 from crossview.engine.home import Home
 
@@ -28,7 +28,7 @@ def test_tuning_is_told_and_remembered(where: list[str]) -> None:
     assert "tuned to kernel=" in output
     assert " among unseen items, the best of 4 candidates by 2-fold cross-validation on 20 items" in output
     assert "cca: tuned to kernel=" in done("show", "rows", *where)
-    (space,) = [one for one in told("show", "rows", *where)["spaces"] if one["name"] == "cca"]
+    (space,) = [one for one in result_of("show", "rows", *where)["spaces"] if one["name"] == "cca"]
     tried = [trial["settings"] for trial in space["tuning"]["tried"]]
     assert tried[0] == {"kernel": "none", "shrinkage": "auto", "power": 0}
     assert [settings["shrinkage"] for settings in tried].count(0.5) >= 1
@@ -41,12 +41,12 @@ def test_pairs_come_from_a_file(where: list[str], tmp_path: Path) -> None:
     lines = [f"{group}/{i},{group}/{j}" for group in GROUPS for i in range(10) for j in range(i)]
     file.write_text("\n".join(lines))
     train = ("train", "rows", "--learner", "multi-npp", "--views", "color,gist", "--dim", 2, "--pairs", file)
-    assert told(*train, *where)["pairs"] == 90
+    assert result_of(*train, *where)["pairs"] == 90
     assert "learned from 90 pairs" in done("show", "rows", *where)
     file.write_text("\n".join([*lines, "cat/2,owl/1"]))
     note = "1 of 91 pairs left out: there is no item 'owl/1'"
     assert run(*train, *where).stderr == f"warning: {note}\n"
-    assert told("show", "rows", *where)["spaces"][0]["notes"] == [note]
+    assert result_of("show", "rows", *where)["spaces"][0]["notes"] == [note]
     file.write_text("cat/2,owl/1\n")
     result = run(*train, *where)
     assert (result.exit_code, result.stderr) == (1, "error: pairs, line 1: there is no item 'owl/1'\n")

@@ -82,7 +82,7 @@ def test_a_collection_made_anew_is_not_taken_for_the_old_one(server: RunningServ
 
 
 def test_a_process_that_was_killed_is_replaced(server: RunningServer, rows: RemoteCollection) -> None:
-    """The write after it is told that nothing is known of it, and what was acknowledged is there."""
+    """The write after it fails with the message that its outcome is unknown, and what was acknowledged is there."""
     os.kill(server.writing.pid, signal.SIGKILL)
     with pytest.raises(ServerStoppedError, match="check before"):
         rows.items.put([item("d")])

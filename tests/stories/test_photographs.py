@@ -5,7 +5,7 @@ import unicodedata
 from pathlib import Path
 
 import pytest
-from story import DATA, done, refused, told
+from story import DATA, done, refused, result_of
 
 IMAGES = DATA / "corel1k/images"
 
@@ -31,7 +31,7 @@ def photos(tmp_path: Path) -> Path:
 
 
 def items(home: Path) -> dict[str, dict]:
-    return {item["key"]: item for item in told("list", "trip", "--limit", 1000, home=home)}
+    return {item["key"]: item for item in result_of("list", "trip", "--limit", 1000, home=home)}
 
 
 def test_a_person_with_photographs(home: Path, photos: Path, tmp_path: Path):
@@ -71,7 +71,7 @@ def index_in_two_steps(home: Path, photos: Path, folders: list[str]) -> None:
     out = done("index", "trip", photos, "--labels", "folder", home=home)
     assert out.startswith("150 added, 0 updated, 150 unchanged")
     assert "left out: 1 RAW, 1 other files" in out
-    assert told("index", "trip", photos / folders[3], photos / folders[7], home=home)["unchanged"] == 60
+    assert result_of("index", "trip", photos / folders[3], photos / folders[7], home=home)["unchanged"] == 60
 
 
 def add_copies(home: Path, photos: Path, folders: list[str], sheet: Path) -> tuple[Path, Path]:
@@ -81,8 +81,10 @@ def add_copies(home: Path, photos: Path, folders: list[str], sheet: Path) -> tup
     shutil.copy(photos / folders[9] / Path(first[max(first)]["source"]).name, named)
     copy = photos / folders[2] / "copy.jpg"
     shutil.copy(named, copy)
-    assert told("index", "trip", photos, "--labels", "folder", home=home)["added"] == 2
-    hits = told("search", "trip", named, "--view", "color", "--targets", "color", "-k", 3, "--out", sheet, home=home)
+    assert result_of("index", "trip", photos, "--labels", "folder", home=home)["added"] == 2
+    hits = result_of(
+        "search", "trip", named, "--view", "color", "--targets", "color", "-k", 3, "--out", sheet, home=home
+    )
     best = hits[0]["hits"]
     assert {hit["source"] for hit in best} >= {str(named), str(copy)}
     assert [hit["distance"] for hit in best] == [0, 0, 0]
@@ -106,7 +108,7 @@ def delete_and_bring_back(home: Path, photos: Path, key: str, path: Path) -> Non
     out = done("index", "trip", photos, "--labels", "folder", home=home)
     assert out.startswith("0 added, 0 updated, 301 unchanged")
     assert "files whose items were deleted: 1; they stay out" in out
-    assert told("index", "trip", path, home=home)["added"] == 1
+    assert result_of("index", "trip", path, home=home)["added"] == 1
 
 
 def move(home: Path, photos: Path, path: Path, target: Path) -> None:
@@ -121,9 +123,11 @@ def learn_and_measure(home: Path, key: str) -> None:
     """A space is found by attribute, measured beside the raw views, and deleted."""
     done("train", "trip", "--views", "color,gist", "--learner", "sqrt,cca", "--dim", 20, "--holdout", 0.2, home=home)
     query = ("search", "trip", "--key", key, "--view", "color", "-k", 5)
-    found = told(*query, "--targets", "gist", "--filter-attribute", "year=1999", home=home)[0]["hits"]
+    found = result_of(*query, "--targets", "gist", "--filter-attribute", "year=1999", home=home)[0]["hits"]
     assert found == []  # the item itself is left out of its own hits
-    rows = told("evaluate", "trip", "--space", "cca,raw", "--view", "color", "--targets", "color", "-k", 5, home=home)
+    rows = result_of(
+        "evaluate", "trip", "--space", "cca,raw", "--view", "color", "--targets", "color", "-k", 5, home=home
+    )
     assert {row["space"] for row in rows["rows"]} == {"cca", "raw"}
     assert "needs --yes" in refused("delete", "trip", home=home)
     done("space", "delete", "trip", "cca", "--yes", home=home)

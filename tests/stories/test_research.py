@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from story import DATA, done, refused, told
+from story import DATA, done, refused, result_of
 
 WIKIPEDIA = DATA / "wikipedia_crossmodal/wikipedia_crossmodal.npz"
 MUSIC = DATA / "triplets_music/music_triplets.npz"
@@ -33,7 +33,7 @@ def test_learners_side_by_side_on_own_vectors(home: Path, tmp_path: Path):
     where = ("--keys", tmp_path / "keys.txt", "--labels", tmp_path / "labels.csv")
     done("index", "wiki", "--view", "image", "--vectors", tmp_path / "image.npy", *where, home=home)
     done("index", "wiki", "--view", "topics", "--vectors", tmp_path / "topics.npy", *where[:2], home=home)
-    listed = told("list", "wiki", "--limit", 1000, home=home)
+    listed = result_of("list", "wiki", "--limit", 1000, home=home)
     assert [item["labels"] for item in listed] == [[f"class {label}"] for label in classes]
     assert listed[7]["attributes"] == {"number": 7}
 
@@ -41,7 +41,9 @@ def test_learners_side_by_side_on_own_vectors(home: Path, tmp_path: Path):
         options = ("--views", "image,topics", "--learner", learner, "--holdout", 0.25, "--seed", 1)
         done("train", "wiki", *options, home=home)
     spaces = "semantic,cca,multi-npp"
-    found = told("evaluate", "wiki", "--space", spaces, "--view", "image", "--targets", "topics", "-k", 5, home=home)
+    found = result_of(
+        "evaluate", "wiki", "--space", spaces, "--view", "image", "--targets", "topics", "-k", 5, home=home
+    )
     scores = {row["space"]: row["value"] for row in found["rows"] if row["metric"] == "map"}
     assert set(scores) == set(spaces.split(","))
     assert min(scores.values()) > 0.12  # ten classes, by chance
@@ -57,7 +59,7 @@ def test_learners_side_by_side_on_own_vectors(home: Path, tmp_path: Path):
         assert list(file["keys"]) == keys
         assert file["vectors"].shape == (600, 8)
     done("create", "again", "--views", "embedded=vectors:dim=8", home=home)
-    assert told("index", "again", "--view", "embedded", "--vectors", out, home=home)["added"] == 600
+    assert result_of("index", "again", "--view", "embedded", "--vectors", out, home=home)["added"] == 600
     csv = done("search", "wiki", "--key", keys[3], "--view", "image", "--targets", "topics", "--csv", home=home)
     assert csv.startswith("query,rank,key,distance,target,labels")
 
@@ -82,7 +84,7 @@ def test_a_metric_from_what_people_say_of_artists(home: Path, tmp_path: Path):
     given = ("--constraints", tmp_path / "train.csv")
     done("train", "music", "--learner", "fantope:10", "--views", "genres", *given, home=home)
     measured = ("--space", "fantope,raw", "--view", "genres", "--constraints", tmp_path / "test.csv")
-    found = told("evaluate", "music", *measured, home=home)
+    found = result_of("evaluate", "music", *measured, home=home)
     share = {row["space"]: row["value"] for row in found["rows"]}
     (difference,) = found["differences"]
     assert share["fantope"] > share["raw"] > 0.5

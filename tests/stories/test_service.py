@@ -10,7 +10,7 @@ import grpc
 import numpy as np
 import pytest
 from grpc_tools import protoc
-from story import ROOT, done, served, told
+from story import ROOT, done, result_of, served
 
 pytestmark = pytest.mark.slow
 
@@ -75,7 +75,7 @@ def test_a_program_with_a_stub_of_its_own(home: Path, stubs, tmp_path: Path):
         train.settings.update({"max_iter": 20, "tol": 0})
         assert stub.Train(train).generation == 1
         assert spaces(stub, pb) == ["collections/rows/spaces/lmnn"]
-        assert told("show", "rows", "--server", address, home=home)["active_space"] == "lmnn"
+        assert result_of("show", "rows", "--server", address, home=home)["active_space"] == "lmnn"
         done("search", "rows", "--key", "item/000", "--view", "clip", "--server", address, "--timeout", 60, home=home)
     log = (tmp_path / "server.log").read_text()
     assert "Train" in log

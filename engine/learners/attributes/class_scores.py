@@ -100,7 +100,7 @@ class ClassesByScores:
         return found
 
     def _with_odds(self, rows: ArrayLike, view: int, log_odds: float | None) -> dict[str, NDArray[np.float64]]:
-        """The logarithms of the densities by class, of described ones with the odds."""
+        """Return the logarithms of the densities by class; those of described classes contain the odds."""
         if log_odds is None:  # what an earlier version learned has none
             log_odds = float(self.log_odds_[view]) if len(self.log_odds_) > view else 0.0
         seen, densities = self._seen(view), self.class_densities(rows, view)
@@ -112,7 +112,7 @@ class ClassesByScores:
         return numbers | {str(one): own for one, own in (self.orderings or {}).items() if str(one) not in numbers}
 
     def _seen(self, view: int) -> dict[str, NDArray[np.float64]]:
-        """The mean scores of classes that have rows of a view, by name."""
+        """Return the mean scores of the classes that have rows of a view, by name."""
         places = zip(map(str, self.classes_), self.places_[view], strict=True)
         return {name: place for name, place in places if np.isfinite(place).all()}
 

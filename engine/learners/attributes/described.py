@@ -51,7 +51,7 @@ def _by_attribute(of_one: Callable[..., float], amounts: ArrayLike, seen: Values
 
 
 def _levels(seen: Values, means: Values) -> tuple[Values, Values]:
-    """The levels of the seen classes of an attribute, and the mean score of each."""
+    """Return the levels of the seen classes of an attribute, and the mean score of each."""
     levels = np.unique(seen)
     return levels, np.array([means[seen == level].mean() for level in levels])
 

@@ -1,4 +1,4 @@
-"""Pairs of items in the order of an attribute: what people said of them, and its loss beside that of classes."""
+"""Pairs of items in the order of an attribute, as people order them, and their loss beside that of classes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -170,5 +170,5 @@ def loss_of(amounts: Values | None, of_items: ItemPairs) -> Loss:
 
 
 def _spread(pairs: Places, along: Values, count: int) -> Values:
-    """The (n,) sums over pairs of what each adds to its second row and takes from its first."""
+    """Return the (n,) sums over pairs; each pair adds to its second row and subtracts from its first."""
     return np.asarray(np.bincount(pairs[:, 1], along, count) - np.bincount(pairs[:, 0], along, count))

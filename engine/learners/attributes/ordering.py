@@ -66,7 +66,7 @@ class Ordering:
 
 
 def _spans(scores: Values, groups: Places) -> tuple[Places, Places]:
-    """The rows below and above each level, sorted, and which of them each row of it is less than 1 away from."""
+    """Return the rows below and above each level, sorted, and the span of them less than 1 away from each row of it."""
     ranked = np.argsort(scores)
     levels = groups[ranked]
     spans = np.empty((2, 2, len(scores)), dtype=np.intp)

@@ -149,19 +149,19 @@ def _differences(pairs: Places, values: Values) -> Values:
 
 
 def _spread(given: Crossing, near: Values, far: Values, count: int) -> Values:
-    """The (n,) sums of what each difference adds to its first row and takes from its second."""
+    """Return the (n,) sums over differences; each adds to its first row and subtracts from its second."""
     rows = np.concatenate([given.near, given.far])
     along = np.concatenate([near, far])
     return np.asarray(np.bincount(rows[:, 0], along, count) - np.bincount(rows[:, 1], along, count))
 
 
 def _linear_and_quadratic(values: Values, spans: Places) -> tuple[Values, Values]:
-    """The sums of sorted values before each span, and within it, (p,) each."""
+    """Return the sums of sorted values before each span, and within it, (p,) each."""
     running = np.concatenate([[0.0], np.cumsum(values)])
     return running[spans[0]], running[spans[1]] - running[spans[0]]
 
 
 def _over_spans(values: Values, spans: Places, count: int) -> Values:
-    """The sums, (q,), of the values whose spans hold each of the sorted ones."""
+    """Return the sums, (q,), of the values whose spans hold each of the sorted ones."""
     starts, ends = (np.bincount(one, values, count + 1) for one in spans)
     return np.asarray(np.cumsum(starts - ends)[:-1])

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossview.engine.learners.attributes.quadruplets import Crossing
-from crossview.engine.learners.base import Rows
 from crossview.engine.learners.losses.contrasts import SignedContrasts
 from crossview.engine.learners.settings import Count
 from crossview.engine.learners.solvers.newton import VectorProblem, minimize
+from crossview.engine.learners.view_rows import Rows
 
 Places = NDArray[np.int64]
 ClassPair = tuple[int, int]
@@ -194,7 +194,7 @@ def _pairs_of_rows(codes: Places, pair: ClassPair, most: int, generator: np.rand
 
 
 def _around(levels: NDArray[np.float64], pair: ClassPair, steps: int) -> tuple[Places, Places] | None:
-    """The classes so many levels below and above two classes, clipped at the last; None where there are none."""
+    """Return the classes that are ``steps`` levels below and above two, clipped at the last; None without any."""
     steps_of = np.unique(levels)
     low, high = np.searchsorted(steps_of, levels[list(pair)])
     if low == 0 or high == len(steps_of) - 1:

@@ -22,12 +22,14 @@ from crossview.engine.learners.attributes.item_pairs import (
 from crossview.engine.learners.attributes.ordering import Ordering
 from crossview.engine.learners.attributes.quadruplets import Crossing, Crossings
 from crossview.engine.learners.attributes.relations import Relations
-from crossview.engine.learners.base import LinearLearner, MultiViewLearner, Rows, SeparateLearner
+from crossview.engine.learners.base import MultiViewLearner
 from crossview.engine.learners.capabilities import Capabilities
 from crossview.engine.learners.comparisons import AnyComparisons
 from crossview.engine.learners.settings import Arrays, Between, Positive, Seed, Tolerance, group
 from crossview.engine.learners.subspace.span import Span
 from crossview.engine.learners.supervision import Supervision, shared_classes
+from crossview.engine.learners.traits import LinearLearner, SeparateLearner
+from crossview.engine.learners.view_rows import Rows
 from crossview.engine.runtime.cancellation import checkpoint
 
 _ORDERINGS = "an object of classes, each with its list of numbers"
@@ -118,18 +120,17 @@ class RelativeAttributes(ClassesByScores, LinearLearner, SeparateLearner, MultiV
         self._check_names()
         super()._fit(views, given)
 
-    def _fit_present(self, views: list[Rows], given: Supervision, view: int) -> dict[str, Any]:
-        checkpoint()
+    def _fit_view(self, views: list[Rows], given: Supervision, view: int) -> dict[str, Any]:
         present = given.mask[:, view]
-        rows, labels, said = views[view][present], np.asarray(given.classes)[present], given.comparisons
+        rows, labels, comparisons = views[view][present], np.asarray(given.classes)[present], given.comparisons
         known = chosen = np.flatnonzero(np.isin(labels, self.classes_))
         of_items = [ItemPairs.none()] * self.orderings_.shape[1]
-        if said is not None:
-            said = counted(said.among(present, len(present)))
-            # Rows of classes come first; others are there because people ordered them.
-            named = np.concatenate([one.items.ravel() for one in said.sets])
+        if comparisons is not None:
+            comparisons = counted(comparisons.among(present, len(present)))
+            # Rows of classes come first; the others are in comparisons.
+            named = np.concatenate([one.items.ravel() for one in comparisons.sets])
             chosen = np.concatenate([known, np.setdiff1d(named, known)])
-            of_items = pairs_by_attribute(said.among(chosen, len(rows)), self.names_, self.item_weight)
+            of_items = pairs_by_attribute(comparisons.among(chosen, len(rows)), self.names_, self.item_weight)
         codes = np.searchsorted(self.classes_, labels[known])
         groups = None if given.groups is None else np.asarray(given.groups)[present][known]
         fitted = self._fit_pairs(rows[chosen], codes, of_items, view)
@@ -161,7 +162,7 @@ class RelativeAttributes(ClassesByScores, LinearLearner, SeparateLearner, MultiV
     def _direction(
         self, rows: Rows, codes: NDArray[np.intp], of_items: ItemPairs, place: tuple[int, int]
     ) -> NDArray[np.float64]:
-        """The direction, (d,), of one attribute of a view: ``place`` has the numbers of both."""
+        """Return the direction, (d,), of one attribute of a view; ``place`` numbers view and attribute."""
         values, relations = self.orderings_[:, place[1]], cast(Relations, group(self, "relations"))
         ordered = bool(np.ptp(values) > 0) if len(values) else False
         name = repr(self.names_[place[1]] if self.names_ else place[1])
@@ -192,7 +193,7 @@ class RelativeAttributes(ClassesByScores, LinearLearner, SeparateLearner, MultiV
         return of_classes.crossings(levels, own, pairs, relations, _MOST_OF_PAIR, generator)
 
     def _found_odds(self, rows: Rows, codes: NDArray[np.intp], groups: NDArray[Any] | None) -> float:
-        """The odds of classes that orderings alone describe, chosen with the orders of classes alone."""
+        """Return the odds of classes that orderings alone describe, chosen with the orders of classes alone."""
         all_seen = len(np.unique(codes)) == len({*map(str, self.classes_), *map(str, self.orderings or ())})
         if self.log_odds is not None or all_seen:
             return self.log_odds or 0.0
@@ -211,7 +212,7 @@ class RelativeAttributes(ClassesByScores, LinearLearner, SeparateLearner, MultiV
         return chosen_log_odds(learned, rows, codes, self.orderings_, self.random_state, groups)
 
     def _ordered_classes(self, given: Supervision) -> NDArray[Any]:
-        """The classes of rows that are learned from: those with an ordering, where classes have any."""
+        """Return the classes to learn from: those with an ordering, or all if no class has one."""
         least = 2 if given.comparisons is None else 0
         classes = shared_classes(given.classes, least)
         if self.orderings is None:
@@ -225,23 +226,27 @@ class RelativeAttributes(ClassesByScores, LinearLearner, SeparateLearner, MultiV
             )
         return ordered
 
-    def _found_names(self, said: AnyComparisons | None) -> tuple[str, ...]:
+    def _found_names(self, comparisons: AnyComparisons | None) -> tuple[str, ...]:
         if self.names is not None:
             return tuple(self.names)
         if self.orderings is not None:
             return ()
-        if said is None:
+        if comparisons is None:
             return tuple(map(str, self.classes_))
-        return () if said.notions is None else tuple(np.unique(said.notions.astype(str)).tolist())
+        return () if comparisons.notions is None else tuple(np.unique(comparisons.notions.astype(str)).tolist())
 
     def _check_names(self) -> None:
         count = self.orderings_.shape[1]
         if self.names is not None and (len(set(self.names_)) < len(self.names_) or len(self.names_) != count):
             raise ValueError(f"names must be {count} different ones, one per attribute, not {list(self.names)}")
 
-    def _checked_orderings(self, said: AnyComparisons | None) -> NDArray[np.float64]:
+    def _checked_orderings(self, comparisons: AnyComparisons | None) -> NDArray[np.float64]:
         if self.orderings is None:
-            return np.eye(len(self.classes_)) if said is None else np.zeros((len(self.classes_), len(self.names_) or 1))
+            return (
+                np.eye(len(self.classes_))
+                if comparisons is None
+                else np.zeros((len(self.classes_), len(self.names_) or 1))
+            )
         known = {str(name): np.asarray(values, dtype=np.float64) for name, values in self.orderings.items()}
         count = len(next(iter(known.values())))
         if any(values.shape != (count,) or not count for values in known.values()):
@@ -250,7 +255,7 @@ class RelativeAttributes(ClassesByScores, LinearLearner, SeparateLearner, MultiV
         if not np.isfinite(table).all():
             raise ValueError("orderings must be finite, without NaN")
         same = np.flatnonzero((table == table[:1]).all(axis=0))
-        if len(same) and said is None:
+        if len(same) and comparisons is None:
             raise ValueError(f"all classes have as much of attributes {same.tolist()}, so there is nothing to learn")
         return table
 

@@ -5,8 +5,9 @@ from abc import abstractmethod
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from crossview.engine.learners.base import MultiViewLearner, Rows
+from crossview.engine.learners.base import MultiViewLearner
 from crossview.engine.learners.capabilities import Capabilities
+from crossview.engine.learners.view_rows import Rows
 
 
 class Hasher(MultiViewLearner):

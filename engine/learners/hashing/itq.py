@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.learners.base import Rows
 from crossview.engine.learners.hashing.hasher import Hasher
 from crossview.engine.learners.hashing.projection import fitted_projection
 from crossview.engine.learners.hashing.stage_hasher import StageHasher
 from crossview.engine.learners.settings import Bits, Seed
 from crossview.engine.learners.subspace.pca import principal_components
+from crossview.engine.learners.supervision import Supervision
+from crossview.engine.learners.view_rows import Rows, present_rows
 from crossview.engine.runtime.cancellation import checkpoint
 
 _ITERATIONS = 50  # as the paper takes
@@ -52,7 +53,8 @@ class ITQ(StageHasher, Hasher):
         """The fewest columns that rows may have: one for each bit."""
         return self.n_bits or 1
 
-    def _fit_view(self, rows: Rows, labels: NDArray[Any] | None, view: int) -> dict[str, Any]:
+    def _fit_view(self, views: list[Rows], given: Supervision, view: int) -> dict[str, Any]:
+        rows, _ = present_rows(views, given, view)
         return fitted_projection(rows, self.n_bits, self.random_state, rotated_components)
 
     def _scores(self, rows: Rows, view: int) -> Rows:

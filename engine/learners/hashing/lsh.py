@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from crossview.engine.learners.base import Rows
 from crossview.engine.learners.hashing.hasher import Hasher
 from crossview.engine.learners.hashing.projection import fitted_projection
 from crossview.engine.learners.hashing.stage_hasher import StageHasher
 from crossview.engine.learners.settings import Bits, Seed
+from crossview.engine.learners.supervision import Supervision
+from crossview.engine.learners.view_rows import Rows, present_rows
 
 
 @dataclass(eq=False, repr=False)
@@ -41,7 +42,8 @@ class LSH(StageHasher, Hasher):
     random_state: Seed | None = None
     view_slices: Sequence[int] | None = None
 
-    def _fit_view(self, rows: Rows, labels: NDArray[Any] | None, view: int) -> dict[str, Any]:
+    def _fit_view(self, views: list[Rows], given: Supervision, view: int) -> dict[str, Any]:
+        rows, _ = present_rows(views, given, view)
         return fitted_projection(rows, self.n_bits, self.random_state, random_directions)
 
     def _scores(self, rows: Rows, view: int) -> Rows:

@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from crossview.engine.learners.base import Rows
 from crossview.engine.learners.hashing.hasher import Hasher
 from crossview.engine.learners.hashing.predictors import Predictor, by_classes, by_targets, predicted
 from crossview.engine.learners.hashing.product_codes import CodeFunction, Examples, ProductCodes, learn_codes
@@ -20,6 +19,7 @@ from crossview.engine.learners.npp.relations import similarity_of
 from crossview.engine.learners.npp.start import groups
 from crossview.engine.learners.settings import Between, Bits, PairRows, Positive, Seed, Steps
 from crossview.engine.learners.supervision import Supervision
+from crossview.engine.learners.view_rows import Rows
 from crossview.engine.runtime.cancellation import report_progress
 
 Matrix = NDArray[np.float64]

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from crossview.engine.learners.base import Rows
 from crossview.engine.learners.subspace.posteriors import ClassPosteriors
 from crossview.engine.learners.subspace.ridge_path import RidgePath
 from crossview.engine.learners.supervision import Supervision
+from crossview.engine.learners.view_rows import Rows
 
 Predictor = dict[str, Any]
 _PENALTIES = np.logspace(-6, 1, 15)

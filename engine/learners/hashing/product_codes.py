@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.learners.base import Rows
 from crossview.engine.learners.hashing.itq import rotation
 from crossview.engine.learners.subspace.pca import principal_components
+from crossview.engine.learners.view_rows import Rows
 from crossview.engine.runtime.cancellation import checkpoint
 
 Matrix = NDArray[np.float64]
@@ -102,7 +102,7 @@ def learn_codes(
     contrast: float,
     max_iter: int,
     random: np.random.RandomState,
-    told: Callable[[int], None] = lambda turn: None,
+    report: Callable[[int], None] = lambda turn: None,
 ) -> tuple[ProductCodes, list[float]]:
     """Return what makes codes, and the mean squared errors at the start and after each turn, in units of contrast^2.
 
@@ -116,7 +116,7 @@ def learn_codes(
         contrast: as of ``ProductCodes``.
         max_iter: turns at most; there are fewer where all codes stay.
         random: of the start's rotation.
-        told: is given the number of each turn that was done.
+        report: is called with the number of each completed turn.
     """
     mean = given.shares @ given.items
     centred = given.items - mean
@@ -132,7 +132,7 @@ def learn_codes(
         stored = signs(_seen(codes, asking, equal).scores(centred, stored))
         codes = signs(_seen(stored, centred, given.shares).scores(asking, codes))
         errors.append(_error((codes, asking, equal), (stored, centred, given.shares)))
-        told(turn)
+        report(turn)
         if all(map(np.array_equal, before, (codes, stored))):
             break
     found = _seen(stored, centred, given.shares), _seen(codes, asking, equal)

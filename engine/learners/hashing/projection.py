@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from crossview.engine.learners.base import Rows
+from crossview.engine.learners.view_rows import Rows
 
 Projection = Callable[[Rows, int | None, np.random.RandomState], NDArray[np.float64]]
 """A function that returns A for rows about their mean, (n, d), and a number of bits; None: its own default."""

@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.learners.base import Rows, SeparateLearner
 from crossview.engine.learners.capabilities import Capabilities
 from crossview.engine.learners.supervision import Supervision
+from crossview.engine.learners.traits import SeparateLearner
+from crossview.engine.learners.view_rows import Rows, present_rows
 
 
 class StageHasher(SeparateLearner):
@@ -58,7 +59,8 @@ class StageHasher(SeparateLearner):
         if self.shared_space_ and len(set(self.view_widths_)) > 1:
             raise ValueError(f"one hash for all views needs rows of one width, not {self.view_widths_}")
 
-    def _fit_view(self, rows: Rows, labels: NDArray[Any] | None, view: int) -> dict[str, Any]:
+    def _fit_view(self, views: list[Rows], given: Supervision, view: int) -> dict[str, Any]:
+        rows, _ = present_rows(views, given, view)
         return {"offsets_": rows.mean(axis=0)}
 
     def _scores(self, rows: Rows, view: int) -> Rows:

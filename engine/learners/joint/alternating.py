@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from crossview.engine.learners.base import Rows
 from crossview.engine.learners.joint.compared import Compared
 from crossview.engine.learners.joint.problem import Inputs
+from crossview.engine.learners.view_rows import Rows
 from crossview.engine.runtime.cancellation import checkpoint
 
 INNER = 20

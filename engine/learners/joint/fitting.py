@@ -5,7 +5,6 @@ from typing import Literal
 
 import numpy as np
 
-from crossview.engine.learners.base import Rows
 from crossview.engine.learners.joint import start
 from crossview.engine.learners.joint.alternating import Alternation, roots
 from crossview.engine.learners.joint.compared import Compared, Notions
@@ -13,6 +12,7 @@ from crossview.engine.learners.joint.losses import Loss, LossName, loss_of
 from crossview.engine.learners.joint.problem import FactorProblem, Inputs, JointProblem, Losses, balanced
 from crossview.engine.learners.joint.solver import SHARPENING, Descent, Solution, descend
 from crossview.engine.learners.settings import Count, Steps, Tolerance
+from crossview.engine.learners.view_rows import Rows
 
 Sharing = Literal["joint", "independent", "pooled"]
 Solver = Literal["quasi-newton", "alternating"]
@@ -161,7 +161,7 @@ def _joint(inputs: Inputs, notions: Notions, loss: Loss, how: JointSettings, bef
         seeded = how.n_components, notions.count, how.random_state
         common, local = start.random_start(inputs, losses, *seeded)
     else:
-        factors = start.asked_for(inputs, notions, loss, how.n_components)
+        factors = start.first_factors(inputs, notions, loss, how.n_components)
         common, local = start.joint_start(inputs, factors, losses, how.n_components, how.random_state)
     if how.solver == "alternating":
         run = Alternation(inputs, Compared(notions, inputs.count, loss), how.alpha).run
@@ -199,6 +199,6 @@ def _alone(inputs: Inputs, notion: Notions, loss: Loss, how: JointSettings, befo
         if how.start == "random":
             factor = np.random.default_rng(how.random_state).normal(size=(inputs.width, width))
         else:
-            (factor,) = start.asked_for(inputs, notion, loss, width)
+            (factor,) = start.first_factors(inputs, notion, loss, width)
         factor = start.factor_start(inputs, factor, losses, how.random_state)
     return descend(FactorProblem(inputs, losses, how.alpha), factor.ravel(), descent)

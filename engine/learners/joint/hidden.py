@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from crossview.engine.learners.base import Rows
 from crossview.engine.learners.joint import start
 from crossview.engine.learners.joint.compared import Compared, Notions
 from crossview.engine.learners.joint.fitting import JointSettings, Learned, learned_at
@@ -15,6 +14,7 @@ from crossview.engine.learners.joint.losses import logistic
 from crossview.engine.learners.joint.problem import Inputs, JointProblem, Losses, balanced
 from crossview.engine.learners.joint.solver import Descent, descend
 from crossview.engine.learners.losses.constraints import Constraints
+from crossview.engine.learners.view_rows import Rows
 from crossview.engine.runtime.cancellation import checkpoint
 
 _ROUGH_STEPS, _ROUNDS = 60, 4
@@ -118,7 +118,7 @@ def _run(inputs: Inputs, constraints: Constraints, count: int, how: JointSetting
     generator, width = np.random.default_rng(seed), how.n_components
     mixture = _Mixture(constraints, inputs.count, count)
     pooled = Notions(replace(constraints, margins=np.ones(len(constraints))), np.zeros(len(constraints), np.int64), 1)
-    (factor,) = start.asked_for(inputs, pooled, logistic, width)
+    (factor,) = start.first_factors(inputs, pooled, logistic, width)
     basis = np.linalg.qr(start.stirred(factor, seed))[0]
     local = np.stack([basis.T @ factor @ generator.normal(size=(factor.shape[1], width)) for _ in range(count)])
     losses = Losses(pooled, inputs.count, logistic, width)

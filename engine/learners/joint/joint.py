@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from crossview.engine.learners.base import LinearLearner, MultiView, MultiViewLearner, Rows, SeparateLearner
+from crossview.engine.learners.base import MultiViewLearner
 from crossview.engine.learners.capabilities import Capabilities
 from crossview.engine.learners.joint.classes import Classes
 from crossview.engine.learners.joint.fitting import JointSettings, Sharing, Solving
@@ -19,6 +19,8 @@ from crossview.engine.learners.losses.constraints import Bounds
 from crossview.engine.learners.settings import Count, Dimensions, Seed, Share, Weight, group
 from crossview.engine.learners.subspace.span import Span
 from crossview.engine.learners.supervision import Supervision
+from crossview.engine.learners.traits import LinearLearner, SeparateLearner
+from crossview.engine.learners.view_rows import MultiView, Rows
 
 
 @dataclass(eq=False, repr=False)
@@ -137,7 +139,7 @@ class JointMetrics(LinearLearner, SeparateLearner, MultiViewLearner):
             raise ValueError(f"the notions {', '.join(self.metric_names_)} were fitted, not {', '.join(names)}")
         super()._add_view(views, given)
 
-    def _fit_present(self, views: list[Rows], given: Supervision, view: int) -> dict[str, Any]:
+    def _fit_view(self, views: list[Rows], given: Supervision, view: int) -> dict[str, Any]:
         present = given.mask[:, view]
         rows = views[view] if present.all() else views[view][present]
         mean = rows.mean(axis=0)

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.learners.base import LinearLearner, MultiViewLearner, Rows, SeparateLearner
+from crossview.engine.learners.base import MultiViewLearner
 from crossview.engine.learners.capabilities import Capabilities
 from crossview.engine.learners.joint.shared_metric import SharedMetric
 from crossview.engine.learners.losses.differences import Differences
@@ -18,6 +18,8 @@ from crossview.engine.learners.settings import Count, Positive, Weight, group
 from crossview.engine.learners.solvers.descent import Descent, descend
 from crossview.engine.learners.solvers.growing_subsets import scaled
 from crossview.engine.learners.supervision import Supervision
+from crossview.engine.learners.traits import LinearLearner, SeparateLearner
+from crossview.engine.learners.view_rows import Rows
 
 _ROUNDING = 1e-12  # an eigenvalue below this share of the largest is none
 _START = 0.3  # of the shared metric's factor: at a factor of zero the tasks' own metrics would stay zero
@@ -87,7 +89,7 @@ class MultiTaskLMNN(LinearLearner, SeparateLearner, MultiViewLearner):
         self.n_metrics_ = max(len(self.metric_names_), 1)
         super()._fit(views, given)
 
-    def _fit_present(self, views: list[Rows], given: Supervision, view: int) -> dict[str, Any]:
+    def _fit_view(self, views: list[Rows], given: Supervision, view: int) -> dict[str, Any]:
         present = given.mask[:, view]
         classes = {"": given.classes} if given.notion_classes is None else given.notion_classes
         if given.notion_classes is not None and [str(name) for name in classes] != self.metric_names_:
@@ -127,7 +129,7 @@ class MultiTaskLMNN(LinearLearner, SeparateLearner, MultiViewLearner):
 
 
 def _task(rows: Rows, name: str, labels: NDArray[Any], neighbors: int) -> tuple[Rows, Targets]:
-    """The rows that have a class in a notion, and their target neighbours."""
+    """Return the rows that have a class in a notion, and their target neighbours."""
     known = labels.astype(str) != ""
     try:
         return rows[known], Targets.nearest(rows[known], labels[known], neighbors)
@@ -136,7 +138,7 @@ def _task(rows: Rows, name: str, labels: NDArray[Any], neighbors: int) -> tuple[
 
 
 def _factor(matrix: Rows) -> Rows:
-    """The (r, d) factor of a metric, r >= 1."""
+    """Return the (r, d) factor of a metric, r >= 1."""
     spectrum = Spectrum.of(matrix).positive()
     factor = spectrum.largest(max(spectrum.rank(_ROUNDING), 1)).factor()
     return factor if len(factor) else np.zeros((1, len(matrix)))

@@ -7,9 +7,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.learners.base import Rows
 from crossview.engine.learners.joint.compared import Compared, Notions
 from crossview.engine.learners.joint.losses import Loss
+from crossview.engine.learners.view_rows import Rows
 from crossview.engine.runtime.threads import over
 
 Theta = NDArray[np.float64]

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from crossview.engine.learners.base import Rows
 from crossview.engine.learners.joint.fitting import JointSettings, Learned, main_directions
 from crossview.engine.learners.joint.problem import Features, balanced
 from crossview.engine.learners.joint.shared_metric import TaskEvaluation
@@ -16,6 +15,7 @@ from crossview.engine.learners.losses.regularizer import Regularizer
 from crossview.engine.learners.solvers.descent import Descent, descend
 from crossview.engine.learners.solvers.growing_subsets import scaled
 from crossview.engine.learners.subspace.pca import principal_components
+from crossview.engine.learners.view_rows import Rows
 
 _SMOOTHING = 0.1  # the violation up to which the hinge is smooth at first
 _ROUGH = 1e-4  # a share by which the objective falls in ten steps, under which the descent ends

@@ -7,23 +7,23 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import eigh
 
-from crossview.engine.learners.base import Rows
 from crossview.engine.learners.joint.compared import Notions
 from crossview.engine.learners.joint.losses import Loss
 from crossview.engine.learners.joint.problem import Features, Inputs, OverEmbeddings, balanced
+from crossview.engine.learners.view_rows import Rows
 
 _SCALES = 2.0 ** np.arange(-8, 14)
 _STIR = 1e-2  # noise, as a share of the largest entry
 _WHOLE = 600  # columns up to which all eigenvectors are found
 
 
-def asked_for(inputs: Inputs, notions: Notions, loss: Loss, width: int) -> list[Rows]:
+def first_factors(inputs: Inputs, notions: Notions, loss: Loss, width: int) -> list[Rows]:
     """Return for each notion a (H, width) factor of the metrics that lower the loss the fastest, from zero.
 
     The derivative of the loss at the metric of zero is X^T S X, with S the Laplacian of the slopes: factors are of the
     leading eigenvectors of its negative, each times the root of its eigenvalue, if that is positive.
     """
-    return [_asked_for(inputs, notions.of(notion), loss, width) for notion in range(notions.count)]
+    return [_first_factor(inputs, notions.of(notion), loss, width) for notion in range(notions.count)]
 
 
 def joint_start(
@@ -56,7 +56,7 @@ def random_start(inputs: Inputs, losses: OverEmbeddings, width: int, count: int,
     return balanced(common, stirred(local * np.sqrt(scale), seed))
 
 
-def _asked_for(inputs: Inputs, notion: Notions, loss: Loss, width: int) -> Rows:
+def _first_factor(inputs: Inputs, notion: Notions, loss: Loss, width: int) -> Rows:
     constraints, count = notion.constraints, inputs.count
     zeros = np.zeros(len(constraints))
     found = loss(zeros, zeros, constraints.margins, 0.0)

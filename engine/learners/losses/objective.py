@@ -6,11 +6,11 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.learners.base import Rows
 from crossview.engine.learners.losses.constraints import Constraints
 from crossview.engine.learners.losses.differences import Differences
 from crossview.engine.learners.losses.parameters import Metric, Parameters
 from crossview.engine.learners.losses.regularizer import Regularizer
+from crossview.engine.learners.view_rows import Rows
 
 
 @dataclass(frozen=True)

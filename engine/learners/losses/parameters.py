@@ -7,9 +7,9 @@ from typing import Literal, Protocol
 
 import numpy as np
 
-from crossview.engine.learners.base import Rows
 from crossview.engine.learners.losses.differences import Differences, Pairs, Values
 from crossview.engine.learners.losses.spectrum import Spectrum
+from crossview.engine.learners.view_rows import Rows
 
 Form = Literal["full", "diagonal", "factor", "low-rank"]
 """Names of the sets of metrics that a descent may move in; FORMS has their parameters."""

@@ -5,8 +5,8 @@ from typing import Self
 
 import numpy as np
 
-from crossview.engine.learners.base import Rows
 from crossview.engine.learners.losses.parameters import Metric
+from crossview.engine.learners.view_rows import Rows
 
 
 @dataclass(frozen=True, kw_only=True)

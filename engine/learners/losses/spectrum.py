@@ -6,7 +6,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.learners.base import Rows
+from crossview.engine.learners.view_rows import Rows
 
 RANK_TOLERANCE = 1e-6
 """An eigenvalue counts towards the rank above this share of the largest."""

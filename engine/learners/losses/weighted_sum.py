@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from crossview.engine.learners.base import Rows
 from crossview.engine.learners.losses.objective import Evaluation, Loss
 from crossview.engine.learners.losses.parameters import Metric, Parameters
 from crossview.engine.learners.losses.regularizer import Regularizer
+from crossview.engine.learners.view_rows import Rows
 
 
 @dataclass(frozen=True)

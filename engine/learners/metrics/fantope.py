@@ -7,7 +7,6 @@ from typing import Any, ClassVar, Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.learners.base import Rows
 from crossview.engine.learners.losses.constraints import Bounds, Constraints
 from crossview.engine.learners.losses.differences import Differences
 from crossview.engine.learners.losses.objective import Objective, satisfied
@@ -27,6 +26,7 @@ from crossview.engine.learners.solvers.admm import Multipliers, alternate
 from crossview.engine.learners.solvers.descent import Descent, Solution, Validation, descend
 from crossview.engine.learners.solvers.growing_subsets import descend_over_growing_subsets
 from crossview.engine.learners.solvers.threshold import between
+from crossview.engine.learners.view_rows import Rows
 
 
 @dataclass(eq=False, repr=False)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.learners.base import Rows
 from crossview.engine.learners.comparisons import Taxonomy
 from crossview.engine.learners.losses.constraints import quadruplets
 from crossview.engine.learners.losses.differences import Differences
@@ -16,6 +15,7 @@ from crossview.engine.learners.losses.parameters import Parameters
 from crossview.engine.learners.losses.regularizer import Regularizer
 from crossview.engine.learners.metrics.options import Hierarchy
 from crossview.engine.learners.samplers.relatives import Relatives
+from crossview.engine.learners.view_rows import Rows
 
 
 @dataclass(frozen=True)

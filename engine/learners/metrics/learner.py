@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.validation import check_is_fitted
 
-from crossview.engine.learners.base import LinearLearner, MultiViewLearner, Rows, SeparateLearner
+from crossview.engine.learners.base import MultiViewLearner
 from crossview.engine.learners.capabilities import Capabilities
 from crossview.engine.learners.comparisons import Comparisons
 from crossview.engine.learners.losses.constraints import Constraints, constrained
@@ -18,6 +18,8 @@ from crossview.engine.learners.metrics.training_constraints import ConstraintSet
 from crossview.engine.learners.metrics.tuples import Preprocessor, unpack
 from crossview.engine.learners.solvers.threshold import calibrate
 from crossview.engine.learners.supervision import Supervision
+from crossview.engine.learners.traits import LinearLearner, SeparateLearner
+from crossview.engine.learners.view_rows import Rows
 
 
 class MetricLearner(LinearLearner, SeparateLearner, MultiViewLearner):
@@ -205,7 +207,7 @@ class MetricLearner(LinearLearner, SeparateLearner, MultiViewLearner):
         near = NearestNeighbors(n_neighbors=1).fit(embedded).kneighbors(return_distance=False)[:, 0]
         return float(np.mean(labels[near] == labels))
 
-    def _fit_present(self, views: list[Rows], given: Supervision, view: int) -> dict[str, Any]:
+    def _fit_view(self, views: list[Rows], given: Supervision, view: int) -> dict[str, Any]:
         return self._fit_rows(*training_constraints(views, given, view, self._constraint_settings()))
 
     @abstractmethod

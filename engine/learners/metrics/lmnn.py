@@ -8,7 +8,6 @@ from typing import Any, ClassVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.learners.base import Rows, present_rows
 from crossview.engine.learners.losses.constraints import Bounds, Constraints
 from crossview.engine.learners.losses.impostors import Impostors, Targets
 from crossview.engine.learners.losses.objective import Loss, Objective
@@ -31,7 +30,7 @@ from crossview.engine.learners.solvers.descent import Descent, descend
 from crossview.engine.learners.solvers.growing_subsets import descend_over_growing_subsets, scaled
 from crossview.engine.learners.solvers.threshold import between
 from crossview.engine.learners.supervision import Supervision
-from crossview.engine.runtime.cancellation import checkpoint
+from crossview.engine.learners.view_rows import Rows, present_rows
 
 LearnedFrom = Constraints | Targets | Kinship
 """What a view's metric is learned from."""
@@ -116,12 +115,11 @@ class LMNN(MetricLearner):
     def _constraint_settings(self) -> ConstraintSettings:
         return ConstraintSettings(bounds=Bounds(self.margin), seed=self.random_state)
 
-    def _fit_present(self, views: list[Rows], given: Supervision, view: int) -> dict[str, Any]:
+    def _fit_view(self, views: list[Rows], given: Supervision, view: int) -> dict[str, Any]:
         how = self._constraint_settings()
         if given.comparisons is not None:
             return self._fit_rows(*from_comparisons(views, given, given.comparisons, view, how))
         if given.taxonomy is None:
-            checkpoint()
             rows, labels = present_rows(views, given, view)
             return self._fitted(rows, Targets.nearest(rows, np.asarray(labels), self.n_neighbors))
         rows, labels = rows_of_leaves(views, given, given.taxonomy, view)

@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.learners.base import Rows
 from crossview.engine.learners.losses.constraints import Bounds, Constraints
 from crossview.engine.learners.losses.differences import Differences
 from crossview.engine.learners.losses.parameters import Diagonal, Full, Metric
@@ -22,6 +21,7 @@ from crossview.engine.learners.solvers.diagonal import diagonal_problem, minimiz
 from crossview.engine.learners.solvers.newton import Newton, Step
 from crossview.engine.learners.solvers.threshold import between
 from crossview.engine.learners.subspace.span import Span
+from crossview.engine.learners.view_rows import Rows
 
 Loss = Literal["hinge", "huber", "structural"]
 

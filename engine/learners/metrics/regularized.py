@@ -5,13 +5,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from crossview.engine.learners.base import Rows
 from crossview.engine.learners.losses.differences import Differences
 from crossview.engine.learners.losses.parameters import FORMS, Form, Parameters
 from crossview.engine.learners.losses.regularizer import Regularizer
 from crossview.engine.learners.solvers.descent import Solution
 from crossview.engine.learners.subspace.pca import principal_components
 from crossview.engine.learners.subspace.span import Span
+from crossview.engine.learners.view_rows import Rows
 
 Start = Literal["pca", "identity"]
 _ROUNDING = 1e-12  # rounding makes eigenvalues up to this share of the largest

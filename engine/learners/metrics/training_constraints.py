@@ -6,13 +6,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.learners.base import Rows, present_rows
 from crossview.engine.learners.comparisons import AnyComparisons, Comparisons, MixedComparisons, Taxonomy
 from crossview.engine.learners.losses.constraints import Bounds, Constraints, constrained, constraints_of
 from crossview.engine.learners.metrics.options import Sampling, Stopping
 from crossview.engine.learners.samplers.likeness import draw_tuples, likeness_by_class, likeness_by_nearness
 from crossview.engine.learners.samplers.relatives import Relatives
 from crossview.engine.learners.supervision import Supervision
+from crossview.engine.learners.view_rows import Rows, present_rows
 from crossview.engine.runtime.cancellation import checkpoint
 
 NEIGHBORS = 10

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array
 
-from crossview.engine.learners.base import Rows
+from crossview.engine.learners.view_rows import Rows
 
 Preprocessor = ArrayLike | Callable[[NDArray[Any]], ArrayLike]
 """(m, d) rows that tuples name by position, or a function from (n,) names to (n, d) rows."""

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from crossview.engine.learners.base import MultiViewLearner, Rows, SeparateLearner
+from crossview.engine.learners.base import MultiViewLearner
 from crossview.engine.learners.capabilities import Capabilities
 from crossview.engine.learners.musl.boosting import Chosen, boost, boost_assigned, likelihoods_under
 from crossview.engine.learners.musl.grouping import KMEANS, LEARNED, RANDOM, Assignment, at_random, by_means, given
@@ -19,6 +19,8 @@ from crossview.engine.learners.musl.stumps import Stumps
 from crossview.engine.learners.musl.voting import voted_classes
 from crossview.engine.learners.settings import Between, Bits, Seed
 from crossview.engine.learners.supervision import Supervision, rows_of_classes, shared_classes
+from crossview.engine.learners.traits import SeparateLearner
+from crossview.engine.learners.view_rows import Rows, present_rows
 
 PER_CLASS = "class"
 RS = (500.0, 1000.0, 2000.0)
@@ -166,7 +168,8 @@ class MuSL(SeparateLearner, MultiViewLearner):
             raise ValueError(f"n_metrics={self.n_metrics_} times n_bits={self.n_bits} is more than {_MOST_BITS:,} bits")
         super()._fit(views, given)
 
-    def _fit_view(self, rows: Rows, labels: NDArray[Any] | None, view: int) -> dict[str, Any]:
+    def _fit_view(self, views: list[Rows], given: Supervision, view: int) -> dict[str, Any]:
+        rows, labels = present_rows(views, given, view)
         rows, codes = rows_of_classes(rows, np.asarray(labels), self.classes_)
         present, codes = np.unique(codes, return_inverse=True)
         stumps, generator = Stumps.candidates(rows, self.n_thresholds), check_random_state(self.random_state)

@@ -104,7 +104,7 @@ class Pairs:
             yield part, cells
 
     def _margins(self, width: int) -> NDArray[np.float64]:
-        """The log odds at every distance that there may be, 0 to ``width`` - 1."""
+        """Return the log odds at every possible distance, 0 to ``width`` - 1."""
         offset = (width - 1 if self.total is None else self.total) / 2
         return np.asarray(self.alpha * (offset - np.arange(width)))
 

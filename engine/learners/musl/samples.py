@@ -7,9 +7,9 @@ from itertools import repeat
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.learners.base import Rows
 from crossview.engine.learners.musl.pairs import Codes, Pairs
 from crossview.engine.learners.musl.stumps import Bits, Stumps
+from crossview.engine.learners.view_rows import Rows
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from crossview.engine.learners.base import LinearLearner, Mask, MultiViewLearner, Rows
+from crossview.engine.learners.base import MultiViewLearner
 from crossview.engine.learners.capabilities import Capabilities
 from crossview.engine.learners.npp.alternation import Alternation, Optimization
 from crossview.engine.learners.npp.nearest import nearest_items
@@ -21,6 +21,8 @@ from crossview.engine.learners.npp.subproblem import Regularizer
 from crossview.engine.learners.settings import Arrays, Between, Dimensions, OneView, Positive, Seed, Weight, group
 from crossview.engine.learners.subspace.span import Span
 from crossview.engine.learners.supervision import Supervision
+from crossview.engine.learners.traits import LinearLearner
+from crossview.engine.learners.view_rows import Mask, Rows
 
 Matrix = NDArray[np.float64]
 
@@ -204,7 +206,7 @@ class MultiNPP(LinearLearner, MultiViewLearner):
         return view._replace(span=Span.of(view.rows, begun.get(number)))
 
     def _given(self, views: Sequence[View]) -> dict[int, Matrix]:
-        """The projections that ``init`` gives, for the scaled rows."""
+        """Return the projections that ``init`` gives, for the scaled rows."""
         if isinstance(self.init, str):
             return {}
         given = [np.array(W, dtype=np.float64) for W in self.init]

@@ -4,9 +4,9 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.neighbors import kneighbors_graph
 
-from crossview.engine.learners.base import Mask, Rows
 from crossview.engine.learners.blocks import slices
 from crossview.engine.learners.npp.relations import Listed, Relation
+from crossview.engine.learners.view_rows import Mask, Rows
 
 
 def nearest_items(rows: Rows, present: Mask, k: int) -> Listed:

@@ -7,12 +7,12 @@ from typing import Literal
 
 import numpy as np
 
-from crossview.engine.learners.base import Mask, Rows
 from crossview.engine.learners.npp.nearest import nearest
 from crossview.engine.learners.npp.pairs import sampled
 from crossview.engine.learners.npp.problem import PairRelations
 from crossview.engine.learners.npp.relations import Listed, Numbers, Others, Similarity
 from crossview.engine.learners.settings import Count, OneView
+from crossview.engine.learners.view_rows import Mask, Rows
 
 Between = tuple[int, int]
 """Two views, the earlier first."""

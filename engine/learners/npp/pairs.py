@@ -7,9 +7,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from crossview.engine.learners.base import Rows
 from crossview.engine.learners.blocks import BLOCK, slices
 from crossview.engine.learners.npp.relations import Listed, Others, Relation, Similarity
+from crossview.engine.learners.view_rows import Rows
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.runtime.threads import over
 

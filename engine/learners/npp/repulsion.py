@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.learners.base import Rows
 from crossview.engine.learners.npp.pairs import Repelled
 from crossview.engine.learners.npp.scisd import Scisd
+from crossview.engine.learners.view_rows import Rows
 
 
 class Repulsion:

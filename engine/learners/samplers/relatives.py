@@ -4,8 +4,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.neighbors import NearestNeighbors
 
-from crossview.engine.learners.base import Rows
 from crossview.engine.learners.comparisons import Taxonomy
+from crossview.engine.learners.view_rows import Rows
 from crossview.engine.runtime.cancellation import checkpoint
 
 Items = NDArray[np.int64]

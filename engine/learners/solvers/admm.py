@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from crossview.engine.learners.base import Rows
 from crossview.engine.learners.losses.constraints import Constraints
 from crossview.engine.learners.losses.differences import Differences
 from crossview.engine.learners.losses.objective import Objective
@@ -12,6 +11,7 @@ from crossview.engine.learners.losses.parameters import Full, Symmetric
 from crossview.engine.learners.losses.regularizer import Regularizer
 from crossview.engine.learners.solvers.descent import Solution
 from crossview.engine.learners.solvers.proximal import proximal_step
+from crossview.engine.learners.view_rows import Rows
 from crossview.engine.runtime.cancellation import checkpoint
 
 

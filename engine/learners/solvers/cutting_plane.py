@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 from scipy.optimize import LinearConstraint, minimize
 
-from crossview.engine.learners.base import Rows
 from crossview.engine.learners.losses.differences import Differences, Values
 from crossview.engine.learners.losses.parameters import Metric, Parameters
 from crossview.engine.learners.losses.ranking import Risk
+from crossview.engine.learners.view_rows import Rows
 from crossview.engine.runtime.cancellation import checkpoint
 
 _NEAR_BEST = 0.1  # share of the way from the best metric to the latest at which the next plane is cut

@@ -6,10 +6,10 @@ from typing import Literal
 
 import numpy as np
 
-from crossview.engine.learners.base import Rows
 from crossview.engine.learners.losses.objective import Evaluation, Loss
 from crossview.engine.learners.losses.parameters import Metric
 from crossview.engine.learners.settings import Count, Positive, Steps, Weight
+from crossview.engine.learners.view_rows import Rows
 from crossview.engine.runtime.cancellation import checkpoint
 
 Rule = Literal["adaptive", "constant", "sqrt"]
@@ -150,10 +150,10 @@ class _Run:
                 self._settle()
 
     def _fitting(self, move: Rows, change: Rows) -> float:
-        """The step that would end at the minimum, were the objective as curved on as along the last move.
+        """Return the step to the minimum of an objective with the curvature along the last move.
 
-        Of the two that Barzilai and Borwein give, the shorter where they differ much: Zhou, Gao and Dai, "Gradient
-        methods with adaptive step-sizes" (Computational Optimization and Applications 2006).
+        It is one of the two steps of Barzilai and Borwein, the shorter if they differ much: Zhou, Gao and Dai,
+        "Gradient methods with adaptive step-sizes" (Computational Optimization and Applications 2006).
         """
         along = float(np.vdot(move, change))
         if along <= 0:

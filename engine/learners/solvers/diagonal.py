@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.learners.base import Rows
 from crossview.engine.learners.losses.constraints import Constraints
 from crossview.engine.learners.losses.contrasts import SquaredContrasts
 from crossview.engine.learners.solvers.newton import Newton, VectorProblem, VectorSolution, minimize
+from crossview.engine.learners.view_rows import Rows
 
 _FIRST = 1 << 14  # constraints in the first subset
 _GROWTH = 4

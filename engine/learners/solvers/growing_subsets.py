@@ -6,10 +6,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from crossview.engine.learners.base import Rows
 from crossview.engine.learners.losses.objective import Loss, Objective
 from crossview.engine.learners.losses.parameters import Metric
 from crossview.engine.learners.solvers.descent import SHARPER, STAGES, Descent, Solution, Validation, descend
+from crossview.engine.learners.view_rows import Rows
 from crossview.engine.runtime.cancellation import checkpoint
 
 _FIRST = 1 << 14  # constraints in the first subset

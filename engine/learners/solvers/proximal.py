@@ -4,10 +4,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from crossview.engine.learners.base import Rows
 from crossview.engine.learners.losses.constraints import Constraints
 from crossview.engine.learners.losses.differences import Differences
 from crossview.engine.learners.losses.regularizer import Regularizer
+from crossview.engine.learners.view_rows import Rows
 from crossview.engine.runtime.cancellation import checkpoint
 
 Duals = NDArray[np.float64]

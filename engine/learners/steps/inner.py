@@ -5,11 +5,10 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from crossview.engine.learners.base import Rows
 from crossview.engine.learners.steps.step import Step
 from crossview.engine.learners.supervision import Supervision
+from crossview.engine.learners.view_rows import Rows, present_rows
 
 
 class InnerProduct(Step):
@@ -49,7 +48,8 @@ class InnerProduct(Step):
         super()._fit(views, given)
         self.query_column_ = True
 
-    def _fit_view(self, rows: Rows, labels: NDArray[Any] | None, view: int) -> dict[str, Any]:
+    def _fit_view(self, views: list[Rows], given: Supervision, view: int) -> dict[str, Any]:
+        rows, _ = present_rows(views, given, view)
         return {"radii_": float(np.sqrt(2.0) * np.linalg.norm(rows, axis=1).max()) or 1.0}
 
     def _map(self, rows: Rows, view: int) -> Rows:

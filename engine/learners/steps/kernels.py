@@ -9,11 +9,12 @@ from numpy.typing import NDArray
 from sklearn.metrics.pairwise import additive_chi2_kernel, euclidean_distances
 from sklearn.utils import check_random_state
 
-from crossview.engine.learners.base import Rows
 from crossview.engine.learners.blocks import slices
 from crossview.engine.learners.settings import Between, OneView, Positive, Seed
 from crossview.engine.learners.steps.landmarks import cluster_means
 from crossview.engine.learners.steps.step import Step
+from crossview.engine.learners.supervision import Supervision
+from crossview.engine.learners.view_rows import Rows, present_rows
 
 _SMALLEST = 1e-9
 """Directions whose share of the largest eigenvalue is below this are rounding, and are dropped."""
@@ -66,7 +67,8 @@ class KernelMap(Step):
     views: Sequence[OneView] | None = None
     view_slices: Sequence[int] | None = None
 
-    def _fit_view(self, rows: Rows, labels: NDArray[Any] | None, view: int) -> dict[str, Any]:
+    def _fit_view(self, views: list[Rows], given: Supervision, view: int) -> dict[str, Any]:
+        rows, _ = present_rows(views, given, view)
         nothing = np.zeros((0, 0))
         if not self._is_for(view):
             return {"landmarks_": nothing, "maps_": nothing, "scales_": 1.0}

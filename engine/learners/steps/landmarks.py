@@ -6,8 +6,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from crossview.engine.learners.base import Rows
 from crossview.engine.learners.blocks import slices
+from crossview.engine.learners.view_rows import Rows
 from crossview.engine.runtime.threads import over
 
 _ROUNDS = 3  # after which more change neither the clusters nor the accuracy of what is learned from them

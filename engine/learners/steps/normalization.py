@@ -8,10 +8,12 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.learners.base import MultiViewLearner, Rows, SeparateLearner
+from crossview.engine.learners.base import MultiViewLearner
 from crossview.engine.learners.settings import Between, Count, OneView
 from crossview.engine.learners.steps.step import Step, is_for, refuse_unknown
 from crossview.engine.learners.supervision import Supervision
+from crossview.engine.learners.traits import SeparateLearner
+from crossview.engine.learners.view_rows import Rows, present_rows
 
 Column = Annotated[int, Between(0, 1_000_000)]
 
@@ -47,7 +49,8 @@ class Normalization(SeparateLearner, MultiViewLearner):
         refuse_unknown(self.views, len(views))
         super()._fit(views, given)
 
-    def _fit_view(self, rows: Rows, labels: NDArray[Any] | None, view: int) -> dict[str, Any]:
+    def _fit_view(self, views: list[Rows], given: Supervision, view: int) -> dict[str, Any]:
+        rows, _ = present_rows(views, given, view)
         if self.columns is None:
             return self._fit_columns(rows)
         first, end = self._range()
@@ -161,7 +164,8 @@ class Scale(Step):
         super().__init__(views, view_slices)
         self.widths = widths
 
-    def _fit_view(self, rows: Rows, labels: NDArray[Any] | None, view: int) -> dict[str, Any]:
+    def _fit_view(self, views: list[Rows], given: Supervision, view: int) -> dict[str, Any]:
+        rows, _ = present_rows(views, given, view)
         if not self._is_for(view):
             return {"scales_": np.ones(rows.shape[1])}
         widths = [rows.shape[1]] if self.widths is None else [int(width) for width in self.widths]

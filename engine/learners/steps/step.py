@@ -4,12 +4,12 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
-from numpy.typing import NDArray
-
-from crossview.engine.learners.base import MultiViewLearner, Rows, SeparateLearner
+from crossview.engine.learners.base import MultiViewLearner
 from crossview.engine.learners.capabilities import Capabilities
 from crossview.engine.learners.settings import OneView
 from crossview.engine.learners.supervision import Supervision
+from crossview.engine.learners.traits import SeparateLearner
+from crossview.engine.learners.view_rows import Rows
 
 
 class Step(SeparateLearner, MultiViewLearner):
@@ -30,7 +30,7 @@ class Step(SeparateLearner, MultiViewLearner):
         refuse_unknown(self.views, len(views))
         super()._fit(views, given)
 
-    def _fit_view(self, rows: Rows, labels: NDArray[Any] | None, view: int) -> dict[str, Any]:
+    def _fit_view(self, views: list[Rows], given: Supervision, view: int) -> dict[str, Any]:
         return {}
 
     def _is_for(self, view: int) -> bool:

@@ -8,12 +8,14 @@ from typing import Annotated, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.learners.base import LinearLearner, MultiViewLearner, Rows, complete
+from crossview.engine.learners.base import MultiViewLearner
 from crossview.engine.learners.capabilities import Capabilities
 from crossview.engine.learners.settings import Between, Dimensions, Share
 from crossview.engine.learners.subspace.correlate import correlated
 from crossview.engine.learners.subspace.span import Span
 from crossview.engine.learners.supervision import Supervision
+from crossview.engine.learners.traits import LinearLearner
+from crossview.engine.learners.view_rows import Rows, complete
 
 Shrinkage = Literal["auto"] | Share | Sequence[Share]
 

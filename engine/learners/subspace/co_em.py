@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from crossview.engine.learners.base import Rows
 from crossview.engine.learners.blocks import slices
 from crossview.engine.learners.capabilities import Capabilities
 from crossview.engine.learners.settings import Between, Count, Share
@@ -19,6 +18,7 @@ from crossview.engine.learners.subspace.row_kernel import Kernel, RowKernel, Sca
 from crossview.engine.learners.subspace.seeding import MOST_GROUPS, Seeding
 from crossview.engine.learners.subspace.turns import Turn, Turns, log_ratios
 from crossview.engine.learners.supervision import Supervision
+from crossview.engine.learners.view_rows import Rows
 from crossview.engine.runtime.cancellation import checkpoint, report_progress
 
 _NEW_CLASSES = (0, 2, 4, 8, 16, 32, 64)
@@ -39,13 +39,13 @@ class CoEM(ClassPosteriors):
     Each item is of one class, which all its views show, its label states, and which it shares with the items that it is
     similar to; labels and pairs may be wrong. In turns (co-EM: Nigam and Ghani, CIKM 2000) the kernel regression of
     each view, see ``ClassPosteriors``, learns the probabilities of all items' classes; and these are found anew, by a
-    step of mean field, from what all views' regressions say of each item that they leave out, from the labels and from
-    the pairs. It starts at groups of items that are alike in all views (``Seeding``).
+    step of mean field, from the labels, from the pairs, and from all views' regressions, each of which leaves the item
+    out. It starts at groups of items that are alike in all views (``Seeding``).
 
     Items may be of classes that no item is labelled with; without any labels all classes are such. Their number is
     chosen as the least by which the views foretell each other, the labels and held-out pairs as well, within one
-    standard error, as by any, each item left out. Where no item has two views and no pairs are given, nothing tells of
-    new ones, and there are none.
+    standard error, as by any, each item left out. If no item has two views and no pairs are given, there are no new
+    classes, because nothing shows them.
 
     Args:
         row_kernel: see ``ClassPosteriors``.
@@ -128,17 +128,18 @@ class CoEM(ClassPosteriors):
         return self._best(turns, seeding, random)
 
     def _items(self, evidence: Evidence, mask: NDArray[np.bool_], random: np.random.RandomState) -> NDArray[np.intp]:
-        """Return the items that are learned from, ascending: those of which something is told go before others.
+        """Return the items to learn from, ascending; those with a label or a pair have precedence.
 
-        Of one with a single view, and neither label nor pair, nothing is known but what that view itself says.
+        An item with a single view and without label and pair gives no evidence about its class, so it is left out,
+        unless there are new classes, which may show in one view.
         """
-        told = evidence.told()
-        items = np.flatnonzero(told | (mask.sum(axis=1) > 1))
-        if self.new_classes:  # these may show in one view
+        known = evidence.labelled_or_paired()
+        items = np.flatnonzero(known | (mask.sum(axis=1) > 1))
+        if self.new_classes:
             items = np.arange(len(mask))
         if len(items) > self.max_items:
             shuffled = random.permutation(items)
-            items = np.sort(shuffled[np.argsort(~told[shuffled], kind="stable")][: self.max_items])
+            items = np.sort(shuffled[np.argsort(~known[shuffled], kind="stable")][: self.max_items])
         return items
 
     def _all_left_out(
@@ -178,7 +179,9 @@ class CoEM(ClassPosteriors):
         if len(evidence.classes) + (self.new_classes or 0) < 2 and self.new_classes is not None:
             raise ValueError(f"new_classes={self.new_classes} and {len(evidence.classes)} known classes: 2 are needed")
         if self.new_classes is None and views < 2 and len(evidence.classes) < 2 and evidence.similar is None:
-            raise ValueError("one view tells no number of classes: give labels of two classes, pairs, or new_classes")
+            raise ValueError(
+                "one view does not determine the number of classes: give labels of two classes, pairs, or new_classes"
+            )
 
     def _undecided(self, rows: Rows, groups: Groups | None, random: np.random.RandomState) -> KernelRegression:
         """Return the regression of a view's rows, decomposed, on no targets as yet."""
@@ -201,8 +204,8 @@ class CoEM(ClassPosteriors):
                 report_progress(len(tried), len(_NEW_CLASSES) + 2)  # two more between, at most
             return tried[new].score
 
-        told = turns.evidence.similar is not None or bool((turns.mask.sum(axis=1) > 1).any())
-        if self.new_classes is not None or not free or (known > 1 and not told):
+        connected = turns.evidence.similar is not None or bool((turns.mask.sum(axis=1) > 1).any())
+        if self.new_classes is not None or not free or (known > 1 and not connected):
             self.new_classes_ = self.new_classes or 0
         else:
             choices = [new for new in _NEW_CLASSES if new <= most and known + new > 1] or [max(2 - known, 0)]

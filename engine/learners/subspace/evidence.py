@@ -9,8 +9,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.special import softmax
 
-from crossview.engine.learners.base import Rows
 from crossview.engine.learners.supervision import Supervision, neighbor_matrix
+from crossview.engine.learners.view_rows import Rows
 
 _LEAST = 1e-3
 """Added to probabilities whose logarithms are averaged, so that no single item decides."""
@@ -21,12 +21,12 @@ _TINY = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """What is known of n items.
+    """The known classes and pairs of n items.
 
     Attributes:
         classes: (C,) the classes that any item is known to be of, sorted.
         codes: (n,) their positions in ``classes``; -1 where an item's class is not known.
-        similar: sparse (n, n), symmetric, 1 where two items were said to be similar; None: nobody said so of any.
+        similar: sparse (n, n), symmetric, 1 where two items are given as similar; None: no pairs are given.
         label_noise: share of the labels that are taken to be wrong.
         pair_noise: share of the pairs likewise.
         held_out: (P, 2) pairs that are not among ``similar``, and are to be foretold.
@@ -41,8 +41,11 @@ class Evidence:
 
     @classmethod
     def of(cls, given: Supervision, count: int, label_noise: float) -> "Evidence":
-        """Return what supervision says of ``count`` items: those of known classes are in ``labelled``, or else share
-        theirs."""
+        """Return the evidence that supervision gives for ``count`` items.
+
+        An item's class is known if ``given.labelled`` contains the item; without ``labelled``, if another item shares
+        the class.
+        """
         classes, codes = np.empty(0), np.full(count, -1)
         if given.classes is not None:
             names, numbers, counts = np.unique(given.classes, return_inverse=True, return_counts=True)
@@ -58,12 +61,12 @@ class Evidence:
         return np.flatnonzero(self.codes >= 0)
 
     def take(self, items: NDArray[np.intp]) -> "Evidence":
-        """Return what is known of some of the items, by position."""
+        """Return the evidence for some of the items, by position."""
         similar = None if self.similar is None else sp.csr_array(self.similar[items][:, items])
         return replace(self, codes=self.codes[items], similar=similar)
 
-    def told(self) -> NDArray[np.bool_]:
-        """Return of which items a class is known or a pair, (n,)."""
+    def labelled_or_paired(self) -> NDArray[np.bool_]:
+        """Return whether an item has a known class or is in a pair, (n,)."""
         paired = np.zeros(len(self.codes), bool) if self.similar is None else self.similar.sum(axis=1) > 0
         return np.asarray(paired | (self.codes >= 0))
 

@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
-from crossview.engine.learners.base import Rows
 from crossview.engine.learners.subspace.ridge_path import RidgePath
 from crossview.engine.learners.subspace.row_kernel import FittedKernel, RowKernel
+from crossview.engine.learners.view_rows import Rows
 
 PENALTIES = np.logspace(-6, 1, 15)
 """Per row, in units of a row's mean squared length."""

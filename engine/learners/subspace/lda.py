@@ -7,13 +7,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.learners.base import LinearLearner, MultiViewLearner, Rows, SeparateLearner
+from crossview.engine.learners.base import MultiViewLearner
 from crossview.engine.learners.capabilities import Capabilities
 from crossview.engine.learners.settings import Dimensions
 from crossview.engine.learners.steps.normalization import Standardize
 from crossview.engine.learners.subspace.cca import Shrinkage, shrinkages, whitener
 from crossview.engine.learners.subspace.span import Span
 from crossview.engine.learners.supervision import Supervision, rows_of_classes, shared_classes
+from crossview.engine.learners.traits import LinearLearner, SeparateLearner
+from crossview.engine.learners.view_rows import Rows, present_rows
 
 _ROUNDING = 1e-10  # columns are standardised, so deviations below this are none
 
@@ -61,7 +63,8 @@ class LinearDiscriminants(LinearLearner, SeparateLearner, MultiViewLearner):
         self.classes_ = shared_classes(given.classes)
         super()._fit(views, given)
 
-    def _fit_view(self, rows: Rows, labels: NDArray[Any] | None, view: int) -> dict[str, Any]:
+    def _fit_view(self, views: list[Rows], given: Supervision, view: int) -> dict[str, Any]:
+        rows, labels = present_rows(views, given, view)
         rows, codes = rows_of_classes(rows, np.asarray(labels), self.classes_)
         _, codes = np.unique(codes, return_inverse=True)
         count = min(self.n_components or len(self.classes_), len(self.classes_) - 1)

@@ -8,9 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn import decomposition
 
-from crossview.engine.learners.base import LinearLearner, MultiViewLearner, Rows, SeparateLearner
+from crossview.engine.learners.base import MultiViewLearner
 from crossview.engine.learners.capabilities import Capabilities
 from crossview.engine.learners.settings import Between, Dimensions
+from crossview.engine.learners.supervision import Supervision
+from crossview.engine.learners.traits import LinearLearner, SeparateLearner
+from crossview.engine.learners.view_rows import Rows, present_rows
 
 
 @dataclass(eq=False, repr=False)
@@ -34,7 +37,8 @@ class PCA(LinearLearner, SeparateLearner, MultiViewLearner):
     whiten: bool = False
     view_slices: Sequence[int] | None = None
 
-    def _fit_view(self, rows: Rows, labels: NDArray[Any] | None, view: int) -> dict[str, Any]:
+    def _fit_view(self, views: list[Rows], given: Supervision, view: int) -> dict[str, Any]:
+        rows, _ = present_rows(views, given, view)
         weights, mean = principal_components(rows, self.n_components, self.whiten)
         return {"weights_": weights, "means_": mean}
 

@@ -5,12 +5,14 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.learners.base import LinearLearner, MultiViewLearner, Rows, complete
+from crossview.engine.learners.base import MultiViewLearner
 from crossview.engine.learners.capabilities import Capabilities
 from crossview.engine.learners.settings import Dimensions
 from crossview.engine.learners.steps.normalization import Standardize
 from crossview.engine.learners.subspace.span import Span
 from crossview.engine.learners.supervision import Supervision
+from crossview.engine.learners.traits import LinearLearner
+from crossview.engine.learners.view_rows import Rows, complete
 
 
 class PartialLeastSquares(LinearLearner, MultiViewLearner):

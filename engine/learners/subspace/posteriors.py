@@ -8,13 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from crossview.engine.learners.base import MultiViewLearner, Rows, SeparateLearner
+from crossview.engine.learners.base import MultiViewLearner
 from crossview.engine.learners.capabilities import Capabilities
 from crossview.engine.learners.settings import Between, Positive, Seed
 from crossview.engine.learners.subspace.kernel_regression import Groups, KernelRegression, TargetedRows, drawn
 from crossview.engine.learners.subspace.row_kernel import FittedKernel, Kernel, RowKernel, Scaling, candidates
 from crossview.engine.learners.subspace.temperature import best_factor, log_losses, posteriors
 from crossview.engine.learners.supervision import Supervision, shared_classes
+from crossview.engine.learners.traits import SeparateLearner
+from crossview.engine.learners.view_rows import Rows
 from crossview.engine.runtime.cancellation import checkpoint
 
 _TRIAL_ROWS = 800
@@ -104,8 +106,7 @@ class ClassPosteriors(SeparateLearner, MultiViewLearner):
             self.classes_ = np.flatnonzero(given.classes.sum(axis=0) > 1)
         super()._fit(views, given)
 
-    def _fit_present(self, views: list[Rows], given: Supervision, view: int) -> dict[str, Any]:
-        checkpoint()
+    def _fit_view(self, views: list[Rows], given: Supervision, view: int) -> dict[str, Any]:
         present = given.mask[:, view]
         groups = None if given.groups is None else np.asarray(given.groups)[present]
         return self._fit_rows(views[view][present], given.classes[present], groups)

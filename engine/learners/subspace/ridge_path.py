@@ -7,7 +7,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.learners.base import Rows
+from crossview.engine.learners.view_rows import Rows
 
 _ROUNDING = 1e-12
 """Directions whose share of the largest eigenvalue is below this are rounding, and are dropped."""

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics.pairwise import euclidean_distances
 
-from crossview.engine.learners.base import Rows
 from crossview.engine.learners.steps.normalization import Standardize, signed_root
+from crossview.engine.learners.view_rows import Rows
 
 Kernel = Literal["linear", "gaussian"]
 Scaling = Literal["none", "sqrt", "standardize", "both"]

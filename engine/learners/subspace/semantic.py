@@ -9,11 +9,13 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeCV
 
-from crossview.engine.learners.base import LinearLearner, MultiViewLearner, Rows, SeparateLearner
+from crossview.engine.learners.base import MultiViewLearner
 from crossview.engine.learners.capabilities import Capabilities
 from crossview.engine.learners.settings import Positive
 from crossview.engine.learners.steps.normalization import Standardize
 from crossview.engine.learners.supervision import Supervision, rows_of_classes, shared_classes
+from crossview.engine.learners.traits import LinearLearner, SeparateLearner
+from crossview.engine.learners.view_rows import Rows, present_rows
 
 _ALPHAS = np.logspace(-4, 2, 13)
 _LOGISTIC_ALPHA = 0.01
@@ -73,7 +75,8 @@ class SemanticMatching(LinearLearner, SeparateLearner, MultiViewLearner):
         self.classes_ = shared_classes(given.classes)
         super()._fit(views, given)
 
-    def _fit_view(self, rows: Rows, labels: NDArray[Any] | None, view: int) -> dict[str, Any]:
+    def _fit_view(self, views: list[Rows], given: Supervision, view: int) -> dict[str, Any]:
+        rows, labels = present_rows(views, given, view)
         rows, codes = rows_of_classes(rows, np.asarray(labels), self.classes_)
         mean, deviation = rows.mean(axis=0), _deviations(rows, self.standardize)
         regress = _ridge if self.regression == "ridge" else _logistic

@@ -71,7 +71,7 @@ def test_labels_tell_what_time_does_not(form: Form) -> None:
 def test_labels_of_one_kind_say_nothing_of_distances() -> None:
     regions, known = simulated()
     labels = Labels(regions[:3], np.ones(3, np.bool_))
-    assert not labels.tell
+    assert not labels.of_both_kinds
     np.testing.assert_array_equal(learn(regions, known, labels=labels).matrix, learn(regions, known).matrix)
 
 

@@ -12,6 +12,7 @@ from crossview.engine.learners.comparisons import Comparisons
 from crossview.engine.learners.hashing.sign import Sign
 from crossview.engine.learners.registry import LEARNERS, from_state, learner_class, parse_chain
 from crossview.engine.learners.supervision import Supervision
+from crossview.engine.learners.traits import AddsViews
 
 
 def two_views(n=40, widths=(5, 7), seed=0):
@@ -40,12 +41,13 @@ def test_scikit_learn_checks_of_whole_fits(estimator, check):
 
 @pytest.mark.parametrize("name", LEARNERS)
 def test_registered_under_its_name(name):
-    """A learner is registered under its own name and says what it needs."""
+    """A learner is registered under its own name, and its capabilities are true."""
     learner = LEARNERS[name]
     assert issubclass(learner, MultiViewLearner)
     assert learner.name == name
     assert isinstance(learner.capabilities.cross_view, bool)
     assert isinstance(learner().needs_labels, bool)
+    assert isinstance(learner(), AddsViews) == learner.capabilities.adds_views
     assert learner.capabilities.main_parameter is None or learner.capabilities.main_parameter in learner().get_params()
 
 

@@ -12,51 +12,25 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import sqlalchemy as sa
+from line import DIM, keys, numbered, request, row
 
 from crossview.engine.catalog import item_pages
 from crossview.engine.collection import Collection
 from crossview.engine.condition import Filter
-from crossview.engine.errors import InvalidInputError, StorageError
+from crossview.engine.errors import InvalidInputError
 from crossview.engine.home import Home
-from crossview.engine.item import ItemUpdate, NewItem
+from crossview.engine.item import ItemUpdate
 from crossview.engine.query import Query, SearchRequest
 from crossview.engine.recipe import Recipe
 from crossview.engine.spaces import loaded, reading_ahead
 from crossview.engine.spaces import versions as module
 from crossview.engine.spaces.search import answer, searched_targets
 
-DIM = 4
-
-
-def row(number: int) -> np.ndarray:
-    return np.full(DIM, number, np.float32)
-
-
-def numbered(*numbers: int, **options) -> list[NewItem]:
-    return [NewItem(f"item/{number:03}", rows={"v": row(number)}, **options) for number in numbers]
-
-
-@pytest.fixture
-def items(home: Home) -> Iterator[Collection]:
-    """Forty items on a line, even ones with a label."""
-    with home.create("line", [f"v=vectors:dim={DIM}"]) as made:
-        made.items.put(numbered(*range(0, 40, 2), labels=("even",), attributes={"half": True}))
-        made.items.put(numbered(*range(1, 40, 2)))
-        yield made
-
 
 @pytest.fixture(autouse=True)
 def nothing_is_read_ahead(monkeypatch) -> None:
     """Tests that count statements see their own alone."""
     monkeypatch.setattr(reading_ahead, "AFTER_SECONDS", math.inf)
-
-
-def request(number: float = 10, k: int = 3, **options) -> SearchRequest:
-    return SearchRequest([Query("v", vector=row(number))], k=k, **options)
-
-
-def keys(found) -> list[str]:
-    return [hit.key for hit in found[0].hits]
 
 
 @contextmanager
@@ -202,22 +176,6 @@ def test_what_hits_show_is_bounded_in_bytes(items, monkeypatch):
     assert 4 <= len(known) <= 10
 
 
-def test_a_space_that_goes_while_its_index_is_taken_over_is_stale(items, monkeypatch):
-    """Another process may replace or delete it between two looks at the catalog; upkeep then leaves it."""
-    items.search(request())
-    versions = items._opened.versions()
-    space, make, looks = versions.current().spaces["raw"], versions._next, []
-
-    def gone_at_the_second_look():
-        looks.append(make())
-        return replace(looks[-1], spaces={}) if len(looks) == 2 else looks[-1]
-
-    monkeypatch.setattr(versions, "_next", gone_at_the_second_look)
-    with pytest.raises(module.StaleError):
-        versions._with(space)
-    assert len(looks) == 2
-
-
 def test_filters_keep_no_index_that_is_not_searched_any_more(items):
     """Neither that of a generation that another one has replaced, nor a version before a change."""
     items.train(Recipe(spec="pca", views=("v",)))
@@ -298,32 +256,6 @@ def test_no_write_and_no_search_after_it_reads_all_items(items):
     assert len(plans) > 10
 
 
-def test_an_index_of_many_dead_rows_is_compacted_and_answers_the_same(items):
-    """In the background, while it is asked and written."""
-    for number in range(60):
-        items.items.put_vectors("v", ["item/010"], row(number)[None])
-        items.search(request())
-    items._opened.versions().close()
-    (covered,) = items._opened.versions().current().spaces["raw"].indexes.values()
-    assert not covered.index.worth_compacting
-    assert len(covered.index) == 40
-    assert keys(items.search(request(59, k=1))) == ["item/010"]
-
-
-def test_what_was_compacted_across_a_restore_is_not_taken_for_the_restored(home, items, tmp_path):
-    """The restored collection's spaces have the same numbers, but other items."""
-    home.backup("line", tmp_path / "copy.db")
-    items.items.delete([f"item/{number:03}" for number in range(20)])
-    items.search(request(k=40))
-    versions = items._opened.versions()
-    space = versions.current().space("raw")
-    ((target, covered),) = space.indexes.items()
-    home.restore("line", tmp_path / "copy.db", replace=True).close()
-    assert len(keys(items.search(request(k=40)))) == 40
-    versions._compacted(space, target, covered)  # as the background does, late
-    assert len(keys(items.search(request(k=40)))) == 40
-
-
 @pytest.mark.parametrize("kind", ["new", "key", "filter"])
 def test_a_search_ends_although_others_write_before_everything_that_it_reads(items, monkeypatch, kind):
     """It is answered from one state, of those there were meanwhile."""
@@ -347,33 +279,6 @@ def test_a_search_ends_although_others_write_before_everything_that_it_reads(ite
     else:
         assert len(items.search(request(k=50, filter=Filter(labels=("even",))))[0].hits) == 20
     assert len(written) <= 4
-
-
-def test_what_changed_much_is_saved_while_the_collection_is_open(items, monkeypatch):
-    """So that a process that is killed after weeks leaves little to build again."""
-    monkeypatch.setattr(module, "_FEWEST_SAVED", 20)
-    items.search(request())
-    items._opened.versions().close()
-    assert [path.suffix for path in items._opened.folder.indexes.iterdir()] == [".idx"]
-    (covered,) = items._opened.versions().current().spaces["raw"].indexes.values()
-    assert covered.unsaved == 0
-
-
-def test_a_snapshot_that_the_disk_refuses_is_not_tried_again_at_once(items, monkeypatch):
-    """Searches answer meanwhile."""
-    monkeypatch.setattr(module, "_FEWEST_SAVED", 20)
-    tried = []
-
-    def refused(self, files, target):
-        tried.append(target)
-        raise StorageError("no space left on the device")
-
-    monkeypatch.setattr(module.IndexedSpace, "save", refused)
-    for number in range(5):
-        items.items.put_vectors("v", ["item/010"], row(number)[None])
-        assert items.search(request())
-        items._opened.versions()._upkeep.join()
-    assert len(tried) == 1
 
 
 @pytest.mark.parametrize(("holder", "name"), [(loaded, "stored_space"), (module.IndexedSpace, "with_target")])

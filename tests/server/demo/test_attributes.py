@@ -27,10 +27,10 @@ def test_the_orderings_are_those_of_the_classes(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_more_of_an_attribute_finds_classes_that_have_more(tmp_path: Path) -> None:
     """Over gRPC; with all others held, these change less."""
-    told: list[str] = []
-    run_attributes(tmp_path, tmp_path / "sheet.png", told.append, Client)
+    lines: list[str] = []
+    run_attributes(tmp_path, tmp_path / "sheet.png", lines.append, Client)
     changes = {}
-    for line in told:
+    for line in lines:
         if line.startswith("  --more"):
             flags, _, levels = line.strip().partition(": ")
             changes[flags] = np.array([float(one.split()[1]) for one in levels.split(", ")])

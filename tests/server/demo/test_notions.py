@@ -37,10 +37,10 @@ def test_who_answers_goes_by_the_notion(monkeypatch: pytest.MonkeyPatch) -> None
 @pytest.mark.slow
 def test_the_same_picture_has_other_neighbours_by_color_than_by_texture(tmp_path: Path) -> None:
     """Learned from answers, and found over gRPC; both are right far more often than by chance, a fifth."""
-    told: list[str] = []
-    run_notions(tmp_path, tmp_path / "sheet.png", told.append, Client)
+    lines: list[str] = []
+    run_notions(tmp_path, tmp_path / "sheet.png", lines.append, Client)
     by_color, by_texture = (
-        [int(word.rstrip("%,")) for word in line.split() if "%" in word] for line in told if line.startswith("  by ")
+        [int(word.rstrip("%,")) for word in line.split() if "%" in word] for line in lines if line.startswith("  by ")
     )
     assert by_color[0] > 80
     assert by_color[1] < 50

@@ -116,8 +116,8 @@ def test_files_are_beside_it_and_none_is_half_written(tmp_path: Path, collection
     names = {path.name for path in folder.iterdir()}
     assert {"index.html", "map.png", "newest.png", "timeline.png", "change-01.png", "changes.json"} <= names
     assert not [name for name in names if name.startswith(".")]
-    told = json.loads((folder / "changes.json").read_text(encoding="utf-8"))
-    assert [one["later"] for one in told["changes"]] == [one.later for one in found.changes]
+    written = json.loads((folder / "changes.json").read_text(encoding="utf-8"))
+    assert [one["later"] for one in written["changes"]] == [one.later for one in found.changes]
     for name in names:
         if name.endswith(".png"):
             with Image.open(folder / name) as picture:

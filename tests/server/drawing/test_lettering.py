@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image, ImageDraw
-from terminal import BACKENDS, done, reached, run, told
+from terminal import BACKENDS, done, reached, result_of, run
 
 from crossview.engine.errors import InvalidInputError
 from crossview.engine.home import Home
@@ -68,7 +68,7 @@ def test_installed_fonts_are_used() -> None:
 
 @pytest.mark.usefixtures("no_fonts")
 def test_without_fonts_everything_is_readable() -> None:
-    """ASCII is drawn as it is and other characters by their codes, which are told once each."""
+    """ASCII is drawn as it is and other characters by their codes, which a note lists once each."""
     assert legible("été 中.jpg") == "<U+00E9>t<U+00E9> <U+4E2D>.jpg"
     assert unknown(["été", "中é", "plain\n"]) == "é中"
     assert drawn("中") == drawn("<U+4E2D>")
@@ -139,7 +139,7 @@ def test_a_sheet_that_cannot_be_written_is_refused_before_the_search(tmp_path: P
 def test_a_sheet_of_odd_names_says_once_what_it_lacks(
     tmp_path: Path, backend: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A newline in a key is no failure, and what no font has is told on stderr with the packages that help."""
+    """A newline in a key does no harm; stderr names the characters that no font has and the packages that help."""
     monkeypatch.setattr("crossview.server.drawing.sheet.unknown", lambda texts: "中")
     make(home := Home(tmp_path / "home"), ["a\nb.jpg", "中/文.jpg", "c.jpg"])
     with reached(home, backend) as options:
@@ -163,15 +163,15 @@ def test_keys_are_found_by_the_bytes_of_their_files(tmp_path: Path, backend: str
     make(home := Home(tmp_path / "home"), [KEY, "other"])
     key = f"photos/{ARGUMENT}"
     with reached(home, backend) as options:
-        assert told("item", "show", "odd", key, *options)["key"] == KEY
-        (found,) = told("search", "odd", "--view", "v", "--key", key, *options)
+        assert result_of("item", "show", "odd", key, *options)["key"] == KEY
+        (found,) = result_of("search", "odd", "--view", "v", "--key", key, *options)
         assert [hit["key"] for hit in found["hits"]] == ["other"]
-        (found,) = told(
+        (found,) = result_of(
             "search", "odd", "--view", "v", "--key", "other", "--filter-prefix", f"photos/{ARGUMENT[0]}", *options
         )
         assert [hit["key"] for hit in found["hits"]] == [KEY]
-        assert [item["key"] for item in told("list", "odd", "--filter-prefix", key, *options)] == [KEY]
-        assert [item["key"] for item in told("list", "odd", "--after", key, *options)] == []
+        assert [item["key"] for item in result_of("list", "odd", "--filter-prefix", key, *options)] == [KEY]
+        assert [item["key"] for item in result_of("list", "odd", "--after", key, *options)] == []
         missing = run("item", "show", "odd", ARGUMENT, *options)
         assert (missing.exit_code, "no item" in missing.output) == (1, True)
         assert "Traceback" not in missing.output

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from house import Checkout
+from checkout import Checkout
 from pages import DrawnPage
 from PIL import EpsImagePlugin, Image
 from terminal import done, reached

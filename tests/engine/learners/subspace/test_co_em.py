@@ -162,7 +162,7 @@ def test_it_is_stored_and_read():
 
 def test_what_tells_nothing_is_refused():
     views, _, _, _ = drawn()
-    with pytest.raises(ValueError, match="one view tells no number of classes"):
+    with pytest.raises(ValueError, match="one view does not determine the number of classes"):
         CoEM().fit(views[:1])
     with pytest.raises(ValueError, match="2 are needed"):
         CoEM(new_classes=1).fit(views)

@@ -1,0 +1,336 @@
+"""Measures a checkout: its files and lines, functions, rooms, learners and imports.
+
+A room is a folder that ``[tool.house.rooms]`` in pyproject.toml lists with its budget: the most files and lines it may
+have. A file counts towards the innermost room that contains it. Budgets leave room to grow. A room that reaches its
+budget is cut, or its budget is raised with a reason in the commit; nobody cuts or merges files to meet a number.
+
+An import anywhere in a module counts, deferred ones and those for type checkers included. The engine's drawing has a
+box for each module at the root of ``engine`` and of ``engine.learners`` and for each folder below them; the
+migrations are left out. The floor of a box is one above the highest floor that it imports.
+"""
+
+import ast
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Set
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+SOURCES = ("features", "index", "engine", "server", "benchmarks", "crossview", "tools")
+GENERATED = ("server", "pb")
+ROOMS_OF = ("engine", "engine.learners")
+"""Packages whose own modules are boxes; any other package is one box."""
+
+FEW_LINES = 60
+"""Files below are listed: a thought that is cut over several files hides there."""
+MOST_LINES_OF_FUNCTION = 60
+MOST_PARAMETERS = 8
+MOST_PARAMETERS_OF_ESTIMATOR = 15
+
+Graph = Mapping[str, frozenset[str]]
+Definition = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass(frozen=True, kw_only=True)
+class Function:
+    """A function or method.
+
+    Attributes:
+        place: file and qualified name.
+        lines: from ``def`` to its end; 0 for the constructor of a dataclass, which has none.
+        parameters: ``self`` included, ``*args`` and ``**kwargs`` not.
+        public: whether neither it nor what it is in has a name that begins with an underscore; constructors are.
+        estimator: whether it is the constructor of a scikit-learn estimator.
+    """
+
+    place: str
+    lines: int
+    parameters: int
+    public: bool
+    estimator: bool
+
+    def excesses(self) -> Iterator[str]:
+        """Return which limits it exceeds, and by how much."""
+        if self.lines > MOST_LINES_OF_FUNCTION:
+            yield f"{self.place}: {self.lines} lines, at most {MOST_LINES_OF_FUNCTION}"
+        most = MOST_PARAMETERS_OF_ESTIMATOR if self.estimator else MOST_PARAMETERS
+        if self.public and self.parameters > most:
+            yield f"{self.place}: {self.parameters} parameters, at most {most}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Room:
+    """A folder with a budget, and what is in it.
+
+    Attributes:
+        folder: from the checkout's root.
+        files: number of source files that no listed room further inside contains.
+        lines: of these files.
+        most_files: the budget of files.
+        most_lines: the budget of lines.
+    """
+
+    folder: str
+    files: int
+    lines: int
+    most_files: int
+    most_lines: int
+
+    def excesses(self) -> Iterator[str]:
+        """Yield a message for each budget it exceeds, and one for a budget of nothing."""
+        if not self.files:
+            yield f"{self.folder}: holds no file; remove its budget from pyproject.toml"
+        for what, count, most in (("files", self.files, self.most_files), ("lines", self.lines, self.most_lines)):
+            if count > most:
+                yield f"{self.folder}: {count} {what}, at most {most}; cut it, or raise its budget in pyproject.toml"
+
+
+class Checkout:
+    """The Python files of a checkout, without generated ones.
+
+    Args:
+        root: The folder that holds ``engine``, ``server`` and the others.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.sources = {path: text for folder in SOURCES for path, text in self._read(folder)}
+        self.tests = dict(self._read("tests"))
+        self.lines = {path: text.count("\n") for path, text in (self.sources | self.tests).items()}
+
+    def _read(self, folder: str) -> Iterator[tuple[Path, str]]:
+        for path in sorted((self.root / folder).rglob("*.py")):
+            relative = path.relative_to(self.root)
+            if relative.parts[:2] != GENERATED:
+                yield relative, path.read_text(encoding="utf-8")
+
+    @cached_property
+    def trees(self) -> dict[Path, ast.Module]:
+        """The syntax tree of every source file."""
+        return {path: ast.parse(text) for path, text in self.sources.items()}
+
+    @cached_property
+    def rooms(self) -> list[Room]:
+        """Every room that pyproject.toml gives a budget, in the order of the folders."""
+        held = [(self.room_of(path), self.lines[path]) for path in self.sources]
+        return [
+            Room(
+                folder=folder,
+                files=sum(room == folder for room, _ in held),
+                lines=sum(lines for room, lines in held if room == folder),
+                most_files=budget["files"],
+                most_lines=budget["lines"],
+            )
+            for folder, budget in sorted(self.budgets.items())
+        ]
+
+    def room_of(self, path: Path) -> str | None:
+        """Return the innermost folder above a file that has a budget; None if none has."""
+        return next((str(folder) for folder in path.parents if str(folder) in self.budgets), None)
+
+    @cached_property
+    def budgets(self) -> dict[str, dict[str, int]]:
+        """The most files and lines of each room, as pyproject.toml gives them."""
+        path = self.root / "pyproject.toml"
+        tools = tomllib.loads(path.read_text(encoding="utf-8")).get("tool", {}) if path.is_file() else {}
+        rooms: dict[str, dict[str, int]] = tools.get("house", {}).get("rooms", {})
+        return rooms
+
+    @cached_property
+    def one_importer(self) -> dict[Path, str]:
+        """The source files that a single source module imports, and that module; packages themselves are left out."""
+        importers: dict[str, list[str]] = {name: [] for name in self.modules}
+        for name, targets in self.imports.items():
+            for target in targets:
+                importers[target].append(name)
+        found = {path: importers[_module(path)] for path in self._named}
+        return {path: names[0] for path, names in found.items() if len(names) == 1}
+
+    @cached_property
+    def short(self) -> dict[Path, int]:
+        """The source files of fewer than FEW_LINES lines, and their lines; packages themselves are left out."""
+        return {path: self.lines[path] for path in self._named if self.lines[path] < FEW_LINES}
+
+    @cached_property
+    def repeated(self) -> dict[str, list[Path]]:
+        """The names that several source files have, and these files; names such as ``__init__.py`` are left out."""
+        counts = Counter(path.name for path in self._named)
+        return {
+            name: [path for path in self._named if path.name == name] for name, n in sorted(counts.items()) if n > 1
+        }
+
+    @cached_property
+    def _named(self) -> list[Path]:
+        """The source files with a chosen name, all except ``__init__.py``."""
+        return [path for path in self.sources if not path.name.startswith("__")]
+
+    @cached_property
+    def functions(self) -> list[Function]:
+        """Every function, method and dataclass of an estimator in the sources, those inside functions included."""
+        return [found for path, tree in self.trees.items() for found in self._functions(tree, f"{path}:")]
+
+    def _functions(self, parent: ast.AST, place: str, public: bool = True) -> Iterator[Function]:
+        for node in ast.iter_child_nodes(parent):
+            if not isinstance(node, Definition | ast.ClassDef):
+                yield from self._functions(node, place, public)
+                continue
+            name = f"{place}{'' if place.endswith(':') else '.'}{node.name}"
+            shown = public and (node.name == "__init__" or not node.name.startswith("_"))
+            if isinstance(node, Definition):
+                yield Function(
+                    place=name,
+                    lines=(node.end_lineno or node.lineno) - node.lineno + 1,
+                    parameters=_parameters(node),
+                    public=shown,
+                    estimator=node.name == "__init__" and _name(parent) in self.estimators,
+                )
+                shown = False
+            elif _is_dataclass(node) and node.name in self.estimators:
+                fields = sum(map(_is_parameter, node.body))
+                yield Function(place=name, lines=0, parameters=1 + fields, public=shown, estimator=True)
+            yield from self._functions(node, name, shown)
+
+    @cached_property
+    def estimators(self) -> set[str]:
+        """Names of the classes that inherit from scikit-learn's ``BaseEstimator``, directly or not."""
+        bases = {
+            node.name: {_name(base) for base in node.bases}
+            for tree in self.trees.values()
+            for node in ast.walk(tree)
+            if isinstance(node, ast.ClassDef)
+        }
+        found = {"BaseEstimator"}
+        while more := {name for name, above in bases.items() if above & found} - found:
+            found |= more
+        return found
+
+    @cached_property
+    def depths(self) -> dict[str, int]:
+        """For each learner, the number of our classes on the longest way up from it, its own included."""
+        above = {
+            node.name: [_name(base) for base in node.bases]
+            for path, tree in self.trees.items()
+            if path.parts[:2] == ("engine", "learners")
+            for node in ast.walk(tree)
+            if isinstance(node, ast.ClassDef)
+        }
+
+        def depth(name: str) -> int:
+            return 1 + max((depth(base) for base in above[name] if base in above), default=0)
+
+        return {name: depth(name) for name in above if name in self.estimators}
+
+    @cached_property
+    def capabilities(self) -> list[str]:
+        """Names of the class variables by which learners declare what they can do."""
+        return [
+            node.target.id
+            for tree in self.trees.values()
+            for parent in ast.walk(tree)
+            if isinstance(parent, ast.ClassDef) and parent.name == "MultiViewLearner"
+            for node in parent.body
+            if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)
+            if _name(node.annotation) == "ClassVar" and node.target.id != "name"
+        ]
+
+    @cached_property
+    def modules(self) -> dict[str, ast.Module]:
+        """The syntax tree of every source module, by its dotted name; a package is its ``__init__``."""
+        return {_module(path): tree for path, tree in self.trees.items()}
+
+    @cached_property
+    def imports(self) -> Graph:
+        """Imports among the source modules; importing from a package counts as its submodule, if any."""
+        return {name: frozenset(_imported(tree, self.modules.keys())) - {name} for name, tree in self.modules.items()}
+
+    @cached_property
+    def drawing(self) -> Graph:
+        """The engine's boxes, and for each the boxes that it imports."""
+        boxes = {name: box for name in self.modules if (box := self._box(name))}
+        arrows: dict[str, frozenset[str]] = {box: frozenset() for box in boxes.values()}
+        for name, box in boxes.items():
+            arrows[box] |= {boxes[target] for target in self.imports[name] if target in boxes} - {box}
+        return arrows
+
+    def _box(self, module: str) -> str | None:
+        package = module.rpartition(".")[0]
+        if not module.startswith("engine.") or module in ROOMS_OF or "migrations" in module.split("."):
+            return None
+        is_package = any(other.startswith(f"{module}.") for other in self.modules)
+        return module if is_package or package in ROOMS_OF else package
+
+
+def _module(path: Path) -> str:
+    """Return the dotted name of a source file."""
+    return ".".join(path.parts[:-1] if path.name == "__init__.py" else path.with_suffix("").parts)
+
+
+def _name(node: ast.AST) -> str:
+    """Return the last name of a class or of the expression that names one; for a generic, the name of its origin."""
+    if isinstance(node, ast.Subscript):
+        return _name(node.value)
+    return str(getattr(node, "name", getattr(node, "attr", getattr(node, "id", ""))))
+
+
+def _is_dataclass(node: ast.ClassDef) -> bool:
+    return any(_name(one.func if isinstance(one, ast.Call) else one) == "dataclass" for one in node.decorator_list)
+
+
+def _is_parameter(node: ast.stmt) -> bool:
+    """Return whether a statement in a dataclass is a field that its constructor takes."""
+    if not isinstance(node, ast.AnnAssign) or _name(node.annotation) == "ClassVar":
+        return False
+    return "init" not in {one.arg for one in getattr(node.value, "keywords", ())}
+
+
+def _parameters(node: Definition) -> int:
+    arguments = node.args
+    return len(arguments.posonlyargs + arguments.args + arguments.kwonlyargs)
+
+
+def _imported(tree: ast.AST, modules: Set[str]) -> Iterator[str]:
+    """Return which of some modules a tree imports."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names = [_without_package(alias.name) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            package = _without_package(node.module)
+            below = [f"{package}.{alias.name}" for alias in node.names]
+            names = [name if name in modules else package for name in below]
+        else:
+            continue
+        yield from (name for name in names if name in modules)
+
+
+def _without_package(name: str) -> str:
+    """Return the name of a module from its room on: the rooms are imported as ``crossview.engine``, and so on."""
+    room = name.removeprefix("crossview.")
+    return room if room.partition(".")[0] in SOURCES else name
+
+
+def reachable(graph: Graph) -> dict[str, set[str]]:
+    """Return for each box the boxes that its arrows lead to, over any number of arrows; itself only along a cycle."""
+    found: dict[str, set[str]] = {}
+    for start in graph:
+        seen: set[str] = set()
+        ahead = set(graph[start])
+        while ahead:
+            seen |= ahead
+            ahead = set().union(*(graph[box] for box in ahead)) - seen
+        found[start] = seen
+    return found
+
+
+def cycles(graph: Graph) -> list[tuple[str, ...]]:
+    """Return the groups of boxes that import each other, each in order of names."""
+    reach = reachable(graph)
+    return sorted({tuple(sorted(b for b in reach[a] if a in reach[b])) for a in graph if a in reach[a]})
+
+
+def floors(graph: Graph) -> dict[str, int]:
+    """Return the floor of every box, from 1; arrows along a cycle are left out."""
+    reach, floor = reachable(graph), dict[str, int]()
+    for box in sorted(graph, key=lambda box: len(reach[box])):
+        floor[box] = 1 + max((floor[below] for below in reach[box] if box not in reach[below]), default=0)
+    return floor
