@@ -112,7 +112,11 @@ class Dispatcher:
     async def _answer_to_message(self, method: Method, data: Any, caller: Caller) -> Any:
         """Return the encoded answer to a message of a stream: a response, or the error of this message alone."""
         make: Any = method.response
-        wrap = lambda response: make(response=response)  # noqa: E731
+
+        def wrap(response: Message) -> Message:
+            wrapped: Message = make(response=response)
+            return wrapped
+
         call = Call(self.served[method.path], caller, self.stopped.done, self._entries, wrap)
         try:
             return await self._run(call, lambda: self._patient_response(call, data))

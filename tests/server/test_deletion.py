@@ -8,6 +8,8 @@ from terminal import BACKENDS, done, fill_rows, reached, result_of, run
 
 from crossview.engine.home import Home
 from crossview.engine.recipe import Recipe
+from crossview.engine.services.items import Items
+from crossview.server.client.remote_collection import RemoteItems
 
 
 @pytest.fixture(params=BACKENDS)
@@ -46,6 +48,14 @@ def test_deletions_are_asked_about_first(where: list[str]) -> None:
     assert "needs --yes" in run("delete", "rows", *where).stderr
     assert result_of("item", "show", "rows", "cat/1", *where)["labels"] == ["cat"]
     assert {space["name"] for space in result_of("show", "rows", *where)["spaces"]} == {"cca", "raw"}
+
+
+def test_items_are_deleted_by_key_in_one_write(where: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """No item is looked up before: one that somebody puts meanwhile would stay."""
+    for items in (Items, RemoteItems):
+        monkeypatch.setattr(items, "__call__", lambda *_, **__: pytest.fail("items were looked up"))
+    output = done("item", "delete", "rows", "cat/1", "nobody", "--yes", *where)
+    assert output == "deleted 1 items; 1 did not exist\n"
 
 
 def test_refusals_are_one_line_with_the_remedy(where: list[str]) -> None:

@@ -21,9 +21,13 @@ from benchmarks.serve.oracle.states import key_of
 from benchmarks.serve.oracle.writes import DONE, REFUSED, UNKNOWN, Call, Command, Write
 from benchmarks.serve.process import CLI, ServerProcess, until_healthy
 from crossview import Client, OverloadedError
+from crossview.engine.any_collection import AnyCollection
+from crossview.engine.collection import Collection
 from crossview.engine.errors import BusyError, CrossviewError, InvalidInputError, NotFoundError, NotReadyError
 
 NAME = "identities"
+_USAGE = 2
+"""The exit status of a command line that no command understands."""
 _NOTHING_DONE = BusyError, InvalidInputError, NotFoundError, NotReadyError, OverloadedError
 _AGAIN = 0.05
 """Seconds until a reader asks again that had no answer."""
@@ -42,7 +46,7 @@ class Server:
         self._process = ServerProcess(command, self.log)
         until_healthy(self._process.address)
         self._clients.append(Client(self._process.address))
-        self.collection: Any = self._clients[-1].open(NAME)
+        self.collection: AnyCollection = self._clients[-1].open(NAME)
 
     @property
     def log(self) -> Path:
@@ -70,7 +74,7 @@ class Server:
 class Program:
     """This process, with the collection open."""
 
-    collection: Any
+    collection: Collection
     name: str = "program"
 
 
@@ -83,8 +87,15 @@ class CommandLine:
     name: str = "command line"
 
     def run(self, words: list[str], kill_after: float | None = None) -> "subprocess.CompletedProcess[str]":
-        """Run a command on the collection; its name comes after the first word. A killed one has a negative status."""
-        command = [*CLI, words[0], NAME, *words[1:]]
+        """Run a command on the collection; a killed one has a negative status.
+
+        Args:
+            words: the command, such as "item delete", and its further words, without the name of the collection.
+            kill_after: seconds after which the command is killed; None: it is not.
+
+        Raises RuntimeError for words that are not a command line: what the benchmark writes is wrong then.
+        """
+        command = [*CLI, *words[0].split(), NAME, *words[1:]]
         environment = {**os.environ, "CROSSVIEW_HOME": str(self.home)}
         process = subprocess.Popen(
             command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -95,6 +106,8 @@ class CommandLine:
                 output = process.communicate(timeout=kill_after)
             process.kill()
         output = output or process.communicate()
+        if process.returncode == _USAGE:
+            raise RuntimeError(f"{' '.join(words)}: {output[1]}")
         return subprocess.CompletedProcess(command, process.returncode, *output)
 
     def ask(self, question: Search | Listing) -> Any:
@@ -108,9 +121,9 @@ class CommandLine:
         done = self.run([*words, "--json"])
         if done.returncode:
             return REFUSAL if "no item" in done.stderr or "no row" in done.stderr else done.stderr
-        found = json.loads(done.stdout)
+        found = json.loads(done.stdout)["result"]
         if isinstance(question, Search):
-            found = found["results"][0]["hits"]
+            found = found[0]["hits"]
         return [
             ShownItem(
                 one["key"],
@@ -135,7 +148,7 @@ def timed(write: Write, who: str, make: Callable[[], str]) -> None:
     write.ended = time.perf_counter()
 
 
-def through(write: Call, collection: Any) -> str:
+def through(write: Call, collection: AnyCollection) -> str:
     """Make a write through an open collection, here or on a server."""
     write.by(collection)
     return DONE

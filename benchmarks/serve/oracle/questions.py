@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.serve.oracle.states import LEARNED, VIEWS, Record, Seen, State, key_of, number_of
+from crossview.engine.any_collection import AnyCollection
 from crossview.engine.catalog.description import RAW
 from crossview.engine.collection import Collection
 from crossview.engine.condition import EVERY_ITEM, Filter
@@ -78,7 +79,7 @@ class Question(ABC):
     """A question that readers ask about the collection."""
 
     @abstractmethod
-    def asked_of(self, reader: Any) -> Any:
+    def asked_of(self, reader: AnyCollection) -> Any:
         """Return the answer of a reader; ``REFUSAL`` is one."""
 
     @abstractmethod
@@ -98,7 +99,7 @@ class Search(Question):
     number: int | None = None
     filter: Filter = EVERY_ITEM
 
-    def asked_of(self, reader: Any) -> Any:
+    def asked_of(self, reader: AnyCollection) -> Any:
         """Search."""
         by = {"vector": self.vector} if self.number is None else {"key": key_of(self.number)}
         request = SearchRequest(
@@ -185,7 +186,7 @@ class Listing(Question):
 
     filter: Filter = EVERY_ITEM
 
-    def asked_of(self, reader: Any) -> Any:
+    def asked_of(self, reader: AnyCollection) -> Any:
         """List them."""
         items = reader.items(self.filter, limit=1_000)
         return [ShownItem(item.key, 0.0, tuple(item.labels), item.attributes, tuple(item.views)) for item in items]
@@ -204,7 +205,7 @@ class Counting(Question):
 
     filter: Filter = EVERY_ITEM
 
-    def asked_of(self, reader: Any) -> Any:
+    def asked_of(self, reader: AnyCollection) -> Any:
         """Count them."""
         return reader.count(self.filter)
 
@@ -217,7 +218,7 @@ class Counting(Question):
 class Everything(Question):
     """The whole collection: asked of a backup, or where nobody writes."""
 
-    def asked_of(self, reader: Any) -> Any:
+    def asked_of(self, reader: AnyCollection) -> Any:
         """Read it."""
         return Seen.by(reader)
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from crossview.engine.any_collection import AnyCollection
 from crossview.engine.catalog.description import RAW
 
 VIEWS: Mapping[str, int] = {"v": 8, "w": 6}
@@ -120,7 +121,7 @@ class Seen:
     active: str
 
     @classmethod
-    def by(cls, reader: Any) -> Self:
+    def by(cls, reader: AnyCollection) -> Self:
         """Read everything; ForeignRowError where a row is of another item."""
         rows: dict[str, dict[str, int]] = {}
         for view in VIEWS:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.serve.oracle.states import LEARNED, Record, SpaceState, State, key_of, row
+from crossview.engine.any_collection import AnyCollection
 from crossview.engine.item import ItemUpdate, NewItem
 from crossview.engine.recipe import Recipe
 
@@ -41,7 +42,7 @@ class Call(Write):
     """A change that a program makes, through a server or not."""
 
     @abstractmethod
-    def by(self, writer: Any) -> None:
+    def by(self, writer: AnyCollection) -> None:
         """Make the change."""
 
 
@@ -61,7 +62,7 @@ class Import(Call):
     views: Sequence[str]
     labels: tuple[str, ...]
 
-    def by(self, writer: Any) -> None:
+    def by(self, writer: AnyCollection) -> None:
         """Import them in one call."""
         writer.items.put(
             [
@@ -92,7 +93,7 @@ class Put(Call, Command):
     view: str
     counts: Mapping[int, int]
 
-    def by(self, writer: Any) -> None:
+    def by(self, writer: AnyCollection) -> None:
         """Put them in one call."""
         writer.items.put_vectors(self.view, list(map(key_of, self.counts)), self._rows())
 
@@ -120,13 +121,13 @@ class Delete(Call, Command):
 
     numbers: Sequence[int]
 
-    def by(self, writer: Any) -> None:
+    def by(self, writer: AnyCollection) -> None:
         """Delete them in one call."""
         writer.items.delete(list(map(key_of, self.numbers)))
 
     def words(self, folder: Path) -> list[str]:
         """Delete them by key."""
-        return ["delete", *map(key_of, self.numbers), "--items"]
+        return ["item delete", *map(key_of, self.numbers), "--yes"]
 
     def after(self, state: State) -> State:
         """Remove the items with all their data."""
@@ -141,7 +142,7 @@ class Label(Call, Command):
     numbers: Sequence[int]
     label: str
 
-    def by(self, writer: Any) -> None:
+    def by(self, writer: AnyCollection) -> None:
         """Update them in one call."""
         attributes = {"count": self.count}
         writer.items.update(
@@ -155,7 +156,7 @@ class Label(Call, Command):
             lines = csv.writer(file)
             lines.writerow(["key", "label", "count"])
             lines.writerows([key_of(number), self.label, self.count] for number in self.numbers)
-        return ["label", "--from", str(path)]
+        return ["annotate", "--from", str(path)]
 
     def after(self, state: State) -> State:
         """Label the existing items."""
@@ -170,7 +171,7 @@ class Train(Call, Command):
 
     space: str
 
-    def by(self, writer: Any) -> None:
+    def by(self, writer: AnyCollection) -> None:
         """Train and wait."""
         recipe = Recipe(**LEARNED[self.space], seed=self.count)
         writer.train(recipe, space=self.space, activate=True)
@@ -202,13 +203,13 @@ class Activate(Call, Command):
     space: str
     generation: int
 
-    def by(self, writer: Any) -> None:
+    def by(self, writer: AnyCollection) -> None:
         """Activate it."""
-        writer.activate(self.space, self.generation)
+        writer.spaces.activate(self.space, self.generation)
 
     def words(self, folder: Path) -> list[str]:
         """Activate it."""
-        return ["activate", self.space, "--generation", str(self.generation)]
+        return ["space activate", self.space, "--generation", str(self.generation)]
 
     def after(self, state: State) -> State:
         """Make the generation answer for its space, and its space the default; do nothing without such a generation."""
