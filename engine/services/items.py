@@ -18,6 +18,9 @@ from crossview.engine.services.opened import Opened
 from crossview.engine.services.views import Views
 from crossview.engine.spaces.item_embeddings import ITEMS_AT_ONCE
 
+_FIRST_ITEMS, _MOST_CHARACTERS = 32, 1 << 23
+"""Items of a page that are read first, and the characters of texts and attributes after which no more are read."""
+
 
 class Items:
     """The items of a collection: call it to list them."""
@@ -31,6 +34,24 @@ class Items:
             raise InvalidInputError(f"limit must be at least 1, not {limit}")
         with self._opened.read() as tx:
             return with_views(tx, tx.items.page(check_filter(filter), after, limit))
+
+    def page(self, filter: Filter, after: str, most: int) -> tuple[list[Item], bool]:
+        """Return the first of these items, fewer if their texts and attributes are long, and whether there are more.
+
+        A few are read first, and as many of the rest as there is room for by the size of these; all in one state of
+        the collection.
+        """
+        chosen, found, wanted = check_filter(filter), list[Item](), min(most, _FIRST_ITEMS)
+        with self._opened.read() as tx:
+            while wanted > 0:
+                some = with_views(tx, tx.items.page(chosen, after, wanted + 1))
+                found += some[:wanted]
+                if len(some) <= wanted:
+                    return found, False
+                after = found[-1].key
+                size = sum(len(item.text) + len(str(item.attributes)) for item in found)
+                wanted = min(most - len(found), (_MOST_CHARACTERS - size) * len(found) // max(1, size))
+        return found, True
 
     def get(self, key: str) -> Item:
         """Return one item; NotFoundError if the key does not exist."""

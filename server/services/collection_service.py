@@ -6,10 +6,8 @@ from itertools import chain
 
 from google.protobuf.empty_pb2 import Empty
 
-from crossview.engine.collection import Collection
-from crossview.engine.condition import Filter
 from crossview.engine.errors import InvalidInputError
-from crossview.engine.item import Item, Picture
+from crossview.engine.item import Picture
 from crossview.engine.spaces.item_embeddings import ITEMS_AT_ONCE
 from crossview.server.cache import OpenCollections
 from crossview.server.jobs.jobs import Jobs
@@ -24,9 +22,6 @@ from crossview.server.wire.names import collection_name, parse_collection, parse
 from crossview.server.writing.item_writes import ItemWrites
 from crossview.v1 import collections_pb2 as pb
 from crossview.v1 import types_pb2
-
-_FIRST_ITEMS, _MOST_CHARACTERS = 32, 1 << 23
-"""Items of a page that are read first, and the characters of texts and attributes after which no more are read."""
 
 
 class CollectionService(ItemWrites):
@@ -113,7 +108,7 @@ class CollectionService(ItemWrites):
         name = parse_collection(request.parent)
         size, after = pages.page_size(request.page_size), pages.from_token(request.page_token)
         with self.collections.use(name) as collection:
-            items, more = _items(collection, to_filter(request.filter), after, size)
+            items, more = collection.items.page(to_filter(request.filter), after, size)
         messages = [from_item(name, item) for item in items]
         page = next(batches(messages, types_pb2.Item.ByteSize, pages.LARGEST_SIZE), [])
         more = more or len(items) > len(page)
@@ -184,21 +179,3 @@ class CollectionService(ItemWrites):
                 limit=request.page_size or ITEMS_AT_ONCE,
             )
         return from_item_embeddings(embeddings)
-
-
-def _items(collection: Collection, chosen: Filter, after: str, most: int) -> tuple[list[Item], bool]:
-    """Return the items of a page, and whether there are more.
-
-    A few are read first, and of the rest as many as there is room for by the size of these.
-    """
-    found: list[Item] = []
-    wanted = min(most, _FIRST_ITEMS)
-    while wanted > 0:
-        some = collection.items(chosen, after, wanted + 1)
-        found += some[:wanted]
-        if len(some) <= wanted:
-            return found, False
-        after = found[-1].key
-        size = sum(len(item.text) + len(str(item.attributes)) for item in found)
-        wanted = min(most - len(found), (_MOST_CHARACTERS - size) * len(found) // max(1, size))
-    return found, True

@@ -1,16 +1,18 @@
 """Answers are measured while they are made, and what items hold is bounded: no answer takes much memory."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
+from crossview.engine.catalog.items import Items as StoredItems
 from crossview.engine.errors import InvalidInputError
 from crossview.engine.home import Home
 from crossview.engine.item import Item, ItemUpdate, NewItem
 from crossview.engine.query import Query, SearchRequest
-from crossview.engine.services.items import Items
 from crossview.engine.spaces.answer_size import room_for
 from crossview.server.client.client import Client
 from crossview.server.listen import RunningServer
@@ -78,20 +80,44 @@ def test_a_page_of_long_items_is_shorter_and_none_is_left_out(
     running: RunningServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And no more are read for it than it has room for."""
-    monkeypatch.setattr("crossview.server.services.collection_service._MOST_CHARACTERS", 400_000)
-    monkeypatch.setattr("crossview.server.services.collection_service._FIRST_ITEMS", 4)
-    read, real = list[int](), Items.__call__
+    monkeypatch.setattr("crossview.engine.services.items._MOST_CHARACTERS", 400_000)
+    monkeypatch.setattr("crossview.engine.services.items._FIRST_ITEMS", 4)
+    read, real = list[int](), StoredItems.page
 
-    def counted(self: Items, *given: object) -> list[Item]:
-        found = real(self, *given)  # type: ignore[arg-type]
+    def counted(self: StoredItems, *given: Any) -> dict[int, Item]:
+        found = real(self, *given)
         read.append(len(found))
         return found
 
-    monkeypatch.setattr(Items, "__call__", counted)
+    monkeypatch.setattr(StoredItems, "page", counted)
     with Client(running.address) as client:
         assert [item.key for item in client.open("long").items(limit=COUNT)] == [f"{n:02}" for n in range(COUNT)]
     assert max(read) <= 12
     assert sum(read) <= 2 * COUNT
+
+
+def test_a_page_is_of_one_state(running: RunningServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Although it is read in parts, and somebody relabels every item in between."""
+    monkeypatch.setattr("crossview.engine.services.items._FIRST_ITEMS", 4)
+    parts, real = list[int](), StoredItems.page
+
+    def meanwhile(self: StoredItems, *given: Any) -> dict[int, Item]:
+        found = real(self, *given)
+        parts.append(len(found))
+        if len(parts) == 1:
+            with ThreadPoolExecutor(1) as pool:
+                pool.submit(relabel).result()
+        return found
+
+    def relabel() -> None:
+        with running.collections.home.open("long") as local:
+            local.items.update([ItemUpdate(f"{n:02}", labels=("meanwhile",)) for n in range(COUNT)])
+
+    monkeypatch.setattr(StoredItems, "page", meanwhile)
+    with Client(running.address) as client:
+        listed = client.open("long").items(limit=COUNT)
+    assert len(parts) > 1
+    assert len({item.labels for item in listed}) == 1
 
 
 def test_attributes_are_bounded(running: RunningServer) -> None:
