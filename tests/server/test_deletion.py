@@ -51,7 +51,7 @@ def test_deletions_are_asked_about_first(where: list[str]) -> None:
 
 
 def test_items_are_deleted_by_key_in_one_write(where: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """No item is looked up before: one that somebody puts meanwhile would stay."""
+    """No item is looked up before: one that another process puts meanwhile would stay."""
     for items in (Items, RemoteItems):
         monkeypatch.setattr(items, "__call__", lambda *_, **__: pytest.fail("items were looked up"))
     output = done("item", "delete", "rows", "cat/1", "nobody", "--yes", *where)
