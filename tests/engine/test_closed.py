@@ -9,6 +9,7 @@ import pytest
 
 from crossview.engine.changes.request import ChangesRequest
 from crossview.engine.collection import Collection
+from crossview.engine.condition import EVERY_ITEM
 from crossview.engine.errors import NotReadyError
 from crossview.engine.evaluation import EvaluationRequest
 from crossview.engine.home import Home
@@ -62,6 +63,7 @@ ASKED: dict[str, Callable[[Collection], object]] = {
     "count": lambda one: one.count(),
     "items.count": lambda one: one.items.count(),
     "items.get": lambda one: one.items.get("a"),
+    "items.page": lambda one: one.items.page(EVERY_ITEM, "", 1),
     "memory.load": lambda one: one.memory.load(),
     "items.attribute_names": lambda one: one.items.attribute_names(),
     "items.thumbnail": lambda one: one.items.thumbnail("a"),
