@@ -102,10 +102,10 @@ MAY_IMPORT = {
 That no room of the engine imports ``collection`` or ``home``, which are above the rooms, follows as there is no cycle.
 """
 PARTS_OF_LEARNERS = {
-    *("attributes.described", "attributes.held_out", "attributes.relations"),
-    *("hashing.hasher", "hashing.projection"),
-    *("joint.compared", "joint.fitting", "joint.hidden", "joint.losses", "joint.objects", "joint.problem"),
-    *("musl.grouping", "musl.voting"),
+    *("attributes.class_relations", "attributes.described", "attributes.described_odds"),
+    "hashing.hasher",
+    *("joint.compared", "joint.hidden", "joint.joint_fit", "joint.joint_objects", "joint.losses", "joint.objectives"),
+    *("musl.class_votes", "musl.grouping"),
     *("subspace.ridge_path", "subspace.span"),
 }
 """Modules of a learner's room that define no learner, and that other rooms use: benchmarks measure parts of a paper."""

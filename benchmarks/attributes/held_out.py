@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from benchmarks.attributes.data import Pictures
 from benchmarks.attributes.methods import Codes
 from crossview.engine.learners.attributes.described import log_densities
-from crossview.engine.learners.attributes.held_out import ODDS, Shares, held_out_in_turn, shares_at_odds
+from crossview.engine.learners.attributes.described_odds import ODDS, Shares, held_out_in_turn, shares_at_odds
 from crossview.engine.learners.attributes.relative import RelativeAttributes
 from crossview.engine.learners.chain import Chain
 from crossview.engine.learners.steps.normalization import Standardize

@@ -14,7 +14,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from benchmarks.attributes.data import TRAIN, Pictures
 from crossview.engine.learners.attributes import relative
-from crossview.engine.learners.attributes.relations import (
+from crossview.engine.learners.attributes.class_relations import (
     ClassPair,
     Relations,
     class_pairs,

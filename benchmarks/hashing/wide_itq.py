@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crossview.engine.learners.hashing.hasher import fitted_projection
 from crossview.engine.learners.hashing.itq import ITQ, rotated_components
-from crossview.engine.learners.hashing.projection import fitted_projection
 from crossview.engine.learners.supervision import Supervision
 from crossview.engine.learners.view_rows import Rows, present_rows
 

@@ -9,9 +9,9 @@ from scipy.spatial.distance import cdist
 
 from benchmarks.joint.people import Person, Table, Triplets, seconds, wrong
 from crossview.engine.learners.joint.compared import Notions
-from crossview.engine.learners.joint.fitting import JointSettings, Learned, learn
+from crossview.engine.learners.joint.joint_fit import JointSettings, Learned, learn
 from crossview.engine.learners.joint.losses import LossName
-from crossview.engine.learners.joint.problem import Objects
+from crossview.engine.learners.joint.objectives import Objects
 from crossview.engine.learners.losses.constraints import triplets
 from crossview.engine.questions import Places, choose
 from crossview.engine.questions.places import FIRST

@@ -21,7 +21,7 @@ from benchmarks.joint.methods import ENOUGH, FOLDS, SOLVING, Method, best_of, we
 from benchmarks.joint.people import Triplets, drawn
 from benchmarks.joint.sets import SYNTHETIC, Notions
 from crossview.engine.learners.comparisons import Comparisons
-from crossview.engine.learners.joint.objects import JointObjects
+from crossview.engine.learners.joint.joint_objects import JointObjects
 from crossview.engine.learners.view_rows import Rows
 from crossview.engine.training.notion_measures import triplet_error
 

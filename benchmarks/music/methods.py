@@ -10,10 +10,10 @@ from benchmarks.joint.methods import SOLVING
 from benchmarks.joint.people import Triplets
 from benchmarks.music.data import Music
 from crossview.engine.learners.comparisons import Comparisons
-from crossview.engine.learners.joint.fitting import Sharing, Solving
 from crossview.engine.learners.joint.joint import JointMetrics
+from crossview.engine.learners.joint.joint_fit import Sharing, Solving
+from crossview.engine.learners.joint.joint_objects import JointObjects
 from crossview.engine.learners.joint.losses import LossName
-from crossview.engine.learners.joint.objects import JointObjects
 from crossview.engine.learners.supervision import Supervision
 from crossview.engine.learners.view_rows import Rows
 

@@ -5,9 +5,9 @@ from numpy.typing import NDArray
 
 from benchmarks.joint.asking import LEAST, ROUND, TOGETHER, learned
 from benchmarks.joint.people import Triplets
-from crossview.engine.learners.joint.fitting import Learned
+from crossview.engine.learners.joint.joint_fit import Learned
 from crossview.engine.learners.joint.losses import LossName
-from crossview.engine.learners.joint.problem import Objects
+from crossview.engine.learners.joint.objectives import Objects
 from crossview.engine.learners.view_rows import Rows
 from crossview.engine.questions import Places
 from crossview.engine.questions.gain import information_gain

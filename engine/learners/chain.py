@@ -3,7 +3,7 @@
 import copy
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Generic, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,9 +11,28 @@ from numpy.typing import ArrayLike, NDArray
 from crossview.engine.learners.base import MultiViewLearner
 from crossview.engine.learners.capabilities import Capabilities, composed, main_position
 from crossview.engine.learners.known_rows import Fingerprints, KnownViews, fingerprints
-from crossview.engine.learners.last_step import OfLastStep
 from crossview.engine.learners.supervision import Supervision
 from crossview.engine.learners.view_rows import MultiView, Rows
+
+Value = TypeVar("Value")
+
+
+class OfLastStep(Generic[Value]):
+    """A descriptor for a class with ``steps``: an attribute or a method is the one of the last step.
+
+    It reads the step each time, because a step learns the value in ``fit``, and settings can replace the steps. A chain
+    without steps, and the class itself, have what the class inherits.
+    """
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._owner = owner
+        self._name = name
+
+    def __get__(self, chain: Any, kind: type) -> Value:
+        if chain is not None and chain.steps:
+            return cast(Value, getattr(chain.steps[-1], self._name))
+        inherited = super(self._owner, kind if chain is None else chain)
+        return cast(Value, getattr(inherited, self._name))
 
 
 class OfAllSteps:

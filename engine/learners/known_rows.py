@@ -6,8 +6,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.learners.blocks import slices
-from crossview.engine.learners.view_rows import Rows
+from crossview.engine.learners.view_rows import Rows, slices
 
 Fingerprints = NDArray[np.uint64]
 _NONE = np.empty(0, np.intp)

@@ -10,10 +10,10 @@ from crossview.engine.learners.attributes.relative import RelativeAttributes
 from crossview.engine.learners.base import MultiViewLearner
 from crossview.engine.learners.capabilities import main_position
 from crossview.engine.learners.chain import Chain
+from crossview.engine.learners.hashing.hasher import Sign
 from crossview.engine.learners.hashing.itq import ITQ
 from crossview.engine.learners.hashing.lsh import LSH
 from crossview.engine.learners.hashing.npp_hash import NPPHash
-from crossview.engine.learners.hashing.sign import Sign
 from crossview.engine.learners.joint.joint import JointMetrics
 from crossview.engine.learners.joint.mt_lmnn import MultiTaskLMNN
 from crossview.engine.learners.metrics.fantope import Fantope

@@ -1,12 +1,13 @@
-"""Rows of several views: their types, how one array is cut into views, and which rows exist."""
+"""Rows of several views: their types, how to cut one array into views, which rows exist, and blocks of rows."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crossview.engine.learners.supervision import Supervision
+from crossview.engine.runtime.cancellation import checkpoint
 
 Rows = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -41,3 +42,15 @@ def complete(views: list[Rows], mask: Mask) -> list[Rows]:
     if complete_items.sum() < 2:
         raise ValueError(f"{complete_items.sum()} items have all {len(views)} views; at least 2 are needed")
     return views if complete_items.all() else [rows[complete_items] for rows in views]
+
+
+BLOCK = 1 << 22
+"""Numbers of a dense block of pairs: 32 MB of weights."""
+
+
+def slices(count: int, columns: int, numbers: int = BLOCK) -> Iterator[slice]:
+    """Yield slices of ``count`` rows, in order: each at least one row, and else at most so many numbers."""
+    size = max(1, numbers // max(columns, 1))
+    for start in range(0, count, size):
+        checkpoint()
+        yield slice(start, min(start + size, count))

@@ -6,8 +6,8 @@ from numpy.typing import NDArray
 from crossview.engine.comparisons import ItemComparisons
 from crossview.engine.errors import InvalidInputError
 from crossview.engine.learners.comparisons import KINDS
-from crossview.engine.learners.joint.fitting import JointSettings
-from crossview.engine.learners.joint.objects import JointObjects
+from crossview.engine.learners.joint.joint_fit import JointSettings
+from crossview.engine.learners.joint.joint_objects import JointObjects
 
 DIM = 10
 

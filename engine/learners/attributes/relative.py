@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.linalg import LinearOperator, cg
 
-from crossview.engine.learners.attributes import relations as of_classes
+from crossview.engine.learners.attributes import class_relations
+from crossview.engine.learners.attributes.class_relations import Relations
 from crossview.engine.learners.attributes.class_scores import ClassesByScores
-from crossview.engine.learners.attributes.held_out import chosen_log_odds
-from crossview.engine.learners.attributes.item_pairs import (
+from crossview.engine.learners.attributes.described_odds import chosen_log_odds
+from crossview.engine.learners.attributes.ordered_items import (
     ItemPairs,
     Local,
     Loss,
@@ -21,7 +22,6 @@ from crossview.engine.learners.attributes.item_pairs import (
 )
 from crossview.engine.learners.attributes.ordering import Ordering
 from crossview.engine.learners.attributes.quadruplets import Crossing, Crossings
-from crossview.engine.learners.attributes.relations import Relations
 from crossview.engine.learners.base import MultiViewLearner
 from crossview.engine.learners.capabilities import Capabilities
 from crossview.engine.learners.comparisons import AnyComparisons
@@ -189,8 +189,8 @@ class RelativeAttributes(ClassesByScores, LinearLearner, SeparateLearner, MultiV
         view, attribute = place
         present, own = np.unique(codes, return_inverse=True)
         levels, generator = values[present], np.random.default_rng([self.random_state, view, attribute])
-        pairs = of_classes.class_pairs(levels)
-        return of_classes.crossings(levels, own, pairs, relations, _MOST_OF_PAIR, generator)
+        pairs = class_relations.class_pairs(levels)
+        return class_relations.crossings(levels, own, pairs, relations, _MOST_OF_PAIR, generator)
 
     def _found_odds(self, rows: Rows, codes: NDArray[np.intp], groups: NDArray[Any] | None) -> float:
         """Return the odds of classes that orderings alone describe, chosen with the orders of classes alone."""

@@ -7,9 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.learners.hashing.hasher import Hasher
-from crossview.engine.learners.hashing.projection import fitted_projection
-from crossview.engine.learners.hashing.stage_hasher import StageHasher
+from crossview.engine.learners.hashing.hasher import Hasher, StageHasher, fitted_projection
 from crossview.engine.learners.settings import Bits, Seed
 from crossview.engine.learners.subspace.pca import principal_components
 from crossview.engine.learners.supervision import Supervision

@@ -9,9 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from crossview.engine.learners.hashing.hasher import Hasher
-from crossview.engine.learners.hashing.projection import fitted_projection
-from crossview.engine.learners.hashing.stage_hasher import StageHasher
+from crossview.engine.learners.hashing.hasher import Hasher, StageHasher, fitted_projection
 from crossview.engine.learners.settings import Bits, Seed
 from crossview.engine.learners.supervision import Supervision
 from crossview.engine.learners.view_rows import Rows, present_rows

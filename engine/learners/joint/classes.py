@@ -9,14 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from crossview.engine.learners.blocks import slices
 from crossview.engine.learners.joint.compared import Notions
-from crossview.engine.learners.joint.fitting import JointSettings, Learned, learn, shares_of
-from crossview.engine.learners.joint.problem import Features, Inputs
+from crossview.engine.learners.joint.joint_fit import JointSettings, Learned, learn, shares_of
+from crossview.engine.learners.joint.objectives import Features, Inputs
 from crossview.engine.learners.joint.shared_map import learn_over_map
 from crossview.engine.learners.losses.constraints import Constraints
 from crossview.engine.learners.losses.impostors import Targets
-from crossview.engine.learners.view_rows import Rows
+from crossview.engine.learners.view_rows import Rows, slices
 from crossview.engine.runtime.cancellation import checkpoint
 
 Triplets = NDArray[np.int64]

@@ -7,10 +7,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from crossview.engine.learners.blocks import slices
 from crossview.engine.learners.joint.losses import Loss, Losses
 from crossview.engine.learners.losses.constraints import Constraints
-from crossview.engine.learners.view_rows import Rows
+from crossview.engine.learners.view_rows import Rows, slices
 
 Values = NDArray[np.float64]
 Indices = NDArray[np.int64]

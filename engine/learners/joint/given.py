@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from crossview.engine.learners.comparisons import AnyComparisons
 from crossview.engine.learners.joint.compared import Notions
-from crossview.engine.learners.joint.fitting import JointSettings, Learned, learn
-from crossview.engine.learners.joint.problem import Inputs
+from crossview.engine.learners.joint.joint_fit import JointSettings, Learned, learn
+from crossview.engine.learners.joint.objectives import Inputs
 from crossview.engine.learners.losses.constraints import Bounds, constraints_of
 from crossview.engine.learners.supervision import Supervision
 

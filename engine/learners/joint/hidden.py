@@ -6,12 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from crossview.engine.learners.joint import start
+from crossview.engine.learners.joint import initial_metrics
 from crossview.engine.learners.joint.compared import Compared, Notions
-from crossview.engine.learners.joint.fitting import JointSettings, Learned, learned_at
+from crossview.engine.learners.joint.joint_fit import JointSettings, Learned, learned_at
 from crossview.engine.learners.joint.losses import Losses as Costs
 from crossview.engine.learners.joint.losses import logistic
-from crossview.engine.learners.joint.problem import Inputs, JointProblem, Losses, balanced
+from crossview.engine.learners.joint.objectives import Inputs, JointProblem, Losses, balanced
 from crossview.engine.learners.joint.solver import Descent, descend
 from crossview.engine.learners.losses.constraints import Constraints
 from crossview.engine.learners.view_rows import Rows
@@ -118,12 +118,14 @@ def _run(inputs: Inputs, constraints: Constraints, count: int, how: JointSetting
     generator, width = np.random.default_rng(seed), how.n_components
     mixture = _Mixture(constraints, inputs.count, count)
     pooled = Notions(replace(constraints, margins=np.ones(len(constraints))), np.zeros(len(constraints), np.int64), 1)
-    (factor,) = start.first_factors(inputs, pooled, logistic, width)
-    basis = np.linalg.qr(start.stirred(factor, seed))[0]
+    (factor,) = initial_metrics.first_factors(inputs, pooled, logistic, width)
+    basis = np.linalg.qr(initial_metrics.stirred(factor, seed))[0]
     local = np.stack([basis.T @ factor @ generator.normal(size=(factor.shape[1], width)) for _ in range(count)])
     losses = Losses(pooled, inputs.count, logistic, width)
     factors = [basis @ one for one in local]
-    common, local = start.joint_start(inputs, factors, lambda embedded, _: losses(embedded[:1], 0.0), width, seed)
+    common, local = initial_metrics.joint_start(
+        inputs, factors, lambda embedded, _: losses(embedded[:1], 0.0), width, seed
+    )
     return _descended(inputs, mixture, how, (0.0, common, local, mixture.shares), Descent(_ROUGH_STEPS, 1e-4, (0.0,)))
 
 

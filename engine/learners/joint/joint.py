@@ -11,10 +11,10 @@ from sklearn.utils.validation import check_is_fitted
 from crossview.engine.learners.base import MultiViewLearner
 from crossview.engine.learners.capabilities import Capabilities
 from crossview.engine.learners.joint.classes import Classes
-from crossview.engine.learners.joint.fitting import JointSettings, Sharing, Solving
 from crossview.engine.learners.joint.given import Listed, labels_of, notions_of
+from crossview.engine.learners.joint.joint_fit import JointSettings, Sharing, Solving
 from crossview.engine.learners.joint.losses import LossName
-from crossview.engine.learners.joint.problem import Features
+from crossview.engine.learners.joint.objectives import Features
 from crossview.engine.learners.losses.constraints import Bounds
 from crossview.engine.learners.settings import Count, Dimensions, Seed, Share, Weight, group
 from crossview.engine.learners.subspace.span import Span

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from crossview.engine.learners.joint.fitting import JointSettings, Learned, main_directions
-from crossview.engine.learners.joint.problem import Features, balanced
+from crossview.engine.learners.joint.joint_fit import JointSettings, Learned, main_directions
+from crossview.engine.learners.joint.objectives import Features, balanced
 from crossview.engine.learners.joint.shared_metric import TaskEvaluation
 from crossview.engine.learners.losses.differences import Differences
 from crossview.engine.learners.losses.impostors import Impostors, Targets

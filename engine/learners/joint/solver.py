@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize
 
-from crossview.engine.learners.joint.problem import Problem, Theta
+from crossview.engine.learners.joint.compared import Compared
+from crossview.engine.learners.joint.objectives import Inputs, Problem, Theta
+from crossview.engine.learners.view_rows import Rows
 from crossview.engine.runtime.cancellation import checkpoint
 
 SHARPENING = (1.0, 0.1, 0.01, 0.001)
@@ -62,3 +64,87 @@ def descend(problem: Problem, theta: Theta, how: Descent) -> Solution:
         found: Any = minimize(value, theta, jac=True, method="L-BFGS-B", options=options)
         theta, steps, converged = found.x, steps + found.nit, found.status == 0
     return Solution(np.asarray(theta), problem.value(theta, 0.0)[0], steps, converged)
+
+
+INNER = 20
+"""Steps on the map, and then on every metric, before they alternate (m_max of the paper)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Alternation:
+    """Equation (2) with beta = gamma = alpha, in L and the M_t themselves.
+
+    Attributes:
+        inputs: the rows.
+        compared: the comparisons in T notions.
+        alpha: weight of the two penalties.
+        step: eta_0 of the map as a share of its length over that of its first slope, and of the metrics likewise.
+    """
+
+    inputs: Inputs
+    compared: Compared
+    alpha: float
+    step: float = 0.1
+
+    def run(self, common: Rows, metrics: Rows, max_iter: int, tol: float) -> tuple[Rows, Rows, float, int, bool]:
+        """Return the best L, (H, D), and M_t, (T, D, D), their objective, alternations, and did they converge?
+
+        It stops when ten alternations have lowered the best objective by less than a share ``tol`` of it.
+        """
+        rates = self._rates(common, metrics)
+        best = self.objective(common, metrics), common, metrics
+        history = [best[0]]
+        for steps in range(1, max_iter + 1):
+            checkpoint()
+            for inner in range(1, INNER + 1):
+                common = common - rates[0] / np.sqrt(inner) * self.slope_of_map(common, metrics)
+            for inner in range(1, INNER + 1):
+                metrics = positive(metrics - rates[1] / np.sqrt(inner) * self.slope_of_metrics(common, metrics))
+            best = min(best, (self.objective(common, metrics), common, metrics), key=lambda one: one[0])
+            history.append(best[0])
+            if steps > 10 and history[-11] - best[0] <= tol * best[0]:
+                return best[1], best[2], best[0], steps, True
+        return best[1], best[2], best[0], max_iter, False
+
+    def objective(self, common: Rows, metrics: Rows) -> float:
+        """Return the value of equation (2)."""
+        loss, _ = self.compared.pulls(self._embedded(common, metrics))
+        traces = float(np.trace(metrics, axis1=1, axis2=2).sum())
+        return loss + self.alpha * (float(np.square(common).sum()) + traces)
+
+    def slope_of_map(self, common: Rows, metrics: Rows) -> Rows:
+        """Return a subgradient with respect to L, (H, D)."""
+        scattered = self._scattered(common, metrics)
+        return self.inputs.back(2 * np.einsum("tnd,tde->ne", scattered, metrics)) + 2 * self.alpha * common
+
+    def slope_of_metrics(self, common: Rows, metrics: Rows) -> Rows:
+        """Return a subgradient with respect to the M_t, (T, D, D)."""
+        of_loss = self.inputs.project(common).T @ self._scattered(common, metrics)
+        return np.asarray((of_loss + of_loss.swapaxes(1, 2)) / 2 + self.alpha * np.eye(common.shape[1]))
+
+    def _scattered(self, common: Rows, metrics: Rows) -> Rows:
+        """Return the Laplacian of each notion's slopes times X L, (T, n, D)."""
+        _, pulls = self.compared.pulls(self._embedded(common, metrics))
+        mapped = self.inputs.project(common)
+        return self.compared.laplacian(pulls, np.broadcast_to(mapped, (len(metrics), *mapped.shape)))
+
+    def _embedded(self, common: Rows, metrics: Rows) -> Rows:
+        return np.asarray(self.inputs.project(common) @ roots(metrics))
+
+    def _rates(self, common: Rows, metrics: Rows) -> tuple[float, float]:
+        slopes = self.slope_of_map(common, metrics), self.slope_of_metrics(common, metrics)
+        lengths = [float(np.linalg.norm(at)) for at in (common, metrics)]
+        steepness = [float(np.linalg.norm(slope)) or 1.0 for slope in slopes]
+        return self.step * lengths[0] / steepness[0], self.step * lengths[1] / steepness[1]
+
+
+def positive(metrics: Rows) -> Rows:
+    """Return the positive semidefinite (T, D, D) matrices nearest to symmetric ones."""
+    values, vectors = np.linalg.eigh(metrics)
+    return np.asarray((vectors * np.maximum(values, 0.0)[:, None, :]) @ vectors.swapaxes(1, 2))
+
+
+def roots(metrics: Rows) -> Rows:
+    """Return (T, D, D) factors R with R R^T the positive semidefinite metrics."""
+    values, vectors = np.linalg.eigh(metrics)
+    return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :])

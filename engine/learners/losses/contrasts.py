@@ -11,9 +11,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from crossview.engine.learners.blocks import slices
 from crossview.engine.learners.losses.differences import Differences, Pairs, Values, squared_lengths
-from crossview.engine.learners.view_rows import Rows
+from crossview.engine.learners.view_rows import Rows, slices
 
 _BLOCK = 1 << 20  # numbers of a block of contrasts
 _MANY = 1 << 17  # constraints above which products are of float32 numbers

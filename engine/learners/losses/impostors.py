@@ -7,13 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.neighbors import NearestNeighbors
 
-from crossview.engine.learners.blocks import slices
 from crossview.engine.learners.losses.differences import Differences, Values
 from crossview.engine.learners.losses.objective import Evaluation, merged
 from crossview.engine.learners.losses.parameters import Metric, Parameters
 from crossview.engine.learners.losses.regularizer import Regularizer
 from crossview.engine.learners.supervision import comparable_classes
-from crossview.engine.learners.view_rows import Rows
+from crossview.engine.learners.view_rows import Rows, slices
 from crossview.engine.runtime.cancellation import checkpoint
 
 Items = NDArray[np.int64]

@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 
-from crossview.engine.learners.musl.pairs import Codes
-from crossview.engine.learners.musl.samples import Sample
+from crossview.engine.learners.musl.samples import Codes, Sample
 from crossview.engine.learners.musl.stumps import Bits
 from crossview.engine.runtime.cancellation import checkpoint
 

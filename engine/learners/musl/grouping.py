@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.cluster import KMeans
 
-from crossview.engine.learners.musl.pairs import Codes
+from crossview.engine.learners.musl.samples import Codes
 from crossview.engine.learners.settings import Arrays, Between
 from crossview.engine.learners.view_rows import Rows
 

@@ -12,11 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 from crossview.engine.learners.base import MultiViewLearner
 from crossview.engine.learners.capabilities import Capabilities
 from crossview.engine.learners.musl.boosting import Chosen, boost, boost_assigned, likelihoods_under
+from crossview.engine.learners.musl.class_votes import voted_classes
 from crossview.engine.learners.musl.grouping import KMEANS, LEARNED, RANDOM, Assignment, at_random, by_means, given
-from crossview.engine.learners.musl.pairs import Codes, Pairs
-from crossview.engine.learners.musl.samples import Sample, Training
+from crossview.engine.learners.musl.samples import Codes, Pairs, Sample, Training
 from crossview.engine.learners.musl.stumps import Stumps
-from crossview.engine.learners.musl.voting import voted_classes
 from crossview.engine.learners.settings import Between, Bits, Seed
 from crossview.engine.learners.supervision import Supervision, rows_of_classes, shared_classes
 from crossview.engine.learners.traits import SeparateLearner

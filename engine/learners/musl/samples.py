@@ -1,15 +1,121 @@
-"""The rows that each round of boosting makes pairs of."""
+"""Samples of rows for the rounds of boosting, the pairs of their rows, and how likely a metric makes these pairs."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import repeat
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit, log_expit
 
-from crossview.engine.learners.musl.pairs import Codes, Pairs
 from crossview.engine.learners.musl.stumps import Bits, Stumps
-from crossview.engine.learners.view_rows import Rows
+from crossview.engine.learners.view_rows import Rows, slices
+
+Codes = NDArray[np.intp]
+Distances = NDArray[np.int32]
+
+_PAIRS_AT_ONCE = 1 << 16
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """All ordered pairs (i, j) of n rows: a pair is of the class of j, and positive if i is of that class too.
+
+    After t bits a pair at Hamming distance h is positive with probability sigma(alpha (t/2 - h)). Of the pairs of a
+    class, which weigh as much as it has rows, the positive ones are given half of the weight and the negative ones
+    half. So the distances of metrics for few and for many classes have the same scale, and a neighbour under one can be
+    compared with one under another.
+
+    In the paper all pairs weigh the same and the offset in (3) is T/2 from the first bit on: then most of the
+    weight is on separating negative pairs, and how near that leaves positive ones differs between metrics. Both
+    variants are here. The weights of all pairs add up to 1; a row makes no pair with itself.
+
+    Attributes:
+        codes: (n,) classes, 0 to C - 1.
+        count: C.
+        alpha: by how much one bit changes the log odds of a pair.
+        total: T, for the paper's weights and offset; None: those above.
+    """
+
+    codes: Codes
+    count: int
+    alpha: float
+    total: int | None = None
+
+    @cached_property
+    def kinds(self) -> NDArray[np.int32]:
+        """(n, n), of a pair (i, j) twice the class of j, and one more where it is positive."""
+        codes = self.codes.astype(np.int32)
+        return np.asarray(2 * codes + (codes[:, None] == codes))
+
+    @cached_property
+    def weights(self) -> NDArray[np.float64]:
+        """(C, 2): what a negative and what a positive pair of each class weighs."""
+        n, sizes = len(self.codes), np.bincount(self.codes, minlength=self.count)
+        if self.total is not None:
+            return np.full((self.count, 2), 1 / (n * (n - 1)))
+        others = np.column_stack([n - sizes, sizes - 1])
+        return np.asarray(0.5 / (n * np.maximum(others, 1)))
+
+    def likelihoods(self, bits: Bits) -> NDArray[np.float64]:
+        """Return L_c of equation (6), (C,) weighted log likelihoods of the classes' pairs, from (n, t) bits."""
+        width = bits.shape[1] + 1
+        size = 2 * self.count * width
+        found = sum(np.bincount(cells.ravel(), minlength=size) for _, cells in self._cells(bits))
+        counts = np.reshape(found, (self.count, 2, width))
+        counts[:, 1, 0] -= np.bincount(self.codes, minlength=self.count)  # rows with themselves
+        margins = self._margins(width)
+        log_odds = np.array([log_expit(-margins), log_expit(margins)])
+        return np.asarray(np.einsum("cyh,cy,yh->c", counts, self.weights, log_odds))
+
+    def slopes(self, bits: Bits, shares: NDArray[np.float64]) -> tuple[NDArray[np.float32], Codes]:
+        """Return the derivatives of the objective by the pairs' distances, without the factor alpha.
+
+        Their sizes are the weights of the algorithm's line 3: negative for positive pairs, which should come nearer.
+
+        Args:
+            bits: (n, t).
+            shares: (C,), how far each class is this metric's.
+
+        Returns:
+            (n, m) derivatives, and (m,) the rows j: those of classes with a share.
+        """
+        columns = np.flatnonzero(shares[self.codes] > 0)
+        margins = self._margins(bits.shape[1] + 1)
+        weights = self.weights * shares[:, None]
+        table = (weights[:, :, None] * np.array([expit(margins), -expit(-margins)])).astype(np.float32).ravel()
+        found = np.empty((len(self.codes), len(columns)), np.float32)
+        for part, cells in self._cells(bits, columns):
+            np.take(table, cells, out=found[part])
+        found[columns, np.arange(len(columns))] = 0
+        return found, columns
+
+    def _cells(self, bits: Bits, columns: Codes | None = None) -> Iterator[tuple[slice, NDArray[np.int32]]]:
+        """Yield rows i, and for their pairs with the rows j of some columns (None: all) the kind and the distance.
+
+        Both are one number, the kind times t + 1 plus the distance, so that a table of both is looked up at once.
+        Blocks of pairs stay in the processor's cache.
+        """
+        others, width = bits if columns is None else bits[columns], bits.shape[1] + 1
+        for part in slices(len(bits), len(others), _PAIRS_AT_ONCE):
+            kinds = self.kinds[part] if columns is None else self.kinds[part].take(columns, axis=1)
+            cells = hamming(bits[part], others)
+            cells += width * kinds
+            yield part, cells
+
+    def _margins(self, width: int) -> NDArray[np.float64]:
+        """Return the log odds at every possible distance, 0 to ``width`` - 1."""
+        offset = (width - 1 if self.total is None else self.total) / 2
+        return np.asarray(self.alpha * (offset - np.arange(width)))
+
+
+def hamming(first: Bits, second: Bits) -> Distances:
+    """Return the (n, m) Hamming distances of (n, t) and (m, t) bits."""
+    found = first @ (-2 * second.T)
+    found += first.sum(axis=1)[:, None]
+    found += second.sum(axis=1)
+    return np.asarray(found.astype(np.int32))
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from crossview.engine.learners.npp.alternation import Optimization
+from crossview.engine.learners.npp.initial_projections import Start
 from crossview.engine.learners.npp.multi_npp import MultiNPP
 from crossview.engine.learners.npp.neighborhoods import Neighborhood
-from crossview.engine.learners.npp.start import Start
 from crossview.engine.learners.settings import OneView, Positive, Weight
 
 

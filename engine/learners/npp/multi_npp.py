@@ -11,12 +11,11 @@ from sklearn.utils import check_random_state
 from crossview.engine.learners.base import MultiViewLearner
 from crossview.engine.learners.capabilities import Capabilities
 from crossview.engine.learners.npp.alternation import Alternation, Optimization
-from crossview.engine.learners.npp.nearest import nearest_items
-from crossview.engine.learners.npp.neighborhoods import Neighborhood, attracting, pair_relations
+from crossview.engine.learners.npp.initial_projections import Start, random_projections, start, start_from_fixed
+from crossview.engine.learners.npp.neighborhoods import Neighborhood, attracting, nearest_items, pair_relations
 from crossview.engine.learners.npp.problem import Problem, View
-from crossview.engine.learners.npp.relations import Numbers, Similarity, similarity_of
 from crossview.engine.learners.npp.scisd import Scisd
-from crossview.engine.learners.npp.start import Start, random_projections, start, start_from_fixed
+from crossview.engine.learners.npp.similarity import Numbers, Similarity, similarity_of
 from crossview.engine.learners.npp.subproblem import Regularizer
 from crossview.engine.learners.settings import Arrays, Between, Dimensions, OneView, Positive, Seed, Weight, group
 from crossview.engine.learners.subspace.span import Span

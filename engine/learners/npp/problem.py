@@ -7,10 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.learners.npp.pairs import Pull, Repelled, pull
-from crossview.engine.learners.npp.relations import Numbers, Relation, Similarity
-from crossview.engine.learners.npp.repulsion import Repulsion
+from crossview.engine.learners.npp.forces import Pull, Repelled, Repulsion, pull
 from crossview.engine.learners.npp.scisd import Scisd
+from crossview.engine.learners.npp.similarity import Numbers, Relation, Similarity
 from crossview.engine.learners.npp.subproblem import Regularizer, Subproblem
 from crossview.engine.learners.subspace.span import Span
 from crossview.engine.learners.view_rows import Rows

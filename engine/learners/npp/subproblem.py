@@ -15,8 +15,7 @@ import scipy.linalg
 import scipy.optimize
 from numpy.typing import NDArray
 
-from crossview.engine.learners.npp.pairs import Pull, Repelled
-from crossview.engine.learners.npp.repulsion import Repulsion
+from crossview.engine.learners.npp.forces import Pull, Repelled, Repulsion
 from crossview.engine.learners.npp.scisd import Scisd
 from crossview.engine.learners.view_rows import Rows
 from crossview.engine.runtime.cancellation import checkpoint

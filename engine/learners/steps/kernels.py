@@ -2,19 +2,20 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Annotated, Any, Literal
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.metrics.pairwise import additive_chi2_kernel, euclidean_distances
 from sklearn.utils import check_random_state
 
-from crossview.engine.learners.blocks import slices
 from crossview.engine.learners.settings import Between, OneView, Positive, Seed
-from crossview.engine.learners.steps.landmarks import cluster_means
 from crossview.engine.learners.steps.step import Step
 from crossview.engine.learners.supervision import Supervision
-from crossview.engine.learners.view_rows import Rows, present_rows
+from crossview.engine.learners.view_rows import Rows, present_rows, slices
+from crossview.engine.runtime.threads import over
 
 _SMALLEST = 1e-9
 """Directions whose share of the largest eigenvalue is below this are rounding, and are dropped."""
@@ -120,3 +121,33 @@ def inverse_root(matrix: Rows) -> Rows:
     leading = values > max(_SMALLEST * values[-1], np.finfo(np.float64).tiny)
     leading[-1] = True
     return np.asarray(vectors[:, leading] / np.sqrt(np.maximum(values[leading], np.finfo(np.float64).tiny)))
+
+
+_ROUNDS = 3  # after which more change neither the clusters nor the accuracy of what is learned from them
+_ROWS = 20_000  # of more, so many are clustered
+
+
+def cluster_means(rows: Rows, chosen: NDArray[np.intp], random: np.random.RandomState) -> Rows:
+    """Return the means of the clusters that form around the chosen rows, (m, d): a few rounds of Lloyd's k-means.
+
+    Zhang, Tsang and Kwok, "Improved Nystroem low-rank approximation and error analysis" (ICML 2008): the error of
+    Nystroem's approximation is bounded by that of encoding each row by its nearest landmark, which k-means lowers. A
+    row that no other is near stays as it is.
+    """
+    means = rows[chosen]
+    if len(rows) > _ROWS:
+        rows = rows[random.permutation(len(rows))[:_ROWS]]
+    single = rows.astype(np.float32)
+    blocks = list(slices(len(rows), len(means)))
+    for _ in range(_ROUNDS):
+        nearest = np.concatenate(over(blocks, partial(_nearest, single, means.astype(np.float32))))
+        sizes = np.bincount(nearest, minlength=len(means))
+        members = sp.csr_array((np.ones(len(rows)), (nearest, np.arange(len(rows)))), (len(means), len(rows)))
+        sums = np.asarray(members @ rows)
+        means[sizes > 0] = sums[sizes > 0] / sizes[sizes > 0, None]
+    return means
+
+
+def _nearest(rows: NDArray[np.float32], means: NDArray[np.float32], block: slice) -> NDArray[np.intp]:
+    products = rows[block] @ means.T
+    return np.asarray(np.argmin(np.square(means).sum(axis=1) - 2 * products, axis=1))

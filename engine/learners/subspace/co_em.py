@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from crossview.engine.learners.blocks import slices
 from crossview.engine.learners.capabilities import Capabilities
 from crossview.engine.learners.settings import Between, Count, Share
 from crossview.engine.learners.subspace.evidence import Evidence, Foretold
@@ -18,7 +17,7 @@ from crossview.engine.learners.subspace.row_kernel import Kernel, RowKernel, Sca
 from crossview.engine.learners.subspace.seeding import MOST_GROUPS, Seeding
 from crossview.engine.learners.subspace.turns import Turn, Turns, log_ratios
 from crossview.engine.learners.supervision import Supervision
-from crossview.engine.learners.view_rows import Rows
+from crossview.engine.learners.view_rows import Rows, slices
 from crossview.engine.runtime.cancellation import checkpoint, report_progress
 
 _NEW_CLASSES = (0, 2, 4, 8, 16, 32, 64)

@@ -7,11 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics.pairwise import euclidean_distances
 
-from crossview.engine.learners.blocks import slices
 from crossview.engine.learners.subspace.evidence import Evidence
 from crossview.engine.learners.subspace.kernel_regression import drawn
 from crossview.engine.learners.subspace.row_kernel import FittedKernel, RowKernel
-from crossview.engine.learners.view_rows import Rows
+from crossview.engine.learners.view_rows import Rows, slices
 from crossview.engine.runtime.cancellation import checkpoint
 
 MOST_GROUPS = 128

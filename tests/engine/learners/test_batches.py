@@ -7,8 +7,8 @@ from crossview.engine.learners.npp.alternation import Alternation, Optimization
 from crossview.engine.learners.npp.multi_npp import MultiNPP
 from crossview.engine.learners.npp.neighborhoods import pair_relations
 from crossview.engine.learners.npp.problem import Problem, View
-from crossview.engine.learners.npp.relations import SameClass
 from crossview.engine.learners.npp.scisd import Scisd
+from crossview.engine.learners.npp.similarity import SameClass
 from crossview.engine.learners.npp.subproblem import Regularizer
 from crossview.engine.learners.subspace.span import Span
 from crossview.engine.runtime.cancellation import reporting

@@ -9,7 +9,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from crossview.engine.catalog.state import pack, unpack
 from crossview.engine.learners.base import MultiViewLearner
 from crossview.engine.learners.comparisons import Comparisons
-from crossview.engine.learners.hashing.sign import Sign
+from crossview.engine.learners.hashing.hasher import Sign
 from crossview.engine.learners.registry import LEARNERS, from_state, learner_class, parse_chain
 from crossview.engine.learners.supervision import Supervision
 from crossview.engine.learners.traits import AddsViews

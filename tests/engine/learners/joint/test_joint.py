@@ -5,9 +5,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from crossview.engine.learners.comparisons import Comparisons
-from crossview.engine.learners.joint.fitting import JointSettings, shares_of
 from crossview.engine.learners.joint.joint import JointMetrics
-from crossview.engine.learners.joint.objects import JointObjects
+from crossview.engine.learners.joint.joint_fit import JointSettings, shares_of
+from crossview.engine.learners.joint.joint_objects import JointObjects
 from crossview.engine.learners.supervision import Supervision
 
 NOTIONS = {"head": slice(0, 2), "wing": slice(1, 3)}

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy.optimize import check_grad
 
-from crossview.engine.learners.joint.fitting import JointSettings
 from crossview.engine.learners.joint.joint import JointMetrics
+from crossview.engine.learners.joint.joint_fit import JointSettings
 from crossview.engine.learners.joint.mt_lmnn import MultiTaskLMNN
-from crossview.engine.learners.joint.problem import Features
+from crossview.engine.learners.joint.objectives import Features
 from crossview.engine.learners.joint.shared_map import SharedMap, learn_over_map
 from crossview.engine.learners.joint.shared_metric import SharedMetric
 from crossview.engine.learners.losses.differences import Differences

@@ -5,7 +5,7 @@ import pytest
 
 from crossview.engine.learners.losses import constraints as made
 from crossview.engine.learners.losses.constraints import Constraints, constrained
-from crossview.engine.learners.metrics.tuples import unpack
+from crossview.engine.learners.metrics.learner import unpack
 
 
 def test_reductions_are_the_papers():

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from scipy.special import expit, log_expit, logsumexp, softmax
 
 from crossview.engine.learners.musl.boosting import best_candidate, boost_assigned, rises, steepest
-from crossview.engine.learners.musl.pairs import Pairs, hamming
-from crossview.engine.learners.musl.samples import Sample, Training
+from crossview.engine.learners.musl.samples import Pairs, Sample, Training, hamming
 from crossview.engine.learners.musl.stumps import Stumps
 
 CASES = {

@@ -17,10 +17,9 @@ from crossview.engine.learners.losses.spectrum import Spectrum
 from crossview.engine.learners.metrics.fantope import Fantope
 from crossview.engine.learners.metrics.options import Stopping
 from crossview.engine.learners.solvers import growing_subsets as growing_subsets_module
-from crossview.engine.learners.solvers.admm import Multipliers, alternate
+from crossview.engine.learners.solvers.admm import Multipliers, alternate, proximal_step
 from crossview.engine.learners.solvers.descent import Descent, Validation, descend
 from crossview.engine.learners.solvers.growing_subsets import descend_over_growing_subsets, growing_subsets
-from crossview.engine.learners.solvers.proximal import proximal_step
 
 FORMS = {"full": Full(), "diagonal": Diagonal(), "low-rank": LowRank()}
 WIDTH, RANK = 6, 2

@@ -6,11 +6,10 @@ from numpy.testing import assert_allclose
 from scipy.linalg import sqrtm
 from scipy.optimize import minimize
 
-from crossview.engine.learners.joint.alternating import Alternation, roots
 from crossview.engine.learners.joint.compared import Compared, Notions
-from crossview.engine.learners.joint.fitting import JointSettings, learn, weighted
+from crossview.engine.learners.joint.joint_fit import JointSettings, learn, weighted
 from crossview.engine.learners.joint.losses import loss_of
-from crossview.engine.learners.joint.problem import (
+from crossview.engine.learners.joint.objectives import (
     FactorProblem,
     Features,
     JointProblem,
@@ -19,6 +18,7 @@ from crossview.engine.learners.joint.problem import (
     balanced,
     penalty,
 )
+from crossview.engine.learners.joint.solver import Alternation, roots
 from crossview.engine.learners.losses.constraints import triplets
 
 LOSSES = ("hinge", "logistic", "tste")

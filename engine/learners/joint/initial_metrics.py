@@ -9,7 +9,7 @@ from scipy.linalg import eigh
 
 from crossview.engine.learners.joint.compared import Notions
 from crossview.engine.learners.joint.losses import Loss
-from crossview.engine.learners.joint.problem import Features, Inputs, OverEmbeddings, balanced
+from crossview.engine.learners.joint.objectives import Features, Inputs, OverEmbeddings, balanced
 from crossview.engine.learners.view_rows import Rows
 
 _SCALES = 2.0 ** np.arange(-8, 14)

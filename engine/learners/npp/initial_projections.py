@@ -7,10 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossview.engine.learners.npp.problem import Problem
-from crossview.engine.learners.npp.relations import Numbers, Similarity
+from crossview.engine.learners.npp.similarity import Numbers, Similarity
 from crossview.engine.learners.npp.subproblem import squared_distances
-from crossview.engine.learners.subspace.cca import whitener
-from crossview.engine.learners.subspace.correlate import correlated
+from crossview.engine.learners.subspace.cca import correlated, whitener
 from crossview.engine.learners.subspace.pca import principal_components
 from crossview.engine.learners.subspace.span import Span
 from crossview.engine.learners.view_rows import Rows

@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossview.engine.learners.comparisons import Comparisons
-from crossview.engine.learners.joint.fitting import JointSettings, Learned
 from crossview.engine.learners.joint.given import Listed, names_of
-from crossview.engine.learners.joint.problem import Features, Objects
+from crossview.engine.learners.joint.joint_fit import JointSettings, Learned
+from crossview.engine.learners.joint.objectives import Features, Objects
 from crossview.engine.learners.losses.constraints import Bounds
 from crossview.engine.runtime.threads import one_blas_thread
 

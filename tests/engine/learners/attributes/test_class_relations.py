@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from crossview.engine.learners.attributes.relations import Relations, class_pairs, constraints, direction, usable
+from crossview.engine.learners.attributes.class_relations import Relations, class_pairs, constraints, direction, usable
 from crossview.engine.learners.attributes.relative import RelativeAttributes
 
 LEVELS = np.array([0.0, 1.0, 1.0, 2.0, 3.0])

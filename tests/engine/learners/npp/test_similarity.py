@@ -6,8 +6,8 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crossview.engine.learners.npp.nearest import nearest_items
-from crossview.engine.learners.npp.relations import Listed, Others, SameClass, SharedLabels, listed, shared_labels
+from crossview.engine.learners.npp.neighborhoods import nearest_items
+from crossview.engine.learners.npp.similarity import Listed, Others, SameClass, SharedLabels, listed, shared_labels
 
 
 def relations(seed):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from crossview.engine.learners.attributes.held_out import (
+from crossview.engine.learners.attributes.described_odds import (
     ODDS,
     Shares,
     chosen_log_odds,

@@ -5,12 +5,11 @@ from typing import Literal
 
 import numpy as np
 
-from crossview.engine.learners.joint import start
-from crossview.engine.learners.joint.alternating import Alternation, roots
+from crossview.engine.learners.joint import initial_metrics
 from crossview.engine.learners.joint.compared import Compared, Notions
 from crossview.engine.learners.joint.losses import Loss, LossName, loss_of
-from crossview.engine.learners.joint.problem import FactorProblem, Inputs, JointProblem, Losses, balanced
-from crossview.engine.learners.joint.solver import SHARPENING, Descent, Solution, descend
+from crossview.engine.learners.joint.objectives import FactorProblem, Inputs, JointProblem, Losses, balanced
+from crossview.engine.learners.joint.solver import SHARPENING, Alternation, Descent, Solution, descend, roots
 from crossview.engine.learners.settings import Count, Steps, Tolerance
 from crossview.engine.learners.view_rows import Rows
 
@@ -159,10 +158,10 @@ def _joint(inputs: Inputs, notions: Notions, loss: Loss, how: JointSettings, bef
         common, local, descent, steps = *_leading(wide, how), how.last(_AFTER_WIDE), wide.steps
     elif how.start == "random":
         seeded = how.n_components, notions.count, how.random_state
-        common, local = start.random_start(inputs, losses, *seeded)
+        common, local = initial_metrics.random_start(inputs, losses, *seeded)
     else:
-        factors = start.first_factors(inputs, notions, loss, how.n_components)
-        common, local = start.joint_start(inputs, factors, losses, how.n_components, how.random_state)
+        factors = initial_metrics.first_factors(inputs, notions, loss, how.n_components)
+        common, local = initial_metrics.joint_start(inputs, factors, losses, how.n_components, how.random_state)
     if how.solver == "alternating":
         run = Alternation(inputs, Compared(notions, inputs.count, loss), how.alpha).run
         common, metrics, value, steps, ended = run(common, local @ local.swapaxes(1, 2), how.max_iter, how.tol)
@@ -177,7 +176,7 @@ def _leading(wide: Learned, how: JointSettings) -> tuple[Rows, Rows]:
     width = how.n_components
     left, values, _ = np.linalg.svd(wide.local[:, :width], full_matrices=False)
     local = (left * values[:, None, :])[:, :, :width]
-    return wide.common[:, :width], start.stirred(local, how.random_state)
+    return wide.common[:, :width], initial_metrics.stirred(local, how.random_state)
 
 
 def learned_at(common: Rows, local: Rows, objective: float, steps: int = 0, converged: bool = True) -> Learned:
@@ -194,11 +193,11 @@ def _alone(inputs: Inputs, notion: Notions, loss: Loss, how: JointSettings, befo
     if before is not None:
         first, descent = np.zeros((inputs.width, width)), how.last(_WARM)
         first[:, : before.shape[1]] = before
-        factor = start.stirred(first, how.random_state)
+        factor = initial_metrics.stirred(first, how.random_state)
     else:
         if how.start == "random":
             factor = np.random.default_rng(how.random_state).normal(size=(inputs.width, width))
         else:
-            (factor,) = start.first_factors(inputs, notion, loss, width)
-        factor = start.factor_start(inputs, factor, losses, how.random_state)
+            (factor,) = initial_metrics.first_factors(inputs, notion, loss, width)
+        factor = initial_metrics.factor_start(inputs, factor, losses, how.random_state)
     return descend(FactorProblem(inputs, losses, how.alpha), factor.ravel(), descent)

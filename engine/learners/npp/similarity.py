@@ -6,9 +6,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from crossview.engine.learners.blocks import slices
 from crossview.engine.learners.supervision import neighbor_matrix
-from crossview.engine.learners.view_rows import Rows
+from crossview.engine.learners.view_rows import Rows, slices
 
 Mask = NDArray[np.bool_]
 Numbers = NDArray[np.int64]

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from crossview.engine.learners.attributes.item_pairs import ItemPairs, loss_of
-from crossview.engine.learners.attributes.relations import Relations
+from crossview.engine.learners.attributes.class_relations import Relations
+from crossview.engine.learners.attributes.ordered_items import ItemPairs, loss_of
 from crossview.engine.learners.attributes.relative import RelativeAttributes
 from crossview.engine.learners.comparisons import Comparisons, MixedComparisons
 from crossview.engine.learners.supervision import Supervision

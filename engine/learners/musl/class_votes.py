@@ -3,10 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.learners.blocks import slices
-from crossview.engine.learners.musl.pairs import Codes, hamming
+from crossview.engine.learners.musl.samples import Codes, hamming
 from crossview.engine.learners.musl.stumps import Bits
-from crossview.engine.learners.view_rows import Rows
+from crossview.engine.learners.view_rows import Rows, slices
 
 NEIGHBORS = 5
 _PAIRS_AT_ONCE = 1 << 21
