@@ -17,7 +17,7 @@ from crossview.engine.learners.view_rows import MultiView, Rows
 Value = TypeVar("Value")
 
 
-class OfLastStep(Generic[Value]):
+class LastStepAttribute(Generic[Value]):
     """A descriptor for a class with ``steps``: an attribute or a method is the one of the last step.
 
     It reads the step each time, because a step learns the value in ``fit``, and settings can replace the steps. A chain
@@ -35,7 +35,7 @@ class OfLastStep(Generic[Value]):
         return cast(Value, getattr(inherited, self._name))
 
 
-class OfAllSteps:
+class ChainCapabilities:
     """The capabilities of a chain: what its steps can do one after another, given their settings."""
 
     def __get__(self, chain: "Chain | None", kind: type["Chain"]) -> Capabilities:
@@ -60,16 +60,16 @@ class Chain(MultiViewLearner):
     """
 
     name = "chain"
-    capabilities: ClassVar[OfAllSteps] = OfAllSteps()
+    capabilities: ClassVar[ChainCapabilities] = ChainCapabilities()
 
-    n_metrics_: OfLastStep[int] = OfLastStep()
-    metric_names_: OfLastStep[Sequence[str]] = OfLastStep()
-    metric_widths_: OfLastStep[Sequence[Sequence[int]]] = OfLastStep()
-    names_: OfLastStep[Sequence[str]] = OfLastStep()
-    metric_of_class: OfLastStep[Callable[..., NDArray[np.intp]]] = OfLastStep()
-    metric_of_rows: OfLastStep[Callable[..., NDArray[np.intp]]] = OfLastStep()
-    place_of_class: OfLastStep[Callable[..., NDArray[np.float64]]] = OfLastStep()
-    described_classes: OfLastStep[Callable[..., tuple[str, ...]]] = OfLastStep()
+    n_metrics_: LastStepAttribute[int] = LastStepAttribute()
+    metric_names_: LastStepAttribute[Sequence[str]] = LastStepAttribute()
+    metric_widths_: LastStepAttribute[Sequence[Sequence[int]]] = LastStepAttribute()
+    names_: LastStepAttribute[Sequence[str]] = LastStepAttribute()
+    metric_of_class: LastStepAttribute[Callable[..., NDArray[np.intp]]] = LastStepAttribute()
+    metric_of_rows: LastStepAttribute[Callable[..., NDArray[np.intp]]] = LastStepAttribute()
+    place_of_class: LastStepAttribute[Callable[..., NDArray[np.float64]]] = LastStepAttribute()
+    described_classes: LastStepAttribute[Callable[..., tuple[str, ...]]] = LastStepAttribute()
 
     known_rows_: Sequence[Fingerprints] = ()
 

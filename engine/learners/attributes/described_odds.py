@@ -57,7 +57,7 @@ class HeldOut(NamedTuple):
     described: tuple[int, ...]
 
 
-class Teller(Protocol):
+class ClassDensities(Protocol):
     """What tells classes."""
 
     def class_densities(self, rows: Values) -> Mapping[str, Values]:
@@ -101,7 +101,7 @@ def shares_at_odds(densities: Mapping[str, Values], codes: Codes, described: Seq
 
 
 def chosen_log_odds(
-    learned: Callable[[Mapping[str, Values], Values, Codes], Teller],
+    learned: Callable[[Mapping[str, Values], Values, Codes], ClassDensities],
     rows: Values,
     codes: Codes,
     levels: Values,

@@ -27,7 +27,7 @@ _FEW = 0.02  # of the pushes that are known: fewer new impostors end the search
 
 
 @dataclass(frozen=True, eq=False)
-class _OfNotion:
+class _LabelledNotion:
     """Rows with a class in one notion, by position, and their classes and target neighbours."""
 
     members: NDArray[np.int64]
@@ -53,7 +53,7 @@ class Classes:
     listed that never matter.
     """
 
-    notions: Sequence[_OfNotion]
+    notions: Sequence[_LabelledNotion]
     rows: Rows
     pull: float
     margin: float
@@ -80,7 +80,7 @@ class Classes:
                 targets = Targets.nearest(rows[members], of_rows[members], neighbors)
             except ValueError as error:
                 raise ValueError(f"notion {name!r}: {error}" if name else str(error)) from error
-            found.append(_OfNotion(members, targets))
+            found.append(_LabelledNotion(members, targets))
         return cls(found, rows, pull, margin)
 
     @property
@@ -126,18 +126,18 @@ class Classes:
         return Notions(constraints, np.concatenate(codes), len(self.notions), self.totals)
 
 
-def _nearest_others(rows: Rows, one: _OfNotion) -> Triplets:
+def _nearest_others(rows: Rows, one: _LabelledNotion) -> Triplets:
     """Return a triplet of each row, a target neighbour and each of the nearest rows of other classes."""
     return _listed(one, ((part, gaps) for part, gaps in _others(rows, one)), np.full(len(one.pairs), np.inf), _NEAREST)
 
 
-def _impostors(rows: Rows, one: _OfNotion, margin: float) -> Triplets:
+def _impostors(rows: Rows, one: _LabelledNotion, margin: float) -> Triplets:
     """Return the triplets of a row, a target neighbour and those of other classes within the margin beyond it."""
     near = np.square(rows[one.pairs[:, 0]] - rows[one.pairs[:, 1]]).sum(axis=1)
     return _listed(one, _others(rows, one), near + margin, _AT_ONCE)
 
 
-def _others(rows: Rows, one: _OfNotion) -> Iterator[tuple[slice, Rows]]:
+def _others(rows: Rows, one: _LabelledNotion) -> Iterator[tuple[slice, Rows]]:
     """Yield squared distances of some of the pairs' first rows to all rows, infinite to those of the same class."""
     for part in slices(len(one.pairs), len(rows)):
         checkpoint()
@@ -147,7 +147,7 @@ def _others(rows: Rows, one: _OfNotion) -> Iterator[tuple[slice, Rows]]:
         yield part, gaps
 
 
-def _listed(one: _OfNotion, blocks: Iterator[tuple[slice, Rows]], reach: Rows, most: int) -> Triplets:
+def _listed(one: _LabelledNotion, blocks: Iterator[tuple[slice, Rows]], reach: Rows, most: int) -> Triplets:
     """Return the triplets of pairs and the rows within their reach, the ``most`` nearest of each."""
     found = [np.zeros((0, 3), np.int64)]
     for part, gaps in blocks:

@@ -58,7 +58,7 @@ class Notions:
         return Notions(self.constraints, np.zeros_like(self.codes), 1, totals)
 
 
-class Compared:
+class ComparisonLoss:
     """The loss of constraints over embeddings (T, n, r), and its gradient.
 
     Where the constraints are many beside the pairs of rows that there are, distances are looked up in tables of all

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from crossview.engine.learners.joint import initial_metrics
-from crossview.engine.learners.joint.compared import Compared, Notions
+from crossview.engine.learners.joint.compared import ComparisonLoss, Notions
 from crossview.engine.learners.joint.joint_fit import JointSettings, Learned, learned_at
 from crossview.engine.learners.joint.losses import Losses as Costs
 from crossview.engine.learners.joint.losses import logistic
@@ -37,7 +37,7 @@ class Hidden:
     def log_probabilities(self, inputs: Inputs, constraints: Constraints) -> Rows:
         """Return (T, c), the logarithms of share and probability of constraints, on rows of the same columns."""
         embedded = inputs.project(self.learned.common) @ self.learned.local
-        costs = Compared(_tiled(constraints, len(self.shares)), inputs.count, logistic).losses(embedded).values
+        costs = ComparisonLoss(_tiled(constraints, len(self.shares)), inputs.count, logistic).losses(embedded).values
         return np.log(self.shares)[:, None] - costs.reshape(len(self.shares), -1)
 
     def memberships(self, inputs: Inputs, constraints: Constraints) -> Rows:
@@ -79,7 +79,7 @@ def matched(errors: Rows) -> NDArray[np.intp]:
     return np.asarray(linear_sum_assignment(errors)[1])
 
 
-class _Mixture(Compared):
+class _Mixture(ComparisonLoss):
     """Minus the logarithm of each constraint's probability, over all notions that it may have been made in."""
 
     def __init__(self, constraints: Constraints, rows: int, count: int) -> None:
@@ -108,11 +108,11 @@ class _Mixture(Compared):
         return np.exp(logarithms - total), -total
 
 
-Tried = tuple[float, Rows, Rows, Rows]
+MixtureState = tuple[float, Rows, Rows, Rows]
 """An objective, L, R and the shares that it was reached at."""
 
 
-def _run(inputs: Inputs, constraints: Constraints, count: int, how: JointSettings, seed: int) -> Tried:
+def _run(inputs: Inputs, constraints: Constraints, count: int, how: JointSettings, seed: int) -> MixtureState:
     """Return where a few steps from a random start lead."""
     checkpoint()
     generator, width = np.random.default_rng(seed), how.n_components
@@ -129,7 +129,7 @@ def _run(inputs: Inputs, constraints: Constraints, count: int, how: JointSetting
     return _descended(inputs, mixture, how, (0.0, common, local, mixture.shares), Descent(_ROUGH_STEPS, 1e-4, (0.0,)))
 
 
-def _descended(inputs: Inputs, mixture: _Mixture, how: JointSettings, at: Tried, descent: Descent) -> Tried:
+def _descended(inputs: Inputs, mixture: _Mixture, how: JointSettings, at: MixtureState, descent: Descent) -> MixtureState:
     _, common, local, mixture.shares = at
     problem = JointProblem(inputs, mixture, how.alpha, (inputs.width, how.n_components, len(local)))
     found = descend(problem, problem.packed(common, local), descent)
@@ -140,7 +140,7 @@ def _descended(inputs: Inputs, mixture: _Mixture, how: JointSettings, at: Tried,
     return found.objective, *balanced(common, local), shares / shares.sum()
 
 
-def _finished(inputs: Inputs, constraints: Constraints, how: JointSettings, at: Tried) -> Hidden:
+def _finished(inputs: Inputs, constraints: Constraints, how: JointSettings, at: MixtureState) -> Hidden:
     mixture = _Mixture(constraints, inputs.count, len(at[3]))
     for _ in range(_ROUNDS):
         at = _descended(inputs, mixture, how, at, Descent(how.max_iter // _ROUNDS, how.tol, (0.0,)))

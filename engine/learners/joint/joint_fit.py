@@ -6,7 +6,7 @@ from typing import Literal
 import numpy as np
 
 from crossview.engine.learners.joint import initial_metrics
-from crossview.engine.learners.joint.compared import Compared, Notions
+from crossview.engine.learners.joint.compared import ComparisonLoss, Notions
 from crossview.engine.learners.joint.losses import Loss, LossName, loss_of
 from crossview.engine.learners.joint.objectives import FactorProblem, Inputs, JointProblem, Losses, balanced
 from crossview.engine.learners.joint.solver import SHARPENING, Alternation, Descent, Solution, descend, roots
@@ -163,7 +163,7 @@ def _joint(inputs: Inputs, notions: Notions, loss: Loss, how: JointSettings, bef
         factors = initial_metrics.first_factors(inputs, notions, loss, how.n_components)
         common, local = initial_metrics.joint_start(inputs, factors, losses, how.n_components, how.random_state)
     if how.solver == "alternating":
-        run = Alternation(inputs, Compared(notions, inputs.count, loss), how.alpha).run
+        run = Alternation(inputs, ComparisonLoss(notions, inputs.count, loss), how.alpha).run
         common, metrics, value, steps, ended = run(common, local @ local.swapaxes(1, 2), how.max_iter, how.tol)
         return learned_at(common, roots(metrics), value, steps, ended)
     problem = JointProblem(inputs, losses, how.alpha, (inputs.width, how.n_components, notions.count))

@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.learners.joint.compared import Compared, Notions
+from crossview.engine.learners.joint.compared import ComparisonLoss, Notions
 from crossview.engine.learners.joint.losses import Loss
 from crossview.engine.learners.view_rows import Rows
 from crossview.engine.runtime.threads import over
@@ -98,7 +98,7 @@ class Losses:
     def __init__(self, notions: Notions, rows: int, loss: Loss, width: int) -> None:
         alone = notions.count > 1 and len(notions.codes) * width > _LARGE
         parts = [notions.of(notion) for notion in range(notions.count)] if alone else [notions]
-        self._parts = [Compared(part, rows, loss) for part in parts]
+        self._parts = [ComparisonLoss(part, rows, loss) for part in parts]
 
     def __call__(self, embedded: Rows, smoothing: float) -> tuple[float, Rows]:
         """Return the loss, and its gradient with respect to the embeddings."""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize
 
-from crossview.engine.learners.joint.compared import Compared
+from crossview.engine.learners.joint.compared import ComparisonLoss
 from crossview.engine.learners.joint.objectives import Inputs, Problem, Theta
 from crossview.engine.learners.view_rows import Rows
 from crossview.engine.runtime.cancellation import checkpoint
@@ -82,7 +82,7 @@ class Alternation:
     """
 
     inputs: Inputs
-    compared: Compared
+    compared: ComparisonLoss
     alpha: float
     step: float = 0.1
 

@@ -1,4 +1,5 @@
-"""Multi-view neighborhood preserving projections (Quadrianto and Lampert, ICML 2011) and the hybrid with PCA.
+"""Multi-view neighborhood preserving projections (Quadrianto and Lampert, ICML 2011) and their hybrid with PCA.
 
-May import ``engine.learners.subspace``, where it starts, and the root of ``engine.learners``.
+May import ``engine.learners.steps``, ``engine.learners.subspace``, which provides the starts, and the root of
+``engine.learners``.
 """

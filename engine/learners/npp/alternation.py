@@ -1,4 +1,4 @@
-"""Algorithm 1 of Multi-NPP: in turn, each view's projection minimises the convex bound of the objective."""
+"""Algorithm 1 of Multi-NPP: alternating minimisation of the convex bound of the objective in each view's projection."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -12,28 +12,30 @@ from crossview.engine.learners.settings import Count, Steps, Weight
 from crossview.engine.runtime.cancellation import checkpoint, report_progress
 
 FULL_PAIRS = 5000
-"""Rows of a view up to which batch_size="auto" uses all pairs."""
+"""Maximum number of rows of a view for which batch_size="auto" uses all rows and pairs."""
 _BATCH = 16_384
 _FACTORS = 2.0 ** np.arange(-4, 3)
+"""Scales of the start to compare, in units of the reach of the loss."""
 _COLUMNS = 1024
-"""Rows of each other view that repel a batch."""
+"""Number of rows of each other view that repel the rows of a batch."""
 _PROBE = 2048
-"""Rows of each view by which the objective of a large problem is estimated."""
+"""Number of rows of each view that serve to estimate the objective of a large problem."""
 
 
 @dataclass(frozen=True)
 class Optimization:
-    """How to minimise the objective, and in which units.
+    """Settings of the minimisation, and the scale of the rows.
 
     Attributes:
-        max_iter: alternations (N), each over the views that are not frozen. The start is regularised and the loss is
-            not, so a few generalise better than many.
-        inner_iter: steps of each convex sub-problem at most.
-        tol: stop when an alternation lowers the objective by less than this share of it.
-        batch_size: None uses all rows and pairs. A number: each convex sub-problem is that of so many rows of its view,
-            drawn anew, with all that attract them and some of those that repel them, so that neither time nor memory
-            grow with the number of pairs. "auto": None up to 5,000 rows of a view, else 16,384.
-        scaled: whether each view is centred and scaled to unit mean square first. False: rows are taken as they are.
+        max_iter: maximum number of alternations (N); each alternation learns all views that are not frozen. The start
+            is regularised and the loss is not, so a few alternations generalise better than many.
+        inner_iter: maximum number of steps of each convex sub-problem.
+        tol: stop when an alternation lowers the objective by less than this share of its value.
+        batch_size: number of rows in each convex sub-problem. The rows are drawn again each time, and come with all
+            rows that attract them and a sample of the rows that repel them, so that time and memory do not grow with
+            the number of pairs. None uses all rows and pairs; "auto" is None up to 5,000 rows of a view, and 16,384
+            above.
+        scaled: whether to centre each view and scale it to unit mean square first. False uses the rows as they are.
     """
 
     max_iter: Steps = 2
@@ -43,7 +45,8 @@ class Optimization:
     scaled: bool = True
 
     def batch(self, largest: int) -> int | None:
-        """Return the rows of a batch, given the number of rows of the largest view; None: all rows and pairs."""
+        """Return the number of rows of a batch, for the number of rows of the largest view; None: all rows and
+        pairs."""
         if self.batch_size is None or isinstance(self.batch_size, int):
             return self.batch_size
         return _BATCH if largest > FULL_PAIRS else None
@@ -51,14 +54,13 @@ class Optimization:
 
 @dataclass
 class Alternation:
-    """Improves the projections of a problem, in place.
+    """The alternating minimisation of a problem, which changes the problem's projections in place.
 
     Args:
-        problem: what is to be improved.
-        batch_size: each bound is that of so many rows of the learned view, drawn anew: with all the rows that attract
-            them, and some of those that repel them. Then neither memory nor time grow with the number of pairs. None:
-            all rows and pairs; the objective never rises.
-        generator: draws the rows.
+        problem: the problem to minimise.
+        batch_size: number of rows of the learned view in each bound, see ``Optimization``. None: all rows and pairs;
+            then the objective never rises.
+        generator: generator of the draws.
     """
 
     problem: Problem
@@ -71,17 +73,19 @@ class Alternation:
             self._probe = self.problem.sample(_PROBE, self.generator)
 
     def rescale(self) -> None:
-        """Scale all projections by the factor, of several, at which the loss is least: starts know no scale."""
+        """Scale all projections by the one of several factors with the least loss, because starts have no scale of
+        their own."""
         unit = self.problem.scisd.reach / max(self._probe.distance(), np.finfo(np.float64).tiny)
         factors = (unit * _FACTORS).tolist()
         best = factors[int(np.argmin(self._probe.losses(factors)))]
         self.problem.weights[:] = [best * W for W in self.problem.weights]
 
     def run(self, how: Optimization) -> NDArray[np.float64]:
-        """Return the objective, or with batches an estimate from the same rows each time, before and after each turn.
+        """Minimise, and return the objective before the first alternation and after each; with batches, an estimate
+        from the same rows each time.
 
         Args:
-            how: when to stop; with batches only after all alternations.
+            how: the settings; with batches, all alternations run, whatever the tolerance.
         """
         history = [self._probe.objective()]
         done, total = 0, how.max_iter * len(self.problem.free) * how.inner_iter
@@ -98,7 +102,7 @@ class Alternation:
             history.append(self._probe.objective())
             if self.batch_size is not None:
                 continue
-            if history[-1] > history[-2]:  # by rounding, of sums over many pairs
+            if history[-1] > history[-2]:  # rounding in sums over many pairs
                 self.problem.weights[:], history[-1] = before, history[-2]
             if history[-2] - history[-1] <= how.tol * abs(history[-2]):
                 break

@@ -8,31 +8,31 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from crossview.engine.learners.npp.scisd import Scisd
-from crossview.engine.learners.npp.similarity import Listed, Others, Relation, Similarity
+from crossview.engine.learners.npp.similarity import Complement, Listed, Relation, Similarity
 from crossview.engine.learners.view_rows import BLOCK, Rows, slices
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.runtime.threads import over
 
 Weights = NDArray[Any]
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 
 _PAIRS_AT_ONCE = 1 << 17
-"""Pairs of a block: a few float32 numbers of each stay in a processor's cache."""
+"""Number of pairs in a block: a few float32 numbers for each pair stay in a processor's cache."""
 _ROWS_AT_ONCE = 64
-"""Rows of a block at least, where more pairs are at once then: products of few rows are slow."""
+"""Minimum number of rows in a block, even if the block then has more pairs, because products of few rows are slow."""
 _MANY = 1 << 17
-"""Pairs above which their numbers are float32."""
+"""Number of pairs above which the weights are float32."""
 
 
 class Pull(NamedTuple):
-    """What attracts the rows of a view: the sum over pairs of weight ||u - z||^2 is w ||u||^2 - 2 u . t + c.
+    """The attraction of the rows of a view: the sum over pairs of weight ||u - z||^2 is w ||u||^2 - 2 u . t + c.
 
-    Attracted pairs of two views weigh the same, and mostly 1 in sum for each of the other views, so that they count
-    alike however many there are, and settings carry over from one number of items to another.
+    All attracted pairs of two views have the same weight. With ``weighting="mean"`` the weights add up to 1 for each of
+    the other views, so that settings carry over from one number of items to another.
     """
 
     weights: Weights
-    """(n,) w, the sum of each row's weights."""
+    """(n,) w, the sum of the weights of each row's pairs."""
     targets: Rows
     """(n, D) t, the weighted sum of the embeddings z of each row's partners."""
     constant: float
@@ -45,12 +45,12 @@ class Pull(NamedTuple):
 
 
 def pull(attracted: Sequence[Similarity], embeddings: Sequence[Rows], totals: Sequence[float] | None = None) -> Pull:
-    """Return what attracts the rows of a view.
+    """Return the attraction of the rows of a view.
 
     Args:
         attracted: for each of the other views, the pairs of rows, (n, m).
-        embeddings: these views', (m, D) each.
-        totals: what the pairs with each of them weigh in sum. None: 1.
+        embeddings: the (m, D) embeddings of each of the other views.
+        totals: for each of the other views, the sum of the weights of its pairs. None: 1.
     """
     count, size = attracted[0].shape[0], embeddings[0].shape[1]
     weights, targets, constant = np.zeros(count), np.zeros((count, size)), 0.0
@@ -65,17 +65,17 @@ def pull(attracted: Sequence[Similarity], embeddings: Sequence[Rows], totals: Se
 
 
 class Repelled:
-    """Weights of the pairs of a view's rows with the rows of other views, one after another, in dense blocks.
+    """Weights of the repelled pairs of a view's rows with the rows of all other views, in dense blocks.
 
-    For each of the other views they weigh the same. Of more than 131,072 pairs the weights, and what is made
-    of them block by block, are of float32 numbers: that leaves six digits of sums and takes half the time.
+    All repelled pairs with one of the other views have the same weight. With more than 131,072 pairs, the weights and
+    the results for each block are float32: sums keep six digits and take half the time.
 
     Args:
-        relations: for each of the other views, which pairs repel each other, (n, m).
-        totals: what they weigh in sum. None: 1.
+        relations: for each of the other views, the pairs that repel each other, (n, m).
+        totals: for each of the other views, the sum of the weights of its pairs. None: 1.
 
     Attributes:
-        dtype: of the weights.
+        dtype: type of the weights.
     """
 
     def __init__(self, relations: Sequence[Relation], totals: Sequence[float] | None = None) -> None:
@@ -87,13 +87,14 @@ class Repelled:
         self._shares = [total / max(one.size, 1) for one, total in zip(relations, sums, strict=True)]
         self._cached: dict[int, Weights] = {}
 
-    def over(self, function: Callable[[slice, Weights], Found]) -> list[Found]:
-        """Return what a function makes of rows and their pairs' weights, (rows, m), block by block, in threads."""
+    def over(self, function: Callable[[slice, Weights], Result]) -> list[Result]:
+        """Return the results of a function of a slice of rows and the weights of their pairs, (rows, m), for each
+        block, in threads."""
         size = max(_PAIRS_AT_ONCE, _ROWS_AT_ONCE * self.columns)
         return over(list(slices(self.rows, self.columns, size)), lambda rows: function(rows, self._weights(rows)))
 
     def pull(self, other: Rows) -> Pull:
-        """Return what would attract the rows if repelled pairs did, given the (m, D) embeddings of the others."""
+        """Return the attraction that the repelled pairs would have, for the (m, D) embeddings of the other views."""
         columns = np.column_stack([other, np.square(other).sum(axis=1), np.ones(len(other))]).astype(self.dtype)
         sums = np.vstack(self.over(lambda _, weights: weights @ columns)).astype(np.float64)
         return Pull(sums[:, -1], sums[:, :-2], float(sums[:, -2].sum()))
@@ -110,11 +111,12 @@ class Repelled:
 
 
 def sampled(similar: Similarity, generator: np.random.RandomState) -> Relation:
-    """Return as many dissimilar pairs as there are similar ones, drawn without replacement (or all there are)."""
+    """Return as many dissimilar pairs as there are similar ones, drawn without replacement, or all if there are
+    fewer."""
     rows, columns = similar.shape
     wanted = similar.size
     if wanted >= rows * columns - wanted:
-        return Others(similar)
+        return Complement(similar)
     chosen = np.zeros(0, dtype=np.int64)
     while len(chosen) < wanted:
         checkpoint()
@@ -126,13 +128,13 @@ def sampled(similar: Similarity, generator: np.random.RandomState) -> Relation:
 
 
 class Repulsion:
-    """Half the weighted sum of SCISD over the repelled pairs of rows with (m, D) embeddings that stay.
+    """Half the weighted sum of SCISD over the repelled pairs of rows with fixed (m, D) embeddings.
 
-    Every number of a pair is made in place of the one before it while its block is in the processor's cache: there are
-    far more pairs than anything else, and what they cost is their way to memory.
+    Computations on the pairs of a block reuse one buffer while it is in the processor's cache, because the pairs are by
+    far the most data, and their transfer to memory takes most of the time.
 
     Args:
-        repelled: the pairs, n rows with m.
+        repelled: the pairs of n rows with m rows.
         other: (m, D) embeddings of the m rows.
         scisd: the loss.
     """
@@ -143,7 +145,8 @@ class Repulsion:
         self._columns = np.vstack([other.T, ones, squares]).astype(repelled.dtype)
 
     def losses(self, embeddings: Rows, factors: Sequence[float]) -> NDArray[np.float64]:
-        """Return the value for (n, D) embeddings, all of them and of the others times each of some factors."""
+        """Return the value for (n, D) embeddings, if each of some factors multiplies all embeddings, including the
+        fixed ones."""
         lifted = self._lifted(embeddings)
 
         def of_block(rows: slice, weights: Rows) -> list[float]:
@@ -167,6 +170,6 @@ class Repulsion:
         return value, 0.5 * (pushed[:, -1:] * embeddings - pushed[:, :-1])
 
     def _lifted(self, embeddings: Rows) -> NDArray[Any]:
-        """Return what makes squared distances by one product with the columns of the others."""
+        """Return rows whose product with ``_columns`` is the squared distances to the other rows."""
         squares = np.square(embeddings).sum(axis=1)
         return np.column_stack([-2 * embeddings, squares, np.ones(len(embeddings))]).astype(self._repelled.dtype)

@@ -1,4 +1,4 @@
-"""Hybrid of PCA and Multi-NPP: one view keeps its own geometry, the other is mapped into its space."""
+"""The hybrid of PCA and Multi-NPP: one view keeps its own geometry, and the other view is mapped into its space."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,8 +15,8 @@ from crossview.engine.learners.settings import OneView, Positive, Weight
 class Hybrid(MultiNPP):
     """Multi-NPP whose view ``frozen`` is projected by its PCA (Quadrianto and Lampert, ICML 2011, Algorithm 2).
 
-    For when it is known which view queries come in, or which one the database holds: distances within the frozen view
-    are those of its own space. Parameters as in :class:`MultiNPP`, less ``init``: the moving view starts at its ridge
+    Use it if you know the view of the queries or the view of the database: distances within the frozen view are those
+    of its own space. The parameters are those of :class:`MultiNPP` without ``init``: the other view starts at its ridge
     regression on the mean embedding of its similar items, and one convex optimisation (``max_iter``) follows.
     """
 
@@ -32,5 +32,5 @@ class Hybrid(MultiNPP):
     spread: Positive | None = 0.5
 
     def most_dimensions(self, ranks: Sequence[int], classes: int) -> int:
-        """Return the rank of the widest view: no view has more principal components to stay at."""
+        """Return the rank of the widest view: the frozen view has no more principal components than its rank."""
         return max(ranks)

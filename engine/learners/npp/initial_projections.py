@@ -1,4 +1,4 @@
-"""Where the optimisation of Multi-NPP starts."""
+"""The start of Multi-NPP: initial projections of the views."""
 
 from collections.abc import Mapping, Sequence
 from typing import Literal
@@ -18,12 +18,15 @@ from crossview.engine.runtime.cancellation import checkpoint
 Matrix = NDArray[np.float64]
 Start = Literal["neighbors", "labels", "cca", "pca", "random"]
 _SHRINKAGE = 0.1
+"""Shrinkage of the covariances for the starts by correlation."""
 _ITERATIONS = 10
+"""Rounds of subspace iteration, which only has to come near the leading eigenvectors."""
 _ROWS = 5000
+"""Maximum number of rows that serve to estimate the distance of dissimilar rows."""
 
 
 def random_projections(widths: Sequence[int], size: int, generator: np.random.RandomState) -> list[Matrix]:
-    """Return one Gaussian (D, d_v) projection per view, D being the size."""
+    """Return one Gaussian (D, d_v) projection per view, where D is ``size``."""
     return [generator.standard_normal((size, width)) / np.sqrt(width) for width in widths]
 
 
@@ -39,12 +42,13 @@ def start(
 
     Args:
         name: "neighbors": the directions in which similar rows correlate most (CCA over all similar pairs, after
-            Rasiwasia et al., "Cluster canonical correlation analysis", 2014); "labels": each view's ridge regression
-            on one-hot classes, or on the groups that similar items form otherwise; "cca": the directions in which rows
-            of the same item correlate most; "pca": each view's principal components; "random": Gaussian.
+            Rasiwasia et al., "Cluster canonical correlation analysis", 2014); "labels": each view's ridge regression on
+            one-hot classes, or without classes on the groups that similar items form; "cca": the directions in which
+            rows of the same item correlate most; "pca": each view's principal components; "random": Gaussian.
         similar: pairs of items.
-        filled: the random projections, likewise. Directions that the first four cannot fill are these, but small.
-        weight: of the ridge regressions' penalty, in units of a column's mean square.
+        filled: random projections, one per view. They fill, at a small scale, the directions that the first four starts
+            leave.
+        weight: weight of the penalty of the ridge regressions, in units of a column's mean square.
     """
     rows = [view.rows for view in problem.views]
     size = len(filled[0])
@@ -74,18 +78,18 @@ def start_from_fixed(
     generator: np.random.RandomState,
     drawn: Mapping[int, Matrix],
 ) -> list[Matrix]:
-    """Return the projections of the views whose projections stay, and for every other view one fitted to them.
+    """Return the projections of the frozen views, and for every other view a projection fitted to them.
 
     Args:
-        fixed: by view its (D, d_v) projection; None for its first ``size`` principal components.
-        spread: these are scaled so that dissimilar rows of the view are so far apart (root mean square), in units of
-            the loss's reach. None: they keep their scale.
-        weight: of the ridge regressions' penalty, in units of a column's mean square.
+        fixed: the (D, d_v) projection of each frozen view; None for its first ``size`` principal components.
+        spread: the root mean square distance of dissimilar rows of the view to which the principal components are
+            scaled, in units of the loss's reach. None: they keep their scale.
+        weight: weight of the penalty of the ridge regressions, in units of a column's mean square.
         similar: pairs of items.
-        drawn: by view, random projections, which are taken instead of fitted ones.
+        drawn: random projections of views, which replace fitted ones.
 
     Raises:
-        ValueError: if a view has no row that is similar to one of a view whose projection stays.
+        ValueError: if no row of a view is similar to a row of a frozen view.
     """
     projections: dict[int, Matrix] = {}
     for view, given in fixed.items():
@@ -109,7 +113,7 @@ def start_from_fixed(
 
 
 def _components(span: Span, size: int) -> Matrix:
-    """Return the principal components with the signs that they have in all columns: other views have theirs."""
+    """Return the principal components with signs that depend on all columns, so that a basis does not change them."""
     found, _ = principal_components(span.rows, size)
     columns = span.lifted(found)
     largest = np.take_along_axis(columns, np.abs(columns).argmax(axis=1, keepdims=True), axis=1)
@@ -119,7 +123,7 @@ def _components(span: Span, size: int) -> Matrix:
 def _fitted_to(span: Span, partners: Sequence[tuple[Rows, Similarity]], weight: float) -> Matrix:
     """Return the (D, d) projection of a view by ridge regression on the mean embedding of the rows' partners.
 
-    ``partners`` has, for each view whose projection stays, its (m, D) embeddings and which of them attract the rows,
+    ``partners`` contains, for each frozen view, its (m, D) embeddings and the pairs of rows that attract each other,
     (n, m).
     """
     targets: Rows = np.zeros((len(span.rows), partners[0][0].shape[1]))
@@ -129,12 +133,12 @@ def _fitted_to(span: Span, partners: Sequence[tuple[Rows, Similarity]], weight: 
         counts += similar.sums(np.ones((len(embeddings), 1)))
     reached = np.flatnonzero(counts)
     if not len(reached):
-        raise ValueError("no row of the view that is learned is similar to a row of a view that stays")
+        raise ValueError("no row of the learned view is similar to a row of a frozen view")
     return _ridge(span.take(reached), targets[reached] / counts[reached], weight)
 
 
 def _ridge(span: Span, targets: Rows, weight: float) -> Matrix:
-    """Return the (D, d) projection of ridge regression, in coordinates."""
+    """Return the (D, d) projection of ridge regression, in coordinates of the span."""
     rows = span.rows
     covariance = rows.T @ rows / len(rows)
     penalty = max(weight * float(np.trace(covariance)) / span.width, np.finfo(np.float64).tiny)
@@ -143,10 +147,11 @@ def _ridge(span: Span, targets: Rows, weight: float) -> Matrix:
 
 
 def groups(similar: Similarity, size: int, generator: np.random.RandomState) -> Rows:
-    """Return (n, at most D) centred rows of unit length where items of equal neighbours have equal ones: spectral.
+    """Return (n, at most D) centred rows, spectral embeddings in which items with equal neighbours have equal rows.
 
-    The leading eigenvectors of the similarity by subspace iteration, then rows of unit length (Ng, Jordan and Weiss, On
-    spectral clustering, 2001). For up to D classes these are one-hot classes, up to a rotation.
+    The leading eigenvectors of the similarity by subspace iteration, with rows scaled to unit length before centring
+    (Ng, Jordan and Weiss, On spectral clustering, 2001). For up to D classes these are one-hot classes, up to a
+    rotation.
     """
     basis = generator.standard_normal((similar.shape[0], min(size, similar.shape[0])))
     back = similar.transposed()
@@ -182,7 +187,7 @@ def _correlated(name: Start, problem: Problem, size: int) -> list[Matrix]:
 def _dissimilar_distance(
     embeddings: Rows, items: Numbers, similar: Similarity, generator: np.random.RandomState
 ) -> float:
-    """Return the root mean square distance of dissimilar rows of one view, of at most 5,000 rows drawn by chance."""
+    """Return the root mean square distance of dissimilar rows of one view, from at most 5,000 randomly drawn rows."""
     if len(items) > _ROWS:
         chosen = generator.permutation(len(items))[:_ROWS]
         embeddings, items = embeddings[chosen], items[chosen]

@@ -29,7 +29,7 @@ _GIVEN = "one array for each view"
 
 
 class FixedProjection(NamedTuple):
-    """A view's projection that stays as it was fitted."""
+    """The projection of a view that stays as it was fitted."""
 
     weights: Matrix
     mean: NDArray[np.float64]
@@ -37,43 +37,45 @@ class FixedProjection(NamedTuple):
 
 @dataclass(eq=False, repr=False)
 class MultiNPP(LinearLearner, MultiViewLearner):
-    """Projects views into one space where similar items are near and dissimilar ones a unit apart, in whichever view.
+    """Projections of the views into one space, in which similar items are near each other and dissimilar items about 1
+    apart, within and across views.
 
-    Quadrianto and Lampert, "Learning Multi-View Neighborhood Preserving Projections", ICML 2011. Minimises, summed over
-    all pairs of views, 1/2 mean over similar inter-view pairs of ||W_1 x - W_2 y||^2 + 1/2 mean over dissimilar ones of
-    SCISD of the distance, + eta Omega(W_1) + gamma Omega(W_2) + ..., by Algorithm 1: in turn, each view's projection
-    minimises the convex bound of equation (12) or (13). The objective never rises. Unless ``scaled`` is False each view
-    is centred and scaled to unit mean square, so that eta and gamma mean the same for counts and for frequencies.
+    Quadrianto and Lampert, "Learning Multi-View Neighborhood Preserving Projections", ICML 2011. The objective is the
+    sum, over all pairs of views, of 1/2 mean over similar inter-view pairs of ||W_1 x - W_2 y||^2 + 1/2 mean over
+    dissimilar ones of SCISD of the distance, + eta Omega(W_1) + gamma Omega(W_2) + ... Algorithm 1 minimises it: in
+    turn, each view's projection minimises the convex bound of equation (12) or (13), so the objective never rises.
+    Unless ``scaled`` is False, each view is centred and scaled to unit mean square, so that eta and gamma mean the same
+    for counts and for frequencies.
 
-    Only pairs across views count, so distances within a view and across views have different scales. Items may lack
-    views: whatever rows there are take part.
+    Only pairs across views enter the objective, so distances within a view and across views have different scales.
+    Items may lack views: the learner uses all rows that exist.
 
     Args:
-        n_components: dimensions of the embeddings (D), at most those of all views together; where a view is frozen, at
-            most the number of its principal components.
+        n_components: dimensions of the embeddings (D), at most the columns of all views together; with a frozen view,
+            at most the number of its principal components.
         a: shape of the SCISD loss, > 1.
-        lam: lambda of the SCISD loss; None: 1 / a, which makes dissimilar items want a distance of 1.
+        lam: lambda of the SCISD loss; None: 1 / a, with which the loss of dissimilar items ends at a distance of 1.
         eta: weight of the first view's regularisation.
         gamma: weight of every other view's regularisation.
-        penalty: "l2" (squared Frobenius norm) or "l1" (sum of absolute values: sparse projections).
-        neighborhood: which pairs attract and which repel each other; None: ``Neighborhood()``.
-        optimization: how the objective is minimised; None: ``Optimization()``.
-        init: where to start: "neighbors", "labels", "cca", "pca" or "random" (see ``start``), or one (D, d_v) array
-            per view. Where a view is frozen the others start at random with "random", else at their ridge regressions
-            on the mean embedding of similar items.
+        penalty: "l2" (squared Frobenius norm) or "l1" (sum of absolute values, for sparse projections).
+        neighborhood: the pairs that attract and the pairs that repel each other; None: ``Neighborhood()``.
+        optimization: the settings of the minimisation; None: ``Optimization()``.
+        init: the start: "neighbors", "labels", "cca", "pca" or "random" (see ``start``), or one (D, d_v) array per
+            view. With a frozen view, the other views start at random with "random", and otherwise at their ridge
+            regressions on the mean embedding of similar items.
         ridge: weight of the penalty of the ridge regressions at the start, in units of a column's mean square, with
-            ``init="labels"`` and where a view is frozen.
-        frozen: the view, or views, whose projections stay: at their PCA (Algorithm 2,
-            "hybrid"), or where ``init`` puts them if it gives arrays. None: all are learned.
-        spread: with ``frozen``, the PCA is scaled so that the root mean square distance of dissimilar items within the
-            frozen view is ``spread`` times a lam, where the loss ends; None leaves the PCA's own scale.
+            ``init="labels"`` or a frozen view.
+        frozen: the view, or views, whose projections stay fixed: at their PCA (Algorithm 2, "hybrid"), or at the arrays
+            of ``init``. None: the learner learns all views.
+        spread: with ``frozen``, scale the PCA so that the root mean square distance of dissimilar items within the
+            frozen view is ``spread`` times a lam, the distance at which the loss ends; None keeps the PCA's own scale.
         random_state: seed of drawn pairs and of random starts.
         view_slices: widths of the views in a 2-D ``X``; None: two halves.
 
     Attributes:
-        objective_: (n_iter_ + 1,) the objective at the start and after each alternation, never rising; with batches
+        objective_: (n_iter_ + 1,) the objective at the start and after each alternation, never rising; with batches,
             estimates from the same rows each time.
-        n_iter_: int, alternations done.
+        n_iter_: int, number of alternations.
     """
 
     name = "multi-npp"
@@ -90,7 +92,8 @@ class MultiNPP(LinearLearner, MultiViewLearner):
 
     @property
     def needs_labels(self) -> bool:
-        """Whether ``fit`` needs class labels: nearest neighbours in a view are similar without any."""
+        """Whether ``fit`` needs class labels; with ``similar="knn"`` it does not, because nearest neighbours in a view
+        count as similar."""
         return self._neighborhood.similar == "labels"
 
     n_components: Dimensions = 50
@@ -109,7 +112,7 @@ class MultiNPP(LinearLearner, MultiViewLearner):
     view_slices: Sequence[int] | None = None
 
     def most_dimensions(self, ranks: Sequence[int], classes: int) -> int:
-        """Return the ranks of all views together: each may have directions of its own."""
+        """Return the sum of the ranks of all views, because each view may have directions of its own."""
         return sum(ranks)
 
     def _fit(self, views: list[Rows], given: Supervision) -> None:
@@ -127,7 +130,7 @@ class MultiNPP(LinearLearner, MultiViewLearner):
         if given.neighbors is None and self._neighborhood.similar == "knn":
             view, k = self._neighborhood.neighbor_view, self._neighborhood.n_neighbors
             if not 0 <= view < len(views):
-                raise ValueError(f"neighbor_view={view!r} but there are {len(views)} views, from 0")
+                raise ValueError(f"neighbor_view={view!r} but there are {len(views)} views, counted from 0")
             return nearest_items(views[view], given.mask[:, view], k)
         return similarity_of(given.classes, given.neighbors, len(given.mask))
 
@@ -140,7 +143,7 @@ class MultiNPP(LinearLearner, MultiViewLearner):
         if max(given, default=0) >= count:
             raise ValueError(f"frozen={self.frozen} but there are {count} views, counted from 0")
         if len(set(given)) >= count:
-            raise ValueError("frozen names every view: leave at least one to learn")
+            raise ValueError("frozen names every view, so there is no view to learn: leave out at least one")
         return sorted(set(given))
 
     def _learn(self, views: list[Rows], mask: Mask, similar: Similarity, fixed: Mapping[int, FixedProjection]) -> None:
@@ -157,7 +160,7 @@ class MultiNPP(LinearLearner, MultiViewLearner):
             fixed[v].mean if v in fixed else _mean(_present(x, i), how.scaled)
             for v, (x, i) in enumerate(zip(views, items, strict=True))
         ]
-        # taken from the list, which lets each view go when it is copied: of a million items it has gigabytes
+        # pop frees each view once it is copied: a view of a million items takes gigabytes
         scaled = [_view(views.pop(0), i, mean, how.scaled) for i, mean in zip(items, self.means_, strict=True)]
         given = {v: one.weights * scaled[v].scale for v, one in fixed.items()} or self._given(scaled)
         begun = given
@@ -196,16 +199,17 @@ class MultiNPP(LinearLearner, MultiViewLearner):
         ]
 
     def _in_span(self, view: View, number: int, frozen: Sequence[int], begun: Mapping[int, Matrix]) -> View:
-        """Return a view by its coordinates in the span of its rows and of where its projection begins.
+        """Return a view by its coordinates in the span of its rows and of the start of its projection.
 
-        The penalty "l2" is the same for them, and no gradient leaves the span. A projection that stays needs none.
+        The penalty "l2" is the same for coordinates, and no gradient leaves the span. The penalty "l1" depends on the
+        columns, and a frozen projection is not optimised, so these keep the rows themselves.
         """
         if number in frozen or self.penalty == "l1":
             return view
         return view._replace(span=Span.of(view.rows, begun.get(number)))
 
     def _given(self, views: Sequence[View]) -> dict[int, Matrix]:
-        """Return the projections that ``init`` gives, for the scaled rows."""
+        """Return the projections that ``init`` gives, converted for the scaled rows."""
         if isinstance(self.init, str):
             return {}
         given = [np.array(W, dtype=np.float64) for W in self.init]

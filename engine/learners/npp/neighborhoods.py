@@ -1,4 +1,4 @@
-"""Which rows of which views attract and which repel each other, given which items are similar."""
+"""Neighbourhoods: the pairs of rows of different views that attract and that repel each other, from similar items."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,18 +11,19 @@ from sklearn.neighbors import kneighbors_graph
 
 from crossview.engine.learners.npp.forces import sampled
 from crossview.engine.learners.npp.problem import PairRelations
-from crossview.engine.learners.npp.similarity import Listed, Numbers, Others, Relation, Similarity
+from crossview.engine.learners.npp.similarity import Complement, Listed, Numbers, Relation, Similarity
 from crossview.engine.learners.settings import Count, OneView
 from crossview.engine.learners.view_rows import Mask, Rows, slices
 
 
 def nearest_items(rows: Rows, present: Mask, k: int) -> Listed:
-    """Return, for each item, itself and its k nearest; an item without a row has only itself.
+    """Return the pairs of each item with itself and with its k nearest neighbours; an item without a row is paired only
+    with itself.
 
     Args:
-        rows: (n, d) rows, Euclidean.
-        present: (n,) which items have a row.
-        k: at least 1; at most all others are taken.
+        rows: (n, d) rows, compared by Euclidean distance.
+        present: (n,) whether each item has a row.
+        k: number of neighbours, at least 1; at most all other items count.
     """
     items = np.flatnonzero(present)
     near = kneighbors_graph(rows[items], min(k, max(len(items) - 1, 0)), include_self=False).tocoo()
@@ -32,13 +33,13 @@ def nearest_items(rows: Rows, present: Mask, k: int) -> Listed:
 
 
 def nearest(relation: Relation, rows: Rows, present: Mask, k: int) -> Listed:
-    """Return, for each item i, the pairs (i, j) of a relation with the k nearest j.
+    """Return the pairs (i, j) of a relation, restricted to the k nearest j of each item i.
 
     Args:
         relation: pairs of items (i, j).
         rows: (n, d) rows that measure the distance of i and j.
-        present: (n,) which items have a row; the others' pairs are left out.
-        k: at least 1.
+        present: (n,) whether each item has a row; pairs of items without a row are left out.
+        k: number of pairs of each item, at least 1.
     """
     near = [sp.csr_array((0, len(rows)), dtype=bool)]
     squares = (rows * rows).sum(axis=1)
@@ -54,27 +55,28 @@ def nearest(relation: Relation, rows: Rows, present: Mask, k: int) -> Listed:
 
 
 Between = tuple[int, int]
-"""Two views, the earlier first."""
+"""The numbers of two views, the smaller first."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Neighborhood:
-    """Which pairs attract and which repel each other.
+    """The choice of the pairs that attract and that repel each other.
 
     Attributes:
-        pairs: "all" dissimilar pairs, weighted so that they weigh as much as the similar ones; or "sampled", as many
-            as there are similar ones.
-        weighting: "mean": the similar pairs of two views weigh 1 in sum, and so do the dissimilar ones; or "sum": every
-            pair weighs 1, as in equation (2), so that the weights of the regularisation mean less the more there are.
-        similar: "labels": items of the same class, or sharing one of several labels, are similar; or "knn": an item is
-            similar to itself and to its ``n_neighbors`` nearest in the view ``neighbor_view``; no labels are needed.
-        neighbor_view: the view in which neighbours are sought, with ``similar="knn"``; items that lack it are similar
-            only to themselves.
-        n_neighbors: how many neighbours are similar to an item, with ``similar="knn"``.
-        nearest: of the items similar to an item of a frozen view, only so many are attracted by it, the nearest ones
-            in that view; with no view frozen, pairs stay of which either is among the nearest of the other in all
-            views together. The other similar pairs neither attract nor repel, so that an item's place within its
-            class is kept. None: all attract.
+        pairs: "all" dissimilar pairs, with the same total weight as the similar pairs; or "sampled", as many dissimilar
+            pairs as there are similar ones.
+        weighting: "mean": the weights of the similar pairs of two views add up to 1, and so do those of the dissimilar
+            pairs; or "sum": every pair weighs 1, as in equation (2), so that the more pairs there are, the less the
+            regularisation counts.
+        similar: "labels": items of the same class, or that share one of several labels, are similar; or "knn": an item
+            is similar to itself and to its ``n_neighbors`` nearest in the view ``neighbor_view``, without labels.
+        neighbor_view: with ``similar="knn"``, the view in which to find neighbours; items that lack it are similar only
+            to themselves.
+        n_neighbors: with ``similar="knn"``, the number of items that are similar to an item.
+        nearest: maximum number of similar items that an item of a frozen view attracts, the nearest in that view.
+            Without a frozen view, the pairs in which either item is among the nearest of the other in all views
+            together. The other similar pairs neither attract nor repel, so that an item keeps its place within its
+            class. None: all similar pairs attract.
     """
 
     pairs: Literal["all", "sampled"] = "all"
@@ -92,13 +94,14 @@ def pair_relations(
     generator: np.random.RandomState | None = None,
     weighting: Literal["mean", "sum"] = "mean",
 ) -> dict[Between, PairRelations]:
-    """Return which rows attract and which repel each other, for every ordered pair of views.
+    """Return the pairs of rows that attract and that repel each other, for every ordered pair of views.
 
     Args:
-        similar: pairs of similar items; the first of a pair is seen in the earlier view.
+        similar: pairs of similar items; the first item of a pair is seen in the earlier view.
         items: for each view, (n_v,) the items that have it.
-        attracting: for two views, those of the similar pairs that are to be near. None: all.
-        generator: draws as many dissimilar pairs as there are similar ones. None: all repel each other.
+        attracting: for two views, the similar pairs that attract each other. None: all.
+        generator: generator that draws as many dissimilar pairs as there are similar ones. None: all dissimilar pairs
+            repel each other.
         weighting: as in ``Neighborhood``.
 
     Raises:
@@ -109,7 +112,7 @@ def pair_relations(
     for v, w in combinations(range(len(items)), 2):
         cut = similar.cut(items[v], items[w])
         near = attracting[v, w].cut(items[v], items[w]) if attracting else cut
-        apart = Others(cut) if generator is None else sampled(cut, generator)
+        apart = Complement(cut) if generator is None else sampled(cut, generator)
         totals = (1.0, 1.0) if weighting == "mean" else (float(near.size), float(apart.size))
         relations = PairRelations(near, apart, *totals)
         found[v, w], found[w, v] = relations, relations.transposed()
@@ -122,7 +125,8 @@ def pair_relations(
 
 
 def _leaves_others(similar: Similarity) -> bool:
-    """Return whether some pair is not similar; mostly a few random ones show it, and then none are counted."""
+    """Return whether some pair is not similar; mostly a few random pairs show it, which saves the count of all
+    pairs."""
     rows, columns = similar.shape
     first, second = (np.random.RandomState(0).randint(size, size=1000) for size in (rows, columns))
     return not similar.holds(first, second).all() or similar.size < rows * columns
@@ -131,17 +135,18 @@ def _leaves_others(similar: Similarity) -> bool:
 def attracting(
     similar: Similarity, views: Sequence[Rows], present: Mask, frozen: Sequence[int], k: int
 ) -> dict[Between, Similarity]:
-    """Return, for two views, the similar pairs of which one item is among the k nearest of the other.
+    """Return, for each two views, the similar pairs in which one item is among the k nearest of the other.
 
-    Where one of the two views is frozen its items choose, else those of both. Nearness is measured in the frozen views,
-    or in all if none is; an item that lacks one of them is among the nearest of no other.
+    If one of the two views is frozen, its items choose; otherwise the items of both views choose. The distance is that
+    in the frozen views, or in all views if none is frozen. An item that lacks one of these views is not among the
+    nearest of any item.
 
     Args:
         similar: pairs of items.
-        views: (n, d_v) rows, anything where an item lacks the view.
-        present: (n, V), which items have which views.
-        frozen: numbers of the views whose projections stay.
-        k: at least 1.
+        views: (n, d_v) rows; their values are ignored if an item lacks the view.
+        present: (n, V), whether each item has each view.
+        frozen: numbers of the views whose projections stay fixed.
+        k: number of neighbours, at least 1.
     """
     count = len(views)
     measuring = list(frozen) or list(range(count))
@@ -158,6 +163,7 @@ def attracting(
 
 
 def _scaled(rows: Rows, present: Mask) -> Rows:
-    """Return the rows centred, and of the same weight as any other view's; 0 where an item lacks the view."""
+    """Return the rows centred and divided by their Frobenius norm, so that all views weigh the same; 0 for items that
+    lack the view."""
     centered = np.where(present[:, None], rows - rows[present].mean(axis=0), 0.0)
     return centered / (float(np.linalg.norm(centered)) or 1.0)

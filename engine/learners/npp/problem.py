@@ -1,4 +1,4 @@
-"""What Multi-NPP minimises: rows of several views, their relations, the loss and the current projections."""
+"""The problem of Multi-NPP: rows of several views, their relations, the loss and the current projections."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,51 +23,52 @@ class View(NamedTuple):
     span: Span
     """(n_v, d_v) rows, centred and of unit mean square."""
     items: Numbers
-    """(n_v,) the numbers of their items."""
+    """(n_v,) numbers of the items of the rows."""
     scale: float
-    """What they were divided by."""
+    """The number by which the centred rows were divided."""
 
     @property
     def rows(self) -> Rows:
-        """The (n_v, r_v) coordinates of the rows, or the rows themselves."""
+        """The (n_v, r_v) coordinates of the rows in their span, or the rows themselves without a basis."""
         return self.span.rows
 
 
 class PairRelations(NamedTuple):
-    """The pairs of the rows of one view with those of another that attract or repel each other; some do neither."""
+    """The pairs of rows of two views that attract or repel each other; other pairs do neither."""
 
     attracted: Similarity
-    """Similar pairs that are to be near."""
+    """Similar pairs, which attract each other."""
     repelled: Relation
-    """Dissimilar pairs that are to be apart."""
+    """Dissimilar pairs, which repel each other."""
     attraction: float = 1.0
-    """What the similar pairs weigh in sum."""
+    """The sum of the weights of the similar pairs."""
     repulsion: float = 1.0
-    """What the dissimilar ones do."""
+    """The sum of the weights of the dissimilar pairs."""
 
     def transposed(self) -> "PairRelations":
         """Return the pairs seen from the other view."""
         return self._replace(attracted=self.attracted.transposed(), repelled=self.repelled.transposed())
 
     def cut(self, first: Numbers, second: Numbers) -> "PairRelations":
-        """Return the pairs among the given rows, which weigh as much in sum."""
+        """Return the pairs among the given rows, with the same sum of weights."""
         return self._replace(attracted=self.attracted.cut(first, second), repelled=self.repelled.cut(first, second))
 
 
 @dataclass(kw_only=True)
 class Problem:
-    """The sum over all pairs of views of equation (2) of Quadrianto and Lampert (ICML 2011), in the pairs' weights."""
+    """The objective of equation (2) of Quadrianto and Lampert (ICML 2011), summed over all pairs of views, with the
+    weights of the pairs."""
 
     views: Sequence[View]
     relations: Mapping[tuple[int, int], PairRelations]
-    """For every ordered pair of views."""
+    """The relations of every ordered pair of views."""
     scisd: Scisd
     penalties: Sequence[Regularizer]
-    """One per view."""
+    """The regulariser of each view."""
     weights: list[Matrix]
-    """The projections of the coordinates of the rows, (D, r_v) each."""
+    """The projections of the coordinates of each view's rows, (D, r_v) each; the solver replaces them."""
     free: Sequence[int]
-    """The views whose projections are learned."""
+    """The numbers of the views to learn."""
     _repelled: dict[tuple[int, ...], Repelled] = field(default_factory=dict)
 
     def embeddings(self, view: int) -> Rows:
@@ -75,15 +76,16 @@ class Problem:
         return np.asarray(self.views[view].rows @ self.weights[view].T)
 
     def objective(self) -> float:
-        """Return the objective's value, with regularisation and all pairs, also those of two views that stay."""
+        """Return the value of the objective with regularisation, over all pairs, including those of two frozen
+        views."""
         return self.loss() + sum(penalty.value(W) for penalty, W in zip(self.penalties, self.weights, strict=True))
 
     def loss(self) -> float:
-        """Return the value of the objective less its regularisation."""
+        """Return the value of the objective without its regularisation."""
         return float(self.losses([1.0])[0])
 
     def losses(self, factors: Sequence[float]) -> NDArray[np.float64]:
-        """Return the loss with all embeddings times each of some factors."""
+        """Return the loss if each of some factors multiplies all embeddings."""
         embedded = [self.embeddings(view) for view in range(len(self.views))]
         total = np.zeros(len(factors))
         for view in range(len(self.views) - 1):
@@ -115,10 +117,11 @@ class Problem:
         return self._bound(view, self.views[view].rows, attracting, embedded, repelled)
 
     def sampled_bound(self, view: int, rows: int, columns: int, generator: np.random.RandomState) -> Subproblem:
-        """Return the bound over ``rows`` drawn rows of the view, with all that attract and a sample that repels them.
+        """Return the bound over ``rows`` drawn rows of the view, with all rows that attract them and a sample of those
+        that repel them.
 
         Args:
-            columns: rows of each other view whose repelled pairs take part.
+            columns: number of rows of each other view to repel the drawn rows.
         """
         chosen = draw_rows(len(self.views[view].rows), rows, generator)
         others = [other for other in range(len(self.views)) if other != view]
@@ -135,7 +138,8 @@ class Problem:
         return self._bound(view, self.views[view].rows[chosen], _pull(near, embedded), partners, repelled)
 
     def sample(self, rows: int, generator: np.random.RandomState) -> "Problem":
-        """Return the problem on at most so many rows of each view; it shares the projections and sees them change."""
+        """Return the problem on at most ``rows`` rows of each view. It shares the list of projections, so it sees their
+        changes."""
         chosen = [draw_rows(len(view.rows), rows, generator) for view in self.views]
         views = [View(v.span.take(r), v.items[r], v.scale) for v, r in zip(self.views, chosen, strict=True)]
         relations = {(v, w): one.cut(chosen[v], chosen[w]) for (v, w), one in self.relations.items()}
@@ -156,12 +160,13 @@ class Problem:
 
 
 def _pull(relations: Sequence[PairRelations], embeddings: Sequence[Rows]) -> Pull:
-    """Return what attracts the rows of a view to those of others, of which there are embeddings."""
+    """Return the attraction of the rows of a view to the embeddings of other views."""
     return pull([one.attracted for one in relations], embeddings, [one.attraction for one in relations])
 
 
 def draw_rows(count: int, wanted: int, generator: np.random.RandomState) -> Numbers:
-    """Return the numbers of ``wanted`` of ``count`` rows, drawn without replacement, in order; all if fewer."""
+    """Return the numbers of ``wanted`` of ``count`` rows, drawn without replacement, in ascending order; all if there
+    are fewer."""
     if wanted >= count:
         return np.arange(count)
     return np.sort(generator.choice(count, wanted, replace=False))

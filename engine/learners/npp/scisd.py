@@ -15,10 +15,10 @@ Values = NDArray[np.floating[Any]]
 
 @dataclass(frozen=True)
 class Scisd:
-    """SCISD of a distance: falls from a lam^2 / 2 at 0 like an inverted parabola and is 0 from a lam on.
+    """SCISD of a distance: it falls like an inverted parabola from a lam^2 / 2 at 0, and is 0 from a lam on.
 
-    It is the difference of two concave functions, ``loss = concave - subtracted``, of which minus the second is convex
-    and grows with the distance, hence convex in the projections. The paper prints a lam / 2 as the constant of both
+    It is the difference of two concave functions, ``loss = concave - subtracted``. Minus the second function is convex
+    and grows with the distance, so it is convex in the projections. The paper prints a lam / 2 as the constant of both
     (10) and (11); equation (7) needs a lam^2 / 2.
 
     Args:
@@ -38,13 +38,13 @@ class Scisd:
 
     @property
     def reach(self) -> float:
-        """The distance a lam from which on a dissimilar pair costs nothing."""
+        """The distance a lam, from which on a dissimilar pair has no loss."""
         return self.a * self.lam
 
     def loss(self, distance: Values, weights: Values, factor: float = 1.0) -> float:
-        """Return the weighted sum of equation (7) over distances >= 0, each times a factor.
+        """Return the weighted sum of equation (7) over distances >= 0, each multiplied by a factor.
 
-        It is (max(a lam - d, 0)^2 - a max(lam - d, 0)^2) / (2 (a - 1)).
+        The loss of a distance is (max(a lam - d, 0)^2 - a max(lam - d, 0)^2) / (2 (a - 1)).
         """
         missing = np.empty_like(distance)
         total = 0.0
@@ -55,7 +55,7 @@ class Scisd:
         return factor**2 * total / (2 * (self.a - 1))
 
     def concave(self, weight: float, squared: float) -> float:
-        """Return the weighted sum of equation (10), L1_cv: the part that is bounded by its tangent.
+        """Return the weighted sum of equation (10), L1_cv, the part that its tangent bounds.
 
         Args:
             weight: the sum of the weights.
@@ -64,16 +64,18 @@ class Scisd:
         return 0.5 * (self.a * self.lam**2 * weight - squared)
 
     def convex(self, squared: Values, weights: Values) -> tuple[float, Values]:
-        """Return the weighted sum of minus equation (11), -L2_cv, and the weights of the springs that it amounts to.
+        """Return the weighted sum of minus equation (11), -L2_cv, and the weights of the equivalent springs.
 
-        It is 0 up to lam, then a parabola, then distance^2 / 2 less a constant: s (d^2 - lam min(d, a lam)) / 2, where
-        s is its slope over the distance, from 0 to 1. Springs weigh s times as much as the pairs.
+        The function is 0 up to lam, then a parabola, then distance^2 / 2 less a constant: s (d^2 - lam min(d, a lam)) /
+        2, where s, from 0 to 1, is its slope divided by the distance. The weight of a spring is s times the weight of
+        its pair.
 
         Args:
-            squared: squared distances, which are overwritten: there are so many that room for them is what costs.
-            weights: of the pairs, of the same shape.
+            squared: squared distances, which the function overwrites, because further memory for so many numbers takes
+                most of the time.
+            weights: weights of the pairs, of the same shape.
         """
-        least = float(np.finfo(squared.dtype).tiny)  # a lambda may be smaller than single precision knows
+        least = float(np.finfo(squared.dtype).tiny)  # lambda may be below the smallest float32
         distance = np.sqrt(np.maximum(squared, 0.0, out=squared))
         np.clip(distance, max(self.lam, least), max(self.reach, least), out=distance)
         springs: Values = np.divide(self.reach / (self.a - 1), distance)

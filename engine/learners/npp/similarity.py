@@ -1,4 +1,4 @@
-"""Which rows of one view are similar to which rows of another."""
+"""Relations of rows of two views: similar rows, and the other rows."""
 
 from typing import Any, Self
 
@@ -13,15 +13,15 @@ Mask = NDArray[np.bool_]
 Numbers = NDArray[np.int64]
 
 
-class _Compared:
-    """Pairs of rows that are of the relation because of what each of them has, classes or labels."""
+class _AttributeRelation:
+    """Base class of relations that compare an attribute of each row: its class or its labels."""
 
     def __init__(self, first: Any, second: Any) -> None:
         self.first, self.second = first, second
 
     @property
     def shape(self) -> tuple[int, int]:
-        """The numbers of rows of the two views."""
+        """The number of rows of each of the two views."""
         return self.first.shape[0], self.second.shape[0]
 
     def transposed(self) -> Self:
@@ -33,12 +33,12 @@ class _Compared:
         return type(self)(self.first[first], self.second[second])
 
 
-class SameClass(_Compared):
+class SameClass(_AttributeRelation):
     """Pairs of rows of equal class.
 
     Args:
         first: (n,) classes, integers from 0, of the rows of the first view.
-        second: (m,) those of the second; None: as the first.
+        second: (m,) classes of the rows of the second view; None: those of the first.
     """
 
     def __init__(self, first: Numbers, second: Numbers | None = None) -> None:
@@ -52,15 +52,15 @@ class SameClass(_Compared):
         return int(self._counts[0] @ self._counts[1])
 
     def block(self, rows: slice) -> Mask:
-        """Return which pairs of these rows belong, (rows, m)."""
+        """Return whether each pair of these rows with all rows of the second view belongs, (rows, m)."""
         return np.asarray(self.first[rows, None] == self.second[None, :])
 
     def holds(self, first: Numbers, second: Numbers) -> Mask:
-        """Return which of the given pairs belong, elementwise."""
+        """Return whether each of the given pairs belongs, elementwise."""
         return np.asarray(self.first[first] == self.second[second])
 
     def sums(self, rows: Rows) -> Rows:
-        """Return the sum of each row's class in the second view."""
+        """Return, for each row of the first view, the sum of the rows of the same class in the second view."""
         members = sp.csr_array(
             (np.ones(len(rows)), (self.second, np.arange(len(rows)))), (len(self._counts[1]), len(rows))
         )
@@ -68,10 +68,10 @@ class SameClass(_Compared):
 
 
 class Listed:
-    """Pairs that are given one by one.
+    """Pairs listed one by one.
 
     Args:
-        matrix: sparse (n, m) matrix, nonzero where a pair belongs.
+        matrix: sparse (n, m) matrix, nonzero for a pair that belongs.
     """
 
     def __init__(self, matrix: Any) -> None:
@@ -79,7 +79,7 @@ class Listed:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """The numbers of rows of the two views."""
+        """The number of rows of each of the two views."""
         rows, columns = self.matrix.shape
         return rows, columns
 
@@ -89,7 +89,7 @@ class Listed:
         return int(self.matrix.nnz)
 
     def block(self, rows: slice) -> Mask:
-        """Return which pairs of these rows belong, (rows, m)."""
+        """Return whether each pair of these rows with all rows of the second view belongs, (rows, m)."""
         return np.asarray(self.matrix[rows].toarray(), dtype=bool)
 
     def transposed(self) -> Self:
@@ -101,20 +101,20 @@ class Listed:
         return type(self)(self.matrix[first][:, second])
 
     def holds(self, first: Numbers, second: Numbers) -> Mask:
-        """Return which of the given pairs belong, elementwise."""
+        """Return whether each of the given pairs belongs, elementwise."""
         return np.asarray(self.matrix[first, second], dtype=bool).ravel()
 
     def sums(self, rows: Rows) -> Rows:
-        """Return the sum of each row's similar rows of the second view."""
+        """Return, for each row of the first view, the sum of the similar rows of the second view."""
         return np.asarray(self.matrix.astype(np.float64) @ rows)
 
 
-class SharedLabels(_Compared):
+class SharedLabels(_AttributeRelation):
     """Pairs of rows that share a label.
 
     Args:
-        first: sparse (n, L) matrix, nonzero where a row of the first view has a label.
-        second: (m, L), those of the second.
+        first: sparse (n, L) matrix, nonzero if a row of the first view has a label.
+        second: (m, L) matrix of the second view.
     """
 
     def __init__(self, first: Any, second: Any) -> None:
@@ -126,27 +126,28 @@ class SharedLabels(_Compared):
         return sum(int((self.first[rows] @ self.second.T).nnz) for rows in slices(*self.shape))
 
     def block(self, rows: slice) -> Mask:
-        """Return which pairs of these rows belong, (rows, m)."""
+        """Return whether each pair of these rows with all rows of the second view belongs, (rows, m)."""
         return np.asarray((self.first[rows] @ self.second.T).toarray() > 0)
 
     def holds(self, first: Numbers, second: Numbers) -> Mask:
-        """Return which of the given pairs belong, elementwise."""
+        """Return whether each of the given pairs belongs, elementwise."""
         return np.asarray(self.first[first].multiply(self.second[second]).sum(axis=1)).ravel() > 0
 
     def sums(self, rows: Rows) -> Rows:
-        """Return the sum of each row's similar rows of the second view, each as often as labels are shared."""
+        """Return, for each row of the first view, the sum of the similar rows of the second view, each once per shared
+        label."""
         return np.asarray(self.first @ (self.second.T @ rows))
 
 
-class Others:
-    """All pairs that another relation leaves out."""
+class Complement:
+    """All pairs that another relation does not contain."""
 
     def __init__(self, relation: "Relation") -> None:
         self.relation = relation
 
     @property
     def shape(self) -> tuple[int, int]:
-        """The numbers of rows of the two views."""
+        """The number of rows of each of the two views."""
         return self.relation.shape
 
     @property
@@ -155,7 +156,7 @@ class Others:
         return self.shape[0] * self.shape[1] - self.relation.size
 
     def block(self, rows: slice) -> Mask:
-        """Return which pairs of these rows belong, (rows, m)."""
+        """Return whether each pair of these rows with all rows of the second view belongs, (rows, m)."""
         return ~self.relation.block(rows)
 
     def transposed(self) -> Self:
@@ -169,15 +170,15 @@ class Others:
 
 Similarity = SameClass | Listed | SharedLabels
 """A relation of similar rows: a set of pairs (row i of one view, row j of another), both counted from 0."""
-Relation = Similarity | Others
-"""Any set of such pairs."""
+Relation = Similarity | Complement
+"""A relation of similar or dissimilar rows."""
 
 
 def shared_labels(indicator: Any) -> SharedLabels:
-    """Return the pairs of items that share a label; an item with none is paired with itself.
+    """Return the pairs of items that share a label; an item without labels is paired with itself.
 
     Args:
-        indicator: (n, L) matrix, dense or sparse, nonzero where an item has a label.
+        indicator: (n, L) matrix, dense or sparse, nonzero if an item has a label.
     """
     labels = sp.csr_array(indicator != 0).astype(np.int64)
     alone = np.flatnonzero(labels.sum(axis=1) == 0)
@@ -187,7 +188,7 @@ def shared_labels(indicator: Any) -> SharedLabels:
 
 
 def similarity_of(labels: Any, neighbors: Any, count: int) -> Similarity:
-    """Return the similar pairs, by ``neighbors`` where given, else by a matrix of labels or by classes, (n,)."""
+    """Return the similar pairs: from ``neighbors`` if given, otherwise from a matrix of labels or from (n,) classes."""
     if neighbors is not None:
         return listed(neighbors, count)
     if np.ndim(labels) == 2:
@@ -196,14 +197,14 @@ def similarity_of(labels: Any, neighbors: Any, count: int) -> Similarity:
 
 
 def listed(neighbors: Any, count: int) -> Listed:
-    """Return the pairs of items and their listed neighbours.
+    """Return the pairs of items with their listed neighbours.
 
     Args:
-        neighbors: sparse (n, n) matrix, nonzero where a pair belongs; or, for each item, the numbers of its similar
+        neighbors: sparse (n, n) matrix, nonzero for a pair that belongs; or, for each item, the numbers of its similar
             items.
         count: n.
 
     Raises:
-        ValueError: unless there are ``count`` rows and all numbers lie in 0..count - 1.
+        ValueError: unless there are ``count`` rows and all numbers are in 0..count - 1.
     """
     return Listed(neighbor_matrix(neighbors, count))

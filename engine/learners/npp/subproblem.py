@@ -1,8 +1,8 @@
-"""One convex sub-problem of Multi-NPP: the best projection of one view while the other view's embeddings stay.
+"""One convex sub-problem of Multi-NPP: the best projection of one view for fixed embeddings of the other views.
 
-Equations (12) and (13) of Quadrianto and Lampert (ICML 2011), with the linear term derived anew: the tangent of
-L1_cv at W_0 adds -<(W_0 x - W_2 y) x^T, W> for a dissimilar pair (x, y). The paper prints it with the opposite sign,
-with which dissimilar pairs would be pulled together.
+Equations (12) and (13) of Quadrianto and Lampert (ICML 2011), with a newly derived linear term: the tangent of L1_cv at
+W_0 adds -<(W_0 x - W_2 y) x^T, W> for a dissimilar pair (x, y). The paper prints the opposite sign, which would pull
+dissimilar pairs together.
 """
 
 from collections.abc import Callable
@@ -26,7 +26,7 @@ Progress = Callable[[int], None]
 
 @dataclass(frozen=True)
 class Regularizer:
-    """weight * ||W||_F^2 ("l2") or weight * the sum of |W| ("l1")."""
+    """The regulariser weight * ||W||_F^2 ("l2") or weight * the sum of |W| ("l1")."""
 
     penalty: str
     weight: float
@@ -38,15 +38,15 @@ class Regularizer:
 
 @dataclass(eq=False)
 class Subproblem:
-    """The convex upper bound of the objective in W that touches it at ``start``; regularisation included.
+    """The convex upper bound of the objective in W that touches the objective at ``start``, with regularisation.
 
     Args:
-        rows: (n, d) centred rows of the view whose projection is sought.
-        attracting: what attracts them.
-        other: (m, D) embeddings of the other views, one after another.
-        repelled: their pairs with the rows.
-        start: (D, d) the projection at which the bound touches.
-        width: how many columns the rows have that these are coordinates of; None: these.
+        rows: (n, d) centred rows of the learned view.
+        attracting: the attraction of the rows.
+        other: (m, D) embeddings of the other views, one view after another.
+        repelled: the repelled pairs of the rows with the other embeddings.
+        start: (D, d) projection at which the bound touches the objective.
+        width: number of columns of the original rows, if ``rows`` are coordinates; None: the columns of ``rows``.
     """
 
     rows: Rows
@@ -61,11 +61,11 @@ class Subproblem:
     def __post_init__(self) -> None:
         embeddings = self.rows @ self.start.T
         self._pushing = Repulsion(self.repelled, self.other, self.scisd)
-        pulling = self.repelled.pull(self.other)  # what repels pulls as far as the loss is concave
+        pulling = self.repelled.pull(self.other)  # the tangent of the concave part pulls
         self._slope = 0.5 * (pulling.weights[:, None] * embeddings - pulling.targets)
         concave = self.scisd.concave(float(pulling.weights.sum()), 2 * pulling.value(embeddings))
         self._constant = 0.5 * concave + float(np.vdot(self._slope, embeddings))
-        # total weight at each row, at most: bounds the curvature
+        # an upper bound of the total weight at each row, which bounds the curvature
         self._springs = self.attracting.weights + 0.5 * pulling.weights
 
     def bound(self, W: Matrix) -> tuple[float, Matrix]:
@@ -82,18 +82,19 @@ class Subproblem:
         return value, slope
 
     def solve(self, max_iter: int, tol: float, progress: Progress) -> Matrix:
-        """Return a W at which the bound, hence the objective, is no higher than at ``start``.
+        """Return a W at which the bound, and therefore the objective, is not higher than at ``start``.
 
         Args:
-            max_iter: steps at most.
-            tol: stop when a step lowers the bound by less than this share of it.
-            progress: called with the number of steps done.
+            max_iter: maximum number of steps.
+            tol: stop when a step lowers the bound by less than this share of its value.
+            progress: function to call with the number of completed steps.
         """
         solver = self._solve_split if self.regularizer.penalty == "l1" else self._solve_smooth
         return solver(max_iter, tol, progress)
 
     def _solve_smooth(self, max_iter: int, tol: float, progress: Progress) -> Matrix:
-        """Run L-BFGS on V = W L, where L L^T is the curvature with full springs: nearly round, so few steps suffice."""
+        """Run L-BFGS on V = W L, where L L^T is the curvature with the largest springs: in V the curvature is nearly
+        round, so few steps suffice."""
         curvature = self.rows.T @ (self._springs[:, None] * self.rows)
         width = len(curvature) if self.width is None else self.width
         ridge = self.regularizer.weight + 1e-9 * np.trace(curvature) / width + np.finfo(np.float64).tiny

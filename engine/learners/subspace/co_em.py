@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 
 from crossview.engine.learners.capabilities import Capabilities
 from crossview.engine.learners.settings import Between, Count, Share
-from crossview.engine.learners.subspace.evidence import Evidence, Foretold
+from crossview.engine.learners.subspace.evidence import Evidence, PredictionScore
 from crossview.engine.learners.subspace.kernel_regression import Groups, KernelRegression, TargetedRows, drawn
 from crossview.engine.learners.subspace.posteriors import ClassPosteriors
 from crossview.engine.learners.subspace.row_kernel import Kernel, RowKernel, Scaling
@@ -195,11 +195,11 @@ class CoEM(ClassPosteriors):
         most = min(MOST_GROUPS, seeding.coordinates.shape[1], len(seeding.coordinates) // _ITEMS_OF_A_CLASS) - known
         most = min(most, free // _ITEMS_OF_A_CLASS)
         trial = replace(turns, evidence=turns.evidence.holding_out(_HELD_OUT, random))
-        tried: dict[int, Foretold] = {}
+        tried: dict[int, PredictionScore] = {}
 
         def score(new: int) -> float:
             if new not in tried:
-                tried[new] = trial.run(seeding.probabilities(known + new, random)).foretold
+                tried[new] = trial.run(seeding.probabilities(known + new, random)).prediction_score
                 report_progress(len(tried), len(_NEW_CLASSES) + 2)  # two more between, at most
             return tried[new].score
 

@@ -117,12 +117,12 @@ class Evidence:
         held_out = np.column_stack([pairs.row[~kept], pairs.col[~kept]]).astype(np.intp)
         return replace(self, similar=sp.csr_array(rest + rest.T), held_out=held_out)
 
-    def foretold(
+    def prediction_score(
         self,
         probabilities: Rows,
         posteriors: Sequence[Rows],
         present: NDArray[np.bool_],
-    ) -> "Foretold":
+    ) -> "PredictionScore":
         """Return how well the views foretell each other, the labels and held-out pairs: log probabilities.
 
         Args:
@@ -142,11 +142,11 @@ class Evidence:
         labels = np.log(by_views[known, self.codes[known]] + _LEAST)
         first, second = self.held_out.T
         pairs = np.log((probabilities[first] * probabilities[second] / prior).sum(axis=1) + _LEAST)
-        return Foretold((np.concatenate([np.empty(0), *agreements]), labels, pairs))
+        return PredictionScore((np.concatenate([np.empty(0), *agreements]), labels, pairs))
 
 
 @dataclass(frozen=True, eq=False)
-class Foretold:
+class PredictionScore:
     """Log probabilities of what was known and left out; kinds count alike, however much there is of each.
 
     Attributes:
@@ -160,7 +160,7 @@ class Foretold:
         """The sum of the means."""
         return float(sum(one.mean() for one in self.kinds if len(one)))
 
-    def is_as_good_as(self, other: "Foretold") -> bool:
+    def is_as_good_as(self, other: "PredictionScore") -> bool:
         """Return whether the score is at most one standard error of the paired difference behind another's."""
         behind = [theirs - ours for ours, theirs in zip(self.kinds, other.kinds, strict=True) if len(ours)]
         variance = sum(one.var() / len(one) for one in behind)

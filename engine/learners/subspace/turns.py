@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.learners.subspace.evidence import Evidence, Foretold, priors
+from crossview.engine.learners.subspace.evidence import Evidence, PredictionScore, priors
 from crossview.engine.learners.subspace.kernel_regression import KernelRegression
 from crossview.engine.learners.subspace.posteriors import fitted_view
 from crossview.engine.learners.subspace.temperature import best_factor, log_losses, posteriors
@@ -50,14 +50,14 @@ class Turn:
         return total
 
     @property
-    def foretold(self) -> Foretold:
+    def prediction_score(self) -> PredictionScore:
         """How well the views foretell each other, the labels and held-out pairs."""
         prior, every = priors(self.probabilities), []
         for present, found in zip(self.mask.T, self.posteriors, strict=True):
             rows = np.tile(prior, (len(self.mask), 1))
             rows[present] = found
             every.append(rows)
-        return self.evidence.foretold(self.probabilities, every, self.mask)
+        return self.evidence.prediction_score(self.probabilities, every, self.mask)
 
     def fitted(self, view: int) -> dict[str, Any]:
         """Return the fitted attributes of a view, as class posteriors have them."""

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 from scipy.linalg import sqrtm
 from scipy.optimize import minimize
 
-from crossview.engine.learners.joint.compared import Compared, Notions
+from crossview.engine.learners.joint.compared import ComparisonLoss, Notions
 from crossview.engine.learners.joint.joint_fit import JointSettings, learn, weighted
 from crossview.engine.learners.joint.losses import loss_of
 from crossview.engine.learners.joint.objectives import (
@@ -54,7 +54,7 @@ def test_the_loss_is_that_of_the_comparisons(name, rows):
     """Whether distances are looked up in tables of all pairs or computed one by one."""
     notions = drawn(400 if rows == 20 else 40, rows)
     embedded = np.random.default_rng(1).normal(size=(3, rows, 4))
-    assert_allclose(Compared(notions, rows, loss_of(name, 4))(embedded)[0], plain(notions, embedded, name))
+    assert_allclose(ComparisonLoss(notions, rows, loss_of(name, 4))(embedded)[0], plain(notions, embedded, name))
 
 
 @pytest.mark.parametrize("name", LOSSES)
@@ -77,7 +77,7 @@ def test_gradients_are_those_of_finite_differences(name, smoothing, inputs):
 def test_algorithm_1_has_the_gradients_of_the_same_objective(name):
     """With respect to L and to the M_t themselves."""
     generator, notions = np.random.default_rng(3), drawn()
-    run = Alternation(Objects(20), Compared(notions, 20, loss_of(name, 3)), 0.01)
+    run = Alternation(Objects(20), ComparisonLoss(notions, 20, loss_of(name, 3)), 0.01)
     common, factors = generator.normal(size=(20, 3)), generator.normal(size=(3, 3, 3))
     metrics = factors @ factors.swapaxes(1, 2) + np.eye(3)
     of_map, of_metrics = generator.normal(size=(20, 3)), generator.normal(size=(3, 3, 3))

@@ -12,7 +12,7 @@ from crossview.engine.learners.npp.hybrid import Hybrid
 from crossview.engine.learners.npp.multi_npp import MultiNPP
 from crossview.engine.learners.npp.neighborhoods import nearest
 from crossview.engine.learners.npp.scisd import Scisd
-from crossview.engine.learners.npp.similarity import Listed, Others, SameClass
+from crossview.engine.learners.npp.similarity import Complement, Listed, SameClass
 from crossview.engine.learners.npp.subproblem import Regularizer, Subproblem
 from crossview.engine.learners.selection import distances
 from crossview.engine.learners.subspace.pca import PCA
@@ -31,7 +31,7 @@ def two_views(n=60, widths=(6, 9), classes=3, noise=0.5, seed=0):
 
 
 def repelled(labels):
-    return Repelled([Others(SameClass(labels))])
+    return Repelled([Complement(SameClass(labels))])
 
 
 def loss(first, second, labels, scisd):

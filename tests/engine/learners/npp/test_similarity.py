@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crossview.engine.learners.npp.neighborhoods import nearest_items
-from crossview.engine.learners.npp.similarity import Listed, Others, SameClass, SharedLabels, listed, shared_labels
+from crossview.engine.learners.npp.similarity import Complement, Listed, SameClass, SharedLabels, listed, shared_labels
 
 
 def relations(seed):
@@ -36,7 +36,7 @@ def test_every_form_says_the_same(seed):
         np.testing.assert_array_equal(relation.transposed().block(slice(0, 9)), dense.T)
         np.testing.assert_array_equal(relation.holds(rows, columns[:5]), dense[rows, columns[:5]])
         np.testing.assert_array_equal(relation.cut(rows, columns).block(slice(0, 5)), dense[np.ix_(rows, columns)])
-        others = Others(relation)
+        others = Complement(relation)
         np.testing.assert_array_equal(others.block(slice(0, 7)), ~dense)
         assert others.size == (~dense).sum()
 
