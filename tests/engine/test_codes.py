@@ -150,7 +150,7 @@ def test_dimensions_and_settings_are_the_main_learners(home):
     ("spec", "options", "words"),
     [
         ("multi-npp,itq:16", {"dim": 8}, "n_bits=16 is more than the 8 columns"),
-        ("itq:40", {}, "n_bits=40 takes as many rows to learn from, got 24"),
+        ("itq:40", {}, "n_bits=40 needs at least as many rows to learn from, not 24"),
         ("multi-npp,itq:0", {}, "n_bits must be a whole number from 1 to 4,096 or null, not 0"),
         ("multi-npp,sign:8", {}, "'sign' takes no value"),
         ("lsh:16", {"dim": 8}, "'lsh' has no parameter n_components; it has: n_bits"),

@@ -1,4 +1,4 @@
-"""Learners whose embeddings are binary codes: the base class, the trait of those that hash embeddings, and Sign."""
+"""Hashers, learners whose embeddings are binary codes: the base class, the trait of hashers of embeddings, and Sign."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
@@ -18,19 +18,19 @@ from crossview.engine.learners.view_rows import Rows, present_rows
 
 
 class Hasher(MultiViewLearner):
-    """Maps rows to codes of B bits, (n, B) columns of 0 and 1: a bit is set where its score is positive.
+    """The base class of learners that map rows to codes of B bits, (n, B) columns of 0 and 1; a bit is 1 if its score
+    is positive.
 
     The squared Euclidean distance of two such embeddings is their Hamming distance, the number of differing bits, so
-    whatever compares embeddings ranks codes as well.
+    code that compares embeddings also ranks codes.
 
-    A subclass defines ``_scores``, and ``_fit`` like any learner. Where it takes ``n_bits``, that is its first
-    parameter.
+    A subclass defines ``_scores``, and ``_fit`` like any learner. A parameter ``n_bits`` comes first.
     """
 
     capabilities = Capabilities(binary=True, codes_of_vectors=True, main_parameter="n_bits")
 
     def scores(self, rows: ArrayLike, view: int = 0) -> Rows:
-        """Return the (n, B) numbers whose signs are the bits of rows of one view, (n, d_view).
+        """Return the (n, B) scores of rows of one view, (n, d_view); their signs are the bits.
 
         Raises:
             sklearn.exceptions.NotFittedError, ValueError: as ``transform``.
@@ -55,26 +55,27 @@ class Hasher(MultiViewLearner):
 
 
 Projection = Callable[[Rows, int | None, np.random.RandomState], NDArray[np.float64]]
-"""A function that returns A for rows about their mean, (n, d), and a number of bits; None: its own default."""
+"""A function that returns the directions A, (B, d), for (n, d) rows about their mean and a number of bits; None: its
+own default. The bits of a row x with the mean row m are the signs of A (x - m)."""
 
 
 def fitted_projection(rows: Rows, n_bits: int | None, seed: int | None, projection: Projection) -> dict[str, Any]:
-    """Return the fitted attributes of one hash: the mean row and A."""
+    """Return the fitted attributes of one hash: the mean row m and the directions A."""
     center = rows.mean(axis=0)
     return {"offsets_": center, "projections_": projection(rows - center, n_bits, check_random_state(seed))}
 
 
 class StageHasher(SeparateLearner):
-    """A trait of a hasher: hashes rows about their mean.
+    """The trait of hashers that hash rows about their mean, such as the embeddings of another learner.
 
-    If the rows of all views are vectors of one space, all views have one hash, so that their codes stay comparable;
-    else each view has its own. The trait stands before :class:`~engine.learners.hashing.hasher.Hasher` among the bases.
-    A subclass may define ``_fit_view`` and ``_scores`` beyond the centring that they do here.
+    If the rows of all views are vectors of one space, all views share one hash, so that their codes stay comparable;
+    otherwise each view has its own hash. The trait precedes :class:`~engine.learners.hashing.hasher.Hasher` among the
+    bases. A subclass may add to ``_fit_view`` and ``_scores``, which only centre the rows here.
 
     Attributes:
-        shared_space_: bool, whether one hash is for all views.
-        offsets_: list of (d,) arrays, the mean row by view; of one array, that of all views' rows, if
-            ``shared_space_``.
+        shared_space_: bool, whether all views share one hash.
+        offsets_: list of (d,) arrays, the mean row of each view; with ``shared_space_``, of one array, the mean row of
+            all views.
     """
 
     capabilities = Capabilities(
@@ -109,7 +110,7 @@ class StageHasher(SeparateLearner):
 
     def _check_widths(self) -> None:
         if self.shared_space_ and len(set(self.view_widths_)) > 1:
-            raise ValueError(f"one hash for all views needs rows of one width, not {self.view_widths_}")
+            raise ValueError(f"one hash for all views needs views of equal width, not {self.view_widths_}")
 
     def _fit_view(self, views: list[Rows], given: Supervision, view: int) -> dict[str, Any]:
         rows, _ = present_rows(views, given, view)
@@ -119,7 +120,7 @@ class StageHasher(SeparateLearner):
         return rows - self.offsets_[self._hash_of(view)]
 
     def _vectors(self, rows: Rows, view: int) -> Rows:
-        return rows  # the embeddings of the learner before it, whose distances the codes approximate
+        return rows  # the rows are embeddings of the learner before it, and the codes approximate their distances
 
     def _hash_of(self, view: int) -> int:
         """Return the position of a view's hash."""
@@ -127,7 +128,7 @@ class StageHasher(SeparateLearner):
 
 
 class Sign(StageHasher, Hasher):
-    """Takes as many bits as rows have columns: whether each value is above its column's mean.
+    """Codes of as many bits as rows have columns: whether each value is above its column's mean.
 
     Args:
         view_slices: widths of the views in a 2-D ``X``; None: one view.

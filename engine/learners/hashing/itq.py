@@ -14,28 +14,30 @@ from crossview.engine.learners.supervision import Supervision
 from crossview.engine.learners.view_rows import Rows, present_rows
 from crossview.engine.runtime.cancellation import checkpoint
 
-_ITERATIONS = 50  # as the paper takes
-_ROWS = 32_768  # of more, so many are drawn
+_ITERATIONS = 50  # as in the paper
+_ROWS = 32_768  # the maximum number of rows to learn from, drawn at random
 
 
 @dataclass(eq=False, repr=False)
 class ITQ(StageHasher, Hasher):
-    """Rotates the leading principal components so that rows are near the corners of a cube, and takes the corners.
+    """Codes of the corners of a cube, to which a rotation brings the leading principal components of the rows nearest.
 
     Gong and Lazebnik, "Iterative quantization: a Procrustean approach to learning binary codes" (CVPR 2011), section
-    2.2, on rows of unit length about their mean, since bits depend on directions only. FAISS's ITQ (1.15) is not used:
-    its update multiplies by V where the Procrustes solution has V^T, so it never settles, and it retrieved worse.
+    2.2, on rows of unit length about their mean, because bits depend on directions only. The learner does not use
+    FAISS's ITQ (1.15), whose update multiplies by V although the Procrustes solution has V^T, so that it never
+    converges and its codes retrieve worse.
 
     Args:
-        n_bits: bits of a code (B); None: as many as rows have columns.
-        random_state: seed of what is drawn; None draws anew each time.
+        n_bits: bits of a code (B); None: the number of columns.
+        random_state: seed of the draws; None draws differently each time.
         view_slices: widths of the views in a 2-D ``X``; None: one view.
 
     Attributes:
-        projections_: list of (B, d) arrays, by view or of one for all, as the offsets.
+        projections_: list of (B, d) arrays, one per view or one for all views, like ``offsets_``.
 
     Raises:
-        ValueError: from ``fit``, for more bits than columns or rows; ``n_bits`` of None is the smaller of the two.
+        ValueError: from ``fit``, for more bits than columns or rows; ``n_bits`` of None is the smaller of the two
+            numbers.
     """
 
     name = "itq"
@@ -48,7 +50,7 @@ class ITQ(StageHasher, Hasher):
 
     @property
     def least_columns(self) -> int:
-        """The fewest columns that rows may have: one for each bit."""
+        """The minimum number of columns of rows: one for each bit."""
         return self.n_bits or 1
 
     def _fit_view(self, views: list[Rows], given: Supervision, view: int) -> dict[str, Any]:
@@ -60,7 +62,7 @@ class ITQ(StageHasher, Hasher):
 
 
 def rotated_components(rows: Rows, n_bits: int | None, random: np.random.RandomState) -> NDArray[np.float64]:
-    """Return the rotated components of rows about their mean, (B, d); ``n_bits`` of None: min(n, d)."""
+    """Return the rotated principal components of rows about their mean, (B, d); ``n_bits`` of None: min(n, d)."""
     count, columns = rows.shape
     if n_bits is None:
         n_bits = min(columns, count)
@@ -70,7 +72,7 @@ def rotated_components(rows: Rows, n_bits: int | None, random: np.random.RandomS
             "many dimensions, ask for fewer bits, or use lsh, which draws any number"
         )
     if n_bits > count:
-        raise ValueError(f"n_bits={n_bits} takes as many rows to learn from, got {count}")
+        raise ValueError(f"n_bits={n_bits} needs at least as many rows to learn from, not {count}")
     if count > _ROWS:
         rows = rows[random.permutation(count)[:_ROWS]]
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
@@ -80,7 +82,7 @@ def rotated_components(rows: Rows, n_bits: int | None, random: np.random.RandomS
 
 
 def rotation(rows: Rows, random: np.random.RandomState) -> NDArray[np.float64]:
-    """Return the (B, B) rotation R for which rows R are near their signs, sought from a random one."""
+    """Return the (B, B) rotation R that brings rows R near their signs, found by iterations from a random rotation."""
     turned = np.linalg.qr(random.standard_normal((rows.shape[1], rows.shape[1])))[0]
     for _ in range(_ITERATIONS):
         checkpoint()
@@ -89,6 +91,6 @@ def rotation(rows: Rows, random: np.random.RandomState) -> NDArray[np.float64]:
 
 
 def turned_to(rows: Rows, others: Rows) -> NDArray[np.float64]:
-    """Return the (B, B) rotation R for which (n, B) rows R are nearest to others: the Procrustes solution."""
+    """Return the (B, B) rotation R that brings (n, B) rows R nearest to other rows: the Procrustes solution."""
     left, _, right = np.linalg.svd(rows.T @ others)
     return np.asarray(left @ right)

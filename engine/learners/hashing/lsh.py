@@ -17,19 +17,19 @@ from crossview.engine.learners.view_rows import Rows, present_rows
 
 @dataclass(eq=False, repr=False)
 class LSH(StageHasher, Hasher):
-    """Takes the signs of projections on random directions about the mean row, by FAISS's random rotations.
+    """Codes of the signs of projections on random directions about the mean row, from FAISS's random rotations.
 
-    A bit of two rows differs with probability angle / pi, the angle being seen from the mean (Charikar, "Similarity
+    A bit of two rows differs with probability angle / pi, where the angle is seen from the mean (Charikar, "Similarity
     estimation techniques from rounding algorithms", STOC 2002). Each d directions are orthogonal, which keeps that
-    probability and scatters less around it (Ji et al., "Super-bit locality-sensitive hashing", NIPS 2012).
+    probability and reduces its variance (Ji et al., "Super-bit locality-sensitive hashing", NIPS 2012).
 
     Args:
-        n_bits: bits of a code (B); None: as many as rows have columns.
-        random_state: seed of what is drawn; None draws anew each time.
+        n_bits: bits of a code (B); None: the number of columns.
+        random_state: seed of the draws; None draws differently each time.
         view_slices: widths of the views in a 2-D ``X``; None: one view.
 
     Attributes:
-        projections_: list of (B, d) arrays, by view or of one for all, as the offsets.
+        projections_: list of (B, d) arrays, one per view or one for all views, like ``offsets_``.
     """
 
     name = "lsh"
@@ -49,11 +49,11 @@ class LSH(StageHasher, Hasher):
 
 
 def random_directions(rows: Rows, n_bits: int | None, random: np.random.RandomState) -> NDArray[np.float64]:
-    """Return random directions, (B, d), each d of them orthogonal; ``n_bits`` of None: d."""
+    """Return random directions, (B, d); each d of them are orthogonal. ``n_bits`` of None: d."""
     columns = rows.shape[1]
     n_bits = columns if n_bits is None else n_bits
     sizes = [min(columns, n_bits - start) for start in range(0, n_bits, columns)]
-    with threadpool_limits(limits=1):  # more threads round differently
+    with threadpool_limits(limits=1):  # several threads would round differently
         return np.vstack([_directions(columns, size, random.randint(1 << 30)) for size in sizes])
 
 

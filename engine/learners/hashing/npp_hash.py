@@ -24,19 +24,21 @@ from crossview.engine.learners.view_rows import Rows
 from crossview.engine.runtime.cancellation import report_progress
 
 Predictor = dict[str, Any]
+"""A fitted predictor of classes or groups from the rows of a view: plain values and arrays, which a state can store."""
 _PENALTIES = np.logspace(-6, 1, 15)
-"""Of a row, in units of a row's mean squared length."""
+"""Penalties to try per row, in units of a row's mean squared length."""
 
 
 def by_classes(
     views: Sequence[Rows], given: Supervision, alpha: float | None, random_state: int
 ) -> tuple[list[Predictor], list[Rows]]:
-    """Return for each view what predicts the classes' probabilities, and those of its rows, each left out of it.
+    """Return, for each view, a predictor of the probabilities of classes, and its predictions that leave each training
+    row out.
 
     Args:
         views: (n, d_v) arrays.
-        given: classes or label sets, and which items have which view.
-        alpha, random_state: of :class:`ClassPosteriors`.
+        given: classes or label sets, and the views of each item.
+        alpha, random_state: settings of :class:`ClassPosteriors`.
 
     Raises:
         ValueError: as ``ClassPosteriors.fit``.
@@ -70,51 +72,51 @@ def predicted(predictor: Predictor, rows: Rows) -> Rows:
 
 Matrix = NDArray[np.float64]
 _KNOWN = 0.2
-"""How much items count whose classes are known, among those whose classes are predicted."""
-_DIGITS = 6  # by which groups that differ by rounding are one
+"""Weight of the known classes among the items; the predictions of rows have the rest."""
+_DIGITS = 6  # groups that are equal after rounding to so many digits are one group
 
 
 @dataclass(eq=False, repr=False)
 class NPPHash(Hasher):
-    """Codes of several views whose Hamming distances rank items by how surely they are similar to a query.
+    """Codes of several views, whose Hamming distances rank items by the probability that they are similar to a query.
 
     Each view predicts the classes of its rows (see :class:`ClassPosteriors`): the inner product of two predictions is
-    the probability that the rows are of one class, by which retrieval should rank. Codes are learned whose distances
-    tell these products (see :class:`ProductCodes`), over the pairs of the training rows of all views, each predicted as
-    if it had been left out, and of the classes themselves: the discrete form of what Quadrianto and Lampert (ICML 2011)
-    leave to future work, "merging the phases of metric learning and the hash code generation into a single learning
-    problem". A row has one code as a query and another as an item, since a query's certainty does not matter to its
-    ranking, but an item's does. Where pairs of similar items are given, a ridge regression predicts the groups that
-    they form.
+    the probability that the rows are of one class, by which retrieval should rank. The learner finds codes whose
+    distances approximate these products (see :class:`ProductCodes`), over pairs of the training rows of all views, each
+    predicted by a model without this row, and over the classes themselves. This is the discrete form of the future work
+    of Quadrianto and Lampert (ICML 2011), "merging the phases of metric learning and the hash code generation into a
+    single learning problem". A row has one code as a query and another code as an item, because the certainty of a
+    query's prediction does not change its ranking, but that of an item's prediction does. If pairs of similar items are
+    given, a ridge regression predicts the groups that they form.
 
-    A view that is added learns its own predictions, and the codes of the others stay. Items may lack views: whatever
-    rows there are take part.
+    An added view learns its own predictions, and the codes of the other views stay. Items may lack views: the learner
+    uses all rows that exist.
 
     Args:
         n_bits: bits of a code (B).
-        contrast: how much the distances d of items to a query are to differ, by the root mean square of 1 - 2 d / B, in
-            units of that of classes without doubt and far from each other: the more, the less do errors of bits
-            matter, and the fewer sure items can be told apart.
-        alpha: penalty of the regressions that predict classes, as of :class:`ClassPosteriors`; None: the one that
-            predicts left-out rows best. The less, the nearer to their class are the items that were learned from.
-        max_iter: turns at most between the codes of queries and those of items.
-        max_rows: rows of a view that codes are learned from, drawn by chance where there are more. The predictions are
-            learned from all.
+        contrast: how much the distances d of items to a query differ: the root mean square of 1 - 2 d / B, in units of
+            its value for certain classes that are far from each other. With a larger contrast, errors of bits matter
+            less, but fewer certain items have different distances.
+        alpha: penalty of the regressions that predict classes, as in :class:`ClassPosteriors`; None: the penalty that
+            predicts left-out rows best. With a smaller penalty, training items are nearer to their class.
+        max_iter: maximum number of turns between the codes of queries and the codes of items.
+        max_rows: maximum number of rows of a view to learn codes from, drawn at random. The predictions are learned
+            from all rows.
         random_state: seed of the codes' start and of drawn rows.
         view_slices: widths of the views in a 2-D ``X``; None: two halves.
 
     Attributes:
-        classes_: (K,) the classes, or the numbers of the labels, in the order of the predictions' columns; empty where
+        classes_: (K,) the classes, or the numbers of the labels, in the order of the predictions' columns; empty if
             similar items were given.
-        predictors_: list of dicts, one per view, what predicts its rows.
-        weights_: list of two (B, K) arrays, of queries and of items, see :class:`CodeFunction`.
-        products_: list of two (B, B) arrays, likewise.
+        predictors_: list of dicts, the predictor of each view.
+        weights_: list of two (B, K) arrays, for queries and for items, see :class:`CodeFunction`.
+        products_: list of two (B, B) arrays, for queries and for items.
         mean_: (K,) mean of the items' predictions.
-        covariance_: (K, K), likewise.
-        contrast_: float, the root mean square of 1 - 2 d / B that codes were learned for.
+        covariance_: (K, K) covariance of the items' predictions.
+        contrast_: float, the root mean square of 1 - 2 d / B that the codes approximate.
         reach_: float, twice the greatest length of an item's prediction.
         objective_: (n_iter_ + 1,) the error of the products at the start and after each turn, never rising.
-        n_iter_: int, turns done.
+        n_iter_: int, number of turns.
 
     Raises:
         ValueError: from ``fit``, for parameters out of range, a single view, neither labels nor neighbors, fewer than
@@ -142,7 +144,7 @@ class NPPHash(Hasher):
     view_slices: Sequence[int] | None = None
 
     def codes_of_classes(self, classes: ArrayLike) -> Rows:
-        """Return the codes of items whose classes are known, (n, B) of 0 and 1, for (n,) classes: no row is needed.
+        """Return the codes of items of known classes, (n, B) of 0 and 1, for (n,) classes, without any rows.
 
         Raises:
             sklearn.exceptions.NotFittedError: before ``fit``.
@@ -151,13 +153,14 @@ class NPPHash(Hasher):
         check_is_fitted(self)
         members = np.asarray(classes)[:, None] == self.classes_[None, :]
         if not members.any(axis=1).all():
-            raise ValueError("codes are known of learned classes only")
+            raise ValueError("some of the classes were not learned; only learned classes have codes")
         return np.asarray(self._codes.item_scores(members.astype(float)) > 0, dtype=float)
 
     def unhashed(self, rows: ArrayLike, view: int = 0, queries: bool = False) -> Rows:
         """Return (n, K + 2) vectors whose distances rank items as products of predictions do; errors as in ``scores``.
 
-        The predictions, divided by ``reach_``, and brought to unit length by a column for queries or one for items.
+        A vector contains the predictions divided by ``reach_``, and one column for queries or one for items that brings
+        it to unit length.
         """
         check_is_fitted(self)
         found = predicted(self.predictors_[view], self._checked_rows(rows, view).astype(float, copy=False))
@@ -176,7 +179,7 @@ class NPPHash(Hasher):
         else:
             items = [np.flatnonzero(column) for column in given.mask.T]
             similar = similarity_of(None, given.neighbors, len(given.mask))
-            pair_relations(similar, items)  # refuses where none is similar, or all
+            pair_relations(similar, items)  # raises if no pair or every pair is similar
             targets = groups(similar, self.n_bits, random)
             fitted = [by_targets(rows[of], targets[of]) for rows, of in zip(views, items, strict=True)]
             self.predictors_, left_out = [one for one, _ in fitted], [rows for _, rows in fitted]
@@ -233,7 +236,7 @@ class NPPHash(Hasher):
 
 
 def _contrast(known: Rows) -> float:
-    """Return the root mean square of the cosines of (g, K) groups about their mean; 1 / sqrt(K - 1) of K classes."""
+    """Return the root mean square of the cosines of (g, K) groups about their mean: 1 / sqrt(K - 1) for K classes."""
     centred = known - known.mean(axis=0)
     lengths = np.linalg.norm(centred, axis=1, keepdims=True)
     directions = np.divide(centred, lengths, out=np.zeros_like(centred), where=lengths > 0)
@@ -242,7 +245,7 @@ def _contrast(known: Rows) -> float:
 
 
 def _members(classes: Any, names: NDArray[Any]) -> Rows:
-    """Return the sets of classes that items have, (n, K), of those with any."""
+    """Return the sets of classes of the items that have any, (n, K)."""
     if np.ndim(classes) == 2:
         found = np.asarray(classes[:, names].toarray() != 0, dtype=float)
     else:

@@ -13,17 +13,18 @@ from crossview.engine.runtime.cancellation import checkpoint
 
 Matrix = NDArray[np.float64]
 _Side = tuple[Rows, Rows, NDArray[np.float64]]
-_FLIPS = 4  # a bit, at most: each flip lowers the error, so this is never reached in practice
-_DIGITS = 9  # bits that are as good but for rounding are flipped in their order: a row's code is its own in any batch
+_FLIPS = 4  # maximum number of flips per bit; each flip lowers the error, so rows converge long before
+_DIGITS = 9  # rounding makes equal gains equal in every batch, so that the code of a row does not depend on its batch
 _TINY = 1e-12
 
 
 @dataclass(frozen=True)
 class CodeFunction:
-    """The code h, of -1 and 1, of a row x: from sign(W x), bits are flipped while h^T A h - 2 h^T W x falls.
+    """A function from rows x to codes h of -1 and 1: it starts from sign(W x) and flips bits while h^T A h - 2 h^T W x
+    falls.
 
     Attributes:
-        products: (B, B) A, symmetric, without its diagonal, which no code can change.
+        products: (B, B) A, symmetric, without its diagonal, which adds the same for every code.
         weights: (B, D) W.
     """
 
@@ -33,10 +34,10 @@ class CodeFunction:
     def scores(self, rows: Rows, codes: Rows | None = None) -> Rows:
         """Return the (n, B) numbers W x - A h of (n, D) rows, which have the signs of their codes.
 
-        The bit that lowers the error most is flipped first.
+        Each step flips the bit that lowers the error most.
 
         Args:
-            codes: (n, B) codes to begin with; None: those of the signs.
+            codes: (n, B) codes to begin with; None: the signs of W x.
         """
         pulls = rows @ self.weights.T
         codes = signs(np.round(pulls, _DIGITS)) if codes is None else codes.copy()
@@ -51,9 +52,8 @@ class CodeFunction:
                 break
             pulls[live] += 2.0 * codes[live, worst][:, None] * self.products[worst]
             codes[live, worst] *= -1.0
-        scores: Rows = np.copysign(
-            np.abs(pulls) + _TINY, codes
-        )  # rounding may leave a bit that hardly matters beyond 0
+        # Rounding can leave the pull of an unimportant bit on the wrong side of 0: the sign comes from the code.
+        scores: Rows = np.copysign(np.abs(pulls) + _TINY, codes)
         return scores
 
 
@@ -61,15 +61,15 @@ class CodeFunction:
 class ProductCodes:
     """Codes h of queries q and g of items p with h . g / B near u(q) . (p - m), which ranks items as q . p does.
 
-    m is the mean item, and u(q) is q with such a length that u(q) . (p - m) has the root mean square ``contrast`` over
-    the items: lengths of queries do not matter to rankings, those of items do. So an item that is near nothing is coded
-    to be far from every query, for which codes of queries must not be those of items.
+    m is the mean item. u(q) is q scaled to a length at which u(q) . (p - m) has the root mean square ``contrast`` over
+    the items: the length of a query does not change its ranking, but the length of an item does. An item that is near
+    no other therefore gets a code far from every query, so queries and items need different codes.
 
     Attributes:
-        queries, items: make the codes, of u(q) and of p - m.
+        queries, items: functions of the codes, of u(q) and of p - m.
         mean: (D,) m.
-        covariance: (D, D), of the items.
-        contrast: as above.
+        covariance: (D, D) covariance of the items.
+        contrast: the root mean square above.
     """
 
     queries: CodeFunction
@@ -89,7 +89,7 @@ class ProductCodes:
 
 @dataclass(frozen=True)
 class Examples:
-    """What codes are learned from: (n, D) queries, (m, D) items, and (m,) how much each item counts, adding up to 1."""
+    """Examples to learn codes from: (n, D) queries, (m, D) items, and (m,) weights of the items, which add up to 1."""
 
     queries: Rows
     items: Rows
@@ -104,19 +104,19 @@ def learn_codes(
     random: np.random.RandomState,
     report: Callable[[int], None] = lambda turn: None,
 ) -> tuple[ProductCodes, list[float]]:
-    """Return what makes codes, and the mean squared errors at the start and after each turn, in units of contrast^2.
+    """Return the learned codes, and the mean squared errors at the start and after each turn, in units of contrast^2.
 
-    Codes of the examples are found by turns, those of items for given ones of queries and the other way round, bit by
-    bit (as in Shen et al., "Supervised discrete hashing", CVPR 2015), so that the error never rises. They start as
-    ITQ's codes of the queries. Those of further rows are found by the same steps.
+    Turns alternate between the codes of items for given codes of queries and the reverse, bit by bit (as in Shen et
+    al., "Supervised discrete hashing", CVPR 2015), so that the error never rises. The codes start as ITQ's codes of the
+    queries. Further rows get their codes by the same steps.
 
     Args:
         given: the examples.
-        n_bits: B, which may be more than D.
-        contrast: as of ``ProductCodes``.
-        max_iter: turns at most; there are fewer where all codes stay.
-        random: of the start's rotation.
-        report: is called with the number of each completed turn.
+        n_bits: B, which may exceed D.
+        contrast: as in ``ProductCodes``.
+        max_iter: maximum number of turns; they end earlier when no code changes.
+        random: generator of the start's rotation.
+        report: function to call with the number of each completed turn.
     """
     mean = given.shares @ given.items
     centred = given.items - mean
@@ -140,19 +140,19 @@ def learn_codes(
 
 
 def directed(rows: Rows, covariance: Matrix, contrast: float) -> Rows:
-    """Return u(q) of (n, D) queries; zeros for those that tell no items apart."""
+    """Return u(q) of (n, D) queries; zeros for queries that have equal products with all items."""
     spread = np.sqrt(np.maximum(((rows @ covariance) * rows).sum(axis=1, keepdims=True), 0.0))
     found: Rows = np.divide(contrast * rows, spread, out=np.zeros_like(rows), where=spread > _TINY)
     return found
 
 
 def signs(rows: Rows) -> Rows:
-    """Return 1.0 where rows are positive, else -1.0."""
+    """Return 1.0 for positive numbers and -1.0 for others."""
     return np.where(rows > 0, 1.0, -1.0)
 
 
 def _seen(codes: Rows, rows: Rows, shares: NDArray[np.float64]) -> CodeFunction:
-    """Return what makes the codes of the one side, given (n, B) codes of the other and the (n, D) rows of these."""
+    """Return the code function of one side, for (n, B) codes of the other side and their (n, D) rows."""
     weighted = codes * shares[:, None]
     products = weighted.T @ codes / codes.shape[1]
     np.fill_diagonal(products, 0.0)
@@ -160,9 +160,10 @@ def _seen(codes: Rows, rows: Rows, shares: NDArray[np.float64]) -> CodeFunction:
 
 
 def _error(one: _Side, other: _Side) -> float:
-    """Return the mean of (h . g / B - u . p)^2 over the pairs, in units of that of (u . p)^2, without a pair's matrix.
+    """Return the mean of (h . g / B - u . p)^2 over the pairs, in units of that of (u . p)^2, without a matrix of all
+    pairs.
 
-    Each side has its (n, B) codes, (n, D) rows, and (n,) how much each counts.
+    Each side has its (n, B) codes, (n, D) rows, and (n,) weights.
     """
     (codes, rows, shares), (others, other_rows, other_shares) = one, other
 
@@ -176,7 +177,8 @@ def _error(one: _Side, other: _Side) -> float:
 
 
 def _start(rows: Rows, n_bits: int, random: np.random.RandomState) -> tuple[Matrix, NDArray[np.float64]]:
-    """Return (B, D) directions and the (D,) middle of (n, D) rows: about it, the rows are near their signs there."""
+    """Return (B, D) directions and the (D,) mean of (n, D) rows: projections of the centred rows on the directions are
+    near their signs."""
     middle = rows.mean(axis=0)
     lengths = np.linalg.norm(rows - middle, axis=1, keepdims=True)
     unit = (rows - middle) / np.where(lengths > 0, lengths, 1.0)

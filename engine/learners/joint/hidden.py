@@ -129,7 +129,9 @@ def _run(inputs: Inputs, constraints: Constraints, count: int, how: JointSetting
     return _descended(inputs, mixture, how, (0.0, common, local, mixture.shares), Descent(_ROUGH_STEPS, 1e-4, (0.0,)))
 
 
-def _descended(inputs: Inputs, mixture: _Mixture, how: JointSettings, at: MixtureState, descent: Descent) -> MixtureState:
+def _descended(
+    inputs: Inputs, mixture: _Mixture, how: JointSettings, at: MixtureState, descent: Descent
+) -> MixtureState:
     _, common, local, mixture.shares = at
     problem = JointProblem(inputs, mixture, how.alpha, (inputs.width, how.n_components, len(local)))
     found = descend(problem, problem.packed(common, local), descent)

@@ -11,25 +11,25 @@ from crossview.engine.learners.musl.samples import Codes, Sample
 from crossview.engine.learners.musl.stumps import Bits
 from crossview.engine.runtime.cancellation import checkpoint
 
-_NO_SHARE = 1e-3  # of the largest of a metric: the pairs of classes below it are left out, which saves their products
-_LIKELY = 64  # candidates of the highest bounds, of which the best is sought first
-_ROUNDING = 1e-5  # of the largest bound
+_NO_SHARE = 1e-3  # classes below this share of a metric's largest are left out, which saves the products of their pairs
+_LIKELY = 64  # number of candidates with the highest bounds to compute first
+_ROUNDING = 1e-5  # tolerance for float32 rounding, as a share of the largest bound
 
 Likelihoods = NDArray[np.float64]
 Chosen = NDArray[np.intp]
 
 
 def boost(samples: Iterator[Sample], metrics: int, n_bits: int, r: float) -> tuple[Chosen, Likelihoods]:
-    """Learn K metrics together, to find out which metric each class uses.
+    """Learn K metrics together, to find the metric of each class.
 
     Args:
-        samples: what each round makes pairs of; one and the same, or drawn anew.
+        samples: the sample of each round; the same one, or a different draw each time.
         metrics: K.
-        n_bits: T, the rounds.
-        r: accuracy of the soft maximum (8), where the weights of all pairs add up to 1.
+        n_bits: T, the number of rounds.
+        r: accuracy of the soft maximum (8), if the weights of all pairs add up to 1.
 
     Returns:
-        (K, T) the candidates chosen, and (K, C) the log likelihoods of the classes under the metrics.
+        (K, T) chosen candidates, and (K, C) log likelihoods of the classes under the metrics.
     """
     chosen = np.zeros((metrics, 0), dtype=np.intp)
     last: Sample | None = None
@@ -38,14 +38,14 @@ def boost(samples: Iterator[Sample], metrics: int, n_bits: int, r: float) -> tup
             likelihoods, last = likelihoods_under(sample, chosen), sample
         chosen = np.hstack([chosen, np.zeros((metrics, 1), dtype=np.intp)])
         for k, bits in enumerate(chosen):
-            # All pairs weigh the same at first; that shares are computed anew for each metric makes metrics differ.
+            # All pairs weigh the same at first; metrics differ because shares are computed again before each metric.
             bits[-1] = best_candidate(sample, bits[:-1], softmax(r * likelihoods, axis=0)[k])
             likelihoods[k] = sample.pairs.likelihoods(sample.candidates[:, bits])
     return chosen, likelihoods
 
 
 def boost_assigned(samples: Iterator[Sample], assignment: Codes, metrics: int, n_bits: int) -> Chosen:
-    """Learn each of K metrics for the classes that are its; one without any for all of them; (K, T) candidates."""
+    """Learn each of K metrics for its classes, or for all classes if it has none; return (K, T) candidates."""
     shares = (assignment == np.arange(metrics)[:, None]).astype(np.float64)
     shares[shares.sum(axis=1) == 0] = 1.0
     chosen = np.zeros((metrics, 0), dtype=np.intp)
@@ -65,14 +65,14 @@ def likelihoods_under(sample: Sample, chosen: Chosen) -> Likelihoods:
 
 
 def best_candidate(sample: Sample, chosen: Chosen, shares: NDArray[np.float64]) -> int:
-    """Return the weak classifier that errs least: the candidate along which the objective rises most.
+    """Return the candidate with the smallest error: the one along which the objective rises most.
 
-    As printed, line 4 of the algorithm has h = 1 where a pair is positive; h is a distance, so it should be 0.
+    As printed, line 4 of the algorithm has h = 1 for a positive pair; but h is a distance, so it should be 0.
 
     Args:
-        sample: what pairs are made of.
-        chosen: (t,) candidates that make the metric so far.
-        shares: (C,), how far each class is this metric's.
+        sample: the rows and their pairs.
+        chosen: (t,) candidates of the metric so far.
+        shares: (C,), the share of the metric in each class.
     """
     checkpoint()
     shares = np.where(shares > _NO_SHARE * shares.max(), shares / shares.max(), 0.0)
@@ -81,11 +81,11 @@ def best_candidate(sample: Sample, chosen: Chosen, shares: NDArray[np.float64]) 
 
 
 def steepest(candidates: Bits, slopes: NDArray[np.float32], columns: Codes) -> int:
-    """Return which of the candidates has the largest of the ``rises``.
+    """Return the position of the candidate with the largest of the ``rises``.
 
-    Only those are multiplied out whose bound reaches the best known. A rise is the sum of slopes_ij (b_i + b_j -
-    2 b_i b_j), so a row k with b_k = 1 adds at most the sum of slopes_kj and of |slopes_ik|. Columns that are 1 in few
-    rows, as those of rare words, are left out by that.
+    Only candidates whose bound reaches the best known rise are multiplied out. A rise is the sum of slopes_ij (b_i +
+    b_j - 2 b_i b_j), so a row k with b_k = 1 adds at most the sum of slopes_kj and of |slopes_ik|. The bounds exclude
+    columns that are 1 in few rows, such as those of rare words.
     """
     bounds = slopes.sum(axis=1)
     bounds[columns] += np.abs(slopes).sum(axis=0)
@@ -101,7 +101,7 @@ def rises(candidates: Bits, slopes: NDArray[np.float32], columns: Codes) -> NDAr
 
     Args:
         candidates: 0 or 1.
-        slopes: (n, m) of the pairs (i, j).
+        slopes: (n, m) slopes of the pairs (i, j).
         columns: (m,) the rows j.
     """
     others = candidates[columns]

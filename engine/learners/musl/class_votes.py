@@ -1,4 +1,4 @@
-"""The class of a row, by a vote of the nearest rows whose classes are known."""
+"""Votes of the nearest rows with known classes for the class of a row."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,17 +8,18 @@ from crossview.engine.learners.musl.stumps import Bits
 from crossview.engine.learners.view_rows import Rows, slices
 
 NEIGHBORS = 5
+"""Number of neighbours that vote, as in the paper."""
 _PAIRS_AT_ONCE = 1 << 21
 
 
 def voted_classes(bits: Bits, known: Bits, codes: Codes, metrics: Codes, n_bits: int) -> Codes:
-    """Return the (n,) classes that most of the five nearest known rows of each row have.
+    """Return the (n,) classes with the most votes of the five nearest known rows of each row.
 
     Args:
-        bits: (n, K T) under all metrics.
-        known: (m, K T).
+        bits: (n, K T) bits under all metrics.
+        known: (m, K T) bits of the known rows.
         codes: (m,) classes of the known rows, from 0.
-        metrics: (m,) the metrics of these classes, under which they are compared.
+        metrics: (m,) metrics of these classes, under which the rows are compared.
         n_bits: T.
     """
     found = np.empty(len(bits), np.intp)
@@ -28,7 +29,8 @@ def voted_classes(bits: Bits, known: Bits, codes: Codes, metrics: Codes, n_bits:
 
 
 def distances(bits: Bits, known: Bits, metrics: Codes, n_bits: int) -> NDArray[np.float64]:
-    """Return the (n, m) Hamming distances to known rows, each under its own metric; arguments as above."""
+    """Return the (n, m) Hamming distances to known rows, each under its own metric; arguments as in
+    ``voted_classes``."""
     found = np.zeros((len(bits), len(known)))
     for metric in np.unique(metrics):
         columns, own = slice(metric * n_bits, (metric + 1) * n_bits), metrics == metric
@@ -39,8 +41,8 @@ def distances(bits: Bits, known: Bits, metrics: Codes, n_bits: int) -> NDArray[n
 def votes(distances: Rows, codes: Codes, k: int) -> Rows:
     """Return the (n, C) votes of the k nearest of m known rows for their classes, from (n, m) distances.
 
-    Rows as far as the k-th share what is left of the k votes, for Hamming distances have many ties; of classes with
-    as many votes, the one whose voters are nearer on average is ahead.
+    Hamming distances have many ties: all rows at the k-th distance share the remaining votes equally. Among classes
+    with equal votes, the one with the smaller mean distance of its voters is first.
     """
     k = min(k, distances.shape[1])
     kth = np.partition(distances, k - 1, axis=1)[:, k - 1 : k]

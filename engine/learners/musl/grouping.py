@@ -1,4 +1,4 @@
-"""Groupings of classes that are known before any metric is learned."""
+"""Groupings of classes that are fixed before any metric is learned."""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Final, Literal
@@ -23,14 +23,14 @@ Assignment = (
 
 
 def by_means(rows: Rows, codes: Codes, metrics: int, generator: np.random.RandomState) -> Codes:
-    """Return the (C,) metrics of classes by k-means on the means of their rows, the paper's heuristic."""
+    """Return the (C,) metrics of classes by k-means on the means of their rows, as in the paper's heuristic."""
     means = np.array([rows[codes == code].mean(axis=0) for code in range(codes.max() + 1)])
     found = KMeans(min(metrics, len(means)), n_init=10, random_state=generator).fit(means).labels_
     return np.asarray(found, dtype=np.intp)
 
 
 def at_random(count: int, metrics: int, generator: np.random.RandomState) -> Codes:
-    """Return the (C,) metrics of classes shuffled into K groups of equally many, one more or less."""
+    """Return the (C,) metrics of classes in K random groups, whose sizes differ by at most one."""
     return np.asarray(generator.permutation(np.arange(count) % metrics))
 
 
@@ -38,7 +38,7 @@ def given(assignment: Mapping[Any, int] | Sequence[int], classes: NDArray[Any]) 
     """Return the (C,) metrics that ``assignment`` gives the classes: by their text, or in sorted order.
 
     Raises:
-        ValueError: where a class has none, or one that is no whole number from 0 on.
+        ValueError: if a class has no metric, or a metric is not a whole number from 0 on.
     """
     if isinstance(assignment, Mapping):
         known = {str(name): metric for name, metric in assignment.items()}

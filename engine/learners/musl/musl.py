@@ -23,56 +23,61 @@ from crossview.engine.learners.view_rows import Rows, present_rows
 
 PER_CLASS = "class"
 RS = (500.0, 1000.0, 2000.0)
+"""Accuracies r to try."""
 BALANCED: Final = "balanced"
 PAPER: Final = "paper"
-_MOST_BITS = 65_536  # of all metrics
+_MOST_BITS = 65_536  # maximum number of bits of all metrics together
 Odds = Annotated[float, Between(0, 100, above=True)]
 
 
 @dataclass(eq=False, repr=False)
 class MuSL(SeparateLearner, MultiViewLearner):
-    """Learns K metrics of T bits each, and which each class uses; a row's embedding is its bits under all metrics.
+    """K metrics of T bits each, and the metric of each class; the embedding of a row is its bits under all metrics.
 
     Babenko, Branson and Belongie, "Similarity Metrics for Categorization: From Monolithic to Category Specific" (ICCV
-    2009). A bit is a threshold on one column, a metric the Hamming distance of T bits. Metrics are boosted together to
-    maximise sum_c max_k L_c^k, the classes' pairs' log likelihoods each under its best metric, with a soft maximum (8);
-    then each is boosted anew for the classes that it got (2.3.2). A row of a class c is to be compared with others by
-    the bits of c's metric alone: see ``metric_of_class``. Rows alone in their class, as unlabelled ones are, are
-    left out. Embeddings of two views are not comparable.
+    2009). A bit is a threshold on one column, and a metric is the Hamming distance of T bits. Boosting learns the
+    metrics together to maximise sum_c max_k L_c^k, the log likelihoods of each class's pairs under its best metric,
+    with a soft maximum (8); then it learns each metric again for its classes alone (2.3.2). Compare a row of a class c
+    with others only by the bits of c's metric: see ``metric_of_class``. The learner leaves out rows that are alone in
+    their class, as unlabelled rows are. Embeddings of two views are not comparable.
 
     Args:
         n_bits: T, bits of each metric.
-        n_metrics: K; at most as many as there are classes. 1: one metric for all; "class": one for each class.
-        assignment: which metric each class uses: "learned"; "kmeans", by the means of their rows; "random"; or {class:
-            metric}, classes matched by their text; or the metrics of the classes in sorted order. Metrics count from 0.
-        objective: "balanced" gives positive and negative pairs of a class the same weight in total, and takes half of
-            the bits so far as the offset in (3); "paper" gives all pairs the same weight, and takes T/2.
-        alpha: by how much one bit changes the log odds that a pair is of one class (3).
-        joint_alpha: the same while metrics are learned together, when likelihoods must differ to tell groups apart.
-        r: accuracy of the soft maximum (8); weights of all pairs add up to 1, so it is the paper's r times their sum.
-            None: of 500, 1000 and 2000 the one that leads to the highest objective (7).
-        retrain: boost each metric anew once the assignment is learned.
-        n_thresholds: candidate thresholds of each column, at its quantiles. Where metrics are boosted anew, groups are
+        n_metrics: K; at most the number of classes. 1: one metric for all classes; "class": one for each class.
+        assignment: the metric of each class: "learned"; "kmeans", by the means of their rows; "random"; or {class:
+            metric}, with classes matched by their text; or the metrics of the classes in sorted order. Metrics count
+            from 0.
+        objective: "balanced" gives the positive and the negative pairs of a class the same total weight, and half of
+            the bits learned so far as the offset in (3); "paper" gives all pairs the same weight, and T/2 as the
+            offset.
+        alpha: the change of the log odds that a pair is of one class (3), per bit.
+        joint_alpha: the same while metrics are learned together, when likelihoods must differ to distinguish groups.
+        r: accuracy of the soft maximum (8), for weights of all pairs that add up to 1, so it is the paper's r times
+            their sum. None: of 500, 1000 and 2000, the value with the highest objective (7).
+        retrain: boost each metric again after the assignment is learned.
+        n_thresholds: number of candidate thresholds of each column, at its quantiles. With ``retrain``, groups are
             learned with the medians alone.
-        max_rows: with more rows, every round makes pairs of so many, drawn anew, in proportion to their classes.
+        max_rows: maximum number of rows for the pairs of a round; with more rows, each round draws so many, in
+            proportion to their classes.
         random_state: seed of draws and of k-means.
         view_slices: widths of the views in a 2-D ``X``; None: one view.
 
     Attributes:
         classes_: (C,) the classes.
         n_metrics_: int, K.
-        categories_: list, per view, of the classes learned in it and of those given to ``assign``.
-        assignments_: list, per view, of their metrics.
-        likelihoods_: list of (K, C_v) log likelihoods of the classes learned in a view; each class is weighed by its
+        categories_: list, per view, of the classes learned in it and those given to ``assign``.
+        assignments_: list, per view, of the metrics of the categories.
+        likelihoods_: list of (K, C_v) log likelihoods of the classes learned in a view; the weight of each class is its
             share of the rows, so that an objective is the sum over classes.
-        columns_: list of (K T,) columns that the bits look at.
-        thresholds_: list of (K T,) values from which a bit is 1.
+        columns_: list of (K T,) columns of the bits.
+        thresholds_: list of (K T,) values from which on a bit is 1.
         references_: list of (m, ceil(K T / 8)) packed bits of training rows, at most ``max_rows``.
-        reference_codes_: list of (m,) positions of their classes in ``categories_``; earlier versions stored none.
+        reference_codes_: list of (m,) positions of the classes of these rows in ``categories_``; states of earlier
+            versions lack them.
 
     Raises:
         ValueError: from ``fit``, for parameters out of range, missing labels, fewer than two classes of two rows, a
-            class without a metric, or a view whose rows are all alike.
+            class without a metric, or a view whose rows are all equal.
     """
 
     name = "musl"
@@ -100,7 +105,7 @@ class MuSL(SeparateLearner, MultiViewLearner):
     view_slices: Sequence[int] | None = None
 
     def metric_of_class(self, labels: ArrayLike, view: int = 0) -> Codes:
-        """Return the metrics of (n,) classes in a view; -1 where a class has none there."""
+        """Return the metrics of (n,) classes in a view; -1 for a class without a metric there."""
         check_is_fitted(self)
         known = {
             str(name): metric for name, metric in zip(self.categories_[view], self.assignments_[view], strict=True)
@@ -108,10 +113,10 @@ class MuSL(SeparateLearner, MultiViewLearner):
         return np.array([known.get(str(name), -1) for name in np.asarray(labels)], dtype=np.intp)
 
     def metric_of_rows(self, embeddings: ArrayLike, view: int = 0) -> Codes:
-        """Return the metrics of the classes that rows seem to be of, by their (n, K T) bits in a view.
+        """Return the metrics of the likeliest classes of rows, from their (n, K T) bits in a view.
 
-        The five nearest of the references vote, each compared under the metric of its class, as the paper classifies
-        queries; -1 for all where a state of an earlier version has not their classes.
+        The five nearest references vote, each compared under the metric of its class, as the paper classifies queries.
+        All results are -1 for a state of an earlier version, which lacks the classes of the references.
         """
         bits = np.asarray(embeddings, dtype=np.float32)
         if not hasattr(self, "reference_codes_"):
@@ -123,13 +128,14 @@ class MuSL(SeparateLearner, MultiViewLearner):
     def assign(self, X: ArrayLike, category: Any = None, view: int = 0) -> int:
         """Find the metric for a category that was not learned, from a few examples and without training (2.3.1).
 
-        It is the one under which the category's pairs are likeliest: the examples with each other, and with rows that
-        the metrics were learned from.
+        It is the metric under which the pairs of the category are likeliest: pairs of the examples with each other, and
+        with training rows.
 
         Args:
             X: (m, d_view) examples, two or more.
-            category: remember the metric as this category's, matched by its text, in place of an earlier one.
-            view: which view the examples are of.
+            category: the name under which to remember the metric, matched by its text; it replaces an earlier metric.
+                None: do not remember it.
+            view: the view of the examples.
 
         Returns:
             The metric, 0 to K - 1.
@@ -189,8 +195,8 @@ class MuSL(SeparateLearner, MultiViewLearner):
         }
 
     def _learned(self, training: Training) -> tuple[Chosen, Codes]:
-        """Return the metrics that reach the highest objective (7), and which of them each class uses (10)."""
-        if self.retrain:  # medians find better groups than many thresholds, in a fraction of the time
+        """Return the metrics with the highest objective (7), and the metric of each class (10)."""
+        if self.retrain:  # medians lead to better groups than many thresholds, in a fraction of the time
             training = replace(training, stumps=Stumps.candidates(training.rows, 1))
         samples = replace(training, alpha=self.joint_alpha).samples()
         tried = [boost(samples, self.n_metrics_, self.n_bits, r) for r in (RS if self.r is None else (self.r,))]
@@ -198,7 +204,7 @@ class MuSL(SeparateLearner, MultiViewLearner):
         return chosen, likelihoods.argmax(axis=0)
 
     def _known(self) -> Codes | None:
-        """Return the metrics of ``classes_`` where the parameters give them; None where they depend on rows."""
+        """Return the metrics of ``classes_`` that the parameters give; None if they depend on rows."""
         count = len(self.classes_)
         if not isinstance(self.assignment, str):
             return given(self.assignment, self.classes_)
@@ -207,7 +213,7 @@ class MuSL(SeparateLearner, MultiViewLearner):
         return np.zeros(count, dtype=np.intp) if self.n_metrics == 1 else None
 
     def _grouped(self, training: Training, present: Codes) -> Codes | None:
-        """Return the metrics of the classes that a view has; None where they are to be learned."""
+        """Return the metrics of the classes of a view; None if they are to be learned."""
         known = self._known()
         if known is not None:
             return known[present]

@@ -1,4 +1,4 @@
-"""Samples of rows for the rounds of boosting, the pairs of their rows, and how likely a metric makes these pairs."""
+"""Samples: the rows for the rounds of boosting, their pairs, and the likelihoods of these pairs under a metric."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,26 +16,27 @@ Codes = NDArray[np.intp]
 Distances = NDArray[np.int32]
 
 _PAIRS_AT_ONCE = 1 << 16
+"""Number of pairs in a block, whose numbers stay in a processor's cache."""
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """All ordered pairs (i, j) of n rows: a pair is of the class of j, and positive if i is of that class too.
+    """All ordered pairs (i, j) of n rows: a pair belongs to the class of j, and is positive if i has that class too.
 
-    After t bits a pair at Hamming distance h is positive with probability sigma(alpha (t/2 - h)). Of the pairs of a
-    class, which weigh as much as it has rows, the positive ones are given half of the weight and the negative ones
-    half. So the distances of metrics for few and for many classes have the same scale, and a neighbour under one can be
-    compared with one under another.
+    After t bits a pair at Hamming distance h is positive with probability sigma(alpha (t/2 - h)). The total weight of a
+    class's pairs is its number of rows; its positive pairs get one half of the weight and its negative pairs the other
+    half. The distances of metrics for few and for many classes therefore have the same scale, and neighbours under two
+    metrics are comparable.
 
-    In the paper all pairs weigh the same and the offset in (3) is T/2 from the first bit on: then most of the
-    weight is on separating negative pairs, and how near that leaves positive ones differs between metrics. Both
-    variants are here. The weights of all pairs add up to 1; a row makes no pair with itself.
+    In the paper all pairs weigh the same and the offset in (3) is T/2 from the first bit on. Then most of the weight
+    separates negative pairs, and the distance of positive pairs differs between metrics. This class has both variants.
+    The weights of all pairs add up to 1; a row makes no pair with itself.
 
     Attributes:
         codes: (n,) classes, 0 to C - 1.
         count: C.
-        alpha: by how much one bit changes the log odds of a pair.
-        total: T, for the paper's weights and offset; None: those above.
+        alpha: the change of the log odds of a pair, per bit.
+        total: T, for the paper's weights and offset; None: the balanced variant.
     """
 
     codes: Codes
@@ -45,13 +46,13 @@ class Pairs:
 
     @cached_property
     def kinds(self) -> NDArray[np.int32]:
-        """(n, n), of a pair (i, j) twice the class of j, and one more where it is positive."""
+        """(n, n) kinds of the pairs (i, j): twice the class of j, plus one if the pair is positive."""
         codes = self.codes.astype(np.int32)
         return np.asarray(2 * codes + (codes[:, None] == codes))
 
     @cached_property
     def weights(self) -> NDArray[np.float64]:
-        """(C, 2): what a negative and what a positive pair of each class weighs."""
+        """(C, 2): the weights of a negative and of a positive pair of each class."""
         n, sizes = len(self.codes), np.bincount(self.codes, minlength=self.count)
         if self.total is not None:
             return np.full((self.count, 2), 1 / (n * (n - 1)))
@@ -64,22 +65,23 @@ class Pairs:
         size = 2 * self.count * width
         found = sum(np.bincount(cells.ravel(), minlength=size) for _, cells in self._cells(bits))
         counts = np.reshape(found, (self.count, 2, width))
-        counts[:, 1, 0] -= np.bincount(self.codes, minlength=self.count)  # rows with themselves
+        counts[:, 1, 0] -= np.bincount(self.codes, minlength=self.count)  # without the pairs of rows with themselves
         margins = self._margins(width)
         log_odds = np.array([log_expit(-margins), log_expit(margins)])
         return np.asarray(np.einsum("cyh,cy,yh->c", counts, self.weights, log_odds))
 
     def slopes(self, bits: Bits, shares: NDArray[np.float64]) -> tuple[NDArray[np.float32], Codes]:
-        """Return the derivatives of the objective by the pairs' distances, without the factor alpha.
+        """Return the derivatives of the objective with respect to the pairs' distances, without the factor alpha.
 
-        Their sizes are the weights of the algorithm's line 3: negative for positive pairs, which should come nearer.
+        Their absolute values are the weights of the algorithm's line 3: negative for positive pairs, whose distance
+        should fall.
 
         Args:
             bits: (n, t).
-            shares: (C,), how far each class is this metric's.
+            shares: (C,), the share of the metric in each class.
 
         Returns:
-            (n, m) derivatives, and (m,) the rows j: those of classes with a share.
+            (n, m) derivatives, and (m,) the rows j of the classes with a share.
         """
         columns = np.flatnonzero(shares[self.codes] > 0)
         margins = self._margins(bits.shape[1] + 1)
@@ -92,10 +94,11 @@ class Pairs:
         return found, columns
 
     def _cells(self, bits: Bits, columns: Codes | None = None) -> Iterator[tuple[slice, NDArray[np.int32]]]:
-        """Yield rows i, and for their pairs with the rows j of some columns (None: all) the kind and the distance.
+        """Yield slices of rows i, and for their pairs with the rows j of some columns (None: all) the kind and the
+        distance.
 
-        Both are one number, the kind times t + 1 plus the distance, so that a table of both is looked up at once.
-        Blocks of pairs stay in the processor's cache.
+        Both are one number, the kind times t + 1 plus the distance, so that one lookup in a table reads both. Blocks of
+        pairs stay in the processor's cache.
         """
         others, width = bits if columns is None else bits[columns], bits.shape[1] + 1
         for part in slices(len(bits), len(others), _PAIRS_AT_ONCE):
@@ -120,11 +123,11 @@ def hamming(first: Bits, second: Bits) -> Distances:
 
 @dataclass(frozen=True)
 class Sample:
-    """Rows that pairs are made of.
+    """Rows and their pairs.
 
     Attributes:
-        pairs: all their pairs.
-        candidates: (n, M), their bits under all candidate stumps.
+        pairs: all pairs of the rows.
+        candidates: (n, M), the bits of the rows under all candidate stumps.
     """
 
     pairs: Pairs
@@ -133,15 +136,15 @@ class Sample:
 
 @dataclass(frozen=True)
 class Training:
-    """Rows with classes, and how they are sampled.
+    """Training rows with classes, and the settings of their samples.
 
     Attributes:
         rows: (n, d).
         codes: (n,) classes, 0 to C - 1, each of two rows or more.
         stumps: the candidates.
         alpha, total: see ``Pairs``.
-        max_rows: up to so many rows are all used in every round.
-        generator: what draws are made with.
+        max_rows: number of rows up to which every round uses all rows.
+        generator: generator of the draws.
     """
 
     rows: Rows
@@ -153,14 +156,14 @@ class Training:
     generator: np.random.RandomState
 
     def samples(self) -> Iterator[Sample]:
-        """Yield a sample for every round: one and the same where all rows are used, else each drawn anew."""
+        """Yield a sample for every round: the same one if it contains all rows, otherwise a new draw each time."""
         if len(self.rows) <= self.max_rows:
             yield from repeat(self._sample(np.arange(len(self.rows))))
         while True:
             yield self._sample(self.draw())
 
     def draw(self) -> NDArray[np.intp]:
-        """Return about ``max_rows`` rows' positions, sorted: of each class its share, at least two."""
+        """Return the sorted positions of about ``max_rows`` rows: the share of each class, at least two."""
         if len(self.rows) <= self.max_rows:
             return np.arange(len(self.rows))
         order = self.generator.permutation(len(self.rows))

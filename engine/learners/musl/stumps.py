@@ -13,10 +13,10 @@ Bits = NDArray[np.float32]  # 0 or 1
 
 @dataclass(frozen=True)
 class Stumps:
-    """m stumps; a row's bit is 1 where its column reaches the threshold.
+    """Decision stumps; the bit of a row under a stump is 1 if the value in the stump's column reaches its threshold.
 
     Attributes:
-        columns: (m,) which column each looks at.
+        columns: (m,) column of each stump.
         thresholds: (m,) float.
     """
 
@@ -27,8 +27,8 @@ class Stumps:
     def candidates(cls, rows: Rows, count: int) -> Self:
         """Return up to ``count`` stumps for every column of (n, d) rows, at its quantiles.
 
-        Thresholds lie midway between neighbouring values, so that rounding does not flip a bit; the lowest of a column
-        is above its smallest value, so that words that few rows have differ from words that none has. A constant
+        A threshold is midway between neighbouring values, so that rounding does not flip a bit. The lowest threshold of
+        a column is above its smallest value, so that rows with a rare word differ from rows without it. A constant
         column has no stump.
 
         Raises:
@@ -46,7 +46,7 @@ class Stumps:
         table = np.unique(np.concatenate(found), axis=0)
         if not len(table):
             raise ValueError(
-                "the rows of a view are all equal, so no threshold separates any two: use a view whose rows vary"
+                "the rows of a view are all equal, so no threshold separates them: use a view whose rows differ"
             )
         return cls(table[:, 0].astype(np.intp), table[:, 1])
 

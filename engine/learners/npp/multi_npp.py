@@ -37,8 +37,7 @@ class FixedProjection(NamedTuple):
 
 @dataclass(eq=False, repr=False)
 class MultiNPP(LinearLearner, MultiViewLearner):
-    """Projections of the views into one space, in which similar items are near each other and dissimilar items about 1
-    apart, within and across views.
+    """Projections of the views into one space, with similar items of two views near and dissimilar items about 1 apart.
 
     Quadrianto and Lampert, "Learning Multi-View Neighborhood Preserving Projections", ICML 2011. The objective is the
     sum, over all pairs of views, of 1/2 mean over similar inter-view pairs of ||W_1 x - W_2 y||^2 + 1/2 mean over

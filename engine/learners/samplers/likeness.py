@@ -20,14 +20,15 @@ TUPLE_NAMES = ("pairs", "triplets", "quadruplets")
 
 @dataclass(frozen=True, eq=False)
 class Likeness:
-    """A statement which rows are alike, as the draws that a sampler of tuples needs.
+    """Similarity of rows, in the form of the draws that a sampler of tuples needs.
 
-    It holds draws instead of a table of pairs, because the pairs of a class grow with the square of its rows.
+    It contains functions that draw instead of a table of pairs, because the pairs of a class grow with the square of
+    its rows.
 
     Attributes:
         anchors: the rows that may be first in a tuple: those with a companion.
-        companions: function that draws for each row another row that is like it.
-        opposites: function that draws for each row a row that is not like it.
+        companions: function that draws, for each row, another row that is similar.
+        opposites: function that draws, for each row, a row that is not similar.
     """
 
     anchors: Items
@@ -41,14 +42,14 @@ def draw_tuples(
     """Return drawn tuples of rows.
 
     Args:
-        likeness: the rows that are alike.
-        kind: "triplets" (i, j, k) or "quadruplets" (i, j, k, l), in which i and j are alike and the last pair, (i, k)
-            or (k, l), is not; or "pairs", of which the first half, rounded up, is alike and the rest is not.
+        likeness: the similarity of the rows.
+        kind: "triplets" (i, j, k) or "quadruplets" (i, j, k, l), in which i and j are similar and the last pair, (i, k)
+            or (k, l), is not; or "pairs", in which the first half, rounded up, is similar and the rest is not.
         count: number of tuples, at least 1.
         generator: generator of the draws.
 
     Returns:
-        (count, t) positions, and (count,) whether each tuple's first pair is alike.
+        (count, t) positions, and (count,) whether each tuple's first pair is similar.
 
     Raises:
         ValueError: for an unknown kind or a count below 1.
@@ -71,13 +72,14 @@ def draw_tuples(
 
 
 def likeness_by_class(labels: NDArray[Any], rows: Rows | None = None, neighbors: int | None = None) -> Likeness:
-    """Return that rows of one class are alike; rows alone in theirs are only drawn as others.
+    """Return the similarity of rows by their classes: rows of one class are similar. A row alone in its class is only
+    an opposite.
 
     Args:
         labels: (n,) classes.
-        rows: (n, d), where ``neighbors`` is given.
-        neighbors: draw a row's companions only among so many nearest of its class, and its opposites among so many
-            nearest of other classes; None: among all.
+        rows: (n, d), needed with ``neighbors``.
+        neighbors: draw companions only among so many nearest rows of the same class, and opposites among so many
+            nearest rows of other classes; None: among all.
 
     Raises:
         ValueError: if no class has two rows or there is only one class, or for fewer than one neighbour.
@@ -97,12 +99,12 @@ def likeness_by_class(labels: NDArray[Any], rows: Rows | None = None, neighbors:
 
     def companions(chosen: Items, generator: np.random.Generator) -> Items:
         start, count = starts[chosen], own[chosen]
-        shift = generator.integers(1, count)  # a shift within the class, which never leads back to the row itself
+        shift = generator.integers(1, count)  # a shift below the size of the class never returns to the row itself
         return np.asarray(order[start + (place[chosen] - start + shift) % count])
 
     def opposites(chosen: Items, generator: np.random.Generator) -> Items:
         count = own[chosen]
-        # Counted from the end of the own class and round the end of the list, so every other row is as likely.
+        # The shift starts behind the row's class and wraps around, so every row of other classes is equally likely.
         shift = generator.integers(0, len(order) - count)
         return np.asarray(order[(starts[chosen] + count + shift) % len(order)])
 
@@ -110,14 +112,15 @@ def likeness_by_class(labels: NDArray[Any], rows: Rows | None = None, neighbors:
 
 
 def likeness_by_nearness(rows: Rows, neighbors: int) -> Likeness:
-    """Return that a row is like its nearest rows, and not like those beyond.
+    """Return the similarity of rows by their distances: a row is similar to its nearest rows, and not to rows beyond
+    them.
 
     Args:
-        rows: (n, d), Euclidean.
-        neighbors: how many are near a row.
+        rows: (n, d), compared by Euclidean distance.
+        neighbors: number of rows that are near a row.
 
     Raises:
-        ValueError: for fewer than one neighbour, or so many that no row is left beyond.
+        ValueError: for fewer than one neighbour, or so many that no row is beyond them.
     """
     if not 1 <= neighbors < len(rows) - 1:
         raise ValueError(f"neighbors={neighbors} must be at least 1, and below {len(rows) - 1} among these rows")
@@ -130,7 +133,7 @@ def likeness_by_nearness(rows: Rows, neighbors: int) -> Likeness:
 
     def opposites(chosen: Items, generator: np.random.Generator) -> Items:
         found: Items = generator.integers(0, len(rows) - neighbors - 1, len(chosen))
-        for left_out in excluded[chosen].T:  # ascending, so that each makes room for what was counted without it
+        for left_out in excluded[chosen].T:  # ascending: each excluded row shifts the numbers from its own on
             found += found >= left_out
         return found
 
@@ -138,7 +141,8 @@ def likeness_by_nearness(rows: Rows, neighbors: int) -> Likeness:
 
 
 def _tables(rows: Rows, codes: NDArray[np.intp], neighbors: int) -> tuple[Items, Items]:
-    """Return for each row the nearest of its class and of other classes, (n, k) each; -1 where they are too few."""
+    """Return, for each row, the nearest rows of its class and of other classes, (n, k) each; -1 fills up short
+    lists."""
     near = np.full((2, len(rows), neighbors), -1, dtype=np.int64)
     for code in np.unique(codes):
         checkpoint()

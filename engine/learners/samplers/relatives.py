@@ -1,4 +1,4 @@
-"""Quadruplets of rows drawn from a tree of classes: same class, siblings and cousins."""
+"""Draws of quadruplets of rows from a tree of classes: same class, siblings and cousins."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,18 +12,18 @@ Items = NDArray[np.int64]
 
 
 class Relatives:
-    """Draws quadruplets (i, j, k, l), of which i and j are to be nearer than k and l, by a tree of classes.
+    """A sampler of quadruplets (i, j, k, l), in which i and j should be nearer than k and l, by a tree of classes.
 
     Law, Thome and Cord, "Learning a Distance Metric from Relative Comparisons between Quadruplets of Images" (IJCV
-    2017), section 6.1. i and k are of one class; j is one of the rows nearest to i of its class, or of sibling classes;
-    l is any row of a sibling class, or of a class that is none, a cousin. Rows of classes that are no leaves are in no
-    quadruplet.
+    2017), section 6.1. i and k are of one class; j is one of the rows nearest to i, of its class or of sibling classes;
+    l is any row of a sibling class, or of a cousin, a class that is not a sibling. Rows of classes that are not leaves
+    are in no quadruplet.
 
     Args:
-        rows: (n, d), Euclidean.
+        rows: (n, d), compared by Euclidean distance.
         labels: (n,) classes.
         taxonomy: the tree.
-        neighbors: among how many nearest rows j is, at least 1.
+        neighbors: number of nearest rows among which j is drawn, at least 1.
 
     Raises:
         ValueError: if rows are of fewer than two of the leaves, or for fewer than one neighbour.
@@ -54,14 +54,15 @@ class Relatives:
         }
 
     def same_and_siblings(self, count: int, generator: np.random.Generator) -> Items:
-        """Return (count, 4) quadruplets of two rows of a class, and two of sibling classes; (0, 4) where none are."""
+        """Return (count, 4) quadruplets of two rows of a class and two rows of sibling classes; (0, 4) without
+        siblings."""
         classes = [code for code in self._near if len(self._siblings[code])]
         return self._drawn(count, classes, self._siblings, generator, near={code: self._near[code] for code in classes})
 
     def siblings_and_cousins(self, count: int, generator: np.random.Generator) -> Items:
-        """Return (count, 4) quadruplets of two rows of sibling classes, and two of cousins; (0, 4) where none are.
+        """Return (count, 4) quadruplets of two rows of sibling classes and two rows of cousins; (0, 4) without cousins.
 
-        Of a class without siblings the first two rows are both of it.
+        In a class without siblings, the first two rows are both of this class.
         """
         near = self._near | self._near_siblings  # siblings take precedence
         classes = [code for code in near if len(self._cousins[code])]
@@ -76,7 +77,7 @@ class Relatives:
         *,
         near: dict[int, Items],
     ) -> Items:
-        """Return quadruplets whose first rows are of the classes, in proportion to the rows of each class."""
+        """Return quadruplets whose first rows are of the given classes, in proportion to the rows of each class."""
         if not classes:
             return np.empty((0, 4), np.int64)
         anchors = generator.choice(np.concatenate([self._members[code] for code in classes]), count)
@@ -93,7 +94,7 @@ class Relatives:
 
 
 def _nearest(rows: Rows, members: Items, others: Items, count: int) -> Items:
-    """Return for each of some rows, its members, the nearest of the others, (m, k), never the row itself."""
+    """Return, for each member row, the nearest of the other rows, (m, k), never the row itself."""
     checkpoint()
     alike = members is others
     search = NearestNeighbors(n_neighbors=min(count, len(others) - alike)).fit(rows[others])

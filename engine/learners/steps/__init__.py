@@ -1,4 +1,4 @@
-"""Steps, which map each view's rows by themselves: normalisation, kernels, and lifting for inner products.
+"""Steps, which map the rows of each view separately: normalisation, kernels, and lifting for inner products.
 
 May import the root of ``engine.learners``.
 """

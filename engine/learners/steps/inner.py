@@ -1,4 +1,4 @@
-"""Distances that rank as inner products do."""
+"""Lifting of rows, after which distances rank as inner products do."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,31 +12,33 @@ from crossview.engine.learners.view_rows import Rows, present_rows
 
 
 class InnerProduct(Step):
-    """Lifts rows to unit length such that an item is the nearer to a query, the greater their inner product is.
+    """Lifting of rows to unit length, after which an item with a greater inner product with a query is nearer to it.
 
     A row x of view v becomes (x, 0, ..., sqrt(R^2 - |x|^2), ..., 0) / R with R^2 twice the greatest squared length of
-    the view's training rows. The added columns are one for queries and one for the items of each view, zero but for
-    its own. The squared distance of a query x of view v and an item y of any view w is therefore 2 - 2 <x, y> /
-    (R_v R_w), and so is that of items of two views; a row as an item is not the nearest to itself as a query. A view
-    that is added later adds a column of zeros to the others' rows, and their distances stay. After Bachrach et al.,
-    "Speeding up the Xbox recommender system using a Euclidean transformation for inner-product spaces" (RecSys 2014),
-    who take the greatest length itself: that leaves no room for longer rows, and near it the root magnifies rounding.
+    the view's training rows. The added columns are one for queries and one for the items of each view; a row is zero in
+    all of them but its own. The squared distance of a query x of view v and an item y of any view w is therefore 2 - 2
+    <x, y> / (R_v R_w), and so is the squared distance of items of two views; a row as an item is not the nearest to
+    itself as a query. A view that is added later adds a column of zeros to the rows of other views, and their distances
+    stay. After Bachrach et al., "Speeding up the Xbox recommender system using a Euclidean transformation for
+    inner-product spaces" (RecSys 2014), who use the greatest length itself: that leaves no room for longer rows, and
+    near it the root magnifies rounding.
 
-    Cosine takes a row that is near nothing for as good an answer as one that is near something; and squared distance
-    prefers short rows. Of class posteriors the inner product is the probability that two items are of the same class,
-    and to rank by it is what retrieval wants (the probability ranking principle).
+    The cosine ignores how certain a row is, and the squared distance prefers short rows. The inner product of class
+    posteriors is the probability that two items are of the same class, and retrieval is best if it ranks by this
+    probability (the probability ranking principle).
 
     Args:
         view_slices: widths of the views in a 2-D ``X``; None: one view.
 
     Attributes:
         radii_: list of float, R of each view. Longer rows are shortened to it.
-        query_column_: bool, is there a column for queries? Those that were fitted without embed queries as items.
+        query_column_: bool, whether there is a column for queries. States of earlier versions without it embed queries
+            as items.
     """
 
     name = "dot"
     capabilities = replace(Step.capabilities, keeps_cross_view=True)
-    views: Sequence[int] | None = None  # of all views or none: one that is left out would keep another width
+    views: Sequence[int] | None = None  # always all views: a view that is left out would keep another width
 
     radii_: list[float]
     query_column_: bool = False
@@ -59,7 +61,7 @@ class InnerProduct(Step):
         return self._lifted(rows, view, 0 if self.query_column_ else view)
 
     def _lifted(self, rows: Rows, view: int, column: int) -> Rows:
-        """Return rows of a view with the added columns, of which one makes the length 1."""
+        """Return rows of a view with the added columns; the given one brings the length to 1."""
         rows = rows / self.radii_[view]
         lengths = np.linalg.norm(rows, axis=1, keepdims=True)
         rows = rows / np.maximum(lengths, 1.0)

@@ -1,4 +1,4 @@
-"""Kernel maps: rows as vectors whose inner products are a kernel, so that linear learners become kernel learners."""
+"""Kernel maps: vectors whose inner products are a kernel of rows, which turn linear learners into kernel learners."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -18,33 +18,33 @@ from crossview.engine.learners.view_rows import Rows, present_rows, slices
 from crossview.engine.runtime.threads import over
 
 _SMALLEST = 1e-9
-"""Directions whose share of the largest eigenvalue is below this are rounding, and are dropped."""
+"""Share of the largest eigenvalue below which directions are rounding and are dropped."""
 
 
 @dataclass(eq=False, repr=False)
 class KernelMap(Step):
-    """Maps each view by its kernel with its training rows, or with fewer landmarks that stand for them.
+    """Kernel map of each view: the kernel of a row with all training rows, or with fewer landmarks that represent them.
 
-    The kernel matrix of the landmarks is K = V diag(l) V^T, and a row x becomes diag(l)^(-1/2) V^T k(landmarks, x): the
-    empirical kernel map where every training row is a landmark, Nystroem's approximation (Williams and Seeger, NIPS
-    2000) where there are fewer. The landmarks are kept, so that queries are mapped out of sample.
+    The kernel matrix of the landmarks is K = V diag(l) V^T, and a row x becomes diag(l)^(-1/2) V^T k(landmarks, x).
+    This is the empirical kernel map if every training row is a landmark, and Nystroem's approximation (Williams and
+    Seeger, NIPS 2000) if there are fewer. The learner keeps the landmarks, so that it can map queries out of sample.
 
     The kernels are exp(-d / m) with d the squared Euclidean ("rbf") or the chi-squared distance sum (x - y)^2 / (x + y)
     ("chi2", for histograms) and m its mean over the landmarks times ``bandwidth`` (the mean-distance rule), or x . y
-    ("linear"). With "precomputed" a row already holds the kernel's values with the training rows, in their order.
+    ("linear"). With "precomputed", a row already contains the kernel's values with the training rows, in their order.
 
     Args:
         kernel: "rbf", "chi2", "linear" or "precomputed".
-        n_landmarks: at most so many landmarks. Up to as many training rows are all landmarks.
+        n_landmarks: maximum number of landmarks. With fewer training rows, all of them are landmarks.
         bandwidth: factor of m, > 0.
-        landmarks: what more rows are represented by: "kmeans", the means of clusters; or "random", rows drawn by
-            chance, which "precomputed" always takes.
-        random_state: seed of the draws; None draws anew each time.
-        views: the views it is for, counted from 0; rows of the others pass unchanged. None: all views.
+        landmarks: how to choose landmarks of more training rows: "kmeans", the means of clusters; or "random", randomly
+            drawn rows, as "precomputed" always does.
+        random_state: seed of the draws; None draws differently each time.
+        views: the views to map, counted from 0; rows of other views pass unchanged. None: all views.
         view_slices: widths of the views in a 2-D ``X``; None: one view.
 
     Attributes:
-        landmarks_: list of (m, d_v) arrays; (m,) columns of the landmarks for "precomputed".
+        landmarks_: list of (m, d_v) arrays; for "precomputed", (m,) columns of the landmarks.
         maps_: list of (m, r_v) arrays, V diag(l)^(-1/2).
         scales_: list of float, the mean distances times the bandwidth; 1 for "linear" and "precomputed".
 
@@ -79,7 +79,7 @@ class KernelMap(Step):
             chosen = np.sort(random.permutation(len(rows))[: self.n_landmarks])
         if self.kernel == "precomputed":
             if rows.shape[1] != len(rows):
-                raise ValueError(f"a precomputed kernel of {len(rows)} rows is square, not {rows.shape}")
+                raise ValueError(f"a precomputed kernel of {len(rows)} rows must be square, not of shape {rows.shape}")
             return {"landmarks_": chosen, "maps_": inverse_root(rows[np.ix_(chosen, chosen)]), "scales_": 1.0}
         landmarks = cluster_means(rows, chosen, random) if few and self.landmarks == "kmeans" else rows[chosen]
         scale = self._scale(landmarks)
@@ -105,8 +105,8 @@ class KernelMap(Step):
         if self.kernel == "rbf":
             return np.asarray(euclidean_distances(rows, others, squared=True), dtype=np.float64)
         if min(rows.min(), others.min()) < 0:
-            raise ValueError("kernel chi2 compares histograms, and there are negative values: use kernel rbf")
-        parts = slices(len(rows), others.size)  # each number of a block of rows meets every number of a column
+            raise ValueError("kernel chi2 compares histograms, but there are negative values: use kernel rbf")
+        parts = slices(len(rows), others.size)  # a block compares each of its values with every value of a column
         return -np.concatenate([additive_chi2_kernel(rows[part], others) for part in parts])
 
     def __sklearn_tags__(self) -> Any:
@@ -116,23 +116,23 @@ class KernelMap(Step):
 
 
 def inverse_root(matrix: Rows) -> Rows:
-    """Return V diag(l)^(-1/2) of a positive semi-definite matrix, at least one column, without vanishing l."""
+    """Return V diag(l)^(-1/2) of a positive semi-definite matrix without vanishing l, with at least one column."""
     values, vectors = np.linalg.eigh(matrix)
     leading = values > max(_SMALLEST * values[-1], np.finfo(np.float64).tiny)
     leading[-1] = True
     return np.asarray(vectors[:, leading] / np.sqrt(np.maximum(values[leading], np.finfo(np.float64).tiny)))
 
 
-_ROUNDS = 3  # after which more change neither the clusters nor the accuracy of what is learned from them
-_ROWS = 20_000  # of more, so many are clustered
+_ROUNDS = 3  # more rounds change neither the clusters nor the accuracy of later learners
+_ROWS = 20_000  # the maximum number of rows to cluster, drawn at random
 
 
 def cluster_means(rows: Rows, chosen: NDArray[np.intp], random: np.random.RandomState) -> Rows:
-    """Return the means of the clusters that form around the chosen rows, (m, d): a few rounds of Lloyd's k-means.
+    """Return the means of the clusters that form around the chosen rows, (m, d), after a few rounds of Lloyd's k-means.
 
     Zhang, Tsang and Kwok, "Improved Nystroem low-rank approximation and error analysis" (ICML 2008): the error of
-    Nystroem's approximation is bounded by that of encoding each row by its nearest landmark, which k-means lowers. A
-    row that no other is near stays as it is.
+    encoding each row by its nearest landmark, which k-means lowers, bounds the error of Nystroem's approximation. A
+    chosen row that is not nearest to any row stays as it is.
     """
     means = rows[chosen]
     if len(rows) > _ROWS:

@@ -21,16 +21,16 @@ Column = Annotated[int, Between(0, 1_000_000)]
 class Normalization(SeparateLearner, MultiViewLearner):
     """The base class of normalisations, which keep the width of rows.
 
-    It is not a :class:`~engine.learners.steps.step.Step`, which would make normalisations four classes deep.
+    It is not a :class:`~engine.learners.steps.step.Step`, because normalisations would then be four classes deep.
 
     Args:
-        views: the views it is for, counted from 0; rows of the others pass unchanged. None: all views.
-        columns: the first column that it is for and the one after the last, counted from 0; the others pass unchanged.
-            None: all columns.
+        views: the views to map, counted from 0; rows of other views pass unchanged. None: all views.
+        columns: the first column to map and the one after the last, counted from 0; other columns pass unchanged. None:
+            all columns.
         view_slices: widths of the views in a 2-D ``X``; None: one view.
 
     Raises:
-        ValueError: from ``fit``, where a view that it is for lacks the columns.
+        ValueError: from ``fit``, if a view to map lacks the columns.
     """
 
     capabilities = Step.capabilities
@@ -64,7 +64,7 @@ class Normalization(SeparateLearner, MultiViewLearner):
         if self.columns is None:
             return self._normalized(rows, view)
         first, end = self._range()
-        mapped = rows.copy()  # the rows belong to the caller
+        mapped = rows.copy()  # a copy, because the rows belong to the caller
         mapped[:, first:end] = self._normalized(rows[:, first:end], view)
         return mapped
 
@@ -80,11 +80,12 @@ class Normalization(SeparateLearner, MultiViewLearner):
 
     @abstractmethod
     def _normalized(self, rows: Rows, view: int) -> Rows:
-        """Return the columns of rows of one view, normalised."""
+        """Return the normalised columns of rows of one view."""
 
 
 class L1(Normalization):
-    """Divides each row by the sum of its absolute values: word counts to frequencies. Rows of zeros stay."""
+    """Division of each row by the sum of its absolute values, as of word counts into frequencies. Rows of zeros
+    stay."""
 
     name = "l1"
     capabilities = replace(Step.capabilities, keeps_cross_view=True)
@@ -94,7 +95,7 @@ class L1(Normalization):
 
 
 class L2(Normalization):
-    """Divides each row by its Euclidean length. Rows of zeros stay."""
+    """Division of each row by its Euclidean length. Rows of zeros stay."""
 
     name = "l2"
     capabilities = replace(Step.capabilities, keeps_cross_view=True)
@@ -104,7 +105,7 @@ class L2(Normalization):
 
 
 class Sqrt(Normalization):
-    """Takes the signed square root of each value: on frequencies, Euclidean distance becomes Hellinger's."""
+    """Signed square root of each value: on frequencies, the Euclidean distance becomes Hellinger's."""
 
     name = "sqrt"
     capabilities = replace(Step.capabilities, keeps_cross_view=True)
@@ -114,11 +115,12 @@ class Sqrt(Normalization):
 
 
 class Standardize(Normalization):
-    """Subtracts each column's mean and divides by its standard deviation; constant columns become zero.
+    """Standardisation: subtracts each column's mean and divides by its standard deviation; constant columns become
+    zero.
 
     Attributes:
         means_: list of (d_v,) arrays.
-        deviations_: list of (d_v,) arrays, 1 where a column is constant.
+        deviations_: list of (d_v,) arrays, 1 for constant columns.
     """
 
     name = "standardize"
@@ -134,21 +136,21 @@ class Standardize(Normalization):
 
 
 class Scale(Step):
-    """Divides rows by the root mean square length of the centred training rows, so that views are equally long.
+    """Division of rows by the root mean square length of the centred training rows, so that views have the same scale.
 
-    Rows that join several views (``color+gist``) are divided part by part: each part then adds as much to the mean
-    squared distance of two training rows as any other. Parts that are constant stay.
+    In rows of joined views (``color+gist``), it divides each part by the length of the part: each part then adds as
+    much to the mean squared distance of two training rows as any other. Constant parts stay.
 
     Args:
-        views: the views it is for, counted from 0; rows of the others pass unchanged. None: all views.
+        views: the views to map, counted from 0; rows of other views pass unchanged. None: all views.
         widths: columns of each part, in order; None: rows have one part.
         view_slices: widths of the views in a 2-D ``X``; None: one view.
 
     Attributes:
-        scales_: list of (d_v,) arrays, what each column of a view is divided by.
+        scales_: list of (d_v,) arrays, the divisor of each column of a view.
 
     Raises:
-        ValueError: from ``fit``, where the widths do not add up to those of a view that it is for.
+        ValueError: from ``fit``, unless the widths add up to the width of each view to map.
     """
 
     name = "scale"
@@ -195,7 +197,7 @@ def _nonzero_deviation(rows: Rows) -> NDArray[np.float64]:
 
 
 def _deviation(rows: Rows) -> NDArray[np.float64]:
-    """Return the standard deviations of columns, (d,): 0 where a column differs by no more than rounding makes."""
+    """Return the standard deviations of columns, (d,): 0 for a column whose values differ only by rounding."""
     # The deviation of a constant column is rounding; a division by it would turn rounding into values of about 1.
     smallest = 10 * np.finfo(np.float64).eps * np.abs(rows).max(axis=0)
     deviations: NDArray[np.float64] = rows.std(axis=0)

@@ -1,4 +1,4 @@
-"""The base class of steps, and the checks of the views that a step is for."""
+"""Steps: their base class, and the checks of the views that a step maps."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -13,10 +13,11 @@ from crossview.engine.learners.view_rows import Rows
 
 
 class Step(SeparateLearner, MultiViewLearner):
-    """Maps the rows of each view by itself, before or after the learner that a pipeline is made for.
+    """The base class of steps, which map the rows of each view separately, before or after the main learner of a
+    pipeline.
 
     Args:
-        views: the views it is for, counted from 0; rows of the others pass unchanged. None: all views.
+        views: the views to map, counted from 0; rows of other views pass unchanged. None: all views.
         view_slices: widths of the views in a 2-D ``X``; None: one view.
     """
 
@@ -44,11 +45,11 @@ class Step(SeparateLearner, MultiViewLearner):
 
 
 def is_for(views: Sequence[int] | None, view: int) -> bool:
-    """Return whether a step for some views, None: all, is for a view."""
+    """Return whether a step that maps some views (None: all) maps this view."""
     return views is None or view in views
 
 
 def refuse_unknown(views: Sequence[int] | None, count: int) -> None:
-    """Raise ValueError if a step is for a view that is not among ``count`` views, counted from 0."""
+    """Raise ValueError if a step is to map a view that is not among ``count`` views, counted from 0."""
     if set(views or ()) - set(range(count)):
         raise ValueError(f"views={list(views or ())} but there are {count} views, counted from 0")

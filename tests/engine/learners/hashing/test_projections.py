@@ -106,7 +106,7 @@ def test_itq_keeps_neighbours_better_than_lsh():
     ("learner", "rows", "message"),
     [
         (ITQ(9), np.zeros((20, 8)), "n_bits=9 is more than the 8 columns"),
-        (ITQ(9), np.eye(8, 30), "n_bits=9 takes as many rows to learn from, got 8"),
+        (ITQ(9), np.eye(8, 30), "n_bits=9 needs at least as many rows to learn from, not 8"),
         (ITQ(0), np.eye(8), "n_bits must be a whole number from 1 to 4,096 or null, not 0"),
         (LSH(-1), np.eye(8), "n_bits must be a whole number from 1 to 4,096 or null, not -1"),
         (LSH(2.5), np.eye(8), "n_bits must be a whole number or null, not 2.5"),

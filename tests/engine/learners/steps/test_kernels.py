@@ -129,7 +129,7 @@ def test_a_kernel_that_was_computed_elsewhere(n_landmarks):
     given = KernelMap("precomputed", n_landmarks, random_state=0).fit([train @ train.T])
     mapped, expected = given.transform(queries @ train.T, view=0), own.transform(queries, view=0)
     np.testing.assert_allclose(mapped @ mapped.T, expected @ expected.T, atol=1e-8)
-    with pytest.raises(ValueError, match="precomputed kernel of 30 rows is square"):
+    with pytest.raises(ValueError, match="precomputed kernel of 30 rows must be square"):
         KernelMap("precomputed").fit([train])
 
 
