@@ -1,28 +1,28 @@
-"""Earlier names, which stored states and people's settings still use; this is the one place that knows them."""
+"""Names of earlier versions, which stored states and settings of users still contain; no other module knows them."""
 
 from collections.abc import Mapping
 from typing import Any
 
 LEARNERS: Mapping[str, str] = {}
-"""The present names of learners by their earlier ones."""
+"""The current name of each learner, by its earlier name."""
 PARAMETERS: Mapping[str, Mapping[str, str]] = {}
-"""By learner, the present names of constructor parameters by their earlier ones."""
+"""For each learner, the current names of constructor parameters by their earlier names."""
 ATTRIBUTES: Mapping[str, Mapping[str, str]] = {name: {"joint_": "shared_space_"} for name in ("sign", "lsh", "itq")}
-"""By learner, the present names of fitted attributes by their earlier ones."""
+"""For each learner, the current names of fitted attributes by their earlier names."""
 
 
 def learner_name(name: str) -> str:
-    """Return the present name of a learner."""
+    """Return the current name of a learner."""
     return LEARNERS.get(name, name)
 
 
 def present_settings(learner: str, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return parameters of a learner by their present names."""
+    """Return parameters of a learner by their current names."""
     names = PARAMETERS.get(learner, {})
     return {names.get(name, name): value for name, value in settings.items()}
 
 
 def present_attributes(learner: str, fitted: Mapping[str, Any]) -> dict[str, Any]:
-    """Return fitted attributes of a learner by their present names."""
+    """Return fitted attributes of a learner by their current names."""
     names = ATTRIBUTES.get(learner, {})
     return {names.get(name, name): value for name, value in fitted.items()}

@@ -28,37 +28,38 @@ from crossview.engine.runtime.threads import one_blas_thread
 
 
 class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ships no types
-    """Maps rows of several views, each of its own width, to embeddings.
+    """The base class of learners, which map rows of several views, each of its own width, to embeddings.
 
-    ``X`` has one of two forms: a list with one (n, d_v) array per view, or one (n, sum of d_v) array whose columns are
-    cut into views by the constructor parameter ``view_slices``, the widths of the views in order (None: the learner's
-    own default, one view for those that take any number, two halves for those that need two). The second form is the
-    one that scikit-learn's tools know.
+    ``X`` has one of two forms: a list with one (n, d_v) array per view, or one (n, sum of d_v) array, whose columns the
+    constructor parameter ``view_slices`` divides into views by their widths (None: the learner's own default, one view
+    for learners that take any number of views, two halves for those that need two). scikit-learn's tools use the second
+    form.
 
-    Items may lack views: the mask of a :class:`Supervision` states which rows exist. Learners ignore the values in the
-    place of missing rows.
+    Items may lack views: the mask of a :class:`Supervision` states which rows exist. Learners ignore the values of
+    missing rows.
 
     A subclass stores its parameters in ``__init__``, among them ``view_slices``, and defines ``_fit`` and ``_project``,
     and ``_add_view`` (:class:`~engine.learners.traits.AddsViews`) if its capabilities state that it adds views. Fitted
-    attributes end in an underscore and hold only arrays, lists of arrays and plain values, so that ``to_state`` can
+    attributes end in an underscore and contain only arrays, lists of arrays and plain values, so that ``to_state`` can
     store them.
 
     Attributes:
         view_widths_: list of int, the width d_v of each view seen by ``fit``.
         n_features_in_: int, the sum of the widths.
         n_metrics_: int, the number of metrics; an embedding has the columns of each metric, one metric after another.
-        metric_names_: list of str, their names; empty: they have numbers.
-        metric_widths_: list of lists of int, by view: the columns of each metric; empty: all have the same number.
-        names_: list of str, a name for each column of the embeddings, as attributes have; empty: columns have none.
+        metric_names_: list of str, the names of the metrics; empty: they have numbers.
+        metric_widths_: list of lists of int, one per view: the number of columns of each metric; empty: all metrics
+            have the same number.
+        names_: list of str, a name for each column of the embeddings, as attributes have; empty: columns have no names.
         left_out_: list of (n_v, D) arrays, one per view: the embedding of each training row by a model without this
-            row, in the order of the rows that have the view; empty if a learner has none. A chain uses them.
+            row, in the order of the rows that have the view; empty if the learner computes none. A chain uses them.
     """
 
     name: ClassVar[str]
     capabilities: ClassVar[Capabilities] = Capabilities()
 
     groups: ClassVar[Mapping[str, Any]] = {}
-    """Parameters that hold several settings, with their defaults."""
+    """The parameters that contain several settings, with their default values."""
 
     view_slices: Sequence[int] | None
     view_widths_: list[int]
@@ -71,17 +72,17 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
 
     @property
     def needs_labels(self) -> bool:
-        """Whether ``fit`` needs class labels, given the parameters, some of which replace labels."""
+        """Whether ``fit`` needs class labels, given the parameters, because some parameters replace labels."""
         return self.capabilities.needs_labels
 
     @property
     def least_columns(self) -> int:
-        """The fewest columns that rows may have, given the parameters."""
+        """The minimum number of columns of rows, given the parameters."""
         return 1
 
     @property
     def ordered_classes(self) -> frozenset[str]:
-        """The classes that the parameters put in an order; of labelled rows only those of these classes count.
+        """The classes that the parameters order; the learner uses only labelled rows of these classes.
 
         It is empty for a learner without such a parameter, which learns from all classes.
         """
@@ -94,20 +95,21 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
         return [columns // self.n_metrics_] * self.n_metrics_
 
     def metric_of_class(self, labels: ArrayLike, view: int = 0) -> NDArray[np.intp]:
-        """Return the metrics of (n,) classes in a view, counted from 0; -1 for a class without a metric of its own."""
+        """Return the metrics of (n,) classes in a view, counted from 0; -1 for a class without its own metric."""
         return np.full(len(np.asarray(labels)), 0 if self.n_metrics_ == 1 else -1)
 
     def metric_of_rows(self, embeddings: ArrayLike, view: int = 0) -> NDArray[np.intp]:
-        """Return the metric of the likeliest class of each of (n, D) embedded rows; -1 if the learner cannot tell."""
+        """Return the metric of the likeliest class of each of (n, D) embedded rows; -1 if the learner cannot determine
+        it."""
         return np.full(len(np.asarray(embeddings)), -1)
 
     def place_of_class(self, name: str, view: int = 0) -> NDArray[np.float64]:
         """Return the place of a class among the embeddings of a view, (D,).
 
         Raises:
-            ValueError: for a class that this learner does not know, or if it knows no places of classes.
+            ValueError: for a class that this learner does not know, or if it has no places of classes.
         """
-        raise ValueError("its learner knows no places of classes: train one that does, such as attributes")
+        raise ValueError("its learner has no places of classes: train one that has, such as attributes")
 
     def described_classes(self, view: int = 0) -> tuple[str, ...]:
         """Return the classes that this learner knows only from orderings, without rows of a view; empty: none."""
@@ -117,25 +119,25 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
         """Return the probability of each class for rows of a view, (n,) by class.
 
         Raises:
-            ValueError: if this learner estimates none; or as ``transform``.
+            ValueError: if this learner does not estimate probabilities; or as ``transform``.
         """
-        raise ValueError(f"{self.name} estimates no probabilities of classes")
+        raise ValueError(f"{self.name} does not estimate probabilities of classes; attributes, for example, does")
 
     def assign(self, X: ArrayLike, category: Any = None, view: int = 0) -> int:
         """Find the metric for a category that was not learned, from a few examples, (m, d_view), and remember it.
 
         Raises:
-            ValueError: if this learner has one metric for all of them.
+            ValueError: if this learner has one metric for all classes.
         """
-        raise ValueError(f"{self.name} has one metric for all classes; several have learners such as musl")
+        raise ValueError(f"{self.name} has one metric for all classes; musl, for example, has several")
 
     def fit(self, X: MultiView, y: Any = None) -> Self:
         """Fit the learner.
 
         Args:
             X: list of (n, d_v) arrays, or one (n, d) array (see the class).
-            y: (n,) class labels, or a :class:`Supervision` of which classes are one part. Classes are ignored where
-                the learner needs none, or learns from neighbors or comparisons that are given.
+            y: (n,) class labels, or a :class:`Supervision`, which can contain classes. The learner ignores classes if
+                it does not need them, or if it learns from given neighbors or comparisons instead.
 
         Raises:
             ValueError: for NaN, wrong shapes, parameters out of range, a wrong number of views, a view of fewer than 2
@@ -150,7 +152,7 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
         """Fit one further view, the last of ``X``; the fit of the other views stays as it is.
 
         Args:
-            X: list of (n, d_v) arrays, one more than were fitted.
+            X: list of (n, d_v) arrays, one more than there are fitted views.
             y: as in ``fit``.
 
         Raises:
@@ -181,12 +183,12 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
         """Embed rows.
 
         Args:
-            X: rows of one view, (n, d_view), where ``view`` is given; else the same form as in ``fit``.
-            view: which view the rows are of.
+            X: with ``view``, rows of this view, (n, d_view); otherwise the same form as in ``fit``.
+            view: the view of the rows.
 
         Returns:
-            (n, D) array for one view; a list of them for a list; for one 2-D array the embeddings of all its views
-            beside each other. float32 for float32 rows, else float64.
+            (n, D) array for one view; a list of arrays for a list; for one 2-D array, the embeddings of all its views
+            beside each other. float32 for float32 rows, otherwise float64.
 
         Raises:
             sklearn.exceptions.NotFittedError: before ``fit``.
@@ -203,7 +205,7 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
         return np.hstack([self._embed(rows, i) for i, rows in enumerate(cut(X, self.view_widths_))])
 
     def transform_queries(self, X: ArrayLike, view: int) -> Any:
-        """Embed rows of one view, (n, d_view), that embedded items are compared with: as ``transform`` by default.
+        """Embed query rows of one view, (n, d_view), to compare with embedded items; the default is ``transform``.
 
         Returns, raises: as ``transform``.
         """
@@ -211,7 +213,8 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
         return self._embed(X, view, queries=True)
 
     def most_dimensions(self, ranks: Sequence[int], classes: int) -> int:
-        """Return the most dimensions that embeddings can have, given the rank of each view's rows and the classes."""
+        """Return the maximum number of dimensions of embeddings, given the rank of each view's rows and the number of
+        classes."""
         return max(ranks)
 
     def check_views(self, names: Sequence[str]) -> None:
@@ -219,11 +222,11 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
         self.capabilities.check_views(self.name, names)
 
     def settings(self) -> dict[str, Any]:
-        """Return the values of all settings by name: parameters, and the fields of those that are groups."""
+        """Return the values of all settings by name: parameters, and the fields of parameters that are groups."""
         return flattened(self, self.get_params(deep=False))
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters; fields of a group go by their own names, as in ``set_params(max_iter=5)``.
+        """Set parameters; set the fields of a group by their own names, as in ``set_params(max_iter=5)``.
 
         Raises:
             ValueError: for an unknown name.
@@ -232,7 +235,8 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
         return self
 
     def to_state(self) -> dict[str, Any]:
-        """Return name, parameters and fitted attributes: dicts, lists, plain values and arrays, the learner's own."""
+        """Return name, parameters and fitted attributes, as dicts, lists, plain values and arrays of the learner
+        itself."""
         fitted = {
             key: list(value) if isinstance(value, list) else value  # lists grow when a view is added
             for key, value in vars(self).items()
@@ -258,7 +262,8 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
 
     @abstractmethod
     def _fit(self, views: list[Rows], given: Supervision) -> None:
-        """Fit validated views: float64, zeros where an item lacks one; ``given`` has a mask, and classes if needed."""
+        """Fit validated views: float64, zeros for missing rows. ``given`` has a mask, and classes if the learner needs
+        them."""
 
     @abstractmethod
     def _project(self, rows: Rows, view: int) -> Rows: ...
@@ -277,7 +282,7 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
         return views, replace(given, classes=classes, mask=mask)
 
     def _needs_classes(self, given: Supervision) -> bool:
-        """Return whether classes are learned from, given what else is.
+        """Return whether the learner learns from classes, considering its other supervision.
 
         Raises:
             ValueError: for supervision of a kind that this learner does not take.
@@ -295,7 +300,7 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
         return self.needs_labels and all(one is None for one in others)
 
     def _validated_views(self, X: MultiView, mask: Any = None) -> tuple[list[Rows], Mask]:
-        """Check parameters, cuts and check the rows, and remember the widths of the views."""
+        """Check the parameters, divide ``X`` into views, check the rows, and remember the widths of the views."""
         checkpoint()  # here, because every fit of every learner validates its views first
         check_settings(self)
         if is_list_of_views(X):
@@ -324,21 +329,22 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
             return widths
         count = self.capabilities.least_views
         if columns < count:
-            raise ValueError(f"n_features={columns} is too few: {type(self).__name__} takes {count} views")
+            raise ValueError(f"n_features={columns} is too few: {type(self).__name__} needs {count} views")
         return [len(part) for part in np.array_split(np.arange(columns), count)]
 
     def unhashed(self, rows: ArrayLike, view: int = 0, queries: bool = False) -> Rows:
-        """Return the vectors, (n, D), that the codes of rows of one view, as items or queries, stand for.
+        """Return the vectors, (n, D), behind the codes of rows of one view, as items or queries.
 
         Raises:
-            ValueError: if embeddings are no codes, or no vectors are behind them; or as ``transform``.
+            ValueError: if embeddings are not codes, or no vectors are behind them; or as ``transform``.
         """
-        raise ValueError(f"{self.name} makes no codes of vectors")
+        raise ValueError(f"{self.name} does not make codes of vectors")
 
     def embedded(self, rows: NDArray[Any], view: int, queries: bool = False) -> NDArray[Any]:
-        """Embed rows that are known to be right, (n, d_view) finite float32 or float64, without checking them.
+        """Embed rows that need no checks, (n, d_view) finite float32 or float64.
 
-        As ``transform`` of a view, or ``transform_queries``; for a single row the checks would take most of the time.
+        The result is that of ``transform`` of a view, or of ``transform_queries``; for a single row the checks would
+        take most of the time.
         """
         checkpoint()
         project = self._project_queries if queries else self._project

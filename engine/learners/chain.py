@@ -1,4 +1,4 @@
-"""Learners one after another, as in "l1,sqrt,multi-npp:50"."""
+"""The chain: learners one after another, as in "l1,sqrt,multi-npp:50"."""
 
 import copy
 from collections.abc import Callable, Sequence
@@ -18,10 +18,11 @@ Value = TypeVar("Value")
 
 
 class LastStepAttribute(Generic[Value]):
-    """A descriptor for a class with ``steps``: an attribute or a method is the one of the last step.
+    """A descriptor for a class with ``steps``: the attribute or method of the last step.
 
-    It reads the step each time, because a step learns the value in ``fit``, and settings can replace the steps. A chain
-    without steps, and the class itself, have what the class inherits.
+    A chain shares it because its embeddings are those of its last step. The descriptor reads the step each time,
+    because a step learns the value in ``fit``, and settings can replace the steps. A chain without steps, and the class
+    itself, have the inherited value.
     """
 
     def __set_name__(self, owner: type, name: str) -> None:
@@ -36,7 +37,7 @@ class LastStepAttribute(Generic[Value]):
 
 
 class ChainCapabilities:
-    """The capabilities of a chain: what its steps can do one after another, given their settings."""
+    """A descriptor of the capabilities of a chain: those of its steps one after another, with their settings."""
 
     def __get__(self, chain: "Chain | None", kind: type["Chain"]) -> Capabilities:
         steps = () if chain is None else chain.steps
@@ -44,19 +45,20 @@ class ChainCapabilities:
 
 
 class Chain(MultiViewLearner):
-    """Fits each learner on the embeddings of the one before it.
+    """A learner that fits each of its steps on the embeddings of the step before.
 
-    Some learners know embeddings of their training rows that leave these rows out (``left_out_``). The chain gives rows
-    that equal a training row this embedding, and fits later learners on these embeddings. Without this, rows that were
-    learned from would lie closer to their class than new rows ever do.
+    Some learners compute embeddings of their training rows by models without these rows (``left_out_``). The chain
+    embeds rows that equal a training row in this way, and fits later learners on these embeddings. Otherwise training
+    rows would be closer to their class than any new row.
 
     Args:
-        steps: fitted or unfitted learners, first to last; ``fit`` fits these very objects. With none, rows stay.
-        view_slices: widths of the views in a 2-D ``X``; None: as a learner with the same number of views would cut it.
+        steps: fitted or unfitted learners, first to last; ``fit`` fits these objects themselves. Without steps, rows
+            stay as they are.
+        view_slices: widths of the views in a 2-D ``X``; None: the division of a learner with the same number of views.
 
     Attributes:
-        known_rows_: list of (n_v,) uint64 arrays, fingerprints of the training rows of each view where a step has
-            ``left_out_``; else empty.
+        known_rows_: list of (n_v,) uint64 arrays, fingerprints of the training rows of each view, if a step has
+            ``left_out_``; otherwise empty.
     """
 
     name = "chain"
@@ -80,23 +82,23 @@ class Chain(MultiViewLearner):
 
     @property
     def main_learner(self) -> MultiViewLearner | None:
-        """The learner that the chain is made for: the last that is not auxiliary, or else the last step."""
+        """The main learner of the chain: the last that is not auxiliary, or the last step if all are auxiliary."""
         return self.steps[main_position([step.capabilities for step in self.steps])] if self.steps else None
 
     def add_view(self, X: MultiView, y: Any = None) -> Self:
         """Fit one further view, the last of ``X``, step by step; arguments and errors are those of ``fit``."""
         for step in self.steps:
             if not step.capabilities.adds_views:
-                step.add_view(X, y)  # it refuses, and its message names the step, where the chain's would not
+                step.add_view(X, y)  # it raises an error whose message names the step; that of the chain would not
         return super().add_view(X, y)
 
     def check_views(self, names: Sequence[str]) -> None:
-        """Raise ValueError unless every step takes as many views as are named."""
+        """Raise ValueError unless every step takes this number of views."""
         for step in self.steps:
             step.check_views(names)
 
     def assign(self, X: ArrayLike, category: Any = None, view: int = 0) -> int:
-        """Find the metric for a category by the last step; ``X`` has rows as the first step takes them."""
+        """Find the metric for a category by the last step; the rows of ``X`` are inputs of the first step."""
         if not self.steps:
             return super().assign(X, category, view)
         return self.steps[-1].assign(self._before_last(X, view), category, view)
@@ -105,7 +107,7 @@ class Chain(MultiViewLearner):
         """Return the probability of each class for rows of a view, (n,) by class, as the last step estimates it.
 
         Raises:
-            ValueError: if the last step estimates none.
+            ValueError: if the last step does not estimate probabilities.
         """
         if not self.steps:
             return super().class_probabilities(X, view)
@@ -115,12 +117,12 @@ class Chain(MultiViewLearner):
         """Return the codes of rows of one view, (n, B) columns of 0 and 1, and the vectors behind the codes, (n, D).
 
         Args:
-            X: (n, d_view) rows, as the first step takes them.
-            view: the view that they are of.
-            queries: the rows are queries, which some learners embed differently from items.
+            X: (n, d_view) rows, inputs of the first step.
+            view: the view of the rows.
+            queries: whether the rows are queries, which some learners embed differently from items.
 
         Raises:
-            ValueError: as ``transform``, or if the last step makes no codes of vectors.
+            ValueError: as ``transform``, or if the last step does not make codes of vectors.
         """
         hasher, rows = self.steps[-1], self._before_last(X, view, queries)
         codes = hasher.transform_queries(rows, view) if queries else hasher.transform(rows, view=view)
@@ -128,18 +130,18 @@ class Chain(MultiViewLearner):
 
     def _fit(self, views: list[Rows], given: Supervision) -> None:
         first = list(views)
-        self.known_rows_ = ()  # those of an earlier fit have other embeddings
+        self.known_rows_ = ()  # known rows of an earlier fit have different embeddings
         self._run("fit", self.steps, views, given)
         if any(step.left_out_ for step in self.steps):
             self.know_rows([rows[present] for rows, present in zip(first, given.mask.T, strict=True)])
 
     def _add_view(self, views: list[Rows], given: Supervision) -> None:
-        steps = copy.deepcopy(list(self.steps))  # one that refuses must not leave those before it changed
+        steps = copy.deepcopy(list(self.steps))  # if a step raises, the steps before it must stay unchanged
         self._run("add_view", steps, views, given)
         self.steps = steps
 
     def know_rows(self, views: Sequence[NDArray[Any]]) -> None:
-        """Remember the (n_v, d_v) training rows of further views, as the first step takes them, in their order."""
+        """Remember the (n_v, d_v) training rows of further views, as inputs of the first step, in their order."""
         self.known_rows_ = [*self.known_rows_, *map(fingerprints, views)]
 
     def _run(self, method: str, steps: Sequence[MultiViewLearner], views: list[Rows], given: Supervision) -> None:
@@ -153,8 +155,8 @@ class Chain(MultiViewLearner):
 
     def _needs_classes(self, given: Supervision) -> bool:
         needed = [step._needs_classes(given_to(self.steps, n, given)) for n, step in enumerate(self.steps)]
-        # The chain refuses supervision that no step takes. A step that takes some of its kind has refused the rest,
-        # with a message that names the step.
+        # The chain refuses supervision that no step takes. A step that takes only a part of it has already refused the
+        # rest, with a message that names the step.
         super()._needs_classes(given)
         return any(needed)
 
@@ -165,12 +167,12 @@ class Chain(MultiViewLearner):
         return self._after(self.steps, rows, view, queries=True)
 
     def _before_last(self, X: ArrayLike, view: int, queries: bool = False) -> Rows:
-        """Return rows of one view as the last step takes them."""
+        """Return rows of one view as inputs of the last step."""
         rows: Rows = self._checked_rows(X, view).astype(float, copy=False)
         return self._after(self.steps[:-1], rows, view, queries)
 
     def _after(self, steps: Sequence[MultiViewLearner], rows: Rows, view: int, queries: bool = False) -> Rows:
-        """Return rows of one view after some of the steps, from the first on."""
+        """Return rows of one view after the first of the steps."""
         if self._views.known is not self.known_rows_:  # loading a state and adding a view replace them
             self._views = KnownViews(self.known_rows_)
         known, positions = self._views.among(rows, view)
@@ -181,7 +183,7 @@ class Chain(MultiViewLearner):
         return rows
 
     def to_state(self) -> dict[str, Any]:
-        """Return the states of the steps, by position, and the widths of the views."""
+        """Return the states of the steps by position, and the widths of the views."""
         fitted = {"view_widths_": self.view_widths_, "n_features_in_": self.n_features_in_}
         if self.known_rows_:
             fitted["known_rows_"] = list(self.known_rows_)
@@ -190,10 +192,10 @@ class Chain(MultiViewLearner):
 
 
 def given_to(steps: Sequence[MultiViewLearner], number: int, given: Supervision) -> Supervision:
-    """Return the supervision that one step of a chain learns from: what it takes of the chain's.
+    """Return the part of the chain's supervision that one step takes.
 
-    Comparisons are for the last step that takes them: those before it prepare its rows without them, because two steps
-    that fit the same comparisons would count them twice.
+    Comparisons are for the last step that takes them. The steps before it prepare its rows without them, because two
+    steps that fit the same comparisons would count them twice.
     """
     step = steps[number].capabilities
     later = any(one.capabilities.takes_comparisons for one in steps[number + 1 :])
@@ -208,7 +210,7 @@ def given_to(steps: Sequence[MultiViewLearner], number: int, given: Supervision)
 
 
 def _described(step: MultiViewLearner) -> str:
-    """Return a step's name, with the settings that may be why it cannot be fitted."""
+    """Return a step's name, with the settings that may be the reason for its error."""
     usual = type(step)().settings()
     own = {name: value for name, value in step.settings().items() if name not in ("random_state", "views")}
     given = ", ".join(f"{name}={value!r}" for name, value in own.items() if repr(value) != repr(usual[name]))

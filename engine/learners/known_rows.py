@@ -1,4 +1,4 @@
-"""Known rows: rows that equal a training row in single precision, the precision in which catalogs store rows."""
+"""Recognition of training rows: rows that equal one in single precision, the precision in which catalogs store rows."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -13,7 +13,8 @@ _NONE = np.empty(0, np.intp)
 
 
 def fingerprints(rows: NDArray[np.float32] | Rows) -> Fingerprints:
-    """Return a number for each of (n, d) rows, (n,): equal rows share it, different rows with a probability of 2^-64.
+    """Return a number for each of (n, d) rows, (n,): equal rows have equal numbers, different rows with a probability
+    of 2^-64.
 
     A state stores the numbers instead of the rows, which would be as large as the collection.
     """
@@ -27,7 +28,7 @@ def fingerprints(rows: NDArray[np.float32] | Rows) -> Fingerprints:
 
 @lru_cache(maxsize=64)
 def _factors(count: int) -> Fingerprints:
-    """Return odd numbers that look random, (count,): Steele, Lea and Flood's SplitMix64 (2014), from its seed 0."""
+    """Return pseudorandom odd numbers, (count,): Steele, Lea and Flood's SplitMix64 (2014), from its seed 0."""
     state = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -35,12 +36,12 @@ def _factors(count: int) -> Fingerprints:
 
 
 class KnownViews:
-    """Finds rows among the training rows of their view.
+    """A finder of rows among the training rows of their view.
 
-    It makes the table of a view when it is first asked for, so that loading a state costs nothing.
+    It makes the table of a view when a caller first needs it, so that loading a state takes no time.
 
     Args:
-        known: the (n_v,) fingerprints of the training rows of each view. Of equal rows, the first counts.
+        known: the (n_v,) fingerprints of the training rows of each view. Among equal rows, the first counts.
     """
 
     def __init__(self, known: Sequence[Fingerprints]) -> None:
@@ -48,7 +49,8 @@ class KnownViews:
         self._tables: dict[int, dict[int, int]] = {}
 
     def among(self, rows: Rows, view: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Return which of (m, d) rows are known, and for each its position in training, (m,), -1 where it is new.
+        """Return the numbers of the known rows among (m, d) rows, and each row's position in training, (m,), -1 for a
+        new row.
 
         Both are empty for a view without training rows.
         """

@@ -1,4 +1,4 @@
-"""All learners by name, and the chains that specs describe."""
+"""The registry of learners by name, and the chains that specs describe."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -101,7 +101,7 @@ def from_state(state: Mapping[str, Any]) -> MultiViewLearner:
 
 
 def main_stage(stages: Sequence[Stage]) -> int:
-    """Return the position of the stage that a pipeline is made for: the last whose learner is not auxiliary.
+    """Return the position of the main stage of a pipeline: the last whose learner is not auxiliary.
 
     Raises:
         ValueError: for an unknown learner, listing the known ones.
@@ -110,7 +110,7 @@ def main_stage(stages: Sequence[Stage]) -> int:
 
 
 def parse_chain(spec: str, settings: Mapping[str, Any] | None = None) -> Chain:
-    """Return the chain that a spec describes; views after an at sign are numbers; see ``build_chain``."""
+    """Return the chain that a spec describes, with numbers of views after an at sign; see ``build_chain``."""
     return build_chain(parse_stages(spec), settings)
 
 
@@ -121,7 +121,7 @@ def build_chain(stages: Sequence[Stage], settings: Mapping[str, Any] | None = No
         stages: learners, first to last, with views counted from 0 ("0", "2").
         settings: further parameters of the main stage. "kernel__bandwidth" is the parameter "bandwidth" of every
             "kernel" among the stages. If neither a stage nor a setting gives the dimensions of the main stage, they are
-            at least the columns that the last stage needs, as "itq" needs one for each bit.
+            at least the number of columns that the last stage needs, such as one for each bit of "itq".
 
     Raises:
         ValueError: for unknown names or parameters, listing the known ones, or values out of range.
@@ -139,9 +139,9 @@ def build_chain(stages: Sequence[Stage], settings: Mapping[str, Any] | None = No
 
 
 def _widen(learner: MultiViewLearner, last: MultiViewLearner) -> None:
-    """Raise the dimensions of a learner to the columns that the last stage needs, if it would make fewer.
+    """Raise the dimensions of a learner to the number of columns that the last stage needs, if it is higher.
 
-    A user who asks for an "itq" of 64 bits means that, and not that the learner's default of 32 dimensions is too few.
+    A user who asks for an "itq" of 64 bits does not expect an error because the learner's default is 32 dimensions.
     """
     own = learner.get_params().get("n_components")
     if isinstance(own, int) and own < last.least_columns:
@@ -149,7 +149,7 @@ def _widen(learner: MultiViewLearner, last: MultiViewLearner) -> None:
 
 
 def _by_learner(settings: Mapping[str, Any], names: Sequence[str]) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-    """Return the settings without the name of a learner, and those with one, by the name."""
+    """Return the settings without a learner's name, and the other settings by learner."""
     own: dict[str, Any] = {}
     others: dict[str, dict[str, Any]] = {}
     for key, value in settings.items():

@@ -1,4 +1,4 @@
-"""Choosing settings by cross-validation: folds, what is measured in each, and the search through a grid."""
+"""Selection of settings by cross-validation: folds, the measures in each fold, and the search through a grid."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,36 +19,36 @@ Labels = NDArray[Any]
 Measure = Callable[[Rows, Labels, Labels], float]
 """Quality, larger is better, from (q, n) distances, (q,) labels of the queries and (n,) labels of the database."""
 Crossing = tuple[int, int]
-"""The view of the queries and the view of the database, counted from 0."""
+"""The view of the queries and the view of the database, both counted from 0."""
 SPEC = "spec"
 T = TypeVar("T")
 CACHED_BYTES = 1 << 29
-"""Memory for rows that the leading stages of chains have made."""
+"""Maximum memory, in bytes, for the cached outputs of the leading stages of chains."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Fold:
-    """What is learned from in one fold, and the rows that are embedded to measure it: an array (n, d_v) per view."""
+    """The training rows of one fold, and the rows to embed for its measure: an array (n, d_v) per view."""
 
     training: Sequence[Rows]
-    """Equally many rows of every view."""
+    """Training rows, with the same number of rows in every view."""
     mask: Mask | None = None
-    """(n, V), which training items have which views; None: all of them."""
+    """(n, V), whether each training item has each view; None: all items have all views."""
     learn: Callable[[Chain, list[Rows]], object]
-    """Fits a chain on the training rows, as the leading stages made them."""
+    """A function that fits a chain on the training rows, after the leading stages."""
     queries: Sequence[Rows]
     database: Sequence[Rows]
 
 
 class CrossValidation(Generic[T]):
-    """Fits chains in every fold and measures them there.
+    """Cross-validation, which fits chains in every fold and measures them.
 
-    The leading stages of a chain, such as a kernel map, are fitted once in each fold for all chains that begin so.
+    It fits the leading stages of a chain, such as a kernel map, once in each fold for all chains that begin with them.
 
     Args:
-        folds: at least one.
-        measure: returns values of a fold from its position, the fitted chain without its leading stages, and the
-            embeddings of queries and of database by view; (0, d_v) arrays where a view has none.
+        folds: at least one fold.
+        measure: function that returns values of a fold, given its position, the fitted chain without its leading
+            stages, and the embeddings of queries and of database by view; (0, d_v) arrays for a view without rows.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class CrossValidation(Generic[T]):
         self._staged: dict[tuple[int, str], tuple[list[Rows], ...]] = {}
 
     def values(self, make: Callable[[], Chain]) -> list[list[T]]:
-        """Return what is measured in each fold of a chain that ``make`` returns unfitted, called once for each.
+        """Return the measured values in each fold, of the unfitted chain that ``make`` returns, called once per fold.
 
         Raises:
             ValueError: if the chain cannot be made, or cannot be fitted in some fold.
@@ -67,12 +67,12 @@ class CrossValidation(Generic[T]):
         return list(self.each(make))
 
     def each(self, make: Callable[[], Chain]) -> Iterator[list[T]]:
-        """Yield what ``values`` returns, a fold at a time."""
+        """Yield the results of ``values``, one fold at a time."""
         for number in range(len(self.folds)):
             yield self._values(number, make().steps)
 
     def _values(self, number: int, steps: Sequence[MultiViewLearner]) -> list[T]:
-        # Auxiliary steps without labels give the same rows for every setting of the learner behind them: cache these.
+        # Auxiliary steps without labels give the same rows for every setting of later learners: cache these rows.
         leading = next((i for i, step in enumerate(steps) if not step.capabilities.auxiliary or step.needs_labels), 0)
         training, queries, database = self._after(steps[:leading], number)
         chain = Chain(steps[leading:])
@@ -81,7 +81,7 @@ class CrossValidation(Generic[T]):
         return list(self.measure(number, chain, probes, *_transformed(chain, database)))
 
     def _after(self, stages: Sequence[MultiViewLearner], number: int) -> tuple[list[Rows], ...]:
-        """Return training rows, queries and database of a fold after stages that are fitted on the first."""
+        """Return training rows, queries and database of a fold after stages that are fitted on the training rows."""
         key = number, repr([(stage.name, stage.get_params()) for stage in stages])
         if key not in self._staged:
             fold = self.folds[number]
@@ -95,7 +95,7 @@ class CrossValidation(Generic[T]):
 
 
 def _transformed(chain: Chain, *groups: Sequence[Rows]) -> tuple[list[Rows], ...]:
-    """Return groups of rows by view after a chain; a group that is given twice is transformed once."""
+    """Return groups of rows by view after a chain; the function transforms a repeated group once."""
     found: dict[int, list[Rows]] = {}
     for group in groups:
         if id(group) not in found:
@@ -112,18 +112,18 @@ def _bytes(groups: Sequence[list[Rows]]) -> int:
 class ClassValidation:
     """Cross-validation of chains by the classes of rows.
 
-    In each fold a chain is fitted on the other folds, whose rows are the database unless ``unseen``, and the rows of
-    the fold are the queries. Nothing is computed twice: a chain is fitted once, and measured for all crossings.
+    In each fold it fits a chain on the other folds, whose rows are the database unless ``unseen``; the rows of the fold
+    are the queries. It fits a chain once for all crossings.
 
     Args:
         views: (n, d_v) array per view.
-        labels: (n,) classes; folds are stratified where every class has as many members as there are folds.
-        measure: what to average.
-        crossings: all (query view, database view) pairs that will be scored.
-        folds: at least 2.
-        seed: shuffles the folds.
-        unseen: the fold is the database too, for when items will be searched that were not trained on; crossings must
-            then be of two views, or an item would find itself.
+        labels: (n,) classes; folds are stratified if every class has at least as many members as there are folds.
+        measure: the measure to average.
+        crossings: all (query view, database view) pairs to score.
+        folds: number of folds, at least 2.
+        seed: seed of the shuffle before the division into folds.
+        unseen: use the fold as the database too, if searches will run over items that were not trained on; each
+            crossing then needs two different views, because otherwise an item would find itself.
     """
 
     def __init__(
@@ -154,15 +154,15 @@ class ClassValidation:
         self._scores: dict[tuple[str, str], dict[Crossing, float]] = {}
 
     def score(self, spec: str, settings: Mapping[str, Any], crossings: Sequence[Crossing] = ()) -> float:
-        """Return the mean measure of one chain over the folds and over some of the crossings, by default all.
+        """Return the mean measure of one chain over the folds and over some of the crossings [default: all].
 
         Args:
             spec: the chain, as ``parse_chain`` reads it.
             settings: parameters of its learner.
-            crossings: of those that the validation was made for.
+            crossings: a subset of the crossings of the validation.
 
         Raises:
-            ValueError: for an unknown learner, parameter or value of one, or too few rows.
+            ValueError: for an unknown learner, parameter or value, or too few rows.
         """
         key = spec, repr(sorted(settings.items()))
         if key not in self._scores:
@@ -184,37 +184,39 @@ def _fold(
 
 
 Scores = Mapping[Any, NDArray[np.float64]]
-"""What is measured of one candidate, such as the average precision of each query, by crossing or otherwise in groups
-that count alike; paired with what is measured of others, and NaN in the same places."""
+"""Measures of one candidate, such as the average precision of each query, by crossing or in other groups of equal
+weight; paired with the measures of other candidates, with NaN in the same places."""
 
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """Settings that were tried."""
+    """Settings that the search tried."""
 
     settings: dict[str, Any]
     score: float | None
-    """None where the settings cannot be used."""
+    """None if the settings cannot be used."""
     error: str = ""
-    """Why they cannot."""
+    """The reason why the settings cannot be used."""
     scores: Scores = field(default_factory=dict)
-    """Of which the score is the mean of the groups' means; none where it was measured as one number."""
+    """The measures in groups; the score is the mean of the groups' means. Empty if the score was measured as one
+    number."""
 
     def near(self, best: "Candidate") -> bool:
-        """Return whether the score is at most one standard error of the paired differences below a better one's."""
+        """Return whether the score is at most one standard error of the paired differences below the score of a better
+        candidate."""
         if self.score is None or best.score is None or not self.scores:
             return False
         errors = [standard_error(best.scores[group] - values) for group, values in self.scores.items()]
         return best.score - self.score <= float(np.sqrt(np.square(errors).sum())) / len(errors)
 
     def harms(self, other: "Candidate") -> bool:
-        """Return whether any group is worse than another candidate's by more than one standard error."""
+        """Return whether a group is worse than the same group of another candidate by more than one standard error."""
         differences = [other.scores[group] - values for group, values in self.scores.items()]
         return any(float(np.nanmean(one)) > standard_error(one) for one in differences)
 
 
 def standard_error(differences: NDArray[np.float64]) -> float:
-    """Return that of the mean of paired differences; 0 of a single one."""
+    """Return the standard error of the mean of paired differences; 0 for a single one."""
     known = differences[~np.isnan(differences)]
     return float(known.std(ddof=1) / np.sqrt(len(known))) if len(known) > 1 else 0.0
 
@@ -226,17 +228,18 @@ def search(
     exhaustive: bool = True,
     progress: Callable[[int, int, Candidate | None], None] | None = None,
 ) -> tuple[dict[str, Any], float, list[Candidate]]:
-    """Return the point of a grid, a value by name, whose score is largest, that score, and all that was tried.
+    """Return the best point of a grid (a value by name), its score, and all candidates.
 
-    Of equal scores the first wins. Where scores are given in groups, the first within one standard error of the best
-    does, and nothing that is worse in one of the groups by more than a standard error than the first value is chosen.
+    Among equal scores the first wins. If scores are given in groups, the first candidate within one standard error of
+    the best wins, unless one of its groups is worse than that of the first value by more than a standard error.
 
     Args:
         grid: values to try by name, the simplest or likeliest first.
-        score: called once for each point that is tried; its ValueError is why a point cannot be used.
-        exhaustive: try every combination; or else start from every first value and choose the settings one after
+        score: function to call once for each tried point; its ValueError states why a point cannot be used.
+        exhaustive: try every combination. Otherwise start from every first value and choose the settings one after
             another, in the order of the grid, which needs a sum of fits instead of a product.
-        progress: called with (done, total, candidate), before the first without one, and after each.
+        progress: function to call with (done, total, candidate), before the first point with None as the candidate, and
+            after each point.
 
     Raises:
         ValueError: if no point can be used.
@@ -270,7 +273,7 @@ def search(
 
 
 def _best(points: Sequence[tuple[int, ...]], candidate: Callable[[tuple[int, ...]], Candidate]) -> tuple[int, ...]:
-    """Return the point that is chosen of several, the first of which stays unless another is better."""
+    """Return the best of several points; the first point stays unless another is better."""
     found = [candidate(point) for point in points]
     first = found[0]
     allowed = {
@@ -287,7 +290,7 @@ def _best(points: Sequence[tuple[int, ...]], candidate: Callable[[tuple[int, ...
 def _candidate(settings: dict[str, Any], score: Callable[[dict[str, Any]], float | Scores]) -> Candidate:
     try:
         found = score(settings)
-    except ValueError as error:  # some settings do not suit the data, as more dimensions than rows
+    except ValueError as error:  # some settings do not suit the data, such as more dimensions than rows
         return Candidate(settings, None, str(error))
     if isinstance(found, Mapping):
         return Candidate(settings, float(np.mean([np.nanmean(values) for values in found.values()])), "", found)
@@ -296,16 +299,16 @@ def _candidate(settings: dict[str, Any], score: Callable[[dict[str, Any]], float
 
 @dataclass(frozen=True)
 class Selection:
-    """What was chosen, and everything that was tried."""
+    """The chosen chain and settings, and all candidates."""
 
     spec: str
     """The chosen chain, as ``parse_chain`` reads it."""
     settings: dict[str, Any]
     """The chosen parameters of its learner."""
     score: float
-    """Their mean measure over folds and crossings."""
+    """The mean measure of the chosen settings over folds and crossings."""
     tried: list[dict[str, Any]] = field(default_factory=list)
-    """Every candidate, in order: "spec", "settings" and "score"; and "error" where it cannot be used."""
+    """Every candidate, in order: "spec", "settings" and "score"; and "error" if it cannot be used."""
 
 
 def select(
@@ -320,9 +323,9 @@ def select(
 
     Args:
         grid: values to try by parameter name, "spec" among them, the likeliest first.
-        validation: scores a candidate.
+        validation: validation that scores a candidate.
         crossings: as in ``ClassValidation.score``.
-        fixed: parameters that are the same throughout.
+        fixed: parameters with the same value for all candidates.
         exhaustive: as in ``search``.
 
     Raises:

@@ -1,11 +1,11 @@
-"""Which values the settings of learners take: what the annotations of their constructors state.
+"""Settings of learners: the values that the annotations of their constructors allow, and groups of settings.
 
 A number may have bounds (``Annotated[float, Between(0, 1)]``), a text is one of a ``Literal``'s, and None, lists and
 unions have their usual meaning. Whole numbers are numbers too; booleans, NaN and infinity are not.
 
-Settings that belong together are a group: a constructor takes them as one frozen dataclass, users set its fields by
-their names. A learner's class names its groups and their usual values; a group of None has the usual value. Field names
-are unique within a learner, so that ``--set``, grids and stored states know settings only, whichever group holds them.
+Related settings are a group: a constructor takes them as one frozen dataclass, and users set its fields by their names.
+A learner's class names its groups and their default values; a group of None has the default value. Field names are
+unique within a learner, so that ``--set``, grids and stored states contain only settings, never groups.
 """
 
 import types
@@ -19,7 +19,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Between:
-    """A number from ``least`` to ``most``; where ``above``, greater than ``least``."""
+    """A number from ``least`` to ``most``; with ``above``, greater than ``least``."""
 
     least: float
     most: float
@@ -30,7 +30,7 @@ class Between:
         return bool(self.least <= value <= self.most) and not (self.above and value == self.least)
 
     def words(self, kind: str) -> str:
-        """Return the bounds in words, given what kind of number it is."""
+        """Return the bounds in words, for a kind of number in words."""
         least, most = _in_words(self.least), _in_words(self.most)
         return f"{kind} above {least}, up to {most}" if self.above else f"{kind} from {least} to {most}"
 
@@ -40,23 +40,23 @@ class ViewNumber:
     """A view, counted from 0; users give its name."""
 
     def takes(self, value: Any) -> bool:
-        """Return whether a whole number may be a view's."""
+        """Return whether a whole number can be the number of a view."""
         return bool(value >= 0)
 
     def words(self, kind: str) -> str:
-        """Return what users give."""
+        """Return the setting in the words of users, who give the name of a view."""
         return "a view"
 
 
 @dataclass(frozen=True)
 class Arrays:
-    """Arrays of finite numbers, in a list or by name; ``meaning`` states of what."""
+    """Arrays of finite numbers, in a list or by name; ``meaning`` describes them."""
 
     dimensions: int
     meaning: str
 
     def takes(self, value: Any) -> bool:
-        """Return whether there is at least one, and all are such arrays."""
+        """Return whether there is at least one array, and all are such arrays."""
         arrays = list(value.values()) if isinstance(value, Mapping) else list(value)
         return bool(arrays) and all(map(self._takes_one, arrays))
 
@@ -73,14 +73,14 @@ class Arrays:
 
 
 MOST_DIMENSIONS = 65_536
-"""Of an embedding, whatever it is learned from."""
+"""Maximum number of dimensions of an embedding."""
 
 Dimensions = Annotated[int, Between(1, MOST_DIMENSIONS)]
 Bits = Annotated[int, Between(1, 4096)]
 Count = Annotated[int, Between(1, 1_000_000)]
 Steps = Annotated[int, Between(0, 1_000_000)]
 PairRows = Annotated[int, Between(2, 16_384)]
-"""Rows of which all pairs are looked at: memory grows with their square."""
+"""Number of rows whose pairs are all computed; memory grows with its square."""
 Weight = Annotated[float, Between(0, 1e9)]
 Positive = Annotated[float, Between(0, 1e9, above=True)]
 Share = Annotated[float, Between(0, 1)]
@@ -94,16 +94,17 @@ def check_settings(learner: Any, names: Mapping[str, str] | None = None) -> None
 
     Args:
         learner: the estimator.
-        names: what to call settings that go by another name than the constructor's.
+        names: names for the message, of settings that users set by other names than the constructor's.
 
     Raises:
-        ValueError: for the first that its constructor's annotations do not allow, naming it and what it must be.
+        ValueError: for the first value that the constructor's annotations do not allow, with its name and the allowed
+            values.
     """
     # Annotations are the only statement of the bounds: documents, command line and checks read the same.
     values = learner.settings()
     for name, kind in setting_types(type(learner)).items():
         if not takes(kind, values[name]):
-            bounds = takes(kind, values[name], bounds=False)  # where the type is wrong, bounds would only distract
+            bounds = takes(kind, values[name], bounds=False)  # bounds would only distract from a wrong type
             called = (names or {}).get(name, name)
             raise ValueError(f"{called} must be {words(kind, bounds)}, not {_shown(values[name])}")
 
@@ -121,7 +122,7 @@ def setting_types(learner: Any) -> dict[str, Any]:
 
 
 def takes(kind: Any, value: Any, bounds: bool = True) -> bool:
-    """Return whether a value is of a kind, such as ``int | None``; without ``bounds``, of its type at least."""
+    """Return whether a value is of a kind, such as ``int | None``; without ``bounds``, check only its type."""
     origin, parts = get_origin(kind), get_args(kind)
     if origin in (Union, types.UnionType):
         return any(takes(part, value, bounds) for part in parts)
@@ -183,7 +184,7 @@ def group(learner: Any, name: str) -> Any:
     """Return the value of a learner's group.
 
     Raises:
-        ValueError: if it is no value of the group.
+        ValueError: if the value is not of the group's type.
     """
     value, usual = getattr(learner, name), learner.groups[name]
     if value is not None and not isinstance(value, type(usual)):
@@ -192,7 +193,7 @@ def group(learner: Any, name: str) -> Any:
 
 
 def flattened(learner: Any, params: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a learner's parameters by name, each group replaced by its fields."""
+    """Return a learner's parameters by name, with the fields of each group instead of the group."""
     found: dict[str, Any] = {}
     for name, value in params.items():
         if name in learner.groups:
@@ -203,7 +204,7 @@ def flattened(learner: Any, params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def grouped(learner: Any, params: Mapping[str, Any]) -> dict[str, Any]:
-    """Return new parameters of a learner, those that are fields of a group in one new value of the group."""
+    """Return new parameters of a learner, with the fields of each group in one new value of the group."""
     found = dict(params)
     for name in learner.groups:
         changed = {one.name: found.pop(one.name) for one in fields(learner.groups[name]) if one.name in found}

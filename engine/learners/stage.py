@@ -1,4 +1,4 @@
-"""Stages: the language in which pipelines are written, as in "sqrt@sift,kernel:rbf,multi-npp:50"."""
+"""Stages: the notation of pipelines, as in "sqrt@sift,kernel:rbf,multi-npp:50"."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Stage:
-    """One learner of a pipeline, as it is written: ``name:argument@view+view``."""
+    """One learner of a pipeline in the notation ``name:argument@view+view``."""
 
     name: str
     argument: str | None = None
-    """The value of the learner's main parameter; None: none is given."""
+    """The value of the learner's main parameter; None: the notation gives none."""
     views: tuple[str, ...] | None = None
-    """The views that it is for; None: all of them."""
+    """The views that the learner maps; None: all of them."""
 
     def __str__(self) -> str:
         argument = "" if self.argument is None else f":{self.argument}"
@@ -21,7 +21,7 @@ class Stage:
 
 
 def parse_stages(spec: str) -> tuple[Stage, ...]:
-    """Return the stages of a spec, comma separated, first to last; whether there are such learners is not checked."""
+    """Return the stages of a comma-separated spec, first to last, without a check of the learners' names."""
     return tuple(_parse(part.strip()) for part in spec.split(","))
 
 

@@ -1,4 +1,4 @@
-"""Supervision: what a learner learns from besides the rows."""
+"""Supervision: the input of a learner besides rows."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,26 +14,27 @@ from crossview.engine.learners.comparisons import AnyComparisons, Taxonomy
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Supervision:
-    """What is known of n items of V views besides their rows; ``fit`` and ``add_view`` take it in place of y.
+    """The input of a learner besides the rows of n items of V views; ``fit`` and ``add_view`` take it instead of y.
 
     Attributes:
         classes: (n,) class labels, strings or numbers: items of a class are similar. Or an (n, L) matrix, dense or
-            sparse, nonzero where an item has a label: items that share one are similar (and attract once for each that
-            they share), and one without only to itself.
-        neighbors: in place of classes, the items whose row in a later view is similar to each item's row in an earlier
-            one: n sequences of item numbers, or a sparse (n, n) matrix, nonzero where similar. To count as similar to
-            itself, an item has to be among them.
-        comparisons: in place of classes, comparisons of the items, of one kind or several. Each view learns from those
-            that name only items that have it.
-        taxonomy: a tree whose leaves are the classes: items of sibling classes are more alike than items of others.
-        notion_classes: in place of classes, class labels by notion, (n,) each, "" where an item has none in it.
-        groups: (n,) numbers: items of a group are alike for other reasons than their classes, as recordings of one
-            speaker are, so learners that judge themselves by items that they leave out leave out whole groups; None:
-            each item is a group of its own.
-        mask: (n, V), which items have which views; None: all of them have all.
-        labelled: (n,), whether an item's class is known, for learners of unlabelled items; None: where it is not alone
-            in its class.
-        shared_space: the rows of all views are vectors of one space, so that one hash should serve all views.
+            sparse, nonzero if an item has a label: items that share a label are similar (and attract each other once
+            per shared label), and an item without labels is similar only to itself.
+        neighbors: instead of classes, the items whose rows in a later view are similar to each item's row in an earlier
+            view: n sequences of item numbers, or a sparse (n, n) matrix, nonzero for similar items. An item is similar
+            to itself only if it is among its own neighbors.
+        comparisons: instead of classes, comparisons of the items, of one kind or several. Each view learns from the
+            comparisons whose items all have the view.
+        taxonomy: a tree whose leaves are the classes: items of sibling classes are more similar than items of others.
+        notion_classes: instead of classes, class labels by notion, (n,) each, "" for an item without a class in the
+            notion.
+        groups: (n,) numbers: items of a group are similar for other reasons than their classes, such as recordings of
+            one speaker. Learners that evaluate themselves on left-out items leave out whole groups. None: each item is
+            its own group.
+        mask: (n, V), whether each item has each view; None: all items have all views.
+        labelled: (n,), whether the class of an item is known, for learners of unlabelled items; None: it is known if
+            another item has the same class.
+        shared_space: whether the rows of all views are vectors of one space, so that one hash can serve all views.
     """
 
     classes: Any = None
@@ -48,35 +49,35 @@ class Supervision:
 
     @classmethod
     def of(cls, y: Any) -> "Supervision":
-        """Return the supervision that y is, or that class labels are."""
+        """Return y if it is supervision, or supervision with y as class labels."""
         return y if isinstance(y, Supervision) else cls(classes=y)
 
 
 def refuse_notions(learner: str, given: Supervision) -> None:
-    """Refuse what is given in several notions, for a learner of one.
+    """Refuse supervision in several notions, for a learner of one notion; ``learner`` is its name.
 
     Raises:
-        ValueError: for comparisons or class labels by notion; ``learner`` is its name.
+        ValueError: for comparisons or class labels by notion.
     """
     if given.comparisons is not None and given.comparisons.notions is not None:
-        raise ValueError(f"{learner} learns one notion: take joint, or leave the notions (their column) out")
+        raise ValueError(f"{learner} learns one notion: use joint, or leave out the notions (their column)")
     if given.notion_classes is not None:
         names = ", ".join(map(str, given.notion_classes))
-        raise ValueError(f"{learner} learns one notion, and labels are given in several ({names}): take joint")
+        raise ValueError(f"{learner} learns one notion, but there are labels in several ({names}): use joint")
 
 
 def refuse_taxonomy(learner: str, given: Supervision) -> None:
-    """Refuse a tree of classes, for a learner of other things; ``learner`` is its name.
+    """Refuse a tree of classes, for a learner that does not use it; ``learner`` is its name.
 
     Raises:
         ValueError: for a tree.
     """
     if given.taxonomy is not None:
-        raise ValueError(f"{learner} learns from no taxonomy: take lmnn or fantope, or leave it out")
+        raise ValueError(f"{learner} does not learn from a taxonomy: use lmnn or fantope, or leave out the taxonomy")
 
 
 def checked_mask(mask: Any, count: int, views: int) -> NDArray[np.bool_]:
-    """Return which of ``count`` items have which of the views, (n, V).
+    """Return whether each of ``count`` items has each view, (n, V).
 
     Raises:
         ValueError: for another shape, or a view of fewer than two items.
@@ -93,7 +94,8 @@ def checked_mask(mask: Any, count: int, views: int) -> NDArray[np.bool_]:
 
 
 def checked_classes(classes: Any, multilabel: bool) -> Any:
-    """Return class labels as (n,) array, or where ``multilabel`` an indicator matrix of labels as (n, L) CSR array.
+    """Return class labels as an (n,) array or, with ``multilabel``, an indicator matrix of labels as an (n, L) CSR
+    array.
 
     Raises:
         ValueError: for another shape.
@@ -105,13 +107,13 @@ def checked_classes(classes: Any, multilabel: bool) -> Any:
 
 
 def neighbor_matrix(neighbors: Any, count: int) -> Any:
-    """Return the listed neighbours of ``count`` items as a sparse (n, n) matrix, nonzero where a pair belongs.
+    """Return the listed neighbours of ``count`` items as a sparse (n, n) matrix, nonzero for a pair that belongs.
 
     Args:
         neighbors: such a matrix; or, for each item, the numbers of its similar items.
 
     Raises:
-        ValueError: unless there are ``count`` rows and all numbers lie in 0..count - 1.
+        ValueError: unless there are ``count`` rows and all numbers are in 0..count - 1.
     """
     if not sp.issparse(neighbors):
         if len(neighbors) != count:
@@ -128,12 +130,12 @@ def neighbor_matrix(neighbors: Any, count: int) -> Any:
 
 
 def shared_classes(labels: NDArray[Any], least: int = 2) -> NDArray[Any]:
-    """Return the K classes of two or more rows, sorted: rows alone in theirs, as unlabelled ones are, show none.
+    """Return the K classes of two or more rows, sorted.
 
     Raises:
         ValueError: if there are fewer than ``least``, which is 2 at most.
     """
-    # Unlabelled rows have a class each, so a class of one row tells nothing about others.
+    # Each unlabelled row has its own class, so a class of one row gives no information about other rows.
     names, counts = np.unique(labels, return_counts=True)
     classes: NDArray[Any] = names[counts > 1]
     if len(classes) < least:
@@ -159,7 +161,7 @@ def comparable_classes(labels: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[
 def rows_of_classes(
     rows: NDArray[np.float64], labels: NDArray[Any], classes: NDArray[Any]
 ) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
-    """Return the rows that are of some classes, and their classes, (n,), as positions in them.
+    """Return the rows of some classes, and their classes, (n,), as positions in ``classes``.
 
     Raises:
         ValueError: if these rows are of fewer than two of the classes.

@@ -1,7 +1,8 @@
 """The traits that learners share.
 
-A trait is a class without a base of ours that stands before :class:`~engine.learners.base.MultiViewLearner` among the
-bases of a learner. Traits keep learners three classes deep: a learner chooses separately how it fits and how it embeds.
+A trait is a class without a base class of crossview that precedes :class:`~engine.learners.base.MultiViewLearner` among
+the bases of a learner. Traits keep learners three classes deep: a learner chooses separately how it fits and how it
+embeds.
 """
 
 from abc import ABC, abstractmethod
@@ -19,7 +20,7 @@ from crossview.engine.runtime.threads import over
 
 @runtime_checkable
 class AddsViews(Protocol):
-    """Every learner that can add a view to its fit; it need not name this class among its bases."""
+    """The protocol of learners that can add a view to their fit; they need not name this class among their bases."""
 
     def _add_view(self, views: list[Rows], given: Supervision) -> None:
         """Fit the last of the views, validated as for ``_fit``; the fit of the other views stays as it is."""
@@ -27,7 +28,8 @@ class AddsViews(Protocol):
 
 
 class SeparateLearner(ABC):
-    """A trait: fits each view on its own rows, so that one can add a view without a fit of the others.
+    """The trait of learners that fit each view on its own rows, so that they can add a view without a fit of the
+    others.
 
     A subclass defines ``_fit_view`` instead of ``_fit``.
     """
@@ -61,7 +63,7 @@ class SeparateLearner(ABC):
 
 
 class LinearLearner:
-    """A trait: embeds a row x of view v as W_v (x - m_v).
+    """The trait of learners that embed a row x of view v as W_v (x - m_v).
 
     Attributes:
         weights_: list of (D, d_v) arrays, one per view.

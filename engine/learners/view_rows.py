@@ -1,4 +1,4 @@
-"""Rows of several views: their types, how to cut one array into views, which rows exist, and blocks of rows."""
+"""Rows of several views: their types, the division of one array into views, existing rows, and blocks of rows."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -15,7 +15,7 @@ MultiView = Any  # a list of (n, d_v) array-likes, one per view, or one (n, d) a
 
 
 def is_list_of_views(X: Any) -> bool:
-    """Return whether X is a list with one array per view, not one array whose columns are to be cut."""
+    """Return whether X is a list with one array per view, not one array whose columns are to be divided."""
     return isinstance(X, list | tuple) and len(X) > 0 and all(getattr(rows, "ndim", 0) == 2 for rows in X)
 
 
@@ -25,7 +25,7 @@ def cut(X: NDArray[Any], widths: Sequence[int]) -> list[NDArray[Any]]:
 
 
 def present_rows(views: list[Rows], given: Supervision, view: int) -> tuple[Rows, Any]:
-    """Return the rows of the items that have a view, and their classes; None without classes."""
+    """Return the rows of the items that have a view, and the classes of these items; None without classes."""
     present, labels = given.mask[:, view], given.classes
     if present.all():
         return views[view], labels
@@ -36,7 +36,7 @@ def complete(views: list[Rows], mask: Mask) -> list[Rows]:
     """Return the rows of the items that have every view, for learners that compare the views item by item.
 
     Raises:
-        ValueError: if they are fewer than two.
+        ValueError: if there are fewer than two such items.
     """
     complete_items = mask.all(axis=1)
     if complete_items.sum() < 2:
@@ -45,11 +45,12 @@ def complete(views: list[Rows], mask: Mask) -> list[Rows]:
 
 
 BLOCK = 1 << 22
-"""Numbers of a dense block of pairs: 32 MB of weights."""
+"""Number of entries in a dense block of pairs: 32 MB of float64, so that no full matrix of pairs is in memory."""
 
 
 def slices(count: int, columns: int, numbers: int = BLOCK) -> Iterator[slice]:
-    """Yield slices of ``count`` rows, in order: each at least one row, and else at most so many numbers."""
+    """Yield consecutive slices of ``count`` rows, of at least one row and otherwise at most ``numbers`` entries
+    each."""
     size = max(1, numbers // max(columns, 1))
     for start in range(0, count, size):
         checkpoint()

@@ -88,7 +88,7 @@ def test_learners_of_one_notion_refuse_several():
     rows, notions = np.random.default_rng(0).normal(size=(6, 3)), np.array(["head", "wing"])
     triplets = Comparisons(np.array([[0, 1, 2], [3, 4, 5]]), notions=notions)
     for learner in (Fantope(), Chain([Scale(), Fantope()])):
-        with pytest.raises(ValueError, match="fantope learns one notion: take joint, or leave the notions"):
+        with pytest.raises(ValueError, match="fantope learns one notion: use joint, or leave out the notions"):
             learner.fit([rows], Supervision(comparisons=triplets))
     with pytest.raises(ValueError, match=r"labels are given in several \(head, wing\): take joint"):
         LMNN().fit([rows], Supervision(notion_classes={"head": [0, 0, 0, 1, 1, 1], "wing": [0, 1, 0, 1, 0, 1]}))
