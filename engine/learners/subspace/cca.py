@@ -22,17 +22,18 @@ Shrinkage = Literal["auto"] | Share | Sequence[Share]
 
 @dataclass(eq=False, repr=False)
 class CanonicalCorrelation(LinearLearner, MultiViewLearner):
-    """Projects the views on the directions in which they are most correlated (Hotelling 1936).
+    """Projections of the views on the directions in which they are most correlated (Hotelling 1936).
 
-    Solved on whitened views, each view's covariance S shrunk to (1 - s) S + s tr(S)/d I, which keeps directions of
-    little variance from being amplified: two views by singular values, more by MAXVAR (see ``correlated``). It compares
-    the views item by item, so items that lack a view are left out.
+    The solution is that of whitened views, with each view's covariance S shrunk to (1 - s) S + s tr(S)/d I, which
+    avoids amplifying directions of little variance: two views by singular values, more by MAXVAR (see ``correlated``).
+    The learner compares the views item by item, so it leaves out items that lack a view.
 
     Args:
-        n_components: at most so many directions; fewer where a view has fewer columns or the rows fewer dimensions.
-        shrinkage: s in [0, 1], one for all views or one each; "auto" takes Ledoit and Wolf's (2004) per view.
-        power: direction i is scaled by its canonical correlation to this power: 0 gives every direction unit (shrunk)
-            variance, larger values let the well correlated directions decide.
+        n_components: maximum number of directions; fewer if a view has fewer columns or the rows fewer dimensions.
+        shrinkage: s in [0, 1], one for all views or one per view; "auto" estimates it per view by Ledoit and Wolf
+            (2004).
+        power: power of the canonical correlation that scales each direction: 0 gives every direction unit (shrunk)
+            variance, larger values give more weight to well correlated directions.
         view_slices: widths of the views in a 2-D ``X``; None: two halves.
 
     Attributes:
@@ -73,7 +74,7 @@ class CanonicalCorrelation(LinearLearner, MultiViewLearner):
 
 
 def shrinkages(views: Sequence[Span], shrinkage: Shrinkage) -> list[float]:
-    """Return one shrinkage per view of centred rows from the parameter; "auto" is Ledoit and Wolf's estimate."""
+    """Return one shrinkage per view of centred rows, from the parameter; "auto" is Ledoit and Wolf's estimate."""
     if isinstance(shrinkage, str):
         return [ledoit_wolf(span) for span in views]
     values = np.asarray(shrinkage, dtype=np.float64)
@@ -85,12 +86,12 @@ def shrinkages(views: Sequence[Span], shrinkage: Shrinkage) -> list[float]:
 def ledoit_wolf(span: Span) -> float:
     """Return the shrinkage of Ledoit and Wolf (2004, lemma 3.2 and following) for centred rows.
 
-    scikit-learn's takes the width of the rows that it is given for that of the data; coordinates have fewer columns.
+    scikit-learn's function takes the width of its input as the width of the data, but coordinates have fewer columns.
     """
     rows, width = span.rows, span.width
     gram = rows.T @ rows if len(rows) > rows.shape[1] else rows @ rows.T
     count, mean = len(rows), float(np.trace(gram)) / len(rows) / width
-    size = float(np.vdot(gram, gram)) / count**2  # the squared norm of the covariance
+    size = float(np.vdot(gram, gram)) / count**2  # squared Frobenius norm of the covariance
     apart = size / width - mean**2
     error = (float(np.square(np.square(rows).sum(axis=1)).sum()) / count - size) / (width * count)
     return min(error, apart) / apart if min(error, apart) > 0 else 0.0
@@ -111,15 +112,16 @@ Matrix = NDArray[np.float64]
 
 
 def correlated(cross: Mapping[tuple[int, int], Matrix], size: int) -> tuple[list[Matrix], NDArray[np.float64]]:
-    """Return the directions in which whitened views correlate most, one (d_v, K) array per view, and how much, (K,).
+    """Return the directions in which whitened views correlate most, one (d_v, K) array per view, and their
+    correlations, (K,).
 
-    Two views are solved by singular values (Hotelling 1936), more by the leading eigenvectors of the block matrix of
-    their cross-covariances (MAXVAR; Kettenring, Canonical analysis of several sets of variables, 1971), of which two
-    views are the special case. The correlation of more than two views is the mean over their pairs.
+    The solution for two views is by singular values (Hotelling 1936); for more views, by the leading eigenvectors of
+    the block matrix of their cross-covariances (MAXVAR; Kettenring, Canonical analysis of several sets of variables,
+    1971), of which two views are the special case. The correlation of more than two views is the mean over their pairs.
 
     Args:
         cross: (d_v, d_w) covariance of the whitened views v < w.
-        size: at most so many directions, strongest first.
+        size: maximum number of directions, strongest first.
     """
     count = max(w for _, w in cross) + 1
     if count == 2:
@@ -131,7 +133,7 @@ def correlated(cross: Mapping[tuple[int, int], Matrix], size: int) -> tuple[list
     for (v, w), block in cross.items():
         blocks[ends[v] - widths[v] : ends[v], ends[w] - widths[w] : ends[w]] = block
     directions = min(size, *widths)
-    # only the upper triangle is read
+    # eigh reads only the upper triangle
     found = scipy.linalg.eigh(blocks, lower=False, subset_by_index=(len(blocks) - directions, len(blocks) - 1))
     values, vectors = found[0][::-1], found[1][:, ::-1]
     return np.split(vectors * np.sqrt(count), ends[:-1]), values / (count - 1)

@@ -1,4 +1,4 @@
-"""Co-EM of class posteriors."""
+"""Co-EM: class posteriors from items whose classes are partly known."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,46 +21,49 @@ from crossview.engine.learners.view_rows import Rows, slices
 from crossview.engine.runtime.cancellation import checkpoint, report_progress
 
 _NEW_CLASSES = (0, 2, 4, 8, 16, 32, 64)
+"""Numbers of new classes to try."""
 _FIRST_NOISE = 0.05
+"""Assumed share of wrong labels before the first estimate."""
 _LEAST_ROWS = 2
 _HELD_OUT = 0.25
-"""Share of the pairs by which the number of classes is chosen."""
+"""Share of the pairs to hold out, by which the number of classes is chosen."""
 _ITEMS_OF_A_CLASS = 4
-"""Fewest items for each class, on average, where the number of classes is chosen."""
+"""Minimum average number of items per class if the number of classes is chosen."""
 _WORSE = 2
-"""Numbers of classes in a row that were no better, after which no larger ones are tried."""
+"""Number of successive trials without improvement after which no larger numbers of classes are tried."""
 
 
 @dataclass(eq=False, repr=False)
 class CoEM(ClassPosteriors):
-    """Learns class posteriors from items whose classes are known in part, in doubt, or by pairs of similar items alone.
+    """Class posteriors from items whose classes are partly known, uncertain, or only known by pairs of similar items.
 
-    Each item is of one class, which all its views show, its label states, and which it shares with the items that it is
-    similar to; labels and pairs may be wrong. In turns (co-EM: Nigam and Ghani, CIKM 2000) the kernel regression of
-    each view, see ``ClassPosteriors``, learns the probabilities of all items' classes; and these are found anew, by a
-    step of mean field, from the labels, from the pairs, and from all views' regressions, each of which leaves the item
-    out. It starts at groups of items that are alike in all views (``Seeding``).
+    Each item has one class, which all its views show, its label states, and similar items share; labels and pairs may
+    be wrong. Turns (co-EM: Nigam and Ghani, CIKM 2000) alternate two steps. The kernel regression of each view, see
+    ``ClassPosteriors``, learns the probabilities of all items' classes. Then a step of mean field updates these from
+    the labels, the pairs, and the regressions of all views, each without the item. The start is groups of items that
+    are similar in all views (``Seeding``).
 
-    Items may be of classes that no item is labelled with; without any labels all classes are such. Their number is
-    chosen as the least by which the views foretell each other, the labels and held-out pairs as well, within one
-    standard error, as by any, each item left out. If no item has two views and no pairs are given, there are no new
-    classes, because nothing shows them.
+    Items may have classes without any labelled item; without labels, all classes are such new classes. The learner
+    chooses the smallest number of new classes that predicts as well, within one standard error, as the best number: it
+    measures how well the views predict each other, the labels and held-out pairs, each item left out. If no item has
+    two views and no pairs are given, there are no new classes, because no evidence shows them.
 
     Args:
         row_kernel: see ``ClassPosteriors``.
-        scaling: likewise.
-        new_classes: how many classes there are besides those of the labels; None: chosen from 0, 2, 4, 8, ... 64, and
-            numbers between.
-        label_noise: share of the labels that are taken to be wrong; None: it is estimated.
-        max_iter: turns at most.
-        max_items: items that are learned from; of more, those with labels and pairs first, and others drawn by chance.
+        scaling: see ``ClassPosteriors``.
+        new_classes: number of classes besides those of the labels; None: chosen from 0, 2, 4, 8, ... 64, and numbers
+            between.
+        label_noise: assumed share of wrong labels; None: it is estimated.
+        max_iter: maximum number of turns.
+        max_items: maximum number of items to learn from; items with labels and pairs come first, and the others are
+            drawn at random.
 
     Attributes:
-        classes_: (C,) the classes that items are known to be of; their columns come first, those of new ones follow.
-        new_classes_: how many new classes there are.
-        label_noise_, pair_noise_: shares of labels and of pairs that are taken to be wrong.
-        n_iter_: int, turns that were taken.
-        scores_: (T, 2), the numbers of new classes that were tried, and how well views, labels and pairs were foretold.
+        classes_: (C,) the known classes; their columns come first, those of new classes follow.
+        new_classes_: number of new classes.
+        label_noise_, pair_noise_: estimated shares of wrong labels and of wrong pairs.
+        n_iter_: int, number of turns.
+        scores_: (T, 2), the tried numbers of new classes, and how well views, labels and pairs were predicted.
 
     Raises:
         ValueError: from ``fit``, for parameters out of range, or without labels or pairs and with a single view.
@@ -110,7 +113,7 @@ class CoEM(ClassPosteriors):
         evidence: Evidence,
         random: np.random.RandomState,
     ) -> Turn:
-        """Return the last turn over some items, of which rows and evidence are given."""
+        """Return the last turn over some items, given their rows and evidence."""
         mask = given.mask[items]
         for view, count in enumerate(mask.sum(axis=0)):
             if count < _LEAST_ROWS:
@@ -127,7 +130,7 @@ class CoEM(ClassPosteriors):
         return self._best(turns, seeding, random)
 
     def _items(self, evidence: Evidence, mask: NDArray[np.bool_], random: np.random.RandomState) -> NDArray[np.intp]:
-        """Return the items to learn from, ascending; those with a label or a pair have precedence.
+        """Return the items to learn from, ascending; items with a label or a pair have precedence.
 
         An item with a single view and without label and pair gives no evidence about its class, so it is left out,
         unless there are new classes, which may show in one view.
@@ -144,7 +147,7 @@ class CoEM(ClassPosteriors):
     def _all_left_out(
         self, views: list[Rows], mask: NDArray[np.bool_], items: NDArray[np.intp], view: int
     ) -> NDArray[np.float32]:
-        """Return the embeddings of all rows of a view: those that were not learned from are like new ones."""
+        """Return the embeddings of all rows of a view; rows that were not learned from are embedded like new rows."""
         learned = np.isin(np.arange(len(mask)), items)
         found = np.empty((len(mask), self.left_out_[view].shape[1]), np.float32)
         found[learned & mask[:, view]] = self.left_out_[view]
@@ -183,14 +186,14 @@ class CoEM(ClassPosteriors):
             )
 
     def _undecided(self, rows: Rows, groups: Groups | None, random: np.random.RandomState) -> KernelRegression:
-        """Return the regression of a view's rows, decomposed, on no targets as yet."""
+        """Return the decomposed regression of a view's rows, whose targets are not known yet."""
         checkpoint()
         learned = TargetedRows(rows, np.zeros((len(rows), 1)), groups)
         landmarks = drawn(len(rows), self.n_landmarks, random)
         return KernelRegression.of(RowKernel(self.row_kernel, self.scaling), learned, landmarks, 1.0)
 
     def _best(self, turns: Turns, seeding: Seeding, random: np.random.RandomState) -> Turn:
-        """Return where the turns end with the number of new classes that foretells best."""
+        """Return the last turn with the number of new classes that predicts best."""
         known, free = len(seeding.evidence.classes), int((seeding.evidence.codes < 0).sum())
         most = min(MOST_GROUPS, seeding.coordinates.shape[1], len(seeding.coordinates) // _ITEMS_OF_A_CLASS) - known
         most = min(most, free // _ITEMS_OF_A_CLASS)
@@ -200,7 +203,7 @@ class CoEM(ClassPosteriors):
         def score(new: int) -> float:
             if new not in tried:
                 tried[new] = trial.run(seeding.probabilities(known + new, random)).prediction_score
-                report_progress(len(tried), len(_NEW_CLASSES) + 2)  # two more between, at most
+                report_progress(len(tried), len(_NEW_CLASSES) + 2)  # at most two more numbers, between the others
             return tried[new].score
 
         connected = turns.evidence.similar is not None or bool((turns.mask.sum(axis=1) > 1).any())
@@ -216,7 +219,8 @@ class CoEM(ClassPosteriors):
 
 
 def _highest(choices: Sequence[int], score: Callable[[int], float]) -> int:
-    """Return the number with the highest score: of some that ascend, until they get worse, then of those between."""
+    """Return the number with the highest score: first among ascending choices until scores fall, then between the
+    neighbours of the best choice."""
     best, behind = choices[0], 0
     for choice in choices[1:]:
         better = score(choice) > score(best)

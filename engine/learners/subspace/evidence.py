@@ -1,4 +1,4 @@
-"""What is known of the items' classes besides their rows: labels, and pairs of similar items."""
+"""Evidence about the items' classes besides their rows: labels, and pairs of similar items."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -13,9 +13,9 @@ from crossview.engine.learners.supervision import Supervision, neighbor_matrix
 from crossview.engine.learners.view_rows import Rows
 
 _LEAST = 1e-3
-"""Added to probabilities whose logarithms are averaged, so that no single item decides."""
+"""Number added to probabilities before their logarithms are averaged, so that no single item dominates the mean."""
 _PAIR_NOISE = 0.1, 0.01, 0.5
-"""Share of pairs that are taken to be wrong at first, and at least and at most later."""
+"""Assumed share of wrong pairs: the first value, and the minimum and maximum of later estimates."""
 _TINY = 1e-9
 
 
@@ -24,12 +24,12 @@ class Evidence:
     """The known classes and pairs of n items.
 
     Attributes:
-        classes: (C,) the classes that any item is known to be of, sorted.
-        codes: (n,) their positions in ``classes``; -1 where an item's class is not known.
-        similar: sparse (n, n), symmetric, 1 where two items are given as similar; None: no pairs are given.
-        label_noise: share of the labels that are taken to be wrong.
-        pair_noise: share of the pairs likewise.
-        held_out: (P, 2) pairs that are not among ``similar``, and are to be foretold.
+        classes: (C,) the classes of items with a known class, sorted.
+        codes: (n,) positions of the items' classes in ``classes``; -1 for an unknown class.
+        similar: sparse (n, n), symmetric, 1 for two items that are given as similar; None: no pairs are given.
+        label_noise: assumed share of wrong labels.
+        pair_noise: assumed share of wrong pairs.
+        held_out: (P, 2) pairs that are not in ``similar``, to be predicted.
     """
 
     classes: NDArray[Any]
@@ -57,7 +57,7 @@ class Evidence:
 
     @property
     def known(self) -> NDArray[np.intp]:
-        """The positions of the items of known classes."""
+        """The positions of the items with known classes."""
         return np.flatnonzero(self.codes >= 0)
 
     def take(self, items: NDArray[np.intp]) -> "Evidence":
@@ -66,7 +66,7 @@ class Evidence:
         return replace(self, codes=self.codes[items], similar=similar)
 
     def labelled_or_paired(self) -> NDArray[np.bool_]:
-        """Return whether an item has a known class or is in a pair, (n,)."""
+        """Return whether each item has a known class or is in a pair, (n,)."""
         paired = np.zeros(len(self.codes), bool) if self.similar is None else self.similar.sum(axis=1) > 0
         return np.asarray(paired | (self.codes >= 0))
 
@@ -74,8 +74,9 @@ class Evidence:
         """Return the (n, K) probabilities of the items' classes, by a step of mean field.
 
         Args:
-            ratios: (n, K), the sums over an item's views of the logarithms of its class posteriors over the priors.
-            before: (n, K) probabilities of the step before, whose mean is the prior.
+            ratios: (n, K), the sums over an item's views of the logarithms of its class posteriors divided by the
+                priors.
+            before: (n, K) probabilities of the previous step, whose mean is the prior.
         """
         prior = priors(before)
         scores = np.log(prior) + ratios
@@ -86,15 +87,15 @@ class Evidence:
         return np.asarray(softmax(scores, axis=1))
 
     def _log_labels(self, count: int) -> Rows:
-        """Return the logarithms of what the labels of the known items make of ``count`` classes."""
+        """Return the logarithms of the likelihoods of the known items' labels under ``count`` classes."""
         odds = np.full((len(self.known), count), self.label_noise / count)
         odds[np.arange(len(odds)), self.codes[self.known]] += 1 - self.label_noise
         return np.asarray(np.log(odds + 1e-12))
 
     def learned(self, probabilities: Rows, label_noise: float | None) -> "Evidence":
-        """Return the evidence with the shares of wrong labels and pairs that (n, K) probabilities amount to.
+        """Return the evidence with the shares of wrong labels and pairs that (n, K) probabilities imply.
 
-        ``label_noise``: a share that stays; None: it is estimated.
+        ``label_noise``: a fixed share; None: estimate it.
         """
         pair_noise = self.pair_noise
         if self.similar is not None:
@@ -108,7 +109,7 @@ class Evidence:
         return replace(self, label_noise=label_noise, pair_noise=pair_noise)
 
     def holding_out(self, share: float, random: np.random.RandomState) -> "Evidence":
-        """Return the evidence without a share of the pairs, drawn by chance, which are to be foretold."""
+        """Return the evidence with a randomly drawn share of the pairs moved to the held-out pairs."""
         if self.similar is None:
             return self
         pairs = sp.triu(self.similar).tocoo()
@@ -123,13 +124,13 @@ class Evidence:
         posteriors: Sequence[Rows],
         present: NDArray[np.bool_],
     ) -> "PredictionScore":
-        """Return how well the views foretell each other, the labels and held-out pairs: log probabilities.
+        """Return how well the views predict each other, the labels and held-out pairs, as log probabilities.
 
         Args:
-            probabilities: (n, K) of the items' classes.
-            posteriors: for each view (n, K), of the items that have it by regressions that leave them out; else the
-                prior.
-            present: (n, V), which items have which views.
+            probabilities: (n, K) probabilities of the items' classes.
+            posteriors: for each view (n, K), by regressions that leave the items out; the prior for items without the
+                view.
+            present: (n, V), whether each item has each view.
         """
         prior, known = priors(probabilities), self.known
         agreements = [
@@ -147,35 +148,35 @@ class Evidence:
 
 @dataclass(frozen=True, eq=False)
 class PredictionScore:
-    """Log probabilities of what was known and left out; kinds count alike, however much there is of each.
+    """Log probabilities of left-out evidence; its kinds have equal weights, whatever their sizes.
 
     Attributes:
-        kinds: (m,) arrays of equal meaning for all numbers of classes: of items in two views, of labels, of pairs.
+        kinds: (m,) arrays with the same meaning for all numbers of classes: of items in two views, of labels, of pairs.
     """
 
     kinds: Sequence[NDArray[np.float64]]
 
     @property
     def score(self) -> float:
-        """The sum of the means."""
+        """The sum of the means of the kinds."""
         return float(sum(one.mean() for one in self.kinds if len(one)))
 
     def is_as_good_as(self, other: "PredictionScore") -> bool:
-        """Return whether the score is at most one standard error of the paired difference behind another's."""
+        """Return whether the score is at most one standard error of the paired difference below another score."""
         behind = [theirs - ours for ours, theirs in zip(self.kinds, other.kinds, strict=True) if len(ours)]
         variance = sum(one.var() / len(one) for one in behind)
         return float(sum(one.mean() for one in behind)) <= float(np.sqrt(variance))
 
 
 def priors(probabilities: Rows) -> NDArray[np.float64]:
-    """Return the (K,) shares of the classes that (n, K) probabilities amount to, none of them 0."""
+    """Return the (K,) mean probabilities of the classes, from (n, K) probabilities, none of them 0."""
     shares = probabilities.mean(axis=0) + _TINY
     return np.asarray(shares / shares.sum())
 
 
 def _agreement(first: Rows, second: Rows, both: NDArray[np.bool_]) -> Rows:
-    """Return, of the items that have two views, the logarithm of how much likelier than by chance both views are of
-    one class."""
+    """Return, for the items that have two views, the log ratio of the probability that both views have one class to
+    chance."""
     one, two = first[both], second[both]
     if not len(one):
         return np.empty(0)
@@ -184,7 +185,7 @@ def _agreement(first: Rows, second: Rows, both: NDArray[np.bool_]) -> Rows:
 
 
 def _symmetric(neighbors: Any, count: int) -> Any:
-    """Return the pairs in both directions, without those of an item with itself; None where none are left."""
+    """Return the pairs in both directions, without pairs of an item with itself; None if no pairs remain."""
     if neighbors is None:
         return None
     given = sp.csr_array(neighbor_matrix(neighbors, count) != 0).astype(np.float64)

@@ -1,4 +1,4 @@
-"""Kernel ridge regression of one view's rows on targets, with predictions that leave rows out."""
+"""Kernel ridge regression from one view's rows to targets, with predictions that leave rows out."""
 
 from dataclasses import dataclass, replace
 
@@ -11,31 +11,31 @@ from crossview.engine.learners.subspace.row_kernel import FittedKernel, RowKerne
 from crossview.engine.learners.view_rows import Rows
 
 PENALTIES = np.logspace(-6, 1, 15)
-"""Per row, in units of a row's mean squared length."""
+"""Penalties to try per row, in units of a row's mean squared length."""
 _NEAR = 1.1
-"""Decades."""
+"""Distance, in decades, up to which a penalty counts as near another."""
 _JITTER = 1e-8
-"""Added to a Gaussian kernel of landmarks, which equal rows make singular."""
+"""Number added to the diagonal of a Gaussian kernel of landmarks, which equal rows make singular."""
 Groups = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
 class TargetedRows:
-    """Rows of one view that are learned from."""
+    """Training rows of one view with their targets."""
 
     rows: Rows
     targets: Rows
-    """(n, K), for instance 1 where a row is of a class."""
+    """(n, K), for example 1 if a row is of a class."""
     groups: Groups | None
-    """(n,), of the rows that are left out together; None: each alone."""
+    """(n,) groups of rows to leave out together; None: each row is its own group."""
 
     def take(self, chosen: NDArray[np.intp]) -> "TargetedRows":
-        """Return some of them, by position."""
+        """Return some of the rows, by position."""
         groups = None if self.groups is None else self.groups[chosen]
         return TargetedRows(self.rows[chosen], self.targets[chosen], groups)
 
     def standard_error(self, values: NDArray[np.float64]) -> float:
-        """Return that of the mean of (n,) values, of which those of a group may go together."""
+        """Return the standard error of the mean of (n,) values, which may be correlated within a group."""
         off = values - values.mean()
         if self.groups is not None:
             off = np.bincount(np.unique(self.groups, return_inverse=True)[1], off)
@@ -44,12 +44,12 @@ class TargetedRows:
 
 @dataclass(frozen=True, eq=False)
 class KernelRegression:
-    """A regression of one view, with the features by which rows are described: those of the kernel times ``root``.
+    """A regression of one view, on the features of its rows: the kernel's features times ``root``.
 
     Attributes:
-        penalty: of the regression.
-        alpha: the penalty per row, in units of a row's mean squared length.
-        left_out: (n, K) predictions of the rows, each by a regression that leaves its group out.
+        penalty: penalty of the regression.
+        alpha: penalty per row, in units of a row's mean squared length.
+        left_out: (n, K) predictions of the rows, each by a regression without its group.
     """
 
     kernel: FittedKernel
@@ -65,14 +65,15 @@ class KernelRegression:
     def of(
         cls, kernel: RowKernel, learned: TargetedRows, landmarks: NDArray[np.intp], alpha: float | None
     ) -> "KernelRegression":
-        """Return the regression with a kernel on landmarks, by position, and a penalty; None: the best of 15."""
+        """Return the regression with a kernel on landmarks, by position, and a penalty; None: the best of 15
+        penalties."""
         fitted = FittedKernel.of(kernel, learned.rows, landmarks)
         features, root = fitted.features(learned.rows), None
         every = len(landmarks) == len(learned.rows)
         gaussian = kernel.kernel == "gaussian"
         if gaussian and not every:
             root = _inverse_root(features[landmarks])
-            # A landmark is compared with itself, which a new row never is: instead its value is what the others say.
+            # A landmark is compared with itself, unlike a new row: replace its value by the prediction of the others.
             features[landmarks, np.arange(len(landmarks))] -= 1 / np.square(root).sum(axis=1)
             features = features @ root
         whole = gaussian and every
@@ -80,9 +81,9 @@ class KernelRegression:
         return cls(fitted, root, features, path, 0.0, 0.0, learned.targets, learned.groups)._solved(alpha, PENALTIES)
 
     def with_targets(self, targets: Rows, alpha: float | None, near: bool = False) -> "KernelRegression":
-        """Return the regression of the same rows on other (n, K) targets, without decomposing them again.
+        """Return the regression of the same rows on other (n, K) targets, without decomposing the rows again.
 
-        ``near``: the best penalty is sought beside the one of this regression.
+        ``near``: search the best penalty only near the penalty of this regression.
         """
         beside = PENALTIES[np.abs(np.log10(PENALTIES / self.alpha)) < _NEAR] if near else PENALTIES
         return replace(self, path=self.path.with_targets(targets))._solved(alpha, beside)
@@ -96,7 +97,7 @@ class KernelRegression:
         return replace(self, penalty=penalty, alpha=alpha, left_out=self.path.left_out(penalty, self.groups))
 
     def weights(self) -> tuple[Rows, NDArray[np.float64]]:
-        """Return (K, m) weights of the kernel's features and (K,) offsets."""
+        """Return the (K, m) weights of the kernel's features and the (K,) offsets."""
         coefficients, mean = self.path.coefficients(self.penalty), self.features.mean(axis=0)
         whole = self.kernel.how.kernel == "gaussian" and self.root is None
         weights = coefficients if whole else (self.features - mean).T @ coefficients
@@ -105,13 +106,13 @@ class KernelRegression:
 
 
 def drawn(count: int, most: int, random: np.random.RandomState) -> NDArray[np.intp]:
-    """Return the positions of all of ``count`` rows, or of so many drawn by chance, ascending."""
+    """Return the positions of all of ``count`` rows, or of ``most`` randomly drawn rows, ascending."""
     if count <= most:
         return np.arange(count)
     return np.sort(random.permutation(count)[:most])
 
 
 def _inverse_root(kernel: Rows) -> Rows:
-    """Return a triangular R with R R^T = K^-1, of an (m, m) kernel with a little more on its diagonal."""
+    """Return a triangular R with R R^T = K^-1, for an (m, m) kernel K with jitter on its diagonal."""
     factor = np.linalg.cholesky(kernel + _JITTER * np.eye(len(kernel)))
     return np.asarray(solve_triangular(factor, np.eye(len(kernel)), lower=True).T)

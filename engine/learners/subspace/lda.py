@@ -17,22 +17,23 @@ from crossview.engine.learners.supervision import Supervision, rows_of_classes, 
 from crossview.engine.learners.traits import LinearLearner, SeparateLearner
 from crossview.engine.learners.view_rows import Rows, present_rows
 
-_ROUNDING = 1e-10  # columns are standardised, so deviations below this are none
+_ROUNDING = 1e-10  # deviations of standardised columns below this are rounding
 
 
 @dataclass(eq=False, repr=False)
 class LinearDiscriminants(LinearLearner, SeparateLearner, MultiViewLearner):
-    """Projects each view on the directions that separate its classes best; embeddings of two views are not comparable.
+    """Projections of each view on the directions that separate its classes best; embeddings of two views are not
+    comparable.
 
-    Discriminant analysis of Fisher (1936) and Rao (1948): with rows whitened by the pooled covariance within classes,
-    the principal directions of the class means. Columns are standardised first, and that covariance S is shrunk to
-    (1 - s) S + s tr(S)/d I, so columns that are constant, dependent or more than the rows do no harm. Rows alone in
-    their class, as unlabelled items are, are left out.
+    Discriminant analysis of Fisher (1936) and Rao (1948): the principal directions of the class means, with rows
+    whitened by the pooled covariance within classes. Columns are standardised first, and that covariance S is shrunk to
+    (1 - s) S + s tr(S)/d I, so columns may be constant, dependent or more than the rows. The learner leaves out rows
+    that are alone in their class, as unlabelled rows are.
 
     Args:
-        n_components: at most so many directions; there are no more than classes less one. None: all.
-        shrinkage: s in [0, 1], one for all views or one each; "auto", which views added beyond these have, takes Ledoit
-            and Wolf's (2004) per view.
+        n_components: maximum number of directions; there are at most the number of classes minus one. None: all.
+        shrinkage: s in [0, 1], one for all views or one per view; "auto", which also holds for views added later,
+            estimates it per view by Ledoit and Wolf (2004).
         view_slices: widths of the views in a 2-D ``X``; None: one view.
 
     Attributes:
@@ -54,7 +55,7 @@ class LinearDiscriminants(LinearLearner, SeparateLearner, MultiViewLearner):
     view_slices: Sequence[int] | None = None
 
     def most_dimensions(self, ranks: Sequence[int], classes: int) -> int:
-        """Return the rank of the widest view, and no more than the classes less one."""
+        """Return the rank of the widest view, at most the number of classes minus one."""
         return min(max(ranks), max(classes - 1, 1))
 
     def _fit(self, views: list[Rows], given: Supervision) -> None:
@@ -84,7 +85,7 @@ class LinearDiscriminants(LinearLearner, SeparateLearner, MultiViewLearner):
 
 
 def _discriminants(within: Span, means: Rows, shares: NDArray[np.float64], shrinkage: float, count: int) -> Rows:
-    """Return the (D, r) directions, D <= count, given deviations from the class means (n, r) and these (K, r)."""
+    """Return the (D, r) directions, D <= count, given deviations from the class means (n, r) and the means (K, r)."""
     if np.abs(within.rows).max() < _ROUNDING:
         raise ValueError(
             "the rows of each class are equal, so there is no scatter within classes: use another view, or pca"

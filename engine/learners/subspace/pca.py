@@ -18,11 +18,11 @@ from crossview.engine.learners.view_rows import Rows, present_rows
 
 @dataclass(eq=False, repr=False)
 class PCA(LinearLearner, SeparateLearner, MultiViewLearner):
-    """Projects each view on its own leading principal components; embeddings of two views are not comparable.
+    """Projections of each view on its own leading principal components; embeddings of two views are not comparable.
 
     Args:
-        n_components: an int keeps at most so many components (fewer where a view has fewer columns or rows); a float
-            in (0, 1) keeps as many as explain that share of the variance; None keeps all.
+        n_components: an int is the maximum number of components (fewer if a view has fewer columns or rows); a float in
+            (0, 1) keeps as many as explain that share of the variance; None keeps all.
         whiten: divide each component by its standard deviation.
         view_slices: widths of the views in a 2-D ``X``; None: one view.
 

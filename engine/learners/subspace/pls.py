@@ -16,15 +16,15 @@ from crossview.engine.learners.view_rows import Rows, complete
 
 
 class PartialLeastSquares(LinearLearner, MultiViewLearner):
-    """Projects two views on the directions of unit length along which they covary most (PLS-SVD).
+    """Projections of two views on the directions of unit length along which they covary most (PLS-SVD).
 
     The directions are the singular vectors of the cross-covariance of the views with standardised columns (Wegelin, A
-    survey of partial least squares methods with emphasis on the two-block case, 2000). Unlike canonical correlation
-    it inverts no covariance, so it needs no shrinkage, and directions of little variance count little. Items that lack
-    a view are left out.
+    survey of partial least squares methods with emphasis on the two-block case, 2000). Unlike canonical correlation, it
+    inverts no covariance, so it needs no shrinkage, and directions of little variance have little weight. The learner
+    leaves out items that lack a view.
 
     Args:
-        n_components: at most so many directions; fewer where the cross-covariance has a lower rank.
+        n_components: maximum number of directions; fewer if the cross-covariance has a lower rank.
         view_slices: widths of the two views in a 2-D ``X``; None: two halves.
 
     Attributes:
@@ -53,7 +53,7 @@ class PartialLeastSquares(LinearLearner, MultiViewLearner):
         first, second = (Span.of(rows) for rows in scaler.transform(views))
         cross = first.rows.T @ second.rows / len(first.rows)
         left, covariances, right = np.linalg.svd(cross, full_matrices=False)
-        # beyond the rank the singular vectors are arbitrary, and at unit length they would count as much as any
+        # Singular vectors beyond the rank are arbitrary, but have unit length like the others.
         rank = int((covariances > max(first.width, second.width) * np.finfo(float).eps * covariances[0]).sum())
         count = min(self.n_components, max(rank, 1))
         self.covariances_ = covariances[:count]

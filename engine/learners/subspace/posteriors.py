@@ -1,4 +1,4 @@
-"""Class posteriors: each view predicts how likely a row is of each class, and these probabilities are the space."""
+"""Class posteriors: a space of class probabilities, which each view predicts for its rows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -20,36 +20,38 @@ from crossview.engine.learners.view_rows import Rows
 from crossview.engine.runtime.cancellation import checkpoint
 
 _TRIAL_ROWS = 800
-"""Rows by which kernels are compared, drawn by chance where there are more."""
+"""Maximum number of rows for the comparison of kernels, drawn at random."""
 
 
 @dataclass(eq=False, repr=False)
 class ClassPosteriors(SeparateLearner, MultiViewLearner):
-    """Embeds a row as the probabilities that it is of each class, by a kernel ridge regression for each view.
+    """Embeddings of rows as the probabilities of each class, by a kernel ridge regression for each view.
 
-    The inner product of two such embeddings is the probability that the rows are of the same class, and to rank by it
-    is best for retrieval (the probability ranking principle, Robertson 1977): end a pipeline in ``dot`` for that, as
-    in "posteriors,dot". The regressions predict one-hot classes (semantic matching, Rasiwasia et al., ACM MM 2010); a
-    softmax of the predictions makes the probabilities. Every choice is made view by view and by predictions that leave
-    the predicted row out, in closed form: the penalty by squared error; the temperature of the softmax by log loss; and
-    the kernel, by log loss too, as the simplest within one standard error of the best: linear before Gaussian, columns
-    as they are before scaled ones, one scaling before two.
+    The inner product of two such embeddings is the probability that the rows are of the same class, and retrieval is
+    best if it ranks by this probability (the probability ranking principle, Robertson 1977): end a pipeline in ``dot``
+    for that, as in "posteriors,dot". The regressions predict one-hot classes (semantic matching, Rasiwasia et al., ACM
+    MM 2010), and a softmax turns the predictions into probabilities. The learner chooses all settings view by view,
+    from predictions that leave the predicted row out, in closed form: the penalty by squared error; the temperature of
+    the softmax by log loss; and the kernel, also by log loss, as the simplest within one standard error of the best:
+    linear before Gaussian, unscaled columns before scaled ones, one scaling before two.
 
-    Rows that were learned from are known too well. In a pipeline they are embedded as by a regression that leaves them
-    out, so that a database of learned and of new items is fair to both.
+    Predictions of training rows are too certain. In a pipeline, training rows are therefore embedded by a regression
+    that leaves them out, so that training items and new items of a database are comparable.
 
-    Where groups are known, such as the recordings of one speaker, whole groups are left out, not single rows.
+    If groups are known, such as the recordings of one speaker, the learner leaves out whole groups instead of single
+    rows.
 
-    Items of several labels have the probability of each; it is a logistic function then, with even odds at a score of
-    one half. Rows alone in their class, as unlabelled items are, are left out.
+    Items of several labels have a probability for each label, by a logistic function with even odds at a score of one
+    half. The learner leaves out rows that are alone in their class, as unlabelled rows are.
 
     Args:
         row_kernel: "linear", inner products; "gaussian", the mean of Gaussian kernels of five widths, see
-            ``RowKernel``; None: one of them.
-        scaling: of the columns: "none"; "sqrt", signed square roots; "standardize", to unit variance; "both", the mean
-            of the last two kernels; None: one of them.
-        alpha: the ridge's penalty per row, in units of a row's mean squared length; None: of 15 from 1e-6 to 10.
-        n_landmarks: rows that others are compared with, drawn by chance where there are more.
+            ``RowKernel``; None: the better of the two.
+        scaling: scaling of the columns: "none"; "sqrt", signed square roots; "standardize", to unit variance; "both",
+            the mean of the last two kernels; None: the best of them.
+        alpha: the ridge's penalty per row, in units of a row's mean squared length; None: the best of 15 from 1e-6 to
+            10.
+        n_landmarks: maximum number of landmarks, the rows with which the kernel compares others, drawn at random.
         random_state: seed of the draws.
         view_slices: widths of the views in a 2-D ``X``; None: one view.
 
@@ -59,11 +61,11 @@ class ClassPosteriors(SeparateLearner, MultiViewLearner):
         scalings_: list of the scalings.
         alphas_: list of the penalties.
         factors_: list of the inverse temperatures.
-        losses_: list of the mean log losses of training rows that were left out.
-        centers_, deviations_: lists of (d_v,) arrays: what columns are standardised by.
+        losses_: list of the mean log losses of left-out training rows.
+        centers_, deviations_: lists of (d_v,) arrays, means and standard deviations that standardise the columns.
         landmarks_: list of (m, d_v) rows; (0, d_v) for linear.
-        distances_: list of arrays: the mean squared distances of the landmarks, of "both" two; none for linear.
-        weights_: list of (K, m) arrays; (K, d_v) for linear, of "both" (K, 2 d_v).
+        distances_: list of arrays: the mean squared distances of the landmarks, two for "both"; none for linear.
+        weights_: list of (K, m) arrays; (K, d_v) for linear, (K, 2 d_v) for linear with "both".
         offsets_: list of (K,) arrays.
         left_out_: list of (n_v, K) embeddings of the training rows that have the view, each left out.
 
@@ -132,13 +134,13 @@ class ClassPosteriors(SeparateLearner, MultiViewLearner):
         return fitted_view(model, factor, loss, left_out)
 
     def _targets(self, labels: Any) -> Rows:
-        """Return (n, K), 1 where a row is of a class."""
+        """Return (n, K) targets, 1 if a row is of a class."""
         if not self.exclusive_:
             return np.asarray(labels[:, self.classes_].toarray() != 0, dtype=np.float64)
         return np.asarray(np.asarray(labels)[:, None] == self.classes_[None, :], dtype=np.float64)
 
     def _best_kernel(self, learned: TargetedRows, random: np.random.RandomState) -> RowKernel:
-        """Return the simplest kernel whose log loss is within one standard error of the least."""
+        """Return the simplest kernel whose log loss is within one standard error of the smallest."""
         tried = candidates(self.row_kernel, self.scaling)
         if len(tried) == 1:
             return tried[0]
@@ -167,7 +169,7 @@ class ClassPosteriors(SeparateLearner, MultiViewLearner):
 
 
 def fitted_view(model: KernelRegression, factor: float, loss: float, left_out: Rows) -> dict[str, Any]:
-    """Return the fitted attributes of one view by name, of its regression and what makes probabilities of it."""
+    """Return the fitted attributes of one view by name: its regression and the temperature of its probabilities."""
     weights, offsets = model.weights()
     return {
         "kernels_": model.kernel.how.kernel,

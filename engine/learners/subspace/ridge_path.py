@@ -1,4 +1,5 @@
-"""Ridge regression for every penalty by one eigendecomposition, with predictions that leave rows out."""
+"""The ridge path: ridge regression for every penalty by one eigendecomposition, with predictions that leave rows
+out."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -10,18 +11,18 @@ from numpy.typing import NDArray
 from crossview.engine.learners.view_rows import Rows
 
 _ROUNDING = 1e-12
-"""Directions whose share of the largest eigenvalue is below this are rounding, and are dropped."""
+"""Share of the largest eigenvalue below which directions are rounding and are dropped."""
 
 
 @dataclass(frozen=True, eq=False)
 class RidgePath:
-    """Ridge regressions, each with a constant, of (n, K) targets on n rows that are given by their inner products.
+    """Ridge regressions with a constant, of (n, K) targets on n rows that are given by their inner products.
 
     Attributes:
         values: (r,) eigenvalues, above 0, of the inner products of the centred rows.
-        vectors: (n, r) their eigenvectors.
-        targets: (n, K) centred.
-        means: (K,) of the targets.
+        vectors: (n, r) eigenvectors of these.
+        targets: (n, K) centred targets.
+        means: (K,) means of the targets.
     """
 
     values: NDArray[np.float64]
@@ -56,14 +57,15 @@ class RidgePath:
     def with_targets(self, targets: Rows) -> Self:
         """Return the path of the same rows for other (n, K) targets."""
         found = replace(self, targets=targets - targets.mean(axis=0), means=targets.mean(axis=0))
-        found.__dict__["squares"] = self.squares  # these belong to the rows
+        found.__dict__["squares"] = self.squares  # they depend only on the rows
         return found
 
     def left_out(self, penalty: float, groups: NDArray[np.intp] | None = None) -> Rows:
         """Return, for each row, the prediction of the regression on all rows of other groups, (n, K).
 
         Args:
-            groups: (n,) numbers; None: each row is a group of its own.
+            penalty: penalty of the regressions.
+            groups: (n,) numbers; None: each row is its own group.
         """
         shares = self.values / (self.values + penalty)
         residuals = self.targets - self.vectors @ (shares[:, None] * (self.vectors.T @ self.targets))
@@ -78,18 +80,20 @@ class RidgePath:
         return np.asarray(left_out)
 
     def best_penalty(self, penalties: NDArray[np.float64], groups: NDArray[np.intp] | None = None) -> float:
-        """Return the penalty with the least mean squared error of left-out predictions; of equal ones the largest."""
+        """Return the penalty with the smallest mean squared error of left-out predictions; among equal errors, the
+        largest."""
         wanted = self.targets + self.means
         errors = [((wanted - self.left_out(penalty, groups)) ** 2).mean() for penalty in penalties[::-1]]
         return float(penalties[::-1][int(np.argmin(errors))])
 
     def coefficients(self, penalty: float) -> Rows:
-        """Return the (n, K) weights of the rows: of centred rows X the linear weights are X^T times these."""
+        """Return the (n, K) weights of the rows: with centred rows X, the linear weights are X^T times these
+        weights."""
         return np.asarray(self.vectors @ ((self.vectors.T @ self.targets) / (self.values + penalty)[:, None]))
 
 
 def _several(groups: NDArray[np.intp] | None) -> list[NDArray[np.intp]]:
-    """Return the positions of the members of each group that has several."""
+    """Return the positions of the members of each group with several members."""
     if groups is None:
         return []
     order = np.argsort(groups, kind="stable")

@@ -1,4 +1,4 @@
-"""Kernels of rows, from the simplest to the richest, of which one is chosen for each view."""
+"""Kernels of rows, from the simplest to the richest; a learner chooses one for each view."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -15,18 +15,18 @@ Scaling = Literal["none", "sqrt", "standardize", "both"]
 KERNELS: tuple[Kernel, ...] = ("linear", "gaussian")
 SCALINGS: tuple[Scaling, ...] = ("none", "sqrt", "standardize", "both")
 _WIDEST, _OCTAVES = 2.0, 5
-"""Bandwidths of 2, 1, 1/2, 1/4 and 1/8 of the mean squared distance."""
+"""The largest bandwidth and the number of bandwidths: 2, 1, 1/2, 1/4 and 1/8 of the mean squared distance."""
 
 
 @dataclass(frozen=True)
 class RowKernel:
-    """How rows are compared.
+    """The kernel that compares rows.
 
     Attributes:
         kernel: "linear", x . y; or "gaussian", the mean of exp(-|x - y|^2 / (b m)) over b = 2, 1, 1/2, 1/4 and 1/8,
             with m the mean squared distance: near and far rows count at every scale, and no bandwidth has to be chosen.
-        scaling: of the columns first: "sqrt", signed square roots; "standardize", to unit variance; "both", the mean
-            of these two kernels.
+        scaling: scaling of the columns before the comparison: "none"; "sqrt", signed square roots; "standardize", to
+            unit variance; "both", the mean of these two kernels.
     """
 
     kernel: Kernel
@@ -35,13 +35,14 @@ class RowKernel:
 
 @dataclass(frozen=True, eq=False)
 class FittedKernel:
-    """A kernel with the numbers that it takes from the rows that it was fitted to.
+    """A kernel with the parameters that it learns from rows.
 
     Attributes:
-        how: which kernel.
-        center, deviation: (d,), what columns are standardised by; 0 and 1 where they are not.
-        landmarks: (m, d) rows that others are compared with; (0, d) for "linear".
-        means: mean squared distances of the landmarks, by scaling; of "both" two, else one.
+        how: the kernel.
+        center, deviation: (d,), means and standard deviations that standardise the columns; 0 and 1 without
+            standardisation.
+        landmarks: (m, d) rows with which the kernel compares others; (0, d) for "linear".
+        means: mean squared distances of the landmarks, one per scaling: two for "both", otherwise one.
     """
 
     how: RowKernel
@@ -65,7 +66,7 @@ class FittedKernel:
         return cls(how, plain.center, plain.deviation, landmarks, np.array(found) + (np.array(found) == 0))
 
     def scaled(self, rows: Rows) -> list[Rows]:
-        """Return (n, d) rows with scaled columns: two versions of them for "both", else one."""
+        """Return (n, d) rows with scaled columns: two versions for "both", otherwise one."""
         found = [rows] if self.how.scaling == "none" else []
         if self.how.scaling in ("sqrt", "both"):
             found.append(signed_root(rows))
@@ -74,7 +75,7 @@ class FittedKernel:
         return found
 
     def features(self, rows: Rows) -> Rows:
-        """Return the kernel's values of (n, d) rows with the landmarks, (n, m); for "linear" the scaled rows."""
+        """Return the kernel's values of (n, d) rows with the landmarks, (n, m); for "linear", the scaled rows."""
         scaled = self.scaled(rows)
         if self.how.kernel == "linear":
             return np.hstack(scaled)
@@ -86,7 +87,7 @@ class FittedKernel:
 def candidates(kernel: Kernel | None, scaling: Scaling | None) -> list[RowKernel]:
     """Return the kernels to choose from, the simplest first; None leaves a choice open.
 
-    Linear ones come first; rows as they are before scaled ones, and these before two scalings together.
+    Linear kernels come before Gaussian ones, unscaled rows before scaled ones, and one scaling before two.
     """
     kernels = KERNELS if kernel is None else (kernel,)
     scalings = SCALINGS if scaling is None else (scaling,)
@@ -94,7 +95,7 @@ def candidates(kernel: Kernel | None, scaling: Scaling | None) -> list[RowKernel
 
 
 def _gaussians(squared: Rows, mean: float) -> Rows:
-    """Return the mean over the octaves; each Gaussian is the square of the one that is twice as wide."""
+    """Return the mean over the bandwidths; each Gaussian is the square of the one that is twice as wide."""
     value = np.exp(squared / (-_WIDEST * mean))
     total = value.copy()
     for _ in range(_OCTAVES - 1):

@@ -1,4 +1,4 @@
-"""Where co-EM starts: groups of items that are alike in all their views, around those of known classes."""
+"""The start of co-EM: groups of items that are similar in all their views, around the items of known classes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,20 +15,20 @@ from crossview.engine.runtime.cancellation import checkpoint
 
 MOST_GROUPS = 128
 _CERTAIN = 0.9
-"""Probability of the group that an item is in, at the start."""
+"""Initial probability of an item's own group."""
 _STARTS, _STEPS = 5, 30
 
 
 @dataclass(frozen=True, eq=False)
 class Seeding:
-    """Items by their coordinates in the leading eigenvectors of the mean of their views' kernels, and of the pairs.
+    """Coordinates of items in the leading eigenvectors of the sum of the mean of their views' kernels and the pairs.
 
     Spectral clustering (Ng, Jordan and Weiss, 2001) and constrained k-means (Basu, Banerjee and Mooney, ICML 2002):
     items of a known class stay in its group.
 
     Attributes:
         coordinates: (n, r), the most important first.
-        evidence: which items are of which classes.
+        evidence: the known classes and pairs of the items.
     """
 
     coordinates: Rows
@@ -47,7 +47,8 @@ class Seeding:
         """Return the coordinates of all items, by the eigenvectors of at most ``most`` of them.
 
         Args:
-            views: (n, d_v) rows of each view, whose rows count where ``mask``, (n, V), says so.
+            views: (n, d_v) rows of each view; only rows in the mask count.
+            mask: (n, V), whether each item has each view.
         """
         chosen = drawn(len(mask), most, random)
         similarity = np.zeros((len(mask), len(chosen)))
@@ -70,7 +71,7 @@ class Seeding:
         return cls(similarity @ (vectors[:, kept] / values[kept]), evidence)
 
     def probabilities(self, groups: int, random: np.random.RandomState) -> Rows:
-        """Return (n, K) probabilities of ``groups`` groups, those of the known classes first."""
+        """Return (n, K) probabilities of ``groups`` groups; the groups of the known classes come first."""
         rows = self.coordinates[:, : max(groups, 2)]
         rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
         found = [
@@ -104,7 +105,8 @@ class Seeding:
 
 
 def _shares(rows: Rows, centers: Sequence[Rows]) -> NDArray[np.float64] | None:
-    """Return the chances of rows to be the next centre, by how far they are from all others; None: all are equal."""
+    """Return the probability that each row becomes the next centre, by its distance to all others; None: all are
+    equal."""
     if not centers:
         return None
     gaps = euclidean_distances(rows, np.array(centers), squared=True).min(axis=1)

@@ -1,4 +1,4 @@
-"""Semantic matching: each view predicts the classes, and the predictions are the shared space."""
+"""Semantic matching: a shared space of class predictions, which each view makes for its rows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -19,27 +19,27 @@ from crossview.engine.learners.view_rows import Rows, present_rows
 
 _ALPHAS = np.logspace(-4, 2, 13)
 _LOGISTIC_ALPHA = 0.01
-_ITERATIONS = 1000  # of the logistic regression, which takes some tens on standardised columns
-_NEVER = -1e9  # a log odds that leaves no chance
-_ROUNDING = 1e-12  # predictions are of order one, so whatever is shorter than this has no direction
+_ITERATIONS = 1000  # maximum for the logistic regression, which needs some tens on standardised columns
+_NEVER = -1e9  # log odds with a probability of zero
+_ROUNDING = 1e-12  # predictions are of order one, so shorter ones have no direction but rounding
 
 
 @dataclass(eq=False, repr=False)
 class SemanticMatching(LinearLearner, SeparateLearner, MultiViewLearner):
-    """Regresses each view by itself on the classes and embeds a row as its K predictions, one per class.
+    """Embeddings of rows as K class predictions, by a regression of each view separately on the classes.
 
-    Semantic matching of Rasiwasia et al. (A new approach to cross-modal multimedia retrieval, ACM MM 2010). Rows
-    alone in their class, as unlabelled items are, are left out.
+    Semantic matching of Rasiwasia et al. (A new approach to cross-modal multimedia retrieval, ACM MM 2010). The learner
+    leaves out rows that are alone in their class, as unlabelled rows are.
 
     Args:
-        regression: "ridge" regresses on one-hot classes by least squares; "logistic" is multinomial and embeds a row
-            as its class posteriors.
-        alpha: the penalty: alpha |W|^2 is added to the mean squared error, alpha/2 |W|^2 to the mean log loss; or one
-            for each view. None, and for views added beyond these: for ridge the best of 13 values from 1e-4 to 100 by
-            leave-one-out error, view by view; for logistic 0.01.
-        standardize: divide each column by its standard deviation first, so that the penalty treats columns alike
-            whatever their units. False: divide all columns of a view by one number, which makes their mean variance 1;
-            columns then keep their relative sizes, which those of a kernel map or of a PCA need.
+        regression: "ridge" regresses on one-hot classes by least squares; "logistic" is multinomial and embeds a row as
+            its class posteriors.
+        alpha: the penalty, one for all views or one per view: ridge adds alpha |W|^2 to the mean squared error,
+            logistic alpha/2 |W|^2 to the mean log loss. None, and for views added later: for ridge the best of 13
+            values from 1e-4 to 100 by leave-one-out error, view by view; for logistic 0.01.
+        standardize: divide each column by its standard deviation first, so that the penalty does not depend on units.
+            False: divide all columns of a view by one number, which makes their mean variance 1; columns then keep
+            their relative sizes, as columns of a kernel map or of a PCA should.
         center: subtract the mean of the training predictions.
         normalize: divide each embedding by its Euclidean length, so that distances rank as the cosine does; embeddings
             of zeros stay.
@@ -86,7 +86,7 @@ class SemanticMatching(LinearLearner, SeparateLearner, MultiViewLearner):
         return {"weights_": weights, "means_": mean, "offsets_": offsets, "centers_": center, "alphas_": alpha}
 
     def _alpha(self, view: int) -> float | None:
-        """Return the penalty of a view; None where none is given."""
+        """Return the penalty of a view; None if none is given."""
         if isinstance(self.alpha, Sequence | np.ndarray):
             return self.alpha[view] if view < len(self.alpha) else None
         return self.alpha
@@ -105,7 +105,7 @@ class SemanticMatching(LinearLearner, SeparateLearner, MultiViewLearner):
 
 
 def _deviations(rows: Rows, standardize: bool) -> Rows:
-    """Return what columns are divided by: (d,) standard deviations, 1 for constant ones; or all the same."""
+    """Return the divisors of the columns: (d,) standard deviations, 1 for constant columns; or one number for all."""
     if standardize:
         return Standardize().fit([rows]).deviations_[0]
     deviation = float(np.sqrt(rows.var(axis=0).mean()))
@@ -116,7 +116,7 @@ def _deviations(rows: Rows, standardize: bool) -> Rows:
 def _ridge(
     rows: Rows, codes: NDArray[np.intp], classes: int, alpha: float | None
 ) -> tuple[Rows, NDArray[np.float64], float]:
-    """Return (K, d) weights, (K,) offsets and the penalty used, of ridge regression on one-hot classes."""
+    """Return the (K, d) weights, (K,) offsets and penalty of ridge regression on one-hot classes."""
     targets = np.eye(classes)[codes]
     if alpha is None:
         model = RidgeCV(alphas=_ALPHAS * len(rows)).fit(rows, targets)
@@ -128,11 +128,11 @@ def _ridge(
 def _logistic(
     rows: Rows, codes: NDArray[np.intp], classes: int, alpha: float | None
 ) -> tuple[Rows, NDArray[np.float64], float]:
-    """Return the same as :func:`_ridge`, of logistic regression, which never predicts a class without rows."""
+    """Return the results of :func:`_ridge` for logistic regression, which never predicts a class without rows."""
     alpha = _LOGISTIC_ALPHA if alpha is None else alpha
     model = LogisticRegression(C=1 / (alpha * len(rows)), max_iter=_ITERATIONS).fit(rows, codes)
     found, constants = model.coef_, model.intercept_
-    if len(found) == 1:  # of two classes only the second has weights; the first one's are zeros
+    if len(found) == 1:  # with two classes, only the second has weights; the first class's are zeros
         found, constants = np.vstack([np.zeros_like(found), found]), np.append(0.0, constants)
     weights, offsets = np.zeros((classes, rows.shape[1])), np.full(classes, _NEVER)
     weights[model.classes_], offsets[model.classes_] = found, constants

@@ -1,4 +1,4 @@
-"""The temperature that turns scores of classes into probabilities, fitted to predictions of unseen rows."""
+"""The temperature that converts scores of classes into probabilities, fitted to predictions of unseen rows."""
 
 import numpy as np
 import scipy.optimize
@@ -8,17 +8,18 @@ from scipy.special import expit, log_softmax, logsumexp
 from crossview.engine.learners.view_rows import Rows
 
 _TEMPERATURES = (1e-1, 1e3)
-"""The range of the search for the factor, the inverse temperature, of scores of about 0 and 1."""
+"""The range of the search for the factor (the inverse temperature), for scores between about 0 and 1."""
 _LOG_TOLERANCE = 1e-3
 
 
 def posteriors(scores: Rows, factor: float, exclusive: bool) -> Rows:
-    """Return probabilities of classes, (n, K), from their scores, about 1 for what a row is of and 0 for others.
+    """Return probabilities of classes, (n, K), from their scores, about 1 for the classes of a row and 0 for others.
 
     Args:
+        scores: (n, K).
         factor: the inverse temperature.
-        exclusive: each row is of one class, so that they add up to 1; else classes are decided one by one, with even
-            odds at a score of one half.
+        exclusive: whether each row has one class, so that probabilities add up to 1; otherwise classes are independent,
+            with even odds at a score of one half.
     """
     found: Rows = np.exp(log_softmax(factor * scores, axis=1)) if exclusive else expit(factor * (scores - 0.5))
     return found
@@ -34,9 +35,9 @@ def log_losses(scores: Rows, targets: Rows, factor: float, exclusive: bool) -> N
 
 
 def best_factor(scores: Rows, targets: Rows, exclusive: bool) -> float:
-    """Return the factor with the least mean log loss (Guo et al., "On calibration of modern neural networks", 2017).
+    """Return the factor with the smallest mean log loss (Guo et al., "On calibration of modern neural networks", 2017).
 
-    The scores must be of rows that were not learned from, or the probabilities are overconfident.
+    The scores must be of rows that were not learned from; otherwise the probabilities are overconfident.
     """
 
     def loss(log_factor: float) -> float:

@@ -1,4 +1,4 @@
-"""The turns of co-EM: regressions learn what classes items are of, and tell it of the items that they leave out."""
+"""The turns of co-EM: regressions learn the items' classes, and predict the classes of items that they leave out."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,22 +15,22 @@ from crossview.engine.learners.view_rows import Rows
 from crossview.engine.runtime.cancellation import checkpoint
 
 _SETTLED = 1e-3
-"""Mean change of an item's probabilities, in sum, below which nothing changes any more."""
+"""Mean, over items, of the summed change of an item's probabilities below which the turns have converged."""
 _TINY = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
 class Turn:
-    """What the views' regressions have learned from the probabilities of the items' classes.
+    """One turn: the views' regressions, learned from the probabilities of the items' classes.
 
     Attributes:
         regressions: one per view.
-        factors: their inverse temperatures.
-        posteriors: (n_v, K) of the rows of each view, each by a regression that leaves it out.
-        probabilities: (n, K) that were learned from.
-        evidence: with the shares of wrong labels and pairs found so far.
-        mask: (n, V), which items have which views.
-        number: of the turn, from 1.
+        factors: inverse temperatures of the regressions.
+        posteriors: (n_v, K) posteriors of the rows of each view, each by a regression that leaves the row out.
+        probabilities: (n, K) probabilities that the regressions learned.
+        evidence: the evidence, with the current estimates of the shares of wrong labels and pairs.
+        mask: (n, V), whether each item has each view.
+        number: number of the turn, from 1.
     """
 
     regressions: Sequence[KernelRegression]
@@ -43,7 +43,7 @@ class Turn:
 
     @property
     def ratios(self) -> Rows:
-        """(n, K) sums over the views of the logarithms of posteriors over priors."""
+        """(n, K) sums over the views of the logarithms of posteriors divided by priors."""
         total = np.zeros_like(self.probabilities)
         for present, found in zip(self.mask.T, self.posteriors, strict=True):
             total[present] += log_ratios(found)
@@ -51,7 +51,7 @@ class Turn:
 
     @property
     def prediction_score(self) -> PredictionScore:
-        """How well the views foretell each other, the labels and held-out pairs."""
+        """How well the views predict each other, the labels and held-out pairs."""
         prior, every = priors(self.probabilities), []
         for present, found in zip(self.mask.T, self.posteriors, strict=True):
             rows = np.tile(prior, (len(self.mask), 1))
@@ -60,7 +60,7 @@ class Turn:
         return self.evidence.prediction_score(self.probabilities, every, self.mask)
 
     def fitted(self, view: int) -> dict[str, Any]:
-        """Return the fitted attributes of a view, as class posteriors have them."""
+        """Return the fitted attributes of a view, which are those of class posteriors."""
         regression, factor = self.regressions[view], self.factors[view]
         targets = self.probabilities[self.mask[:, view]]
         loss = float(log_losses(regression.left_out, targets, factor, True).mean())
@@ -69,7 +69,7 @@ class Turn:
 
 @dataclass(frozen=True, eq=False)
 class Turns:
-    """What all turns share: the views' decomposed regressions and the evidence, and settings of ``CoEM``."""
+    """The inputs that all turns share: the views' decomposed regressions, the evidence, and settings of ``CoEM``."""
 
     regressions: Sequence[KernelRegression]
     mask: NDArray[np.bool_]
@@ -79,7 +79,7 @@ class Turns:
     max_iter: int
 
     def run(self, probabilities: Rows) -> Turn:
-        """Return the last turn, of those that begin with (n, K) probabilities."""
+        """Return the last of the turns that begin with (n, K) probabilities."""
         turn = self.learned(probabilities)
         for _ in range(self.max_iter - 1):
             after = turn.evidence.probabilities(turn.ratios, turn.probabilities)
@@ -90,7 +90,7 @@ class Turns:
         return turn
 
     def learned(self, probabilities: Rows, before: Turn | None = None) -> Turn:
-        """Return the turn that learns (n, K) probabilities, after another or as the first."""
+        """Return the turn that learns (n, K) probabilities, as the first turn or after another."""
         checkpoint()
         evidence = self.evidence if before is None else before.evidence.learned(probabilities, self.label_noise)
         regressions, factors, found = [], [], []
@@ -104,6 +104,6 @@ class Turns:
 
 
 def log_ratios(found: Rows) -> Rows:
-    """Return the logarithms of (n, K) posteriors over their means."""
+    """Return the logarithms of (n, K) posteriors divided by their means."""
     shares = found.mean(axis=0) + _TINY
     return np.asarray(np.log(found + _TINY) - np.log(shares / shares.sum()))
