@@ -40,17 +40,17 @@ class Bounds:
 class Constraints:
     """n constraints D(k, l) >= D(i, j) + margin on the squared distances of rows given by their positions.
 
-    Law, Thome and Cord (CVPR 2014), equation (8). D is whatever the pair features make of a pair of rows, so the same
-    constraints serve other scores than distances.
+    Law, Thome and Cord (CVPR 2014), equation (8). D is any function of a pair of rows that the pair features define, so
+    constraints also apply to scores other than distances.
 
     Attributes:
         near: (n, 2) int64, the pairs (i, j).
         far: (n, 2) int64, the pairs (k, l).
-        margins: (n,) float64; negative ones allow D(i, j) to be the larger.
-        weights: (n,) float64, what a violation costs, not negative.
+        margins: (n,) float64; with a negative margin, D(i, j) may be larger.
+        weights: (n,) float64, not negative, the costs of violations.
 
     Raises:
-        ValueError: for no constraints, arrays whose sizes disagree, positions that are negative or no whole numbers,
+        ValueError: for no constraints, arrays whose sizes disagree, positions that are negative or not whole numbers,
             margins or weights that are not finite, or weights that are negative or all zero.
     """
 
@@ -108,12 +108,12 @@ def pairs(
 ) -> Constraints:
     """Return D(i, j) <= upper for similar pairs and D(i, j) >= lower for the others.
 
-    As the paper reduces them: a pair whose difference is zero takes the place of the side that is missing, so a similar
-    pair is (i, j, i, i) with margin -upper and a dissimilar one (i, i, i, j) with margin lower.
+    As in the paper, a pair whose difference is zero replaces the missing side, so a similar pair is (i, j, i, i) with
+    margin -upper and a dissimilar one (i, i, i, j) with margin lower.
 
     Args:
         items: (n, 2) positions of rows.
-        similar: (n,), positive or True where similar, else dissimilar, so that 1 and -1, or 1 and 0, will do.
+        similar: (n,), positive or True for similar pairs, so 1 and -1, and 1 and 0, are both valid.
         upper: largest squared distance of similar pairs.
         lower: smallest squared distance of dissimilar pairs, not below ``upper``.
         weight: one for all, or (n,).
@@ -157,11 +157,11 @@ def constrained(
 
     Args:
         items: (n, t) positions.
-        similar: (n,) for pairs, 1 where they are similar and -1 where not; unused for others.
-        margin: of triplets and quadruplets, one for all or (n,).
+        similar: (n,) for pairs, 1 for similar and -1 for dissimilar; unused for other tuples.
+        margin: margin of triplets and quadruplets, one for all or (n,).
         upper: largest squared distance of similar pairs.
         lower: smallest squared distance of dissimilar pairs.
-        weight: what a violation costs, one for all or (n,).
+        weight: cost of a violation, one for all or (n,).
 
     Raises:
         ValueError: for another t, or pairs without ``similar``.
@@ -183,7 +183,7 @@ def constraints_of(comparisons: AnyComparisons, margin: float, upper: float, low
 
     Margins and weights of the comparisons themselves take precedence.
     """
-    given = [one for one in comparisons.sets if len(one)]  # a split of a mixture can leave a kind without any
+    given = [one for one in comparisons.sets if len(one)]  # a split of a mixture can leave a kind empty
     return joined([_of_one_kind(one, margin, upper, lower) for one in given])
 
 

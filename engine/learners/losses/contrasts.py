@@ -1,4 +1,4 @@
-"""What constraints say of a vector w whose dissimilarities are w . Psi(i, j): the sums that w is learned from.
+"""Contrasts: the sums over constraints from which a vector w is learned, with dissimilarities w . Psi(i, j).
 
 Law, Thome and Cord, "Learning a Distance Metric from Relative Comparisons between Quadruplets of Images" (IJCV 2017),
 equation (13). A constraint on w . z >= margin has the contrast z = Psi(k, l) - Psi(i, j).
@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from crossview.engine.learners.losses.differences import Differences, Pairs, Values, squared_lengths
 from crossview.engine.learners.view_rows import Rows, slices
 
-_BLOCK = 1 << 20  # numbers of a block of contrasts
-_MANY = 1 << 17  # constraints above which products are of float32 numbers
+_BLOCK = 1 << 20  # number of entries in a block of contrasts
+_MANY = 1 << 17  # number of constraints above which products are float32
 
 
 class Contrasts(Protocol):
-    """The contrasts z, (n, d), of n constraints; they are never all in memory."""
+    """The protocol of contrasts z, (n, d), of n constraints, which are never all in memory."""
 
     @property
     def width(self) -> int:
@@ -42,7 +42,7 @@ class Contrasts(Protocol):
 class SignedContrasts:
     """Contrasts of Psi(i, j) = x_i - x_j, the vector form of one attribute: w may have either sign.
 
-    All three sums are over the rows: a constraint only adds four numbers to a sparse matrix.
+    All three sums run over the rows: a constraint only adds four numbers to a sparse matrix.
 
     Args:
         rows: (m, d) float64.
@@ -56,7 +56,7 @@ class SignedContrasts:
 
     @property
     def width(self) -> int:
-        """Columns of the rows."""
+        """The number of columns of the rows."""
         return int(self.rows.shape[1])
 
     def along(self, w: Values) -> Values:
@@ -77,7 +77,7 @@ class SignedContrasts:
         return np.asarray(self.rows.T @ (graph @ self.rows))
 
     def take(self, which: NDArray[np.intp]) -> "SignedContrasts":
-        """Return those of some of the constraints."""
+        """Return the contrasts of some of the constraints."""
         return SignedContrasts(self.rows, self.near[which], self.far[which])
 
     @property
@@ -105,7 +105,7 @@ class SquaredContrasts:
 
     @property
     def width(self) -> int:
-        """Columns of the rows."""
+        """The number of columns of the rows."""
         return int(self.rows.shape[1])
 
     def along(self, w: Values) -> Values:
@@ -113,7 +113,7 @@ class SquaredContrasts:
         positive = np.flatnonzero(w)
         if not len(positive):
             return np.zeros(len(self.near))
-        scaled: Rows = self.rows.take(positive, axis=1)  # row by row in memory, which an index would not make it
+        scaled: Rows = self.rows.take(positive, axis=1)  # take keeps the rows contiguous, an index would not
         scaled *= np.sqrt(w[positive])
         lengths = squared_lengths(scaled, np.concatenate([self.far, self.near]))
         return np.asarray(lengths[: len(self.far)] - lengths[len(self.far) :])
@@ -134,7 +134,7 @@ class SquaredContrasts:
         return total
 
     def take(self, which: NDArray[np.intp]) -> "SquaredContrasts":
-        """Return those of some of the constraints."""
+        """Return the contrasts of some of the constraints."""
         return SquaredContrasts(self.rows, self.near[which], self.far[which])
 
 

@@ -1,4 +1,4 @@
-"""Differences of pairs of rows, and the two sums over pairs that every metric is learned from."""
+"""Differences of pairs of rows, and the two sums over pairs from which every metric is learned."""
 
 from collections.abc import Callable
 
@@ -11,19 +11,19 @@ from crossview.engine.learners.view_rows import Rows, slices
 Pairs = NDArray[np.int64]
 Values = NDArray[np.float64]
 
-_CACHE = 1 << 17  # numbers that fit into a core's own cache, which halves the time of gathering rows
-_DENSE = 8  # times as many products of rows with each other as pairs cost less than the pairs' own differences
-_MANY = 1 << 17  # pairs above which rows are gathered as float32
-_LARGE = 1 << 16  # numbers above which rows are embedded as float32
+_CACHE = 1 << 17  # number of entries that fit into a core's own cache, which halves the time of gathering rows
+_DENSE = 8  # up to so many products of rows per pair, all products cost less than the differences of the pairs
+_MANY = 1 << 17  # number of pairs above which rows are gathered as float32
+_LARGE = 1 << 16  # number of entries above which rows are embedded as float32
 
 
 class Differences:
     """The features of pairs of rows of X: Phi(i, j) = x_i - x_j.
 
-    The scatter is X^T (Lap X) with the sparse Laplacian Lap of the pairs' graph, so its cost is that of the rows times
-    the square of their width, and of the pairs times the width only. Over more than 131,072 pairs both sums are of
-    float32 numbers, which leaves 6 digits of each and takes less than half the time; so are embeddings of rows of more
-    than 65,536 numbers.
+    The scatter is X^T (Lap X) with the sparse Laplacian Lap of the pairs' graph, so its time grows with the rows times
+    the square of their width, and with the pairs times the width. With more than 131,072 pairs both sums are float32,
+    which keeps 6 digits and takes less than half the time; embeddings of rows with more than 65,536 entries are float32
+    too.
 
     Args:
         rows: (n, d) float64.
@@ -32,7 +32,7 @@ class Differences:
     def __init__(self, rows: Rows) -> None:
         self.rows = rows
         self.width = rows.shape[1]
-        centered = rows - rows.mean(axis=0)  # whose inner products lose no digits to the mean
+        centered = rows - rows.mean(axis=0)  # without the mean, inner products keep more digits
         self._centered = centered if centered.size <= _LARGE else centered.astype(np.float32)
         self._latest: tuple[Rows, Rows] | None = None
 
@@ -45,7 +45,7 @@ class Differences:
     def embedded(self, factor: Rows) -> Rows:
         """Return the (n, r) embeddings of all rows about their mean.
 
-        It keeps the latest: a step needs them for the distances, and again for the gradient at the same metric.
+        It caches the latest result: a step needs it for the distances, and again for the gradient at the same metric.
         """
         if self._latest is None or self._latest[0] is not factor:
             self._latest = factor, self._centered @ factor.T.astype(self._centered.dtype)
@@ -64,7 +64,7 @@ class Differences:
     def scattered(self, factor: Rows, pairs: Pairs, coefficients: Values) -> Rows:
         """Return the (r, d) product of a (r, d) factor and the scatter, as E^T Lap X, without the scatter itself.
 
-        The embeddings E are known from the distances, so the cost is that of one more embedding of all rows.
+        The distances have already computed the embeddings E, so the cost is that of one more embedding of all rows.
         """
         embedded, first, second = self.embedded(factor), *pairs.T
         degrees = np.bincount(first, coefficients, len(embedded)) + np.bincount(second, coefficients, len(embedded))
@@ -76,7 +76,7 @@ class Differences:
         return np.asarray(pulled.T @ self._centered, dtype=np.float64)
 
     def squares(self, pairs: Pairs, coefficients: Values) -> Values:
-        """Return the diagonal of the scatter, (d,), without the rest."""
+        """Return the diagonal of the scatter, (d,), without computing the rest."""
         rows, pulled = self._laplacian(pairs, coefficients)
         return np.asarray(np.einsum("nd,nd->d", rows, pulled))
 
@@ -84,15 +84,15 @@ class Differences:
         """Check that there is a row at position ``largest``.
 
         Raises:
-            ValueError: if there is none.
+            ValueError: if there is no such row.
         """
         if largest >= len(self.rows):
             raise ValueError(f"a constraint names row {largest}, but there are {len(self.rows)} rows, counted from 0")
 
     def _laplacian(self, pairs: Pairs, coefficients: Values) -> tuple[Rows, Rows]:
-        """Return the rows X that some pair may name, and (D - 2 E) X, where Lap = D - E - E^T.
+        """Return the rows X that the pairs name, or all rows, and (D - 2 E) X, where Lap = D - E - E^T.
 
-        Both have the same symmetric part of X^T Lap X, and E needs half as many entries as E + E^T.
+        X^T (D - 2 E) X and X^T Lap X have the same symmetric part, and E needs half as many entries as E + E^T.
         """
         rows, places = self.rows, pairs
         if 2 * len(pairs) < len(rows):
@@ -108,14 +108,15 @@ class Differences:
 
 
 def squared_lengths(rows: Rows, pairs: Pairs) -> Values:
-    """Return |x_i - x_j|^2 of (n, 2) pairs of (m, r) rows, of float32 numbers above 131,072 pairs."""
+    """Return |x_i - x_j|^2 of (n, 2) pairs of (m, r) rows; with more than 131,072 pairs, from float32 rows."""
     if len(rows) ** 2 < _DENSE * len(pairs):
         return _among_all(rows.astype(np.float64), pairs)
     return _blockwise(pairs, _gathered(rows, len(pairs)), lambda gaps: np.einsum("nr,nr->n", gaps, gaps))
 
 
 def _among_all(rows: Rows, pairs: Pairs) -> Values:
-    """Return the same from the inner products of all rows, for pairs that are most of all possible ones."""
+    """Return the squared lengths from the inner products of all rows, for pairs that are a large part of all possible
+    ones."""
     rows = rows - rows.mean(axis=0)
     products = rows @ rows.T
     squares = products.diagonal()
@@ -134,5 +135,5 @@ def _blockwise(pairs: Pairs, rows: Rows, measure: Callable[[Rows], Values]) -> V
 
 
 def _gathered(rows: Rows, pairs: int) -> Rows:
-    """Return rows of the same differences, in single precision if there are many pairs of them."""
+    """Return rows with the same differences, in single precision if there are many pairs."""
     return rows if pairs <= _MANY else (rows - rows.mean(axis=0)).astype(np.float32)

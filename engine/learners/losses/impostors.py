@@ -17,9 +17,9 @@ from crossview.engine.runtime.cancellation import checkpoint
 
 Items = NDArray[np.int64]
 
-_SPARE = 0.2  # of the margin, beyond which no pair becomes an impostor before the next check, or hardly any
-_CACHE = 1 << 19  # squared distances at a time
-_ROUNDING = 16 * float(np.finfo(np.float32).eps)  # of the largest squared length
+_SPARE = 0.2  # share of the margin beyond which hardly any pair becomes an impostor before the next check
+_CACHE = 1 << 19  # number of squared distances in a block
+_ROUNDING = 16 * float(np.finfo(np.float32).eps)  # as a share of the largest squared length
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Targets:
     """The target neighbours of rows, and the classes whose other rows should be further off.
 
     Attributes:
-        neighbors: (n, k) int64 positions of the target neighbours of each row, -1 where there are fewer.
+        neighbors: (n, k) int64 positions of the target neighbours of each row, -1 if there are fewer.
         classes: (n,) int64.
     """
 
@@ -62,20 +62,20 @@ class Targets:
 
 @dataclass(eq=False)
 class Impostors:
-    """sum of [margin + D(i, j) - D(i, l)]_+ over target neighbours j of i and rows l of other classes, and of the pull
-    times D(i, j), both divided by the number of (i, j); and a regulariser.
+    """The sum of [margin + D(i, j) - D(i, l)]_+ over target neighbours j of i and rows l of other classes, plus the
+    pull times the sum of D(i, j), both divided by the number of (i, j), plus a regulariser.
 
-    Weinberger and Saul (JMLR 2009), equation (12). Of all (i, l) only those are looked at that were impostors, nearer
-    to i than margin beyond its furthest target neighbour, at the last check, or nearly so: far more were so once, on
-    the way. A check goes through the rows in blocks, so n^2 k triplets are never listed. A pair stands for its k
-    triplets, which share their distances, so a step costs a distance a pair and not two a triplet.
+    Weinberger and Saul (JMLR 2009), equation (12). The loss only evaluates active pairs (i, l): those that at the last
+    check were impostors, nearer to i than the margin beyond its furthest target neighbour, or almost so. A check goes
+    through the rows in blocks, so the n^2 k triplets are never listed. A pair represents its k triplets, which share
+    their distances, so a step computes one distance per pair instead of two per triplet.
 
     Args:
-        features: the rows.
-        targets: what is to be near.
-        margin: by how much others are to be further off, in squared distance.
-        regularizer: what to add.
-        parameters: what to differentiate with respect to.
+        features: differences of the rows.
+        targets: target neighbours.
+        margin: how much further off rows of other classes should be, in squared distance.
+        regularizer: term to add to the loss.
+        parameters: parameters of the metric, which gradients are with respect to.
         pull: weight of the target neighbours' distances.
     """
 
@@ -93,7 +93,7 @@ class Impostors:
         self._active = np.empty((0, 2), dtype=np.int64)
 
     def evaluate(self, metric: Metric) -> Evaluation:
-        """Return the objective over the active pairs; its positions are in their (m, k) triplets."""
+        """Return the objective over the active pairs, with positions among their (m, k) triplets."""
         near = metric.distances(self.features, self._near)
         missing = self._missing(metric, self._reach(near), self._active).ravel()
         violated = np.flatnonzero(missing > 0)
@@ -103,7 +103,7 @@ class Impostors:
         return Evaluation(self._value(metric, near, push), violated, slopes / len(near))
 
     def recheck(self, metric: Metric) -> int:
-        """Check all pairs, make those near enough active, and return how many impostors were not."""
+        """Check all pairs, make those near enough active, and return the number of impostors that were not active."""
         known, reach = self._keys, self._reach(metric.distances(self.features, self._near))
         self._keys = np.concatenate(list(self._search(metric, reach + _SPARE * self.margin)))
         self._active = self._pairs(self._keys)
@@ -113,9 +113,9 @@ class Impostors:
     def gradient(self, metric: Metric, evaluation: Evaluation) -> Rows:
         """Return a subgradient with respect to the parameters.
 
-        Triplets are first summed up by pair: what an impostor's k triplets cost pushes it, and what a target's triplets
-        cost pulls that, so the Laplacian has an edge a pair. Keeping it between steps and changing only what entered or
-        left would save only this sum: its product with the rows costs the same.
+        The gradient first sums the triplets by pair: the costs of an impostor's k triplets push the impostor, and the
+        costs of a target's triplets pull the target, so the Laplacian has one edge per pair. Incremental updates of the
+        Laplacian between steps would save only this sum, because its product with the rows costs the same.
         """
         neighbors = self.targets.neighbors
         pair, place = np.divmod(evaluation.violated, neighbors.shape[1])
@@ -140,13 +140,14 @@ class Impostors:
         return (push + self.pull * float(near.sum())) / len(near) + self.regularizer.value(metric)
 
     def _reach(self, near: Values) -> Rows:
-        """Return the (n, k) squared distances within which others violate; minus infinity where there is no target."""
+        """Return the (n, k) squared distances within which other rows violate the margin; minus infinity without a
+        target."""
         reach = np.full(self.targets.neighbors.shape, -np.inf)
         reach[self.targets.neighbors >= 0] = self.margin + near
         return reach
 
     def _missing(self, metric: Metric, reach: Rows, pairs: Items) -> Rows:
-        """Return by how much pairs are too near, (m, k), in the order of their first rows."""
+        """Return how much too near pairs are, (m, k), in the order of their first rows."""
         missing: Rows = np.repeat(reach, np.bincount(pairs[:, 0], minlength=len(reach)), axis=0)
         missing -= metric.distances(self.features, pairs)[:, None]
         return missing
@@ -154,11 +155,11 @@ class Impostors:
     def _search(self, metric: Metric, reach: Rows) -> Iterator[Items]:
         """Yield the keys of all impostors, block by block, and of a few pairs within rounding of being impostors.
 
-        One product of float32 matrices finds how far inside its reach each row is; pairs that its rounding might hide
-        are included.
+        One product of float32 matrices computes how far inside its reach each row is, with a tolerance for its
+        rounding.
         """
         factor = metric.factor
-        assert factor is not None, "impostors are those of a positive semidefinite metric"  # noqa: S101
+        assert factor is not None, "impostors need a positive semidefinite metric"  # noqa: S101
         embedded = self.features.embedded(factor)
         lengths, furthest = np.square(embedded).sum(axis=1), reach.max(axis=1)
         rounding = _ROUNDING * lengths.max()
@@ -166,7 +167,7 @@ class Impostors:
         left = np.column_stack([-2 * embedded, lengths - furthest - rounding, ones]).astype(np.float32)
         right = np.column_stack([embedded, ones, lengths]).astype(np.float32)
         for part in slices(count, count, _CACHE):
-            with np.errstate(invalid="ignore"):  # few infinite reaches times the zeros that BLAS pads rows with
+            with np.errstate(invalid="ignore"):  # infinite reaches times the zeros with which BLAS pads rows
                 inside = left[part] @ right.T < 0
             keys = part.start * count + np.flatnonzero(inside)
             anchors, others = np.divmod(keys, count)

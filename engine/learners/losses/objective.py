@@ -1,4 +1,4 @@
-"""The regularised hinge loss of a metric over constraints, evaluated on those that matter."""
+"""The regularised hinge loss of a metric over constraints, evaluated on the active ones."""
 
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -29,10 +29,10 @@ class Evaluation:
 
 
 class Loss(Protocol):
-    """An objective that a descent can lower.
+    """The protocol of objectives that a descent can lower.
 
-    Between two checks of all constraints it evaluates only the active ones, because near the minimum few are violated
-    and each costs two distances.
+    Between two checks of all constraints it evaluates only the active ones, because near the minimum few constraints
+    are violated, and each costs two distances.
     """
 
     parameters: Parameters
@@ -43,7 +43,7 @@ class Loss(Protocol):
         """Return the objective over the active constraints."""
 
     def recheck(self, metric: Metric) -> int:
-        """Check all constraints, make the violated ones active, and return how many of them were not."""
+        """Check all constraints, make the violated ones active, and return how many of them were not active before."""
 
     def gradient(self, metric: Metric, evaluation: Evaluation) -> Rows:
         """Return a subgradient with respect to the parameters."""
@@ -54,19 +54,19 @@ class Loss(Protocol):
 
 @dataclass(eq=False)
 class Objective:
-    """sum of w [margin + D(i, j) - D(k, l)]_+ over the constraints, divided by the sum of w, and a regulariser.
+    """The sum of w [margin + D(i, j) - D(k, l)]_+ over the constraints, divided by the sum of w, plus a regulariser.
 
-    Equation (11) of the paper, with the mean in place of the sum, so that the regulariser's weights keep their meaning
-    whatever the number of constraints. Between calls of ``recheck`` it evaluates only active constraints: all that were
-    violated at some check.
+    Equation (11) of the paper, with the mean instead of the sum, so that the regulariser's weights have the same
+    meaning for any number of constraints. Between calls of ``recheck`` it evaluates only active constraints: all that
+    were violated at some check.
 
-    With ``smoothing`` h > 0 a violation v costs v^2 / 2h up to h and v - h / 2 beyond: the hinge but for h / 2 at most,
-    without its kink, at which steps along a subgradient get stuck.
+    With ``smoothing`` h > 0 a violation v costs v^2 / 2h up to h and v - h / 2 beyond. This differs from the hinge by
+    at most h / 2 and has no kink, at which steps along a subgradient stall.
 
     Args:
         features: differences of the rows that the constraints compare.
         constraints: constraints on their distances.
-        regularizer: term that is added to the loss.
+        regularizer: term to add to the loss.
         parameters: parameters of the metric, which gradients are with respect to.
 
     Raises:
@@ -82,7 +82,7 @@ class Objective:
     def __post_init__(self) -> None:
         self.features.check(int(max(self.constraints.near.max(), self.constraints.far.max())))
         self._costs = self.constraints.weights / self.constraints.weights.sum()
-        self._active = np.arange(len(self.constraints))  # until a check knows which are violated
+        self._active = np.arange(len(self.constraints))  # all, until the first check finds the violated ones
         self._checked = False
 
     def evaluate(self, metric: Metric) -> Evaluation:
@@ -90,9 +90,9 @@ class Objective:
         return self._over(metric, self._active)
 
     def recheck(self, metric: Metric) -> int:
-        """Check all constraints, make the violated ones active, and return how many of them were not.
+        """Check all constraints, make the violated ones active, and return how many of them were not active before.
 
-        The first call makes only the violated constraints active; before it all are.
+        The first call makes only the violated constraints active; before that, all constraints are active.
         """
         violated = self._over(metric, np.arange(len(self.constraints))).violated
         # Constraints once violated stay active: those that leave at one step often come back at the next.
@@ -101,7 +101,7 @@ class Objective:
         return len(self._active) - len(known)
 
     def gradient(self, metric: Metric, evaluation: Evaluation) -> Rows:
-        """Return a subgradient with respect to the parameters, equation (12), W as it is at the metric."""
+        """Return a subgradient with respect to the parameters, equation (12), with the W of the metric."""
         violated = evaluation.violated
         pairs = np.concatenate([self.constraints.near[violated], self.constraints.far[violated]])
         costs = evaluation.costs

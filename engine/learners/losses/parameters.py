@@ -1,4 +1,4 @@
-"""How a metric is parameterised: what the solver moves, and where it may be."""
+"""Parameters of metrics: the sets of metrics in which a descent moves."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from crossview.engine.learners.losses.spectrum import Spectrum
 from crossview.engine.learners.view_rows import Rows
 
 Form = Literal["full", "diagonal", "factor", "low-rank"]
-"""Names of the sets of metrics that a descent may move in; FORMS has their parameters."""
+"""The names of the sets of metrics in which a descent can move; FORMS contains their parameters."""
 
 
 @dataclass(frozen=True)
@@ -21,8 +21,8 @@ class Metric:
 
     Attributes:
         theta: the parameters.
-        factor: (r, d) L with M = L^T L; None where M is not positive semidefinite.
-        known: (d, d), M where it is known besides the factor, which it is made of only when it is asked for.
+        factor: (r, d) L with M = L^T L; None if M is not positive semidefinite.
+        known: (d, d), M if it is already computed; otherwise the factor gives M when a caller first needs it.
     """
 
     theta: Rows
@@ -34,12 +34,12 @@ class Metric:
         """M, (d, d)."""
         if self.known is not None:
             return self.known
-        assert self.factor is not None, "a metric is known by its matrix or a factor"  # noqa: S101
+        assert self.factor is not None, "a metric needs its matrix or a factor"  # noqa: S101
         return np.asarray(self.factor.T @ self.factor)
 
     @cached_property
     def spectrum(self) -> Spectrum:
-        """M by its eigenvalues."""
+        """The eigenvalues and eigenvectors of M."""
         return Spectrum.of(self.matrix)
 
     def distances(self, features: Differences, pairs: Pairs) -> Values:
@@ -53,7 +53,7 @@ class Parameters(Protocol):
     """A set of metrics and its parameters."""
 
     def place(self, theta: Rows) -> Metric:
-        """Return the metric of the allowed parameters nearest to these."""
+        """Return the metric of the allowed parameters that are nearest to theta."""
 
     def slope(
         self, metric: Metric, features: Differences, pairs: Pairs, coefficients: Values, added: Rows | None
@@ -65,14 +65,14 @@ class Parameters(Protocol):
 
 
 class Full:
-    """All positive semidefinite matrices: theta is M, (d, d)."""
+    """The set of all positive semidefinite matrices: theta is M, (d, d)."""
 
     def place(self, theta: Rows) -> Metric:
         """Return the nearest positive semidefinite matrix in the Frobenius norm."""
         spectrum = Spectrum.of(theta).positive()
         matrix = spectrum.matrix()
         metric = Metric(matrix, spectrum.factor(), matrix)
-        metric.__dict__["spectrum"] = spectrum  # known already, and the costliest part of an iteration
+        metric.__dict__["spectrum"] = spectrum  # already computed, and the costliest part of an iteration
         return metric
 
     def slope(
@@ -88,7 +88,7 @@ class Full:
 
 
 class Symmetric(Full):
-    """All symmetric matrices, positive semidefinite or not: theta is M, (d, d)."""
+    """The set of all symmetric matrices, positive semidefinite or not: theta is M, (d, d)."""
 
     def place(self, theta: Rows) -> Metric:
         """Return the matrix itself."""
@@ -97,10 +97,10 @@ class Symmetric(Full):
 
 
 class Diagonal:
-    """All diagonal matrices without negative entries: theta is the diagonal, (d,)."""
+    """The set of all diagonal matrices without negative entries: theta is the diagonal, (d,)."""
 
     def place(self, theta: Rows) -> Metric:
-        """Return the metric of the entries, those below zero set to zero."""
+        """Return the metric of the entries, with negative entries set to zero."""
         entries = np.maximum(theta, 0.0)
         positive = entries > 0
         return Metric(entries, np.diag(np.sqrt(entries))[positive], np.diag(entries))
@@ -118,7 +118,8 @@ class Diagonal:
 
 
 class LowRank:
-    """Matrices L^T L of a rank that is fixed by the start: theta is L, (e, d); the objective is not convex in it."""
+    """The set of matrices L^T L of a rank that the start fixes: theta is L, (e, d); the objective is not convex in
+    L."""
 
     def place(self, theta: Rows) -> Metric:
         """Return the metric of the factor."""
@@ -139,4 +140,4 @@ class LowRank:
 
 
 FORMS: Mapping[Form, type[Parameters]] = {"full": Full, "diagonal": Diagonal, "factor": LowRank, "low-rank": LowRank}
-"""A factor as wide as the rows and one of a low rank differ only in where they start."""
+"""The parameters of each form. "factor", as wide as the rows, and "low-rank" differ only in their starts."""

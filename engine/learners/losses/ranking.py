@@ -1,4 +1,4 @@
-"""What distances of pairs of rows lose: constraint by constraint, or as the rankings that they make."""
+"""Risks of the distances of pairs of rows: of single constraints, or of rankings."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -11,7 +11,7 @@ from crossview.engine.learners.losses.differences import Pairs, Values
 
 
 class Risk(Protocol):
-    """A convex function of the squared distances of some pairs, made of linear pieces."""
+    """The protocol of risks: convex, piecewise linear functions of the squared distances of some pairs."""
 
     @property
     def pairs(self) -> Pairs:
@@ -48,16 +48,17 @@ class RankingRisk:
     """The mean, over queries x, of the largest Delta(y_x, y) - <M, psi(x, y_x) - psi(x, y)> over rankings y.
 
     Law, Thome and Cord, "Learning a Distance Metric from Relative Comparisons between Quadruplets of Images" (IJCV
-    2017), equations (16) and (17). Delta is the share of pairs of a relevant and a non-relevant one that y ranks the
-    wrong way round, each times twice its margin, so that a margin of 1/2 makes it one less the area under the ROC
-    curve. The worst ranking turns round whatever lacks its margin: the risk is a sum of hinges, 2 [margin + D - D']_+.
+    2017), equations (16) and (17). Delta is the share of pairs of a relevant and a non-relevant result that y ranks in
+    the wrong order, each times twice its margin, so that with a margin of 1/2 it is one minus the area under the ROC
+    curve. The worst ranking reverses every pair that lacks its margin: the risk is a sum of hinges, 2 [margin + D -
+    D']_+.
 
-    - Of quadruplets each first pair is a query, and is to be nearer than the second pairs that are listed with it.
-    - Of triplets each first row is a query.
-    - All pairs with an upper or a lower bound are one query: each of the former is to be nearer than each of the
-      latter, by the difference of their bounds. That sum is made by sorting.
+    - For quadruplets, each first pair is a query; it should be nearer than the second pairs that are listed with it.
+    - For triplets, each first row is a query.
+    - All pairs with an upper or a lower bound are one query: each pair with an upper bound should be nearer than each
+      with a lower bound, by the difference of their bounds. Sorting computes this sum.
 
-    A kind's part of the risk, and a constraint's part of its query, go by their weights.
+    The weights of constraints give the part of each kind in the risk, and of each constraint in its query.
     """
 
     pairs: Pairs
@@ -77,7 +78,7 @@ class RankingRisk:
         nothing_far, nothing_near = (pairs[:, 0] == pairs[:, 1] for pairs in (constraints.far, constraints.near))
         near, far = nothing_far & ~nothing_near, nothing_near & ~nothing_far
         ordered = ~(nothing_far | nothing_near)
-        # Similar pairs are only ranked before dissimilar ones, so one kind alone has no loss.
+        # The loss only ranks similar pairs before dissimilar ones, so one kind alone has no loss.
         if near.any() != far.any():
             raise ValueError("a structural loss ranks similar pairs before dissimilar ones: give pairs of both kinds")
         weights = constraints.weights
@@ -111,8 +112,9 @@ class RankingRisk:
         return value, slopes
 
     def _between(self, lower: Values, upper: Values, lower_slopes: Values, upper_slopes: Values) -> float:
-        """Return the sum over all s, d of 2 c_s c_d [lower_s - upper_d]_+, and write its slopes."""
-        # In sorted order, the pairs that s must not reach are a run: sums over all s, d cost a sort, not a product.
+        """Return the sum over all s, d of 2 c_s c_d [lower_s - upper_d]_+, and write its slopes into the given
+        arrays."""
+        # In sorted order, the pairs d that s violates are a run: sums over all s, d cost a sort instead of a product.
         order_upper, order_lower = np.argsort(upper), np.argsort(lower)
         below = np.searchsorted(upper[order_upper], lower, "left")
         above = len(lower) - np.searchsorted(lower[order_lower], upper, "right")
@@ -126,12 +128,12 @@ def _running(values: Values) -> Values:
 
 
 def _shares(constraints: Constraints) -> NDArray[np.float64]:
-    """Return (n,) costs that sum up to the weights', equal in total for every query of equal weights."""
+    """Return (n,) costs with the sum of the weights, equal in total for every query of equal weights."""
     near, far, weights = constraints.near, constraints.far, constraints.weights
     anchored = near[:, 0] == far[:, 0]
     keys = np.column_stack([near[:, 0], np.where(anchored, -1, near[:, 1])])
     _, queries = np.unique(keys, axis=0, return_inverse=True)
     queries = queries.ravel()
     totals, counts = np.bincount(queries, weights), np.bincount(queries)
-    share = weights / counts[queries]  # of a query of equal weights one over its number, times the weight
+    share = weights / counts[queries]  # weight divided by the number of constraints of the query
     return np.asarray(share * (totals.sum() / share.sum()))

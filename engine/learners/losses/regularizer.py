@@ -17,7 +17,7 @@ class Regularizer:
 
     Attributes:
         fantope: mu.
-        rank: the rank above which eigenvalues count in R.
+        rank: the number of largest eigenvalues that R does not contain.
         trace: gamma.
         frobenius: lambda.
         linear: A, (d, d) symmetric; None: none.
@@ -85,7 +85,7 @@ class Regularizer:
         return replace(self, fantope=0.0, linear=fixed if self.linear is None else self.linear + fixed)
 
     def near(self, center: Rows, strength: float) -> Self:
-        """Return the regulariser with strength / 2 |M - center|_F^2 added, but for its constant."""
+        """Return the regulariser plus strength / 2 |M - center|_F^2, without the constant of this term."""
         pull = -strength * center
         linear = pull if self.linear is None else self.linear + pull
         return replace(self, frobenius=self.frobenius + strength, linear=linear)

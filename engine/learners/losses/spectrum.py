@@ -1,4 +1,4 @@
-"""A symmetric matrix by its eigenvalues, and the projections that need them."""
+"""The spectrum of a symmetric matrix, and the projections that need it."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from crossview.engine.learners.view_rows import Rows
 
 RANK_TOLERANCE = 1e-6
-"""An eigenvalue counts towards the rank above this share of the largest."""
+"""Share of the largest eigenvalue above which an eigenvalue counts towards the rank."""
 
 
 @dataclass(frozen=True)
@@ -35,12 +35,12 @@ class Spectrum:
         return type(self)(np.maximum(self.values, 0.0), self.vectors)
 
     def largest(self, rank: int) -> Self:
-        """Return the nearest matrix of at most a rank, of a positive semidefinite one."""
+        """Return the nearest matrix of at most the given rank, for a positive semidefinite matrix."""
         return type(self)(np.where(np.arange(len(self.values)) < rank, self.values, 0.0), self.vectors)
 
     def matrix(self) -> Rows:
         """Return the (d, d) matrix."""
-        taken = self.values != 0  # a metric of low rank then costs a product of few columns
+        taken = self.values != 0  # a metric of low rank needs only a product of few columns
         vectors = self.vectors[:, taken]
         product: Rows = (vectors * self.values[taken]) @ vectors.T
         return (product + product.T) / 2
@@ -51,7 +51,7 @@ class Spectrum:
         return np.asarray(np.sqrt(self.values[positive])[:, None] * self.vectors[:, positive].T)
 
     def rank(self, tolerance: float = RANK_TOLERANCE) -> int:
-        """Return how many eigenvalues are above a share of the largest; 0 where none is positive."""
+        """Return the number of eigenvalues above a share of the largest; 0 if none is positive."""
         return int((self.values > tolerance * max(self.values[0], 0.0)).sum()) if self.values[0] > 0 else 0
 
     def smallest(self, count: int) -> float:

@@ -13,18 +13,18 @@ from crossview.engine.learners.view_rows import Rows
 
 @dataclass(frozen=True)
 class _Evaluations(Evaluation):
-    """The sum's value, and the evaluations of its parts; constraints are theirs."""
+    """The value of the sum, and the evaluations of its parts, which contain the constraints."""
 
     parts: tuple[Evaluation, ...]
 
 
 class WeightedSum:
-    """A sum of losses of one metric, each times a weight, with the regulariser of the first loss, of weight 1.
+    """A sum of losses of one metric, each times a weight, with the regulariser of the first loss, whose weight is 1.
 
-    It is a :class:`~engine.learners.losses.objective.Loss` itself, so a descent need not know that it lowers a sum.
+    It is a :class:`~engine.learners.losses.objective.Loss` itself, so a descent treats it like a single loss.
 
     Args:
-        first: the loss whose regulariser is the sum's.
+        first: the loss with the regulariser of the sum.
         others: losses without a regulariser, with their weights.
     """
 

@@ -31,44 +31,44 @@ from crossview.engine.learners.view_rows import Rows
 
 @dataclass(eq=False, repr=False)
 class Fantope(MetricLearner):
-    """Learns one metric per view from comparisons of distances, and leads its rank to a given one.
+    """One metric per view, learned from comparisons of distances, whose rank is led to a given one.
 
     Law, Thome and Cord, "Fantope Regularization in Metric Learning" (CVPR 2014): the mean hinge loss of constraints
     D(k, l) >= D(i, j) + margin, plus mu R(M) + gamma tr(M) + lambda / 2 |M|^2, where R(M) is the sum of all but the
-    largest ``n_components`` eigenvalues. ``mu=0`` leaves R out, so trace, Frobenius and no regularisation are settings.
-    With mu > 0 the metric's rank is exactly at most ``n_components`` in the end: what the descent leaves of the smaller
-    eigenvalues is cut off.
+    largest ``n_components`` eigenvalues. ``mu=0`` omits R, so trace, Frobenius and no regularisation are settings. With
+    mu > 0, the rank of the metric is at most ``n_components`` after the fit, because the learner cuts off the rest of
+    the smaller eigenvalues.
 
     Args:
-        n_components: the rank to lead to, at most the columns of a view; also the rows of L where ``form="low-rank"``
-            and the components of the PCA start.
+        n_components: the rank to lead to, at most the columns of a view; also the number of rows of L with
+            ``form="low-rank"``, and the number of components of the PCA start.
         mu: weight of R, the sum of all but the largest ``n_components`` eigenvalues.
         gamma: weight of the trace.
         frobenius: weight of the squared Frobenius norm (lambda).
-        sampling: which constraints ``fit`` draws; None: ``Sampling()``.
-        bounds: what they ask of distances; None: ``Bounds()``.
-        form: what takes gradient steps: "full", M; "diagonal", its diagonal; "factor", an L as wide as the rows, which
-            is no longer convex but often descends faster; or "low-rank", an L of the target rank.
+        sampling: the constraints that ``fit`` draws; None: ``Sampling()``.
+        bounds: the bounds of the constraints on distances; None: ``Bounds()``.
+        form: the parameters that gradient steps move: "full", M; "diagonal", its diagonal; "factor", an L as wide as
+            the rows, which is not convex but often descends faster; or "low-rank", an L of the target rank.
         start: "pca", M = L^T L with the leading principal directions as the rows of L; or "identity".
-        solver: "alternate", Algorithm 1; or "admm", Algorithm 2, for full matrices, from where as many steps without R
-            lead.
+        solver: "alternate", Algorithm 1; or "admm", Algorithm 2, for full matrices, from the result of as many steps
+            without R.
         rho: ADMM's penalty.
-        descent: how to descend; None: ``Descent(smoothing=1)``.
+        descent: settings of the descent; None: ``Descent(smoothing=1)``.
         stopping: when to stop early; None: never.
-        random_state: seeds the draws.
+        random_state: seed of the draws.
         view_slices: widths of the views in a 2-D ``X``; None: one view.
 
     Attributes:
         rank_: list, the rank of each view's metric, which is the width of its embeddings (1 for a metric of zero).
-        full_rank_: list, its rank before the cut, counted above 1e-6 of the largest eigenvalue.
+        full_rank_: list, the rank before the cut, counted above 1e-6 of the largest eigenvalue.
         objective_: list of the objectives reached.
         history_: list of arrays, the objective after every step; with 32,768 constraints or more, first over subsets.
-        converged_: list, did the descent stop by itself?
-        steps_: list of the numbers of steps taken, outer ones of ADMM.
+        converged_: list, whether the descent converged before ``max_iter``.
+        steps_: list of the numbers of steps; for ADMM, outer steps.
 
     Raises:
-        ValueError: from ``fit``, for parameters out of range, missing labels, fewer than two classes, or
-            none of two rows.
+        ValueError: from ``fit``, for parameters out of range, missing labels, fewer than two classes, or no class of
+            two rows.
     """
 
     name = "fantope"
@@ -111,7 +111,7 @@ class Fantope(MetricLearner):
     def _fit_rows(self, rows: Rows, constraints: Constraints, validation: Constraints | None) -> dict[str, Any]:
         patience = cast(Stopping, group(self, "stopping")).patience
         if self.solver == "admm" and (self.form != "full" or patience is not None):
-            raise ValueError('solver="admm" is for form="full", and without patience')
+            raise ValueError('solver="admm" needs form="full" and no patience')
         settings = MetricSettings(
             rank=self.n_components,
             mu=self.mu,
@@ -132,7 +132,7 @@ class Fantope(MetricLearner):
     def _solution(self, metric: DescentStart, constraints: Constraints, validation: Validation | None) -> Solution:
         how = cast(Descent, group(self, "descent"))
         if self.solver == "admm":
-            # The first M is sought under the first W; the identity as a start would have no smallest directions.
+            # The first W comes from the first M; the identity as a start would have no smallest directions.
             convex = Objective(metric.features, constraints, metric.convex, metric.parameters)
             start = descend(convex, metric.theta, how).metric.matrix
             method = Multipliers(self.rho, how.max_iter, how.tol)
@@ -142,9 +142,9 @@ class Fantope(MetricLearner):
 
 
 def _validation(features: Differences, constraints: Constraints | None, patience: int) -> Validation:
-    """Return what stops a descent: the share of constraints that are satisfied."""
+    """Return the rule that stops a descent by the share of satisfied constraints."""
     if constraints is None:
-        raise ValueError("patience needs validation constraints to stop by")
+        raise ValueError("patience needs validation constraints: give some, or leave out patience")
     # The loss checks the constraints that it learns from; nothing else checks these.
     features.check(int(max(constraints.near.max(), constraints.far.max())))
     return Validation(lambda metric: satisfied(metric, features, constraints), patience)

@@ -1,4 +1,4 @@
-"""What a tree of classes asks of a metric beside its classes."""
+"""The losses that a tree of classes adds to those of the classes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,13 +20,13 @@ from crossview.engine.learners.view_rows import Rows
 
 @dataclass(frozen=True)
 class Kinship:
-    """The target neighbours of rows, and what a tree of their classes adds.
+    """The target neighbours of rows, and the constraints that a tree of their classes adds.
 
     Attributes:
-        targets: by the classes alone.
-        cousins: the same neighbours, whose impostors are cousins only.
-        beyond: weight of these.
-        quadruplets: those drawn, with the weight of each kind.
+        targets: target neighbours by the classes alone.
+        cousins: the same neighbours, with only cousins as impostors.
+        beyond: weight of the loss of the cousins.
+        quadruplets: the drawn quadruplets, with the weight of each kind.
     """
 
     targets: Targets
@@ -44,7 +44,8 @@ class Kinship:
         how: Hierarchy,
         generator: np.random.Generator,
     ) -> "Kinship":
-        """Return what a tree asks of rows, (n, d), of classes that are leaves, (n,); ValueError as ``Relatives``."""
+        """Return the target neighbours and drawn constraints of rows, (n, d), with leaves as classes, (n,); ValueError
+        as ``Relatives``."""
         relatives = Relatives(rows, labels, taxonomy, how.near)
         kinds = (
             (how.siblings, relatives.same_and_siblings(how.n_quadruplets, generator)),
@@ -55,7 +56,7 @@ class Kinship:
         return cls(targets, cousins, how.beyond, found)
 
     def losses(self, features: Differences, parameters: Parameters, margin: float) -> list[tuple[float, Loss]]:
-        """Return the losses that are added to that of the classes, with their weights."""
+        """Return the losses to add to the loss of the classes, with their weights."""
         found: list[tuple[float, Loss]] = [
             (weight, Objective(features, quadruplets(items, margin), Regularizer(), parameters))
             for weight, items in self.quadruplets

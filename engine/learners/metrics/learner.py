@@ -26,11 +26,11 @@ Preprocessor = ArrayLike | Callable[[NDArray[Any]], ArrayLike]
 
 
 def unpack(tuples: ArrayLike, preprocessor: Preprocessor | None = None) -> tuple[Rows, NDArray[np.int64]]:
-    """Return rows, and tuples of positions in them.
+    """Return rows, and tuples of positions among them, from metric-learn's shapes.
 
     Args:
-        tuples: (n, t, d) tuples of rows; or (n, t) of names, for a preprocessor.
-        preprocessor: what makes rows of names; None: the tuples are of rows.
+        tuples: (n, t, d) tuples of rows; or (n, t) of names, with a preprocessor.
+        preprocessor: rows or function for the names; None: the tuples contain rows.
 
     Returns:
         (m, d) float64 rows and (n, t) positions.
@@ -61,17 +61,17 @@ def unpack(tuples: ArrayLike, preprocessor: Preprocessor | None = None) -> tuple
 
 
 class MetricLearner(LinearLearner, SeparateLearner, MultiViewLearner):
-    """Embeds a row as L (x - m), so that Euclidean distance there is D(x, y)^2 = (x - y)^T M (x - y), M = L^T L.
+    """The base class of learners that embed a row as L (x - m), with D(x, y)^2 = (x - y)^T M (x - y) and M = L^T L.
 
     A subclass states the settings of its constraints (``_constraint_settings``) and learns from them (``_fit_rows``).
-    Distances of two views are not comparable. Rows are centred and divided by their root mean square length before
-    anything is learned, so that parameters mean the same whatever the units; matrices and embeddings are of the rows as
-    they were given, and so are distances, to which ``margin``, ``upper`` and ``lower`` refer (squared).
+    Distances of two views are not comparable. The learner centres rows and divides them by their root mean square
+    length first, so that parameters have the same meaning in any unit. Matrices, embeddings and distances refer to the
+    given rows, and so do ``margin``, ``upper`` and ``lower`` (as squared distances).
 
     Attributes:
-        threshold_: list, the distance, not squared, up to which a pair of each view is similar: that whose square is
-            halfway between the bounds where the metric is learned from pairs, else None until it is calibrated or set.
-        steps_: list of the numbers of steps taken.
+        threshold_: list, the distance, not squared, up to which a pair of each view is similar. For a metric learned
+            from pairs, its square is halfway between the bounds; otherwise it is None until it is calibrated or set.
+        steps_: list of the numbers of steps.
     """
 
     capabilities = Capabilities(
@@ -87,12 +87,13 @@ class MetricLearner(LinearLearner, SeparateLearner, MultiViewLearner):
 
     @property
     def needs_labels(self) -> bool:
-        """Whether ``fit`` needs class labels: nearest neighbours in a view are similar without any."""
+        """Whether ``fit`` needs class labels; with ``similar="knn"`` it does not, because nearest neighbours in a view
+        count as similar."""
         return self._constraint_settings().sampling.similar != "knn"
 
     @property
     def n_iter_(self) -> int:
-        """The steps taken, of the view that took most."""
+        """The number of steps of the view with the most steps."""
         return max(self.steps_)
 
     def fit_constraints(self, X: ArrayLike, constraints: Constraints, validation: Constraints | None = None) -> Self:
@@ -100,16 +101,16 @@ class MetricLearner(LinearLearner, SeparateLearner, MultiViewLearner):
 
         Args:
             X: (n, d) rows.
-            constraints: over the positions of the rows.
-            validation: constraints whose satisfied share stops the fit, where ``patience`` is set; their margins state
-                what counts as satisfied, so 0 for an order and the threshold for pairs.
+            constraints: constraints on the rows by position.
+            validation: with ``patience``, constraints whose satisfied share stops the fit. Their margins define
+                satisfaction: 0 for an order, and the threshold for pairs.
 
         Raises:
-            ValueError: for NaN, parameters out of range, several views, or constraints on rows that there are not.
+            ValueError: for NaN, parameters out of range, several views, or constraints on rows that do not exist.
         """
         views, _ = self._validated_views(X)
         if len(views) != 1:
-            raise ValueError(f"explicit constraints are on the rows of one view; view_slices makes {len(views)}")
+            raise ValueError(f"explicit constraints need rows of one view; view_slices makes {len(views)}")
         for name, value in self._fit_rows(views[0], constraints, validation).items():
             setattr(self, name, [value])
         return self
@@ -120,9 +121,9 @@ class MetricLearner(LinearLearner, SeparateLearner, MultiViewLearner):
         """Fit the metric of one view to pairs, triplets or quadruplets in metric-learn's shapes.
 
         Args:
-            tuples: (n, t, d) rows, t = 2, 3 or 4; or (n, t) names, for a preprocessor. Of triplets (a, b, c) b is
-                nearer to a than c; of quadruplets (a, b, c, d) a and b are nearer than c and d.
-            y: (n,) for pairs, 1 where similar, -1 where not.
+            tuples: (n, t, d) rows, t = 2, 3 or 4; or (n, t) names, with a preprocessor. In triplets (a, b, c), b is
+                nearer to a than c; in quadruplets (a, b, c, d), a and b are nearer than c and d.
+            y: (n,) for pairs, 1 for similar, -1 for dissimilar.
             preprocessor: (m, d) rows that tuples name by position, or a function from (n,) names to (n, d) rows.
 
         Raises:
@@ -140,30 +141,31 @@ class MetricLearner(LinearLearner, SeparateLearner, MultiViewLearner):
     def pair_distance(
         self, pairs: ArrayLike, preprocessor: Preprocessor | None = None, view: int = 0
     ) -> NDArray[np.float64]:
-        """Return the (n,) distances, not squared, of (n, 2, d) pairs of rows, or (n, 2) names for a preprocessor.
+        """Return the (n,) distances, not squared, of (n, 2, d) pairs of rows, or (n, 2) names with a preprocessor.
 
         Raises:
             ValueError: for other shapes, NaN or an unknown view.
         """
         rows, items = unpack(pairs, preprocessor)
         if items.shape[1] != 2:
-            raise ValueError(f"pairs are of 2 rows, not {items.shape[1]}")
+            raise ValueError(f"pairs have 2 rows, not {items.shape[1]}")
         embedded = self.transform(rows, view=view)
         return np.asarray(np.linalg.norm(embedded[items[:, 0]] - embedded[items[:, 1]], axis=1))
 
     def predict_pairs(
         self, pairs: ArrayLike, preprocessor: Preprocessor | None = None, view: int = 0
     ) -> NDArray[np.int64]:
-        """Return (n,) what pairs as in ``pair_distance`` are: 1 for similar, at or below the threshold, else -1.
+        """Return the kind of each pair, (n,): 1 for similar, at or below the threshold, otherwise -1; pairs as in
+        ``pair_distance``.
 
         Raises:
-            ValueError: as ``pair_distance``, or where there is no threshold.
+            ValueError: as ``pair_distance``, or without a threshold.
         """
         distances = self.pair_distance(pairs, preprocessor, view)
         threshold = self.threshold_[view]
         if threshold is None:
             raise ValueError(
-                "a metric that is not learned from pairs knows no threshold: call calibrate_threshold or set_threshold"
+                "a metric that is not learned from pairs has no threshold: call calibrate_threshold or set_threshold"
             )
         return np.where(distances <= threshold, 1, -1)
 
@@ -180,17 +182,17 @@ class MetricLearner(LinearLearner, SeparateLearner, MultiViewLearner):
     ) -> Self:
         """Set the threshold of a view that verifies known pairs best.
 
-        Give pairs that the metric was not learned from: it separates its own further than others.
+        Give pairs that the metric was not learned from, because it separates its training pairs further than others.
 
         Args:
             pairs: as in ``pair_distance``.
-            y: (n,) 1 where similar, -1 where not.
+            y: (n,) 1 for similar, -1 for dissimilar.
             strategy: "accuracy", "balanced_accuracy", "f_beta", "max_tpr" or "max_tnr", see
                 :func:`~engine.learners.solvers.threshold.calibrate`.
             preprocessor: as in ``fit_tuples``.
-            view: which view the pairs are of.
-            beta: of "f_beta".
-            min_rate: of "max_tpr" and "max_tnr".
+            view: the view of the pairs.
+            beta: setting of "f_beta".
+            min_rate: setting of "max_tpr" and "max_tnr".
 
         Raises:
             ValueError: as ``pair_distance``, and as :func:`~engine.learners.solvers.threshold.calibrate`.
@@ -215,16 +217,17 @@ class MetricLearner(LinearLearner, SeparateLearner, MultiViewLearner):
     def score(
         self, X: ArrayLike, y: ArrayLike | None = None, preprocessor: Preprocessor | None = None, view: int = 0
     ) -> float:
-        """Return how well distances agree with what is known, larger is better.
+        """Return how well distances agree with known relations; larger is better.
 
-        Of quadruplets and triplets the share in the right order; of pairs, whose y is 1 where similar and -1 where not,
-        the area under the ROC curve; of (n, d) rows with classes y the leave-one-out accuracy of the nearest neighbour.
+        For quadruplets and triplets, it is the share in the right order; for pairs, with y 1 for similar and -1 for
+        dissimilar, the area under the ROC curve; for (n, d) rows with classes y, the leave-one-out accuracy of the
+        nearest neighbour.
 
         Args:
             X: tuples as in ``fit_tuples``; or rows as in ``transform``.
-            y: what is known of pairs or rows.
+            y: the known kinds of pairs, or classes of rows.
             preprocessor: as in ``fit_tuples``.
-            view: which view tuples are of.
+            view: the view of tuples.
 
         Raises:
             ValueError: for other shapes, or pairs or rows without y.
@@ -240,7 +243,7 @@ class MetricLearner(LinearLearner, SeparateLearner, MultiViewLearner):
 
     def _nearest_score(self, X: ArrayLike, y: ArrayLike | None) -> float:
         if y is None:
-            raise ValueError("rows need y, their classes, to be scored by")
+            raise ValueError("a score of rows needs y, their classes")
         embedded, labels = self.transform(X), np.asarray(y)
         near = NearestNeighbors(n_neighbors=1).fit(embedded).kneighbors(return_distance=False)[:, 0]
         return float(np.mean(labels[near] == labels))
@@ -250,7 +253,7 @@ class MetricLearner(LinearLearner, SeparateLearner, MultiViewLearner):
 
     @abstractmethod
     def _constraint_settings(self) -> ConstraintSettings:
-        """Return how constraints are made of what is given."""
+        """Return the settings by which supervision becomes constraints."""
 
     @abstractmethod
     def _fit_rows(self, rows: Rows, constraints: Constraints, validation: Constraints | None) -> dict[str, Any]:

@@ -33,56 +33,57 @@ from crossview.engine.learners.supervision import Supervision
 from crossview.engine.learners.view_rows import Rows, present_rows
 
 LearnedFrom = Constraints | Targets | Kinship
-"""What a view's metric is learned from."""
+"""The supervision of a view's metric: constraints, target neighbours, or target neighbours with a tree of classes."""
 
 
 @dataclass(eq=False, repr=False)
 class LMNN(MetricLearner):
-    """Learns one metric per view in which the nearest rows are of the same class, with any regulariser of Fantope's.
+    """One metric per view, in which the nearest rows are of the same class, with any regulariser of Fantope.
 
     Weinberger and Saul, "Distance Metric Learning for Large Margin Nearest Neighbor Classification" (JMLR 2009): each
-    row pulls its k target neighbours, the nearest of its class before anything is learned, and pushes the rows of other
-    classes a margin beyond them: ``pull`` times the mean of D(i, j) over target neighbours, plus the sum of
-    [margin + D(i, j) - D(i, l)]_+ divided by their number. ``pull=1`` weighs both alike, as the paper's weight 1/2
-    does. Law, Thome and Cord (CVPR 2014) add mu R(M) + gamma tr(M), as in
-    :class:`~engine.learners.metrics.fantope.Fantope`.
+    row pulls its k target neighbours, the nearest of its class before the fit, and pushes the rows of other classes a
+    margin beyond them. The loss is ``pull`` times the mean of D(i, j) over target neighbours, plus the sum of [margin +
+    D(i, j) - D(i, l)]_+ divided by their number. ``pull=1`` weighs both equally, as the paper's weight 1/2 does. Law,
+    Thome and Cord (CVPR 2014) add mu R(M) + gamma tr(M), as in :class:`~engine.learners.metrics.fantope.Fantope`.
 
-    From a tree of classes it learns the same, and by the mean hinge of quadruplets that rows of a class are nearer than
-    rows of sibling classes, and rows of siblings nearer than rows of other classes, cousins (Law, Thome and Cord,
-    "Learning a Distance Metric from Relative Comparisons between Quadruplets of Images", IJCV 2017, section 6.1). Both
-    together ask that cousins are two margins beyond the target neighbours, which is looked at for all rows. What is of
-    no leaf is left out.
+    A tree of classes adds the mean hinge of quadruplets: rows of a class are nearer than rows of sibling classes, and
+    rows of siblings are nearer than rows of other classes, cousins (Law, Thome and Cord, "Learning a Distance Metric
+    from Relative Comparisons between Quadruplets of Images", IJCV 2017, section 6.1). Both together require cousins to
+    be two margins beyond the target neighbours, which the learner checks for all rows. It leaves out rows whose class
+    is not a leaf.
 
-    From explicit triplets the loss is the mean over them, and the pairs that should be near are the target neighbours.
+    With explicit triplets, the loss is the mean over them, and the pairs that should be near are the target neighbours.
 
     Args:
-        n_components: the rank to lead to where mu > 0; also the rows of L where ``form="low-rank"`` and the components
-            of the PCA start.
-        n_neighbors: target neighbours of each row (k); a class of fewer rows gives all of them.
+        n_components: with mu > 0, the rank to lead to; also the number of rows of L with ``form="low-rank"``, and the
+            number of components of the PCA start.
+        n_neighbors: number of target neighbours of each row (k); in smaller classes, all other rows.
         pull: weight of the pull.
         mu: weight of R, the sum of all but the largest ``n_components`` eigenvalues.
         gamma: weight of the trace.
         frobenius: weight of the squared Frobenius norm (lambda).
-        margin: by how much others are to be further off, in squared distance.
-        form: "factor", gradient steps on an L as wide as the rows, which come nearer to the minimum than as many on M;
-            "full", on M; "diagonal"; or "low-rank", on an L of ``n_components`` rows.
-        start: "pca" or "identity"; either is scaled to the loss, and with mu > 0 it is first descended from without R.
-        descent: how to descend, checking for impostors among all rows; None: ``Descent(max_iter=300, smoothing=0.1)``.
-        hierarchy: how much a tree of classes counts; None: ``Hierarchy()``.
-        random_state: seeds the draws of quadruplets.
+        margin: how much further off rows of other classes should be, in squared distance.
+        form: the parameters that gradient steps move: "factor", an L as wide as the rows, which comes nearer to the
+            minimum than as many steps on M; "full", M; "diagonal"; or "low-rank", an L of ``n_components`` rows.
+        start: "pca" or "identity"; either is scaled to the loss, and with mu > 0 the learner first descends from it
+            without R.
+        descent: settings of the descent, which checks all rows for impostors; None: ``Descent(max_iter=300,
+            smoothing=0.1)``.
+        hierarchy: weights of a tree of classes; None: ``Hierarchy()``.
+        random_state: seed of the draws of quadruplets.
         view_slices: widths of the views in a 2-D ``X``; None: one view.
 
     Attributes:
         rank_: list, the rank of each view's metric, which is the width of its embeddings (1 for a metric of zero).
-        full_rank_: list, its rank before the cut, counted above 1e-6 of the largest eigenvalue.
+        full_rank_: list, the rank before the cut, counted above 1e-6 of the largest eigenvalue.
         objective_: list of the objectives reached.
         history_: list of arrays, the objective after every step.
-        converged_: list, did the descent stop by itself?
-        steps_: list of the numbers of steps taken.
+        converged_: list, whether the descent converged before ``max_iter``.
+        steps_: list of the numbers of steps.
 
     Raises:
-        ValueError: from ``fit``, for parameters out of range, missing labels, fewer than two classes, or
-            none of two rows.
+        ValueError: from ``fit``, for parameters out of range, missing labels, fewer than two classes, or no class of
+            two rows.
     """
 
     name = "lmnn"
@@ -146,10 +147,10 @@ class LMNN(MetricLearner):
             metric = descent_start(scaled_rows, settings)
             loss = partial(large_margin_loss, metric, known, self.margin, self.pull)
             convex = loss(metric.convex)
-            # Under a metric far too small every row is an impostor of every other.
+            # Under a metric that is far too small, every row is an impostor of every other row.
             theta = scaled(convex, metric.theta)
             if self.mu > 0:
-                # R holds down the directions that are smallest when it sets in: those must have been learned by then.
+                # R suppresses the directions that are smallest when it starts, so the directions must be learned first.
                 theta = descend(convex, theta, how).metric.theta
             return factor_and_attributes(metric, descend_over_growing_subsets(loss(metric.regularizer), theta, how))
 
@@ -159,7 +160,7 @@ class LMNN(MetricLearner):
 def large_margin_loss(
     metric: DescentStart, known: LearnedFrom, margin: float, pull: float, regularizer: Regularizer
 ) -> Loss:
-    """Return the loss of target neighbours and impostors, alone or with a tree of classes, or of given triplets."""
+    """Return the loss of target neighbours and impostors, with or without a tree of classes, or of given triplets."""
     features, parameters = metric.features, metric.parameters
     if isinstance(known, Kinship):
         of_classes = large_margin_loss(metric, known.targets, margin, pull, regularizer)

@@ -1,4 +1,4 @@
-"""Settings of metric learners that belong together."""
+"""Groups of related settings of metric learners."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -8,15 +8,15 @@ from crossview.engine.learners.settings import Between, Count, OneView, Weight
 
 @dataclass(frozen=True, kw_only=True)
 class Sampling:
-    """Which constraints ``fit`` draws.
+    """The constraints that ``fit`` draws.
 
     Attributes:
-        constraints: what ``fit`` draws from the classes: "triplets", "quadruplets" or "pairs".
-        n_constraints: how many it draws for a view.
-        neighbors: draw only among so many nearest rows of the same and of other classes; None: among all.
+        constraints: kind of constraints that ``fit`` draws from the classes: "triplets", "quadruplets" or "pairs".
+        n_constraints: number of constraints to draw for a view.
+        neighbors: draw only among so many nearest rows of the same class and of other classes; None: among all.
         similar: "labels"; or "knn", without labels: an item is similar to its ``neighbors`` (None: 10) nearest in the
-            view ``neighbor_view``, and to none beyond.
-        neighbor_view: the view in which neighbours are sought; None: each view's own rows.
+            view ``neighbor_view``, and not to others.
+        neighbor_view: the view in which to find neighbours; None: for each view, its own rows.
     """
 
     constraints: Literal["triplets", "quadruplets", "pairs"] = "triplets"
@@ -28,15 +28,16 @@ class Sampling:
 
 @dataclass(frozen=True, kw_only=True)
 class Hierarchy:
-    """How much a tree of classes counts beside the classes, where one is given.
+    """The weights of a tree of classes besides the classes, if one is given.
 
     Attributes:
-        beyond: weight of cousins that are nearer to a row than twice the margin beyond its target neighbours: a margin
-            from the class to its siblings, and another from these to cousins. All rows are looked at, none is drawn.
+        beyond: weight of cousins that are nearer to a row than twice the margin beyond its target neighbours: one
+            margin from the class to its siblings, and another from siblings to cousins. The loss covers all rows,
+            without a draw.
         siblings: weight of quadruplets by which rows of a class are nearer than rows of sibling classes.
         cousins: weight of quadruplets by which rows of sibling classes are nearer than rows of other classes.
-        n_quadruplets: how many of each are drawn for a view.
-        near: the first two rows of a quadruplet are among so many nearest.
+        n_quadruplets: number of quadruplets of each kind to draw for a view.
+        near: number of nearest rows among which the second row of a quadruplet is drawn.
     """
 
     beyond: Weight = 10.0
@@ -48,13 +49,13 @@ class Hierarchy:
 
 @dataclass(frozen=True)
 class Stopping:
-    """When to stop before the objective stops falling.
+    """The rule that stops a fit before the objective stops falling.
 
     Attributes:
-        patience: stop after so many checks without a larger share of satisfied validation constraints; None: fit until
-            the objective stops falling.
-        validation_fraction: how many more constraints ``fit`` draws to stop by, as a share of ``n_constraints``; of
-            given ones, the share that it stops by.
+        patience: number of checks without a larger share of satisfied validation constraints after which to stop; None:
+            fit until the objective stops falling.
+        validation_fraction: number of further constraints that ``fit`` draws to decide when to stop, as a share of
+            ``n_constraints``; of given comparisons, the share that it holds out for this.
     """
 
     patience: Count | None = None

@@ -28,45 +28,45 @@ Loss = Literal["hinge", "huber", "structural"]
 
 @dataclass(eq=False, repr=False)
 class QuadrupletWise(MetricLearner):
-    """Learns one full or diagonal metric per view from quadruplets, triplets and pairs, as a convex problem.
+    """One full or diagonal metric per view, learned from quadruplets, triplets and pairs as a convex problem.
 
     Law, Thome and Cord, "Learning a Distance Metric from Relative Comparisons between Quadruplets of Images" (IJCV
-    2017): |M|^2 / 2 plus C times the weighted mean of what constraints lose, so that C means the same for any number
-    of them.
+    2017): |M|^2 / 2 plus C times the weighted mean of the losses of constraints, so that C means the same for any
+    number of them.
 
-    - "hinge", equation (11): by how much D(i, j) + margin exceeds D(k, l), and pairs their bounds.
-    - "huber", equation (28): the same, smoothed, for diagonal metrics. Pairs have no given bounds but ask to be half
+    - "hinge", equation (11): by how much D(i, j) + margin exceeds D(k, l), and by how much pairs exceed their bounds.
+    - "huber", equation (28): the same, smoothed, for diagonal metrics. Pairs have no given bounds but should be half
       their difference below or above a threshold b, which is learned with b^2 / 2 in the objective.
-    - "structural", equation (16): by how much the worst ranking of pairs does; each similar pair is compared with
-      each dissimilar one.
+    - "structural", equation (16): the loss of the worst ranking of pairs, which compares each similar pair with each
+      dissimilar one.
 
     Args:
         C: weight of the loss.
         form: "full", M; or "diagonal", a weight for each column.
         loss: "hinge" or "structural", by cutting planes; "huber", by Newton's method; None: "huber" for diagonal
             metrics, "hinge" for full ones, as in the paper.
-        sampling: which constraints ``fit`` draws; None: ``Sampling(constraints="quadruplets")``.
-        bounds: what they ask of distances; None: ``Bounds()``.
-        step: of Newton's method: "two-metric", which ends at the minimum; or "printed", the paper's Algorithm 2, which
-            need not where columns interact.
+        sampling: the constraints that ``fit`` draws; None: ``Sampling(constraints="quadruplets")``.
+        bounds: the bounds of the constraints on distances; None: ``Bounds()``.
+        step: step of Newton's method: "two-metric", which ends at the minimum; or "printed", the paper's Algorithm 2,
+            which may end elsewhere if columns interact.
         h: half the width of the quadratic part of the Huber loss, in squared distance.
-        max_iter: most steps, or cutting planes.
+        max_iter: maximum number of steps, or of cutting planes.
         tol: stop when the objective is at most this share of it above the minimum.
-        random_state: seeds the draws.
+        random_state: seed of the draws.
         view_slices: widths of the views in a 2-D ``X``; None: one view.
 
     Attributes:
-        threshold_: list, the distance, not squared, up to which a pair of each view is similar: the root of b; None
-            until it is calibrated with a structural loss; else as of every metric.
+        threshold_: list, the distance, not squared, up to which a pair of each view is similar: the root of b; with a
+            structural loss, None until it is calibrated; otherwise as for every metric.
         objective_: list of the objectives reached.
-        gap_: list, by how much they are above the minimum at most.
-        steps_: list of the numbers of steps taken, or planes cut.
-        converged_: list, did the search stop by itself?
-        history_: list of arrays, the objective after every step; of Newton's method first over subsets.
+        gap_: list, upper bounds of the distances from the objectives to their minima.
+        steps_: list of the numbers of steps, or of planes.
+        converged_: list, whether the search converged before ``max_iter``.
+        history_: list of arrays, the objective after every step; for Newton's method, first over subsets.
 
     Raises:
         ValueError: from ``fit``, for parameters out of range, a Huber loss of a full metric, missing labels, fewer than
-            two classes, or none of two rows.
+            two classes, or no class of two rows.
     """
 
     name = "qwise"
@@ -103,11 +103,11 @@ class QuadrupletWise(MetricLearner):
     def _learn(self, constraints: Constraints, rows: Rows) -> tuple[Rows, dict[str, Any]]:
         loss = self.loss or ("huber" if self.form == "diagonal" else "hinge")
         if loss == "huber" and self.form == "full":
-            raise ValueError('loss="huber" is for form="diagonal"; take the hinge or the structural loss for a full M')
+            raise ValueError('loss="huber" needs form="diagonal"; use the hinge or the structural loss for a full M')
         if self.step == "printed" and loss != "huber":
-            raise ValueError(f'step="printed" is one of Newton\'s method, which loss="{loss}" is not minimised by')
+            raise ValueError(f'step="printed" is a step of Newton\'s method: use loss="huber" instead of "{loss}"')
         Differences(rows).check(int(max(constraints.near.max(), constraints.far.max())))
-        # A full metric stays within the span of the rows, beyond which no constraint pulls and |M| only grows.
+        # A full metric stays within the span of the rows: outside, constraints have no effect and |M| only grows.
         span = Span.of(rows) if self.form == "full" else Span(rows)
         if loss == "huber":
             metric, fitted = self._by_newton(span.rows, constraints)
@@ -115,7 +115,7 @@ class QuadrupletWise(MetricLearner):
             metric, fitted = self._by_planes(span.rows, HingeRisk.of(constraints))
         else:
             metric, fitted = self._by_planes(span.rows, RankingRisk.of(constraints))
-            fitted["threshold_"] = None  # pairs are only compared with each other
+            fitted["threshold_"] = None  # the loss only compares pairs with each other
         factor = metric.factor
         if factor is None or not len(factor):
             factor = np.zeros((1, span.rows.shape[1]))

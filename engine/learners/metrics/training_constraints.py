@@ -100,7 +100,7 @@ def _of_neighbors(views: list[Rows], given: Supervision, view: int, how: Constra
     sampling = how.sampling
     view = view if sampling.neighbor_view is None else sampling.neighbor_view
     if not 0 <= view < len(views):
-        raise ValueError(f"neighbor_view={view!r} but there are {len(views)} views, from 0")
+        raise ValueError(f"neighbor_view={view!r} but there are {len(views)} views, counted from 0")
     members = np.flatnonzero(given.mask[:, view])
     neighbors = NEIGHBORS if sampling.neighbors is None else sampling.neighbors
     likeness = likeness_by_nearness(views[view][members], neighbors)

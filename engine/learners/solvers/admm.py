@@ -21,20 +21,20 @@ Duals = NDArray[np.float64]
 def proximal_step(
     features: Differences, constraints: Constraints, regularizer: Regularizer, duals: Duals, max_iter: int = 100
 ) -> tuple[Rows, Duals]:
-    """Return the symmetric M with the least mean hinge loss plus <M, gamma I + A> + lambda / 2 |M|_F^2, lambda > 0.
+    """Return the symmetric M with the smallest mean hinge loss plus <M, gamma I + A> + lambda / 2 |M|_F^2, lambda > 0.
 
-    The dual is smooth: M = -(gamma I + A + sum of a_q C_q) / lambda, where C_q is x_ij x_ij^T - x_kl x_kl^T
-    and 0 <= a_q <= w_q / sum w. L-BFGS-B solves it in the (n,) shares of these bounds.
+    The dual is smooth: M = -(gamma I + A + sum of a_q C_q) / lambda, where C_q is x_ij x_ij^T - x_kl x_kl^T and 0 <=
+    a_q <= w_q / sum w. L-BFGS-B solves it in the (n,) shares of these bounds.
 
     Args:
         features: differences of the rows that the constraints compare.
         constraints: n constraints.
         regularizer: a regulariser without a fantope, which is not convex (see :meth:`Regularizer.tangent`).
         duals: (n,) start, each in [0, 1].
-        max_iter: most iterations.
+        max_iter: maximum number of iterations.
 
     Returns:
-        M, (d, d), and the (n,) duals that make it.
+        M, (d, d), and its (n,) duals.
     """
     pairs = np.concatenate([constraints.near, constraints.far])
     costs = constraints.weights / constraints.weights.sum()
@@ -53,7 +53,7 @@ def proximal_step(
         forms = features.forms(matrix, pairs)
         missing = costs * (constraints.margins + forms[:count] - forms[count:])
         value = strength / 2 * float(np.vdot(matrix, matrix)) - float(costs * shares @ constraints.margins)
-        # Costs are about 1 / n each, which the tolerances of L-BFGS-B would take for zero.
+        # Costs are about 1 / n each; without the factor n, they would be below the tolerances of L-BFGS-B.
         return count * value, -count * missing
 
     found = minimize(
@@ -69,7 +69,7 @@ class Multipliers:
 
     Attributes:
         rho: the penalty for M and Z being apart, per unit of squared Frobenius norm.
-        max_iter: most outer iterations.
+        max_iter: maximum number of outer iterations.
         tol: stop when M and Z, and two successive Z, are closer than this share of their length.
 
     Raises:

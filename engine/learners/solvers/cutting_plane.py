@@ -31,9 +31,9 @@ class CutSolution:
 
     Attributes:
         metric: the metric.
-        objective: its regulariser and risk.
+        objective: regulariser and risk of the metric.
         gap: upper bound of the distance from the objective to the minimum.
-        steps: planes cut.
+        steps: number of planes.
         converged: whether the gap is within the tolerance.
         history: the best objective after every plane.
     """
@@ -51,11 +51,11 @@ def cut(
 ) -> CutSolution:
     """Return the metric with the smallest |theta|^2 / 2 + C risk, with theta the matrix or the diagonal.
 
-    Joachims, Finley and Yu, "Cutting-plane training of structural SVMs" (Machine Learning 2009): the risk's largest
-    known lower bound, over linear pieces, takes its place, and the worst rankings at the metric that this makes best
-    are the next piece. Pieces are cut near the best metric so far, and that is moved along the line to the latest
-    (Franc and Sonnenburg, "Optimized cutting plane algorithm for large-scale risk minimization", JMLR 2009). The small
-    problem is solved by its dual, whose value is a lower bound of the minimum at any of its points.
+    Joachims, Finley and Yu, "Cutting-plane training of structural SVMs" (Machine Learning 2009): the largest known
+    lower bound of the risk, over linear pieces, replaces the risk, and the worst rankings at the metric that minimises
+    this bound are the next piece. The method cuts pieces near the best metric so far, which it moves along the line to
+    the latest (Franc and Sonnenburg, "Optimized cutting plane algorithm for large-scale risk minimization", JMLR 2009).
+    It solves the small problem by its dual, whose value at any point is a lower bound of the minimum.
 
     Args:
         features: differences of the rows.
@@ -63,7 +63,7 @@ def cut(
         parameters: "full" or "diagonal"; their projection is that onto the cone of metrics.
         weight: C.
         tol: stop when the objective is at most this share of it above the minimum.
-        max_iter: most planes.
+        max_iter: maximum number of planes.
     """
     width = features.width
     run = _Run(features, risk, parameters, weight, np.zeros_like(parameters.start(np.zeros((1, width)))))
@@ -113,13 +113,14 @@ class _Run:
         self.shares, self.idle = np.append(self.shares, 0.0), np.append(self.idle, 0)
 
     def _master(self) -> tuple[Metric, float]:
-        """Return the best metric by the planes alone, and its objective by them, which is below the minimum."""
+        """Return the best metric of the bound by the planes, and the bound's minimum, which is below that of the
+        objective."""
         self._forget()
         offsets = np.array([plane.offset for plane in self.planes])
         slopes = np.array([plane.slope.ravel() for plane in self.planes])
         shape = self.planes[0].slope.shape
 
-        latest: list[tuple[Values, Metric]] = []  # SLSQP asks for value and slope of the same shares in turn
+        latest: list[tuple[Values, Metric]] = []  # SLSQP evaluates value and slope of the same shares in turn
 
         def placed(shares: Values) -> Metric:
             if not (latest and np.array_equal(latest[0][0], shares)):
@@ -135,7 +136,7 @@ class _Run:
 
         # The tolerances of SLSQP are absolute, for values of about 1.
         scale = max(self.best_value, float(np.finfo(float).tiny))
-        solve: Any = minimize  # its stubs do not know the options of a method
+        solve: Any = minimize  # its type stubs lack the options of a method
         found = solve(
             lambda shares: dual(shares)[0] / scale,
             self.shares,

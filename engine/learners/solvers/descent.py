@@ -18,28 +18,29 @@ SHARPER = 0.25
 STAGES = 4
 """The number of smooth hinges before the hinge itself."""
 _GROW, _SHRINK = 4.0, 0.25
-_SMALLEST = 1e-9  # a step of this share of the first one changes nothing any more
-_WINDOW = 10  # steps over which the objective must have fallen
+_SMALLEST = 1e-9  # steps below this share of the first one have no effect
+_WINDOW = 10  # number of steps over which the objective must fall
 _BLUR = 1e-3  # share of the smoothing below which a fall says nothing about the hinge itself
 _ZERO = 1e-9  # share of the first objective below which a fall counts as none
 
 
 @dataclass(frozen=True, kw_only=True)
 class Descent:
-    """How to descend.
+    """Settings of a descent.
 
     Attributes:
         step: length of the first step, as a share of the length of the parameters.
-        rule: "adaptive" takes a step only if it lowers the objective, and fits the next one to how far the slope has
-            changed on the way (Barzilai and Borwein, IMA Journal of Numerical Analysis 1988), else makes it a quarter;
-            "constant" takes them all; "sqrt" divides the t-th by sqrt(t). The last two return the best metric of those
-            checked.
-        max_iter: most steps; of ADMM most outer steps.
-        tol: stop when ten steps lower the objective by less than this share of it, or a billionth of the first.
-        check_every: steps between two checks of all constraints.
-        smoothing: for adaptive steps, the violation up to which the hinge is smooth at first, in squared distance;
-            whenever the objective stops falling it is divided by 4, and after a few times the hinge itself ends the
-            descent. 0: the hinge from the start, whose kinks can hold the steps up well above the minimum.
+        rule: "adaptive" takes a step only if it lowers the objective, and fits the next one to the change of the slope
+            during the step (Barzilai and Borwein, IMA Journal of Numerical Analysis 1988); otherwise it makes the step
+            a quarter as long. "constant" takes all steps; "sqrt" divides the t-th by sqrt(t). The last two return the
+            best metric of those checked.
+        max_iter: maximum number of steps; for ADMM, of outer steps.
+        tol: stop when ten steps lower the objective by less than this share of it, or by less than a billionth of the
+            first.
+        check_every: number of steps between two checks of all constraints.
+        smoothing: for adaptive steps, the violation up to which the hinge is smooth at first, in squared distance.
+            Whenever the objective stops falling it is divided by 4, and after a few times the hinge itself ends the
+            descent. 0: the hinge from the start, whose kinks can stall the steps well above the minimum.
     """
 
     step: Positive = 0.1
@@ -90,7 +91,7 @@ def descend(
     """Return the solution of Algorithm 1 of the paper from a start.
 
     The regulariser's W is that of the metric at each step, so M and W alternate. With the adaptive rule the objective
-    over the active constraints never rises but where a check adds some or the hinge gets sharper.
+    over the active constraints rises only when a check adds constraints or the hinge gets sharper.
 
     Args:
         objective: objective to lower.
@@ -115,7 +116,7 @@ class _Run:
         self.history: list[float] = []
         self.scores: list[float] = []
         self.best: tuple[float, Metric] = (-np.inf, self.at)
-        self.since = 0  # index in the history of the last change of what is lowered
+        self.since = 0  # index in the history of the last change of the objective
         objective.smoothing = how.smoothing if how.rule == "adaptive" else 0.0
         self._check()
         self.slope = objective.gradient(self.at, self.here)
@@ -162,7 +163,7 @@ class _Run:
         return shorter if shorter < longer / 2 else longer
 
     def _settle(self) -> None:
-        """End the descent, or goes on with a sharper hinge."""
+        """End the descent, or continue with a sharper hinge."""
         smoothing = self.objective.smoothing
         if not smoothing:
             self.converged = True
@@ -194,7 +195,7 @@ class _Run:
             return True
         least = max(self.how.tol * _BLUR * self.objective.smoothing, _ZERO * abs(self.history[0]))
         if self.objective.regularizer.linear is None and self.here.value <= least:
-            return True  # it is never negative, so there is no further to fall
+            return True  # the objective is never negative, so it cannot fall further
         recent = self.history[self.since :]
         if len(recent) <= _WINDOW:
             return False

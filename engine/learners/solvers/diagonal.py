@@ -12,20 +12,20 @@ from crossview.engine.learners.view_rows import Rows
 
 _FIRST = 1 << 14  # constraints in the first subset
 _GROWTH = 4
-_LOOSE = 1e-3  # of the objective over a subset, which is nearer to that over all than a subset's solution is
-_ROUGH, _SHARPER = 64, 8  # how much wider than its own the loss is at first, and how much narrower it gets each time
+_LOOSE = 1e-3  # tolerance over a subset, whose solution is further from the final one than this
+_ROUGH, _SHARPER = 64, 8  # the factor of the loss's width at first, and its divisor after each solution
 
 
 def diagonal_problem(rows: Rows, constraints: Constraints, weight: float, pair_margin: float) -> VectorProblem:
-    """Return equation (28) for the diagonal w of a metric, with the mean in place of the sums.
+    """Return equation (28) for the diagonal w of a metric, with the mean instead of the sums.
 
-    Pairs ask to be a margin below or above a threshold b that is learned with w, whatever bounds they came with.
+    Pairs should be a margin below or above a threshold b that is learned with w; their given bounds are ignored.
 
     Args:
         rows: (m, d) float64.
         constraints: n constraints on squared distances; pairs are those that bound a distance.
-        weight: C, shared among the constraints in proportion to their weights.
-        pair_margin: by how much pairs are to be below or above b, in squared distance.
+        weight: C, divided among the constraints in proportion to their weights.
+        pair_margin: how far pairs should be below or above b, in squared distance.
     """
     sides = pair_sides(constraints)
     margins = np.where(sides != 0, pair_margin, constraints.margins)
@@ -35,7 +35,8 @@ def diagonal_problem(rows: Rows, constraints: Constraints, weight: float, pair_m
 
 
 def pair_sides(constraints: Constraints) -> NDArray[np.float64]:
-    """Return the side of each constraint, (n,): 1 for an upper bound of a distance, -1 for a lower one, else 0."""
+    """Return the side of each constraint, (n,): 1 for an upper bound of a distance, -1 for a lower bound, otherwise
+    0."""
     nothing_far, nothing_near = (pairs[:, 0] == pairs[:, 1] for pairs in (constraints.far, constraints.near))
     return np.asarray(nothing_far.astype(np.float64) - nothing_near.astype(np.float64))
 
@@ -43,8 +44,8 @@ def pair_sides(constraints: Constraints) -> NDArray[np.float64]:
 def minimize_over_growing_subsets(problem: VectorProblem, how: Newton) -> VectorSolution:
     """Return the solution of ``minimize`` after ever larger subsets of the constraints and ever narrower losses.
 
-    Far from the minimum, a subset gives as good a direction as all constraints, and a wide loss has one curvature, so
-    that Newton's steps are long. The printed step uses neither: it starts at ones, as in the paper.
+    Far from the minimum, a subset gives as good a direction as all constraints, and a wide loss has a constant
+    curvature, so that Newton's steps are long. The printed step uses neither: it starts at ones, as in the paper.
     """
     if how.step == "printed":
         return minimize(problem, how, np.ones(problem.size))

@@ -1,9 +1,9 @@
-"""Newton's method for a vector that keeps constraints, free or without negative entries.
+"""Newton's method for a vector under constraints, with either sign or without negative entries.
 
 Law, Thome and Cord (IJCV 2017), appendix A. The printed step, Algorithm 2, projects a full Newton step onto w >= 0. Its
 fixed points need not be minima when coordinates interact, so the step of :func:`minimize` is that of Bertsekas,
 "Projected Newton Methods for Optimization Problems with Simple Constraints" (SIAM Journal on Control and Optimization
-1982): coordinates that the gradient holds at zero are left out of the Newton system.
+1982): the Newton system leaves out coordinates that the gradient holds at zero.
 """
 
 from dataclasses import dataclass, field, replace
@@ -19,21 +19,21 @@ from crossview.engine.learners.settings import Positive, Steps, Tolerance
 from crossview.engine.runtime.cancellation import checkpoint
 
 Step = Literal["two-metric", "printed"]
-_ENOUGH = 1e-4  # of the fall that the slope promises
-_SMALLEST = 1e-10  # a share of a step that changes nothing any more
+_ENOUGH = 1e-4  # a step is accepted with this share of the fall that the slope predicts
+_SMALLEST = 1e-10  # smaller shares of a step have no effect
 
 
 @dataclass(frozen=True, kw_only=True)
 class Newton:
-    """How to descend.
+    """Settings of Newton's method.
 
     Attributes:
         step: "two-metric", Bertsekas's, which ends at the minimum; or "printed", Algorithm 2 with a step size of 1,
-            which may end elsewhere, or nowhere.
+            which may end elsewhere, or not converge.
         h: half the width of the Huber loss's quadratic part, in units of w . z.
-        max_iter: most steps.
-        tol: stop when the objective is at most this share of it above the minimum; the printed step ends where w and
-            b move by less than this share of their length.
+        max_iter: maximum number of steps.
+        tol: stop when the objective is at most this share of it above the minimum; the printed step ends when w and b
+            move by less than this share of their length.
     """
 
     step: Step = "two-metric"
@@ -44,19 +44,19 @@ class Newton:
 
 @dataclass(frozen=True, eq=False)
 class VectorProblem:
-    """|w|^2 / 2 + b^2 / 2 + sum of cost L(w . z + side b), over w and a threshold b.
+    """The problem |w|^2 / 2 + b^2 / 2 + sum of cost L(w . z + side b), over w and a threshold b.
 
     Equation (28), of which (27) and (14) are other forms. L is the Huber loss, equations (29) and (30): with the
-    shortfall v = start - t it is 0 up to v = 0, v^2 / 4h up to 2h, and v - h beyond. For a margin above 0 it starts
-    at margin + h, for others at the margin, so that equal dissimilarities cost nothing where it is 0.
+    shortfall v = start - t it is 0 up to v = 0, v^2 / 4h up to 2h, and v - h beyond. The start is margin + h for a
+    margin above 0, and otherwise the margin, so that equal dissimilarities cost nothing if it is 0.
 
     Attributes:
-        contrasts: n of z.
+        contrasts: the n contrasts z.
         margins: (n,).
-        costs: (n,), what a unit of shortfall costs: the paper's C_q, or C_p for pairs.
-        sides: (n,) how b counts: 0 for triplets and quadruplets, 1 for a similar pair, whose dissimilarity is to be
-            below b by the margin, and -1 for a dissimilar one. None: there is no b, which stays 0.
-        nonnegative: whether w and b must not be negative, as those of a diagonal metric.
+        costs: (n,), the cost of a unit of shortfall: the paper's C_q, or C_p for pairs.
+        sides: (n,) factor of b: 0 for triplets and quadruplets, 1 for a similar pair, whose dissimilarity should be
+            below b by the margin, and -1 for a dissimilar pair. None: there is no b, which stays 0.
+        nonnegative: whether w and b must not be negative, as for a diagonal metric.
     """
 
     contrasts: Contrasts
@@ -67,11 +67,11 @@ class VectorProblem:
 
     @property
     def size(self) -> int:
-        """How many numbers are sought: w, and b where there is one."""
+        """The number of unknowns: those of w, and b if there is one."""
         return self.contrasts.width + (self.sides is not None)
 
     def take(self, which: NDArray[np.intp]) -> "VectorProblem":
-        """Return the problem of some of the constraints, at the cost of all."""
+        """Return the problem of some of the constraints, with the total cost of all."""
         costs = self.costs[which] * (self.costs.sum() / self.costs[which].sum())
         sides = None if self.sides is None else self.sides[which]
         return replace(
@@ -81,15 +81,15 @@ class VectorProblem:
 
 @dataclass(frozen=True, kw_only=True)
 class VectorSolution:
-    """Where Newton's method ended.
+    """The solution of Newton's method.
 
     Attributes:
         w: (d,) the vector.
-        b: the threshold; None where the problem has none.
-        objective: what the problem makes of them.
-        gap: how far the objective is above the minimum at most.
-        steps: how many were taken.
-        converged: did it stop by itself?
+        b: the threshold; None if the problem has none.
+        objective: the objective at w and b.
+        gap: upper bound of the distance from the objective to the minimum.
+        steps: number of steps.
+        converged: whether the method converged before ``max_iter``.
         history: the objective at the start and after every step.
     """
 
@@ -103,7 +103,7 @@ class VectorSolution:
 
     @property
     def omega(self) -> Values:
-        """w, and b if the problem has one: where a further descent may start."""
+        """w, and b if the problem has one: a start for a further descent."""
         return self.w if self.b is None else np.append(self.w, self.b)
 
 
@@ -112,7 +112,7 @@ class _Point:
     at: Values
     value: float
     slopes: Values
-    """(n,) what a unit more of each shortfall costs."""
+    """(n,) the cost of a unit more of each shortfall."""
     quadratic: NDArray[np.intp]
     """The constraints in the quadratic part of their loss."""
 
@@ -120,23 +120,23 @@ class _Point:
 def minimize(problem: VectorProblem, how: Newton | None = None, start: Values | None = None) -> VectorSolution:
     """Return the w and b with the smallest objective.
 
-    The objective is strongly convex, so that a point tells how far above the minimum it is at most
-    (:attr:`VectorSolution.gap`), which is what it stops by. Time is O(n d) a step beside the products of the contrasts
-    in the quadratic part of the loss, which are few when h is small, and O(d^3). Memory is O(d^2).
+    The objective is strongly convex, so every point gives an upper bound of its distance to the minimum
+    (:attr:`VectorSolution.gap`), by which the method stops. The time of a step is O(n d), plus the products of the
+    contrasts in the quadratic part of the loss, which are few when h is small, plus O(d^3). Memory is O(d^2).
 
     To order rows along one direction, such as by an attribute::
 
         contrasts = SignedContrasts(rows, near, far)  # w . (x_k - x_l) >= w . (x_i - x_j) + margin
         w = minimize(VectorProblem(contrasts, margins, costs, nonnegative=False)).w
 
-    A pair "k has more than l" is the constraint of which near is (l, l), whose difference is zero. For a diagonal
-    metric take ``SquaredContrasts``, ``nonnegative=True``, and ``sides`` where there are pairs;
+    A pair "k has more than l" is the constraint whose near is (l, l), with a difference of zero. For a diagonal
+    metric use ``SquaredContrasts``, ``nonnegative=True``, and ``sides`` if there are pairs;
     :func:`~engine.learners.solvers.diagonal.diagonal_problem` makes it of ``Constraints``.
 
     Args:
         problem: what to minimise.
-        how: the steps; None: ``Newton()``.
-        start: (size,) w, and b where there is one; None: zero.
+        how: the settings; None: ``Newton()``.
+        start: (size,) w, and b if there is one; None: zero.
 
     Raises:
         ValueError: for margins or costs that are not finite, or a negative cost.
@@ -194,7 +194,8 @@ class _Run:
         return self.how.step != "printed" and self._gap() <= self.how.tol * abs(self.here.value)
 
     def _gap(self) -> float:
-        """Return the objective less its lower bound by strong convexity, the least g . (x - at) + |x - at|^2 / 2."""
+        """Return the objective minus its lower bound by strong convexity, the minimum of g . (x - at) + |x - at|^2 /
+        2."""
         move = self._placed(self.here.at - self.slope) - self.here.at
         return max(0.0, -float(self.slope @ move + move @ move / 2))
 
@@ -215,7 +216,8 @@ class _Run:
         return direction
 
     def _searched(self, direction: Values) -> _Point:
-        """Return the first point of the projected ray, halved step by step, with an objective that fell enough."""
+        """Return the first point of the projected ray, whose step is halved each time, with an objective that fell
+        enough."""
         size, here = 1.0, self.here
         while size > _SMALLEST:
             checkpoint()

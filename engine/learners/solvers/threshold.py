@@ -14,18 +14,18 @@ def calibrate(
 ) -> float:
     """Return the threshold that separates known pairs best; a pair at or below it counts as similar.
 
-    The result is exact: the function tries every cut of the sorted distances. A cut lies halfway between two distances,
+    The result is exact: the function tries every cut of the sorted distances. A cut is halfway between two distances,
     so pairs of equal distance are on the same side. Among equally good cuts, the function returns the one at the
-    smallest distance. Cuts outside all distances lie at the largest, or just below the smallest.
+    smallest distance. Cuts outside all distances are at the largest, or just below the smallest.
 
     Args:
         distances: (n,), larger is less similar.
-        y: (n,), positive or True where similar, else not.
-        strategy: what is largest at the threshold: "accuracy"; "balanced_accuracy", which counts all similar pairs as
-            much as all others; "f_beta"; "max_tpr", the share of similar pairs that are taken for similar, where at
-            least ``min_rate`` of the others are not; "max_tnr", the reverse.
-        beta: how many times as much as precision recall counts in "f_beta".
-        min_rate: from 0 to 1, of the last two strategies.
+        y: (n,), positive or True for similar pairs.
+        strategy: the measure to maximise: "accuracy"; "balanced_accuracy", in which all similar pairs together have the
+            weight of all others; "f_beta"; "max_tpr", the share of similar pairs that count as similar, with a share of
+            at least ``min_rate`` of the others that do not; "max_tnr", the reverse.
+        beta: weight of recall relative to precision in "f_beta".
+        min_rate: minimum, from 0 to 1, of the last two strategies.
 
     Raises:
         ValueError: for sizes that disagree, NaN, pairs that are all similar or all not, or a parameter out of range.
@@ -48,7 +48,7 @@ def calibrate(
 def between(constraints: Constraints) -> float | None:
     """Return the distance whose square is halfway between the bounds on similar and on dissimilar pairs, (u + l) / 2.
 
-    Constraints that compare two pairs, as triplets do, bound none of them. Return None unless some constraints bound
+    Constraints that compare two pairs, such as triplets, bound neither. Return None unless some constraints bound
     similar pairs and others dissimilar pairs.
     """
     nothing_far, nothing_near = (pairs[:, 0] == pairs[:, 1] for pairs in (constraints.far, constraints.near))
@@ -66,7 +66,7 @@ def _worth(
     """Return the quality of each cut, from the numbers of similar and of other pairs below it."""
     tpr, tnr = true / true[-1], 1 - false / false[-1]
     if strategy == "accuracy":
-        return (true - false).astype(np.float64)  # it orders cuts as the accuracy does: (true + negatives - false) / n
+        return (true - false).astype(np.float64)  # same order as the accuracy, (true + negatives - false) / n
     if strategy == "balanced_accuracy":
         return np.asarray(tpr + tnr)
     if strategy == "f_beta":

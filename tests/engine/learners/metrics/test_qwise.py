@@ -189,7 +189,7 @@ def test_a_diagonal_metric_knows_the_threshold_that_it_learned():
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"form": "full", "loss": "huber"}, 'loss="huber" is for form="diagonal"'),
+        ({"form": "full", "loss": "huber"}, 'loss="huber" needs form="diagonal"'),
         ({"form": "diagonal", "loss": "hinge", "step": "printed"}, "Newton's method"),
     ],
 )
