@@ -15,11 +15,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-_ROOMS = ("catalog", "changes", "ingest", "questions", "runtime", "spaces", "training")
+_ROOMS = ("catalog", "changes", "ingest", "learners", "questions", "runtime", "spaces", "training")
 PATHS = (
     *("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/**/*.md", "server/commands/*.py"),
     *("proto/**/*.proto", "features/*.py", "benchmarks/**/*.py", "tools/*.py", "tests/helpers/*.py"),
-    *(f"engine/{room}/**/*.py" for room in _ROOMS),
+    *("index/*.py", *(f"engine/{room}/**/*.py" for room in _ROOMS)),
 )
 GENERATED = ("docs/benchmarks.md",)
 TABLE = ("tools/words.py",)

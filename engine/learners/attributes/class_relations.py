@@ -1,8 +1,8 @@
-"""Constraints on the scores of one attribute, made of the order of the classes.
+"""Constraints on the scores of one attribute, from the order of the classes.
 
 Law, Thome and Cord, "Learning a Distance Metric from Relative Comparisons between Quadruplets of Images" (IJCV 2017),
-section 7.1. With (e) < (f) ~ (g) < (h), rows of f and g need not have the same score: it is enough that they differ
-less than rows of e and h do.
+section 7.1. With (e) < (f) ~ (g) < (h), rows of f and g need not have the same score: they only need to differ less
+than rows of e and h.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,7 +20,7 @@ from crossview.engine.learners.view_rows import Rows
 
 Places = NDArray[np.int64]
 ClassPair = tuple[int, int]
-"""Two classes by their numbers, the one with less of the attribute first."""
+"""Two classes by their numbers, first the one with less of the attribute."""
 Ordered = Literal["pairs", "quadruplets", "both"]
 Equal = Literal["pairs", "quadruplets", "none"]
 
@@ -30,15 +30,16 @@ _NO_CONSTRAINT = "no two classes give a constraint: quadruplets need classes wit
 
 @dataclass(frozen=True)
 class Relations:
-    """What is asked of the scores of two classes.
+    """The constraints on the scores of two classes.
 
     Attributes:
-        ordered: of classes of which one has less: "pairs", that its rows' scores are lower by 1 (Parikh and Grauman);
-            "quadruplets", that they differ, the sign included, by 1 less than those of the classes around them do
-            (equation 25); "both", quadruplets, and pairs where a class is the first or last and nothing is around it.
-        equal: of classes that have as much: "pairs", that their rows' scores are the same; "quadruplets", that they
-            differ by 1 less than those of the classes around them (equation 26); "none", nothing.
-        surrounding: which classes are around two: those so many levels below and above them, or the last there are.
+        ordered: constraints of two classes if one has less: "pairs", its rows' scores are lower by 1 (Parikh and
+            Grauman); "quadruplets", the signed difference of the scores is by 1 less than that of the surrounding
+            classes (equation 25); "both", quadruplets, and pairs for a first or last class, which no classes surround.
+        equal: constraints of two classes with equal amounts: "pairs", their rows' scores are the same; "quadruplets",
+            the scores differ by 1 less than those of the surrounding classes (equation 26); "none", no constraint.
+        surrounding: number of levels below and above two classes at which the surrounding classes are, or the last
+            level.
     """
 
     ordered: Ordered = "pairs"
@@ -50,14 +51,15 @@ class Constraints(NamedTuple):
     """n constraints s(k) - s(l) >= s(i) - s(j) + margin on scores."""
 
     near: Places
-    """(n, 2) rows (i, j); the same row twice where only the order of k and l is asked for."""
+    """(n, 2) rows (i, j); the same row twice if the constraint only orders k and l."""
     far: Places
     """(n, 2) rows (k, l)."""
     margins: NDArray[np.float64]
 
 
 def class_pairs(levels: NDArray[np.float64]) -> list[ClassPair]:
-    """Return all pairs of classes with such amounts of an attribute, those that are equal in the order of numbers."""
+    """Return all pairs of classes, given the amounts of an attribute; classes with equal amounts in the order of
+    numbers."""
     order = sorted(range(len(levels)), key=lambda one: (levels[one], one))
     return [(first, second) for place, first in enumerate(order) for second in order[place + 1 :]]
 
@@ -79,15 +81,15 @@ def constraints(
     most: int,
     generator: np.random.Generator,
 ) -> Constraints:
-    """Return one constraint for each two rows of the classes of each pair; of equal classes two, for either sign.
+    """Return one constraint for each two rows of the classes of each pair; for equal classes two, one per sign.
 
     Args:
-        levels: (K,) how much of the attribute each class has; only the order matters.
+        levels: (K,) amounts of the attribute of each class; only the order matters.
         codes: (n,) class of each row.
-        pairs: of classes that have rows; those that are not ``usable`` give nothing.
-        relations: what is asked of their scores.
-        most: rows to draw of each two classes' where there are more.
-        generator: draws them, and for quadruplets the rows of the classes around.
+        pairs: pairs of classes with rows; pairs that are not ``usable`` give no constraints.
+        relations: the kinds of constraints.
+        most: maximum number of pairs of rows of two classes, drawn at random.
+        generator: generator of these draws, and for quadruplets of the rows of the surrounding classes.
 
     Raises:
         ValueError: if no pair gives a constraint.
@@ -106,9 +108,10 @@ def crossings(
     most: int,
     generator: np.random.Generator,
 ) -> list[Crossing]:
-    """Return what ``constraints`` would give in the mean over what it draws: quadruplets with all rows around.
+    """Return the expectation of ``constraints`` over its draws: quadruplets with all rows of the surrounding classes.
 
-    Args, raises: as for ``constraints``; where two classes have more pairs of rows than ``most``, so many are drawn.
+    Args, raises: as for ``constraints``; if two classes have more pairs of rows than ``most``, it draws ``most`` of
+    them.
     """
     found = [part for pair in pairs for part in _crossings_of_pair(levels, codes, pair, relations, most, generator)]
     if not found:
@@ -124,7 +127,7 @@ def direction(rows: Rows, given: Constraints, weight: float) -> NDArray[np.float
     Args:
         rows: (n, d).
         given: constraints on w x.
-        weight: C, of which the paper's C_q is this over the number of constraints.
+        weight: C; the paper's C_q is C divided by the number of constraints.
     """
     costs = np.full(len(given.margins), weight / len(given.margins))
     contrasts = SignedContrasts(rows, given.near, given.far)
@@ -194,7 +197,7 @@ def _pairs_of_rows(codes: Places, pair: ClassPair, most: int, generator: np.rand
 
 
 def _around(levels: NDArray[np.float64], pair: ClassPair, steps: int) -> tuple[Places, Places] | None:
-    """Return the classes that are ``steps`` levels below and above two, clipped at the last; None without any."""
+    """Return the classes ``steps`` levels below and above two classes, or at the last level; None without any."""
     steps_of = np.unique(levels)
     low, high = np.searchsorted(steps_of, levels[list(pair)])
     if low == 0 or high == len(steps_of) - 1:
@@ -204,7 +207,8 @@ def _around(levels: NDArray[np.float64], pair: ClassPair, steps: int) -> tuple[P
 
 
 def _rows_of(codes: Places, pair: ClassPair, most: int, generator: np.random.Generator) -> tuple[Places, Places]:
-    """Return every row of the first class beside every row of the second, or a number of these pairs, drawn."""
+    """Return every row of the first class beside every row of the second, or ``most`` of these pairs, drawn at
+    random."""
     first, second = (np.flatnonzero(codes == code) for code in pair)
     count = len(first) * len(second)
     chosen = np.arange(count) if count <= most else generator.choice(count, most, replace=False)
@@ -212,7 +216,7 @@ def _rows_of(codes: Places, pair: ClassPair, most: int, generator: np.random.Gen
 
 
 def _drawn(codes: Places, classes: Places, count: int, generator: np.random.Generator) -> Places:
-    """Return drawn rows of some classes; each class is as likely as the others."""
+    """Return randomly drawn rows of some classes, with equal probability for each class."""
     members = [np.flatnonzero(codes == code) for code in generator.permutation(classes)]
     members = [one for one in members if len(one)]
     which = generator.integers(len(members), size=count)

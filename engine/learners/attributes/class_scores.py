@@ -1,4 +1,4 @@
-"""Classes among scores of attributes: where they lie, and of which of them a row is."""
+"""Classes in the space of attribute scores: their places, and the likeliest class of a row."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -11,17 +11,19 @@ from crossview.engine.learners.attributes.described import log_densities, place_
 
 
 class ClassesByScores:
-    """A trait of a learner: tells classes by scores, those with rows and those that orderings alone describe.
+    """The trait of learners that recognise classes by scores: classes with rows, and classes that only orderings
+    describe.
 
-    It stands before :class:`~engine.learners.base.MultiViewLearner` among the bases.
+    It precedes :class:`~engine.learners.base.MultiViewLearner` among the bases.
 
     Attributes:
-        orderings: {class: m numbers} of all classes; None: of those with rows alone.
+        orderings: {class: m numbers} of all classes; None: only classes with rows.
         classes_: (K,) the classes with rows.
-        orderings_: (K, m) how much of each attribute they have.
-        places_: list of (K, m) arrays, one per view: their mean scores, NaN where none of a class has the view.
-        covariances_: list of (m, m) arrays, one per view: of the scores within a class.
-        log_odds_: list of floats, one per view: of described classes.
+        orderings_: (K, m) amounts of each attribute of these classes.
+        places_: list of (K, m) arrays, one per view: mean scores of these classes, NaN for a class without rows of the
+            view.
+        covariances_: list of (m, m) arrays, one per view: covariance of the scores within a class.
+        log_odds_: list of floats, one per view: log odds of described classes.
     """
 
     orderings: Mapping[Any, ArrayLike] | None
@@ -32,13 +34,14 @@ class ClassesByScores:
     log_odds_: Sequence[float] = ()
 
     transform: Callable[..., Any]
-    """Of the learner: returns the scores, (n, m), of rows of a view."""
+    """The learner's method that returns the scores, (n, m), of rows of a view."""
 
     def place_of_class(self, name: str, view: int = 0) -> NDArray[np.float64]:
-        """Return the mean scores of a class in a view, (m,), those expected of one that orderings alone describe.
+        """Return the mean scores of a class in a view, (m,), or the expected ones of a class that only orderings
+        describe.
 
         Raises:
-            ValueError: for a class that neither rows nor orderings are of; it names those that some are of.
+            ValueError: for a class without rows and orderings; the message lists the known classes.
         """
         numbers, seen = self._numbers(), self._seen(view)
         if name not in numbers:
@@ -46,18 +49,19 @@ class ClassesByScores:
         return seen[name] if name in seen else place_between(numbers[name], *self._levels_and_places(view))
 
     def classify(self, rows: ArrayLike, view: int = 0, log_odds: float | None = None) -> NDArray[np.str_]:
-        """Return the likeliest classes of rows, (n,), among those with rows and those that orderings alone describe.
+        """Return the likeliest classes of rows, (n,), among the classes with rows and those that only orderings
+        describe.
 
-        A class's scores are normal. Those of classes with rows share a covariance. Of a described one nothing is known
-        of how scores vary together, and its place is uncertain: the variances are those of the others, and of the place
-        (:func:`~engine.learners.attributes.described.spread_between`).
+        The scores of a class are normally distributed. Classes with rows share a covariance. For a described class the
+        covariance is unknown and its place is uncertain: its variances are the sums of those of the other classes and
+        those of the place (:func:`~engine.learners.attributes.described.spread_between`).
 
         Args:
             rows: (n, d_view).
-            view: which view they are of.
-            log_odds: added to the logarithm of described classes' densities. The scores were learned to tell the
-                others, which is why these are found too often (Chao, Changpinyo, Gong and Sha, "An empirical study and
-                analysis of generalized zero-shot learning", ECCV 2016). None: ``log_odds_``.
+            view: the view of the rows.
+            log_odds: number added to the logarithm of described classes' densities. Scores learned from the other
+                classes favour these classes (Chao, Changpinyo, Gong and Sha, "An empirical study and analysis of
+                generalized zero-shot learning", ECCV 2016). None: ``log_odds_``.
 
         Raises:
             sklearn.exceptions.NotFittedError: before ``fit``.
@@ -67,7 +71,7 @@ class ClassesByScores:
         return np.asarray(np.array(list(found))[np.argmax(list(found.values()), axis=0)])
 
     def class_probabilities(self, rows: ArrayLike, view: int = 0) -> dict[str, NDArray[np.float64]]:
-        """Return the shares, (n,) by class, of the densities by which ``classify`` tells them; they add up to 1.
+        """Return the shares, (n,) by class, of the densities that ``classify`` compares; they add up to 1.
 
         Args, raises: as ``classify``.
         """
@@ -76,7 +80,7 @@ class ClassesByScores:
         return dict(zip(found, shares, strict=True))
 
     def described_classes(self, view: int = 0) -> tuple[str, ...]:
-        """Return the names of the classes that orderings alone describe in a view."""
+        """Return the names of the classes that only orderings describe in a view."""
         seen = self._seen(view)
         return tuple(name for name in self._numbers() if name not in seen)
 
@@ -88,7 +92,7 @@ class ClassesByScores:
         scores, numbers = np.asarray(self.transform(rows, view=view), dtype=np.float64), self._numbers()
         within, seen, known = self.covariances_[view], self._seen(view), self._levels_and_places(view)
         found = {}
-        # Of a described class nothing is known of an attribute that no two seen ones differ in.
+        # An attribute that is equal in all seen classes gives no information about a described class.
         of = np.ones(len(within), bool) if numbers.keys() <= seen.keys() else np.ptp(known[0], axis=0) > 0
         for name, amounts in numbers.items():
             if name in seen:
@@ -101,13 +105,13 @@ class ClassesByScores:
 
     def _with_odds(self, rows: ArrayLike, view: int, log_odds: float | None) -> dict[str, NDArray[np.float64]]:
         """Return the logarithms of the densities by class; those of described classes contain the odds."""
-        if log_odds is None:  # what an earlier version learned has none
+        if log_odds is None:  # states of earlier versions have none
             log_odds = float(self.log_odds_[view]) if len(self.log_odds_) > view else 0.0
         seen, densities = self._seen(view), self.class_densities(rows, view)
         return {name: density + (0.0 if name in seen else log_odds) for name, density in densities.items()}
 
     def _numbers(self) -> dict[str, ArrayLike]:
-        """Return the amounts of each attribute that all classes have, by name."""
+        """Return the amounts of each attribute of all classes, by name."""
         numbers: dict[str, ArrayLike] = dict(zip(map(str, self.classes_), self.orderings_, strict=True))
         return numbers | {str(one): own for one, own in (self.orderings or {}).items() if str(one) not in numbers}
 
@@ -117,6 +121,7 @@ class ClassesByScores:
         return {name: place for name, place in places if np.isfinite(place).all()}
 
     def _levels_and_places(self, view: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the amounts of each attribute for classes with rows of a view, and the mean scores of these."""
+        """Return the amounts of each attribute of the classes with rows of a view, and the mean scores of these
+        classes."""
         known = np.isfinite(self.places_[view]).all(axis=1)
         return self.orderings_[known], self.places_[view][known]

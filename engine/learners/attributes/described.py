@@ -1,4 +1,4 @@
-"""Classes that orderings alone describe: where one without an item lies among the scores of those that have some."""
+"""Classes that only orderings describe: their expected places among the scores of classes with items."""
 
 from collections.abc import Callable
 
@@ -6,38 +6,39 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Values = NDArray[np.float64]
-_RIDGE = 1e-3  # of a covariance's mean variance: attributes that order the seen classes alike have the same scores
+_RIDGE = 1e-3  # share of the mean variance added to a covariance, which equally ordered attributes make singular
 
 
 def place_between(amounts: ArrayLike, seen: Values, means: Values) -> Values:
-    """Return the mean scores, (m,), that a described class is expected to have.
+    """Return the expected mean scores of a described class, (m,).
 
-    Parikh and Grauman (ICCV 2011), section 3.2: on an attribute of which the class has as much as some seen classes,
-    the mean of these; between two, the middle of theirs; beyond all, as far from the last as seen ones are from each
-    other on average.
+    Parikh and Grauman (ICCV 2011), section 3.2: if some seen classes have the same amount of an attribute, their mean;
+    between two of them, the middle; beyond all, as far from the last as seen classes are from each other on average.
 
     Args:
-        amounts: (m,) how much of each attribute the class has; only the order among the classes matters.
-        seen: (K, m) how much the seen classes have.
-        means: (K, m) their mean scores.
+        amounts: (m,) amounts of each attribute of the class; only the order among the classes matters.
+        seen: (K, m) amounts of the seen classes.
+        means: (K, m) mean scores of the seen classes.
     """
     return _by_attribute(_place, amounts, seen, means)
 
 
 def spread_between(amounts: ArrayLike, seen: Values, means: Values) -> Values:
-    """Return the variance, (m,), of where :func:`place_between` says that a class is.
+    """Return the variance, (m,), of the place from :func:`place_between`.
 
-    That of an even spread over a mean step between levels where the class has as much as a seen one, and over the gap
-    and such a step where it lies between two; beyond all, the step squared, that of an exponential one.
+    It is that of a uniform distribution: over a mean step between levels for the amount of a seen class, and over the
+    gap and such a step between two seen classes. Beyond all classes it is the step squared, the variance of an
+    exponential distribution.
 
     Args:
-        amounts, seen, means: as of ``place_between``.
+        amounts, seen, means: as in ``place_between``.
     """
     return _by_attribute(_spread, amounts, seen, means)
 
 
 def log_densities(scores: Values, mean: Values, covariance: Values) -> Values:
-    """Return the (n,) logarithms of a normal density at (n, m) scores, up to a constant; singular ones are widened."""
+    """Return the (n,) logarithms of a normal density at (n, m) scores, up to a constant, with a ridge on the
+    covariance."""
     width = len(mean)
     wide = covariance + _RIDGE * np.trace(covariance) / width * np.eye(width)
     gaps = scores - mean
@@ -51,7 +52,7 @@ def _by_attribute(of_one: Callable[..., float], amounts: ArrayLike, seen: Values
 
 
 def _levels(seen: Values, means: Values) -> tuple[Values, Values]:
-    """Return the levels of the seen classes of an attribute, and the mean score of each."""
+    """Return the levels of an attribute in the seen classes, and the mean score at each level."""
     levels = np.unique(seen)
     return levels, np.array([means[seen == level].mean() for level in levels])
 

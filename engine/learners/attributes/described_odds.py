@@ -1,4 +1,4 @@
-"""Odds of classes that orderings alone describe, chosen where the other classes are held out in turn."""
+"""Odds of classes that only orderings describe, chosen by holding out the other classes in turn."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import combinations
@@ -11,30 +11,30 @@ from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from crossview.engine.runtime.cancellation import checkpoint
 
 ODDS = (0.0, 2.0, 4.0, 6.0, 8.0, 10.0, 12.0, 15.0, 20.0, 30.0, 100.0, 300.0, 1000.0)
-"""Natural logarithms of the odds of described classes that are tried."""
-_FEWEST = 3  # classes, of which one is held out and the others ordered
+"""Natural logarithms of the odds of described classes to try."""
+_FEWEST = 3  # minimum number of classes: one is held out, and the others are ordered
 _FOLDS = 3
-_MOST_HELD_OUT = 30  # classes, or pairs of them, drawn of more
-_MOST_ROWS = 100  # of a class, drawn of more
+_MOST_HELD_OUT = 30  # maximum number of classes, or pairs of classes, to hold out, drawn at random
+_MOST_ROWS = 100  # maximum number of rows of a class, drawn at random
 
 Values = NDArray[np.float64]
 Codes = NDArray[np.intp] | NDArray[np.int64]
 
 
 class Shares(NamedTuple):
-    """Mean over classes of the share of their rows that are given their class, among all."""
+    """Mean over classes of the share of their rows that are assigned their class, among all classes."""
 
     held_out: float
     seen: float
 
     @property
     def harmonic(self) -> float:
-        """Their harmonic mean, which is what settings are chosen by."""
+        """The harmonic mean of both shares, by which settings are chosen."""
         return 2 * self.held_out * self.seen / max(self.held_out + self.seen, 1e-12)
 
     @classmethod
     def of(cls, predicted: Codes, codes: Codes, described: Sequence[int], seen: Sequence[int]) -> "Shares":
-        """Return those of (n,) predicted classes, of each class of which there are rows."""
+        """Return the shares for (n,) predicted classes, over the classes that have rows."""
 
         def mean(chosen: Sequence[int]) -> float:
             return float(np.mean([np.mean(predicted[codes == code] == code) for code in chosen if code in codes]))
@@ -43,36 +43,37 @@ class Shares(NamedTuple):
 
     @classmethod
     def mean(cls, found: Sequence["Shares"]) -> "Shares":
-        """Return the means of several."""
+        """Return the means of several pairs of shares."""
         return cls(*np.mean(found, axis=0).tolist())
 
 
 class HeldOut(NamedTuple):
-    """Classes held out of the training, and rows of all to judge by."""
+    """Classes held out of the training, and test rows of all classes."""
 
     own: NDArray[np.intp]
-    """Rows of the other classes to learn from."""
+    """Training rows, of the other classes."""
     others: NDArray[np.intp]
-    """Rows of all classes to judge by."""
+    """Test rows, of all classes."""
     described: tuple[int, ...]
 
 
 class ClassDensities(Protocol):
-    """What tells classes."""
+    """The protocol of fitted models that return the densities of classes."""
 
     def class_densities(self, rows: Values) -> Mapping[str, Values]:
         """Return the logarithms of the densities, (n,) by class."""
 
 
 def held_out_in_turn(codes: Codes, levels: Values, seed: int, groups: Any = None, size: int = 1) -> Iterator[HeldOut]:
-    """Yield every so many classes, of many some drawn ones, that leave others which an attribute orders.
+    """Yield held-out sets of ``size`` classes, drawn at random if there are many, that leave classes which an attribute
+    orders.
 
     Args:
         codes: (n,) classes of rows, as numbers.
-        levels: (K, m) how much of each attribute the classes of these numbers have.
-        seed: draws the folds, and the classes of many.
-        groups: (n,) groups of rows, which stay whole; None: each is its own.
-        size: how many are held out together.
+        levels: (K, m) amounts of each attribute of the classes.
+        seed: seed of the folds, and of the drawn classes.
+        groups: (n,) groups of rows, which stay in one fold; None: each row is its own group.
+        size: number of classes to hold out together.
     """
     present, counts = np.unique(codes, return_counts=True)
     held_out = list(combinations(present.tolist(), size))
@@ -93,7 +94,7 @@ def held_out_in_turn(codes: Codes, levels: Values, seed: int, groups: Any = None
 
 
 def shares_at_odds(densities: Mapping[str, Values], codes: Codes, described: Sequence[int]) -> list[Shares]:
-    """Return what is found at all ``ODDS``, by densities of classes whose names are numbers."""
+    """Return the shares at all ``ODDS``, from densities of classes whose names are numbers."""
     names = np.array(list(densities), dtype=np.int64)
     is_described, found = np.isin(names, described)[:, None], np.array(list(densities.values()))
     seen = [one for one in names.tolist() if one not in described]
@@ -108,15 +109,16 @@ def chosen_log_odds(
     seed: int,
     groups: Any = None,
 ) -> float:
-    """Return the odds whose harmonic mean of shares is best in the mean over classes that are held out in turn.
+    """Return the odds with the best harmonic mean of shares, averaged over classes that are held out in turn.
 
     Args:
-        learned: returns what was learned from orderings, rows and their classes, of which some have no rows.
+        learned: function that returns a model learned from orderings, rows and their classes; some classes have no
+            rows.
         rows: (n, d).
-        codes, levels, seed, groups: as of ``held_out_in_turn``.
+        codes, levels, seed, groups: as in ``held_out_in_turn``.
 
     Returns:
-        0 where the classes are too few for one to be held out.
+        The log odds; 0 if there are too few classes to hold out one.
     """
     if len(np.unique(codes)) < _FEWEST:
         return 0.0
@@ -133,7 +135,7 @@ def chosen_log_odds(
         orderings = {str(code): differing[code] for code in (*seen.tolist(), *described)}
         try:
             densities = learned(orderings, rows[own], codes[own]).class_densities(rows[others])
-        except ValueError:  # what is asked of all classes, such as quadruplets, few may not give
+        except ValueError:  # few classes may not allow the relations of all classes, such as quadruplets
             continue
         found.append(shares_at_odds(densities, codes[others], described))
     if not found:

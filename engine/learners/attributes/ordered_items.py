@@ -1,4 +1,4 @@
-"""Pairs of items in the order of an attribute, as people order them, and their loss beside that of classes."""
+"""Ordered pairs of items: the order of an attribute as people state it, and its loss in addition to that of classes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ Places = NDArray[np.int64]
 
 
 class Local(Protocol):
-    """A loss around given scores, where it is a quadratic form."""
+    """The protocol of a loss near given scores, where it is a quadratic form."""
 
     @property
     def value(self) -> float:
@@ -31,27 +31,27 @@ class Local(Protocol):
 
 
 class Loss(Protocol):
-    """A sum over pairs of rows."""
+    """The protocol of a loss that is a sum over pairs of rows."""
 
     @property
     def count(self) -> float:
-        """The number of pairs, each as often as it counts."""
+        """The number of pairs, multiplied by their weights."""
 
     def around(self, scores: Values) -> Local:
-        """Return the loss around (n,) scores."""
+        """Return the loss near (n,) scores."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LocalSum:
-    """The loss of pairs around given scores, and that of other pairs of the first rows.
+    """The loss of pairs near given scores, and that of other pairs of the first rows.
 
     Attributes:
         value: the loss.
         slope: (n,) its gradient with respect to the scores.
         pairs: (p, 2) rows.
-        costs: (p,) weights of the pairs that cost something, 0 of the others.
-        others: the loss of the others; None where there are none.
-        head: how many rows the others are of.
+        costs: (p,) weights of the pairs with a loss, 0 for other pairs.
+        others: the loss of the other pairs; None without any.
+        head: number of first rows that the other pairs refer to.
     """
 
     value: float
@@ -71,14 +71,15 @@ class LocalSum:
 
 @dataclass(frozen=True, eq=False)
 class ItemPairs:
-    """Sum of weights times [1 - (s_j - s_i)]_+^2 over pairs of which j has more, and (s_j - s_i)^2 over equal ones.
+    """The sum of weights times [1 - (s_j - s_i)]_+^2 over pairs whose j has more, and of (s_j - s_i)^2 over equal
+    pairs.
 
     Attributes:
         pairs: (p, 2) rows (i, j).
-        equal: (p,) whether both have as much; else the second has more.
-        weights: (p,) how often each counts.
-        others: the loss of other pairs, of the first ``head`` rows, that is added; None where there are none.
-        head: how many rows these are of.
+        equal: (p,) whether both have as much; otherwise the second has more.
+        weights: (p,) weight of each pair.
+        others: the loss of other pairs, of the first ``head`` rows, to add; None without any.
+        head: number of first rows that the other pairs refer to.
     """
 
     pairs: Places
@@ -89,7 +90,7 @@ class ItemPairs:
 
     @classmethod
     def none(cls) -> "ItemPairs":
-        """Return no pairs."""
+        """Return an empty set of pairs."""
         return cls(np.empty((0, 2), np.int64), np.empty(0, bool), np.empty(0))
 
     def __len__(self) -> int:
@@ -97,11 +98,11 @@ class ItemPairs:
 
     @property
     def count(self) -> float:
-        """The number of pairs, each as often as it counts."""
+        """The number of pairs, multiplied by their weights."""
         return float(self.weights.sum()) + (0.0 if self.others is None else self.others.count)
 
     def around(self, scores: Values) -> LocalSum:
-        """Return the loss around (n,) scores."""
+        """Return the loss near (n,) scores."""
         lacking = np.where(self.equal, 0.0, 1.0) - (scores[self.pairs[:, 1]] - scores[self.pairs[:, 0]])
         costs = np.where(self.equal | (lacking > 0), self.weights, 0.0)
         others = None if self.others is None else self.others.around(scores[: self.head])
@@ -112,7 +113,7 @@ class ItemPairs:
         return LocalSum(value=value, slope=slope, pairs=self.pairs, costs=costs, others=others, head=self.head)
 
     def crossings(self) -> list[Crossing]:
-        """Return them as constraints on scores, of equal ones two."""
+        """Return the pairs as constraints on scores, two for each equal pair."""
         lower, equal = self.pairs[~self.equal], self.pairs[self.equal]
         sides = [(lower[:, ::-1], self.weights[~self.equal], 1.0)]
         sides += [(one, self.weights[self.equal], 0.0) for one in (equal, equal[:, ::-1])]
@@ -133,22 +134,22 @@ def pairs_by_attribute(given: AnyComparisons, names: Sequence[str], weight: floa
     """Return the pairs of each attribute.
 
     Args:
-        given: pairs, each in the notion of an attribute: similar ones have as much of it, of others the second has
-            more. Without notions they are of the only attribute.
-        names: of the attributes; () where they have none.
-        weight: of each pair, times its own.
+        given: pairs, each in the notion of an attribute: similar items have as much of it, and otherwise the second has
+            more. Pairs without notions are of the only attribute.
+        names: names of the attributes; () without names.
+        weight: factor of the weight of each pair.
 
     Raises:
-        ValueError: for triplets and quadruplets, and notions that are no attributes.
+        ValueError: for triplets and quadruplets, and notions that are not attributes.
     """
     if any(one.similar is None for one in given.sets):
-        raise ValueError("attributes order items by pairs: give triplets and quadruplets to a learner such as fantope")
+        raise ValueError("attributes need pairs of items: use triplets and quadruplets with a learner such as fantope")
     sets = given.sets
     items, similar = (np.concatenate(parts) for parts in zip(*((one.items, one.similar) for one in sets), strict=True))
     weights = np.concatenate([np.ones(len(one)) if one.weights is None else one.weights for one in sets])
     if given.notions is None:
         if len(names) > 1:
-            raise ValueError(f"say by notions of which attribute each pair of items is: {', '.join(names)}")
+            raise ValueError(f"name the attribute of each pair of items as its notion: {', '.join(names)}")
         return [ItemPairs(items, similar.astype(bool), weight * weights)]
     notions = np.concatenate([np.asarray(one.notions).astype(str) for one in sets])
     if unknown := sorted(set(notions.tolist()) - set(names)):
@@ -161,7 +162,7 @@ def loss_of(amounts: Values | None, of_items: ItemPairs) -> Loss:
     """Return the loss of an attribute.
 
     Args:
-        amounts: (n,) how much of it the first rows have by their classes; None where classes have no order.
+        amounts: (n,) amounts of the attribute of the first rows, by their classes; None if classes have no order.
         of_items: pairs of all rows.
     """
     if amounts is None:

@@ -1,4 +1,4 @@
-"""How well scores keep an order of rows: a squared hinge over all pairs of rows, in linear memory."""
+"""The loss of scores that should keep an order of rows: a squared hinge over all pairs of rows, in linear memory."""
 
 from dataclasses import dataclass
 
@@ -11,14 +11,14 @@ Places = NDArray[np.intp]
 
 @dataclass(frozen=True, kw_only=True)
 class LocalLoss:
-    """The loss around given scores, where it is a quadratic form.
+    """The loss near given scores, where it is a quadratic form.
 
     Attributes:
         value: the loss.
         slope: (n,) its gradient with respect to the scores.
-        order: rows, level by level and sorted by score, that the spans are of.
-        spans: (2, 2, n) first and last place in ``order`` of the lower rows, and of the higher rows, that each row is
-            not far enough from.
+        order: rows, level by level and sorted by score, to which the spans refer.
+        spans: (2, 2, n) first and last place in ``order`` of the lower rows, and of the higher rows, from which each
+            row is not far enough.
         groups: (n,) level of each row.
     """
 
@@ -29,14 +29,14 @@ class LocalLoss:
     groups: Places
 
     def laplacian(self, values: Values) -> Values:
-        """Return the (n,) product with the Laplacian of the graph of the pairs that cost something."""
+        """Return the (n,) product with the Laplacian of the graph of the pairs with a loss."""
         return _laplacian(values, self.order, self.spans, self.groups)
 
 
 class Ordering:
-    """Sum of [1 - (s_i - s_j)]_+^2 over pairs with a_i > a_j and of (s_i - s_j)^2 over those with a_i = a_j.
+    """The sum of [1 - (s_i - s_j)]_+^2 over pairs with a_i > a_j and of (s_i - s_j)^2 over pairs with a_i = a_j.
 
-    Sorted scores turn the pairs that a row is in into spans of rows, so that sums over them are differences of running
+    Sorting the scores turns the pairs of a row into spans of rows, so that sums over them are differences of running
     sums (Airola, Pahikkala and Salakoski, "Training linear ranking SVMs in linearithmic time", 2011). Time and memory
     grow with rows times levels.
 
@@ -52,7 +52,7 @@ class Ordering:
         self.count = len(amounts) * (len(amounts) - 1) / 2
 
     def around(self, scores: Values) -> LocalLoss:
-        """Return the loss around (n,) scores."""
+        """Return the loss near (n,) scores."""
         order, spans = _spans(scores, self._groups)
         (below, above) = spans[:, 1] - spans[:, 0]
         product = _laplacian(scores, order, spans, self._groups)
@@ -66,7 +66,8 @@ class Ordering:
 
 
 def _spans(scores: Values, groups: Places) -> tuple[Places, Places]:
-    """Return the rows below and above each level, sorted, and the span of them less than 1 away from each row of it."""
+    """Return the rows below and above each level, sorted, and for each row of the level the span of them less than 1
+    away."""
     ranked = np.argsort(scores)
     levels = groups[ranked]
     spans = np.empty((2, 2, len(scores)), dtype=np.intp)

@@ -1,8 +1,8 @@
-"""Quadruplets of linear scores, summed by sorting: every difference of one list against every one of another.
+"""Quadruplets of linear scores, summed by sorting: every difference of one list with every difference of another.
 
-That s(k) - s(l) is to exceed s(i) - s(j) by a margin, for all (i, j) of one list and all (k, l) of another, is a sum
-over two lists of differences. Sorted ones turn what each difference costs into spans of the other list, so that p x q
-quadruplets take the time and memory of p + q, as pairs of rows do (:mod:`engine.learners.attributes.ordering`).
+The constraint that s(k) - s(l) exceeds s(i) - s(j) by a margin, for all (i, j) of one list and all (k, l) of another,
+is a sum over two lists of differences. Sorting turns the loss of each difference into spans of the other list, so that
+p x q quadruplets take the time and memory of p + q, as pairs of rows do (:mod:`engine.learners.attributes.ordering`).
 """
 
 from collections.abc import Sequence
@@ -23,10 +23,10 @@ class Crossing:
     """Constraints s(k) - s(l) >= s(i) - s(j) + margin for all (i, j) in ``near`` and all (k, l) in ``far``.
 
     Attributes:
-        near: (p, 2) rows (i, j); the same row twice where only the order of k and l is asked for.
+        near: (p, 2) rows (i, j); the same row twice if the constraint only orders k and l.
         far: (q, 2) rows (k, l).
-        weights: (q,) how often each of the p constraints of a far one counts.
-        margin: of all.
+        weights: (q,) weight of each of the p constraints of a far pair.
+        margin: margin of all constraints.
     """
 
     near: Places
@@ -36,25 +36,26 @@ class Crossing:
 
     @property
     def count(self) -> float:
-        """The number of constraints, each as often as it counts."""
+        """The number of constraints, multiplied by their weights."""
         return len(self.near) * float(self.weights.sum())
 
     @property
     def start(self) -> float:
-        """The excess from which on a constraint costs nothing; see ``VectorProblem``."""
+        """The excess from which on a constraint has no loss; see ``VectorProblem``."""
         return self.margin + _H if self.margin > 0 else self.margin
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LocalCrossing:
-    """The Huber loss of one crossing around given scores, where it is a quadratic form.
+    """The Huber loss of one crossing near given scores, where it is a quadratic form.
 
     Attributes:
         value: the loss.
         near_slopes: (p,) its derivatives with respect to the near differences.
-        far_slopes: (q,) those with respect to the far ones.
+        far_slopes: (q,) its derivatives with respect to the far differences.
         order: (q,) the far differences, sorted.
-        spans: (2, p) first and last place in ``order`` of the quadratic part that each near difference meets.
+        spans: (2, p) first and last place in ``order`` of the far differences in the quadratic part, for each near
+            difference.
     """
 
     value: float
@@ -65,7 +66,7 @@ class LocalCrossing:
 
     @classmethod
     def of(cls, given: Crossing, scores: Values) -> "LocalCrossing":
-        """Return the loss around (n,) scores."""
+        """Return the loss near (n,) scores."""
         reach, far = given.start + _differences(given.near, scores), _differences(given.far, scores)
         order = np.argsort(far)
         far, weights = far[order], given.weights[order]
@@ -99,7 +100,7 @@ class LocalCrossing:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LocalCrossings:
-    """The loss of several crossings around given scores.
+    """The loss of several crossings near given scores.
 
     Attributes:
         value: the loss.
@@ -122,21 +123,21 @@ class LocalCrossings:
 
 @dataclass(frozen=True, eq=False)
 class Crossings:
-    """Sum of the Huber losses (:class:`~engine.learners.solvers.newton.VectorProblem`) of all constraints.
+    """The sum of the Huber losses (:class:`~engine.learners.solvers.newton.VectorProblem`) of all constraints.
 
     Attributes:
-        parts: at least one.
+        parts: crossings, at least one.
     """
 
     parts: Sequence[Crossing]
 
     @property
     def count(self) -> float:
-        """The number of constraints, each as often as it counts."""
+        """The number of constraints, multiplied by their weights."""
         return sum(one.count for one in self.parts)
 
     def around(self, scores: Values) -> LocalCrossings:
-        """Return the loss around (n,) scores."""
+        """Return the loss near (n,) scores."""
         found = [(one, LocalCrossing.of(one, scores)) for one in self.parts]
         slope = sum(
             (_spread(one, local.near_slopes, local.far_slopes, len(scores)) for one, local in found), np.zeros(1)
@@ -162,6 +163,6 @@ def _linear_and_quadratic(values: Values, spans: Places) -> tuple[Values, Values
 
 
 def _over_spans(values: Values, spans: Places, count: int) -> Values:
-    """Return the sums, (q,), of the values whose spans hold each of the sorted ones."""
+    """Return, for each of the sorted differences, the sum of the values whose spans contain it, (q,)."""
     starts, ends = (np.bincount(one, values, count + 1) for one in spans)
     return np.asarray(np.cumsum(starts - ends)[:-1])

@@ -33,62 +33,64 @@ from crossview.engine.learners.view_rows import Rows
 from crossview.engine.runtime.cancellation import checkpoint
 
 _ORDERINGS = "an object of classes, each with its list of numbers"
-_MOST_OF_PAIR = 1_000  # pairs of rows that two classes give at most
+_MOST_OF_PAIR = 1_000  # maximum number of pairs of rows of two classes
 _CLASSES_SHOWN = 10
 _STEPS = 100
-_SMALLEST = 1e-9  # a share of a Newton step that changes nothing any more
-_ENOUGH = 1e-4  # of the fall that the slope promises
+_SMALLEST = 1e-9  # smaller shares of a Newton step have no effect
+_ENOUGH = 1e-4  # a step is accepted with this share of the fall that the slope predicts
 
 
 @dataclass(eq=False, repr=False)
 class RelativeAttributes(ClassesByScores, LinearLearner, SeparateLearner, MultiViewLearner):
-    """Embeds a row as its scores of attributes, each learned from an order of the classes; two views' are comparable.
+    """Embeddings of rows as scores of attributes, each learned from an order of the classes; scores are comparable
+    across views.
 
     Parikh and Grauman, "Relative Attributes" (ICCV 2011): for every attribute the w that minimises |w|^2 / 2 plus C
-    times the mean, over all pairs of rows, of [1 - w (x_i - x_j)]_+^2 where the class of i has more of it than that of
-    j, and of (w (x_i - x_j))^2 where both have as much. It is the paper's objective, (1), with the mean in place of the
-    sums, so that C means the same for any number of rows. Rows alone in their class, as unlabelled items are, are left
-    out. Rows are centred and divided by their root mean square length first.
+    times the mean, over all pairs of rows, of [1 - w (x_i - x_j)]_+^2 if the class of i has more of the attribute than
+    that of j, and of (w (x_i - x_j))^2 if both have as much. It is the paper's objective, (1), with the mean instead of
+    the sums, so that C has the same meaning for any number of rows. The learner leaves out rows that are alone in their
+    class, as unlabelled rows are. It centres rows and divides them by their root mean square length first.
 
-    Pairs of items that people ordered, the paper's images, are taken into the mean beside those of classes: comparisons
-    (:class:`~engine.learners.supervision.Supervision`) of pairs, each in the notion of an attribute. Of similar ones
-    both have as much of it, of others the second has more. An attribute of which all classes have as much is learned
-    from items alone.
+    The mean also contains pairs of items that people ordered, the paper's images: comparisons
+    (:class:`~engine.learners.supervision.Supervision`) of pairs, each in the notion of an attribute. Items of a similar
+    pair have as much of the attribute; otherwise the second has more. An attribute that is equal in all classes is
+    learned from items alone.
 
-    With other ``relations`` than pairs: the mean Huber loss of constraints on pairs and quadruplets of rows (Law, Thome
-    and Cord, IJCV 2017, equations 14, 25 and 26), of at most 1,000 pairs of rows of every two classes, each beside all
-    pairs of rows of the classes around, again 1,000 at most of every two.
+    With other ``relations`` than pairs, the loss is the mean Huber loss of constraints on pairs and quadruplets of rows
+    (Law, Thome and Cord, IJCV 2017, equations 14, 25 and 26), of at most 1,000 pairs of rows of every two classes, each
+    beside all pairs of rows of the surrounding classes, again at most 1,000 of every two.
 
     Args:
         C: weight of the pairs.
-        orderings: {class: m numbers}, how much of each of m attributes a class has; only their order matters, and
-            equal ones mean as much. Classes are matched by their text; those without rows are described by their
-            numbers alone, and nothing is learned from rows of classes without numbers. None: every class is an
-            attribute of its own, which it has and the others have not; where
-            pairs of items are given, classes have no order.
-        names: of the attributes, in their order; None: the classes' where each is an attribute, the notions' where
-            items alone are ordered, else they have none.
-        relations: what the order of two classes asks of their rows' scores; None: ``Relations()``, pairs alone.
-        item_weight: how often a pair of items that were ordered counts, beside a pair of rows whose classes were.
-        log_odds: added to the logarithm of the densities of classes that orderings alone describe, where rows are told
-            among all classes; None: those that tell best where the other classes are held out in turn, of 30
-            classes and 100 rows a class at most.
-        tol: a solution's gradient is at most this share of that at zero, where pairs alone are asked for.
-        random_state: draws the rows of quadruplets.
+        orderings: {class: m numbers}, the amounts of each of m attributes of a class; only their order matters, and
+            equal numbers mean equal amounts. Classes are matched by their text. Classes without rows are described by
+            their numbers alone, and the learner ignores rows of classes without numbers. None: every class is an
+            attribute of its own, which only this class has; if pairs of items are given, classes have no order.
+        names: names of the attributes, in their order; None: the names of the classes if each is an attribute, the
+            notions if only items are ordered, and otherwise no names.
+        relations: the constraints of the order of two classes on their rows' scores; None: ``Relations()``, pairs
+            alone.
+        item_weight: weight of a pair of ordered items, relative to a pair of rows of ordered classes.
+        log_odds: number added to the logarithm of the densities of classes that only orderings describe, when rows are
+            assigned to classes; None: the number that is best if the other classes are held out in turn, over at most
+            30 classes and 100 rows of each.
+        tol: maximum gradient of a solution, as a share of the gradient at zero, with pairs alone.
+        random_state: seed of the draws of the rows of quadruplets.
         view_slices: widths of the views in a 2-D ``X``; None: one view.
 
     Attributes:
-        classes_: (K,) the classes that were learned from.
-        orderings_: (K, m) their numbers.
-        places_: list of (K, m) arrays, one per view: the classes' mean scores, NaN where none of a class has the view.
-        covariances_: list of (m, m) arrays, one per view: of the scores within a class.
-        log_odds_: list of floats, one per view: ``log_odds``, or what was chosen; 0 where all classes have rows.
-        names_: (m,) the names of the attributes, or none.
+        classes_: (K,) the classes of the training rows.
+        orderings_: (K, m) numbers of these classes.
+        places_: list of (K, m) arrays, one per view: the classes' mean scores, NaN for a class without rows of the
+            view.
+        covariances_: list of (m, m) arrays, one per view: covariance of the scores within a class.
+        log_odds_: list of floats, one per view: ``log_odds``, or the chosen number; 0 if all classes have rows.
+        names_: (m,) the names of the attributes; empty without names.
 
     Raises:
         ValueError: from ``fit``, for parameters out of range, missing labels, fewer than two classes of two rows that
-            have an ordering, orderings of different lengths or with NaN, an attribute that neither two
-            classes nor two items differ in, or comparisons that are not pairs in the notions of attributes.
+            have an ordering, orderings of different lengths or with NaN, an attribute that is equal in all classes and
+            items, or comparisons that are not pairs in the notions of attributes.
     """
 
     name = "attributes"
@@ -127,7 +129,7 @@ class RelativeAttributes(ClassesByScores, LinearLearner, SeparateLearner, MultiV
         of_items = [ItemPairs.none()] * self.orderings_.shape[1]
         if comparisons is not None:
             comparisons = counted(comparisons.among(present, len(present)))
-            # Rows of classes come first; the others are in comparisons.
+            # Rows of classes come first, then the other rows that comparisons name.
             named = np.concatenate([one.items.ravel() for one in comparisons.sets])
             chosen = np.concatenate([known, np.setdiff1d(named, known)])
             of_items = pairs_by_attribute(comparisons.among(chosen, len(rows)), self.names_, self.item_weight)
@@ -137,9 +139,9 @@ class RelativeAttributes(ClassesByScores, LinearLearner, SeparateLearner, MultiV
         return fitted | {"log_odds_": self._found_odds(rows[known], codes, groups)}
 
     def _fit_pairs(self, rows: Rows, codes: NDArray[np.intp], pairs: Sequence[ItemPairs], view: int) -> dict[str, Any]:
-        """Return the fitted attributes of a view; the first of its rows are of classes, and ``pairs`` are of all."""
+        """Return the fitted attributes of a view; its first rows have classes, and ``pairs`` refer to all rows."""
         if not len(rows):
-            raise ValueError("none of the items that were ordered has the view")
+            raise ValueError("none of the ordered items has the view")
         mean = rows.mean(axis=0)
         span = Span.of(rows - mean)
         scale = float(np.sqrt(np.mean(np.square(span.rows).sum(axis=1)))) or 1.0
@@ -170,8 +172,8 @@ class RelativeAttributes(ClassesByScores, LinearLearner, SeparateLearner, MultiV
             raise ValueError("the rows of a view are of fewer than 2 classes")
         if not ordered and not of_items:
             raise ValueError(
-                f"attribute {name} has nothing to learn from: order classes by it, or more items, because no two of "
-                "those that are ordered have the view and are learned from"
+                f"attribute {name} has nothing to learn from, because no two of the ordered classes or items have the "
+                "view: order classes by it, or more items"
             )
         rows = rows if of_items else rows[: len(codes)]
         if (relations.ordered, relations.equal) == ("pairs", "pairs"):
@@ -185,7 +187,7 @@ class RelativeAttributes(ClassesByScores, LinearLearner, SeparateLearner, MultiV
     def _crossings(
         self, values: NDArray[np.float64], codes: NDArray[np.intp], relations: Relations, place: tuple[int, int]
     ) -> list[Crossing]:
-        """Return the relations that the order of the classes, (K,), requires of the scores of their rows."""
+        """Return the constraints of the order of the classes, (K,), on the scores of their rows."""
         view, attribute = place
         present, own = np.unique(codes, return_inverse=True)
         levels, generator = values[present], np.random.default_rng([self.random_state, view, attribute])
@@ -193,7 +195,7 @@ class RelativeAttributes(ClassesByScores, LinearLearner, SeparateLearner, MultiV
         return class_relations.crossings(levels, own, pairs, relations, _MOST_OF_PAIR, generator)
 
     def _found_odds(self, rows: Rows, codes: NDArray[np.intp], groups: NDArray[Any] | None) -> float:
-        """Return the odds of classes that orderings alone describe, chosen with the orders of classes alone."""
+        """Return the odds of classes that only orderings describe, chosen with the orders of classes alone."""
         all_seen = len(np.unique(codes)) == len({*map(str, self.classes_), *map(str, self.orderings or ())})
         if self.log_odds is not None or all_seen:
             return self.log_odds or 0.0
@@ -256,7 +258,7 @@ class RelativeAttributes(ClassesByScores, LinearLearner, SeparateLearner, MultiV
             raise ValueError("orderings must be finite, without NaN")
         same = np.flatnonzero((table == table[:1]).all(axis=0))
         if len(same) and comparisons is None:
-            raise ValueError(f"all classes have as much of attributes {same.tolist()}, so there is nothing to learn")
+            raise ValueError(f"attributes {same.tolist()} are equal in all classes, so nothing can be learned")
         return table
 
 
@@ -265,9 +267,9 @@ def direction(rows: Rows, amounts: NDArray[np.float64], weight: float, tol: floa
 
     Args:
         rows: (n, d).
-        amounts: (n,) how much of the attribute each row has; only the order matters.
+        amounts: (n,) amounts of the attribute of each row; only the order matters.
         weight: C.
-        tol: when to stop, as a share of the gradient at zero.
+        tol: gradient at which to stop, as a share of the gradient at zero.
     """
     return _minimized(rows, Ordering(amounts), weight, tol)
 

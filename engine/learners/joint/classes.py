@@ -1,4 +1,4 @@
-"""Large margin nearest neighbours in several notions: what class labels ask of the metrics of each."""
+"""Large margin nearest neighbours in several notions: the constraints of class labels on the metric of each notion."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,10 +20,10 @@ from crossview.engine.runtime.cancellation import checkpoint
 
 Triplets = NDArray[np.int64]
 
-_ROUNDS = 12
-_NEAREST = 10  # of other classes, which each row pushes at first
-_AT_ONCE = 30  # impostors of a row and a target neighbour that one search adds, the nearest
-_FEW = 0.02  # of the pushes that are known: fewer new impostors end the search
+_ROUNDS = 12  # maximum number of searches for impostors
+_NEAREST = 10  # number of nearest rows of other classes that each row pushes at first
+_AT_ONCE = 30  # maximum number of nearest impostors that one search adds per row and target neighbour
+_FEW = 0.02  # the search ends when new impostors are fewer than this share of the known ones
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,12 +45,12 @@ class _LabelledNotion:
 
 @dataclass(frozen=True, eq=False)
 class Classes:
-    """Class labels of rows in T notions, to be learned from as in large margin nearest neighbours.
+    """Class labels of rows in T notions, to learn from as in large margin nearest neighbours.
 
-    Weinberger and Saul (JMLR 2009), and for several tasks Parameswaran and Weinberger (NIPS 2010): over the pairs (i,
-    j) of a row and a target neighbour the mean of ``pull`` D(i, j) plus the sum of [margin + D(i, j) - D(i, l)]_+ over
-    rows l of other classes. Of these only those are looked at that were impostors in some round, so triplets are not
-    listed that never matter.
+    Weinberger and Saul (JMLR 2009), and for several tasks Parameswaran and Weinberger (NIPS 2010): the mean over the
+    pairs (i, j) of a row and a target neighbour of ``pull`` D(i, j) plus the sum of [margin + D(i, j) - D(i, l)]_+ over
+    rows l of other classes. The loss only contains rows l that were impostors in some round, so triplets without effect
+    are never listed.
     """
 
     notions: Sequence[_LabelledNotion]
@@ -60,12 +60,12 @@ class Classes:
 
     @classmethod
     def of(cls, rows: Rows, labels: Mapping[str, NDArray[Any]], neighbors: int, pull: float, margin: float) -> Self:
-        """Return the classes of (n, H) rows; the target neighbours are the nearest among these.
+        """Return the classes of (n, H) rows, with the nearest of these rows as target neighbours.
 
         Args:
             rows: (n, H).
-            labels: (n,) by notion; where there are several, an empty label is none.
-            neighbors: target neighbours of each row.
+            labels: (n,) by notion; with several notions, an empty label means no class.
+            neighbors: number of target neighbours of each row.
             pull: weight of the pull.
             margin: in squared distance.
 
@@ -85,13 +85,13 @@ class Classes:
 
     @property
     def totals(self) -> NDArray[np.float64]:
-        """(T,) numbers of target neighbours."""
+        """(T,) numbers of target neighbours in each notion."""
         return np.array([len(one.pairs) for one in self.notions], float)
 
     def learn(self, inputs: Inputs, how: JointSettings) -> Learned:
-        """Return what is learned of them, in rounds between which impostors are sought.
+        """Return the metrics learned from the classes, in rounds with searches for impostors between them.
 
-        Over a common map of rows the impostors are sought within the descent, which is many times faster.
+        Over a common map of rows, the descent itself searches for impostors, which is many times faster.
         """
         if how.sharing == "joint" and isinstance(inputs, Features):
             notions = [(inputs.rows[one.members], one.targets) for one in self.notions]
@@ -113,7 +113,7 @@ class Classes:
         return learned
 
     def _constrained(self, pushes: Sequence[Triplets]) -> Notions:
-        """Return pulls and pushes as constraints: a pull costs its distance, which is that beyond a bound of zero."""
+        """Return pulls and pushes as constraints: a pull costs its distance, the excess over an upper bound of zero."""
         near, far, margins, weights, codes = [], [], [], [], []
         for code, (one, triplets) in enumerate(zip(self.notions, pushes, strict=True)):
             pulled, pushed = one.members[one.pairs], one.members[triplets]
@@ -132,13 +132,14 @@ def _nearest_others(rows: Rows, one: _LabelledNotion) -> Triplets:
 
 
 def _impostors(rows: Rows, one: _LabelledNotion, margin: float) -> Triplets:
-    """Return the triplets of a row, a target neighbour and those of other classes within the margin beyond it."""
+    """Return the triplets of a row, a target neighbour and the rows of other classes within the margin beyond it."""
     near = np.square(rows[one.pairs[:, 0]] - rows[one.pairs[:, 1]]).sum(axis=1)
     return _listed(one, _others(rows, one), near + margin, _AT_ONCE)
 
 
 def _others(rows: Rows, one: _LabelledNotion) -> Iterator[tuple[slice, Rows]]:
-    """Yield squared distances of some of the pairs' first rows to all rows, infinite to those of the same class."""
+    """Yield slices of the pairs, and squared distances of their first rows to all rows, infinite to rows of the same
+    class."""
     for part in slices(len(one.pairs), len(rows)):
         checkpoint()
         anchors = one.pairs[part, 0]
@@ -148,7 +149,7 @@ def _others(rows: Rows, one: _LabelledNotion) -> Iterator[tuple[slice, Rows]]:
 
 
 def _listed(one: _LabelledNotion, blocks: Iterator[tuple[slice, Rows]], reach: Rows, most: int) -> Triplets:
-    """Return the triplets of pairs and the rows within their reach, the ``most`` nearest of each."""
+    """Return the triplets of pairs and the rows within their reach, at most the ``most`` nearest rows of each pair."""
     found = [np.zeros((0, 3), np.int64)]
     for part, gaps in blocks:
         count = min(most, gaps.shape[1])

@@ -1,4 +1,4 @@
-"""The comparisons of several notions, as a loss over the embeddings in each."""
+"""The loss of comparisons in several notions, over the embeddings in each notion."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -14,9 +14,9 @@ from crossview.engine.learners.view_rows import Rows, slices
 Values = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
-_DENSE = 5  # times as many pairs of rows as are named cost less in tables than those that are named one by one
-_CACHE = 1 << 17  # numbers that fit into a core's own cache
-_MANY = 1 << 14  # pairs above which rows are gathered as float32
+_DENSE = 5  # up to so many pairs of rows per named pair, tables of all pairs cost less than lists
+_CACHE = 1 << 17  # number of entries that fit into a core's own cache
+_MANY = 1 << 14  # number of pairs above which rows are gathered as float32
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,10 +24,10 @@ class Notions:
     """Constraints on the distances of n rows in T notions.
 
     Attributes:
-        constraints: c constraints, whose weights are what a violation adds to the objective.
-        codes: (c,) the notion of each, from 0 to T - 1.
+        constraints: c constraints, whose weights are the costs of violations in the objective.
+        codes: (c,) the notion of each constraint, from 0 to T - 1.
         count: T.
-        totals: (T,) what the weights of each notion are divided by; None: their sums.
+        totals: (T,) divisors of the weights of each notion; None: the sums of the weights.
     """
 
     constraints: Constraints
@@ -37,7 +37,7 @@ class Notions:
 
     @property
     def sums(self) -> Values:
-        """(T,) what the weights of each notion are divided by."""
+        """(T,) divisors of the weights of each notion."""
         if self.totals is not None:
             return self.totals
         return np.bincount(self.codes, self.constraints.weights, self.count).astype(float)
@@ -47,13 +47,13 @@ class Notions:
         return Notions(self.constraints.take(which), self.codes[which], self.count, self.totals)
 
     def of(self, notion: int) -> "Notions":
-        """Return the constraints of one notion, as the only one there is."""
+        """Return the constraints of one notion, as those of a single notion."""
         which = np.flatnonzero(self.codes == notion)
         totals = None if self.totals is None else self.totals[[notion]]
         return Notions(self.constraints.take(which), np.zeros(len(which), np.int64), 1, totals)
 
     def pooled(self) -> "Notions":
-        """Return all constraints as made in one notion."""
+        """Return all constraints as those of a single notion."""
         totals = None if self.totals is None else self.totals.sum(keepdims=True)
         return Notions(self.constraints, np.zeros_like(self.codes), 1, totals)
 
@@ -61,14 +61,14 @@ class Notions:
 class ComparisonLoss:
     """The loss of constraints over embeddings (T, n, r), and its gradient.
 
-    Where the constraints are many beside the pairs of rows that there are, distances are looked up in tables of all
-    pairs; else those of each pair that is named are computed once. The gradient is that of the graph Laplacian of the
-    derivatives with respect to the pairs' distances, so neither makes an array of constraints times columns.
+    If there are many constraints per pair of rows, the loss looks up distances in tables of all pairs; otherwise it
+    computes the distance of each named pair once. The gradient is that of the graph Laplacian of the derivatives with
+    respect to the pairs' distances, so neither makes an array of constraints times columns.
 
     Args:
         notions: the constraints.
         rows: n.
-        loss: what each costs.
+        loss: the loss of a constraint.
     """
 
     def __init__(self, notions: Notions, rows: int, loss: Loss) -> None:
@@ -87,7 +87,7 @@ class ComparisonLoss:
         return value, 2 * self.laplacian(pulls, embedded)
 
     def pulls(self, embedded: Rows, smoothing: float = 0.0) -> tuple[float, Values]:
-        """Return the loss over (T, n, r) embeddings, and its derivative with respect to each squared distance."""
+        """Return the loss over (T, n, r) embeddings, and its derivatives with respect to each squared distance."""
         found = self.losses(embedded, smoothing)
         slopes = np.concatenate([self._weights * found.near, self._weights * found.far])
         places = np.concatenate([self._near, self._far])
@@ -98,13 +98,13 @@ class ComparisonLoss:
         return self._pairs.laplacian(pulls, rows)
 
     def losses(self, embedded: Rows, smoothing: float = 0.0) -> Losses:
-        """Return what each constraint costs, before its weight."""
+        """Return the cost of each constraint, without its weight."""
         distances = self._pairs.distances(embedded)
         return self._loss(distances[self._near], distances[self._far], self._margins, smoothing)
 
 
 class _Table:
-    """All pairs of rows of every notion."""
+    """The table of all pairs of rows of every notion."""
 
     def __init__(self, notions: int, rows: int) -> None:
         self.shape, self.count = (notions, rows, rows), notions * rows**2
@@ -129,7 +129,7 @@ class _Table:
 
 
 class _Listed:
-    """The pairs of rows that constraints name, each once; ascending numbers stand for them, see ``_keys``."""
+    """The list of the pairs of rows that constraints name, each once, by ascending keys (see ``_keys``)."""
 
     def __init__(self, keys: Indices, notions: int, rows: int) -> None:
         self._keys = keys
@@ -168,6 +168,6 @@ class _Listed:
 
 
 def _keys(codes: Indices, pairs: Indices, rows: int) -> Indices:
-    """Return a number for each pair in its notion, whichever row is named first."""
+    """Return a key for each pair in its notion, which does not depend on the order of its rows."""
     least, most = pairs.min(axis=1), pairs.max(axis=1)
     return np.asarray((codes * rows + least) * rows + most)

@@ -1,4 +1,4 @@
-"""What is given of notions: comparisons with their names, or class labels by name."""
+"""Supervision by notion: comparisons with the names of their notions, or class labels by name."""
 
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass
@@ -15,18 +15,18 @@ from crossview.engine.learners.losses.constraints import Bounds, constraints_of
 from crossview.engine.learners.supervision import Supervision
 
 ONE = [""]
-"""The names of notions where all is given in one."""
+"""The names of notions if all supervision is in one notion."""
 
 
 def notions_of(given: Supervision) -> list[str]:
-    """Return the names of the notions that something is given in, sorted; ``ONE`` where no notions are named."""
+    """Return the names of the notions of the supervision, sorted; ``ONE`` if it names no notions."""
     if given.comparisons is not None:
         return names_of(given.comparisons)
     return sorted(map(str, given.notion_classes)) if given.notion_classes else ONE
 
 
 def names_of(comparisons: AnyComparisons) -> list[str]:
-    """Return the names of the notions of comparisons, sorted; ``ONE`` where they have none."""
+    """Return the names of the notions of comparisons, sorted; ``ONE`` if they have none."""
     notions = comparisons.notions
     return ONE if notions is None else sorted(set(np.asarray(notions).astype(str).tolist()))
 
@@ -40,16 +40,19 @@ def labels_of(given: Supervision) -> dict[str, NDArray[Any]]:
 
 @dataclass(frozen=True, eq=False)
 class Listed:
-    """Comparisons that are listed one by one, as constraints in some notions."""
+    """Comparisons, as constraints in some notions."""
 
     notions: Notions
 
     @classmethod
     def of(cls, comparisons: AnyComparisons, names: Sequence[str], bounds: Bounds, whose: str = "items") -> Self:
-        """Return those in the notions of some names.
+        """Return the comparisons in the notions of some names.
+
+        Args:
+            whose: what the comparisons compare, for messages.
 
         Raises:
-            ValueError: if a notion has none; ``whose`` comparisons these are stands in the message.
+            ValueError: if a notion has no comparisons.
         """
         own = comparisons.notions
         given = np.full(len(comparisons), names[0]) if own is None else np.asarray(own).astype(str)
@@ -58,15 +61,15 @@ class Listed:
         if not counts.all():
             missing = names[int(np.argmin(counts))]
             where = f"notion {missing!r} has no comparison" if missing else "there is no comparison"
-            raise ValueError(f"{where} of {whose}: give some, or leave it out")
+            raise ValueError(f"{where} of {whose}: give some, or leave out the notion")
         chosen = np.flatnonzero(codes >= 0)
         return cls(Notions(constraints_of(comparisons.take(chosen), *astuple(bounds)), codes[chosen], len(names)))
 
     @property
     def totals(self) -> NDArray[np.float64]:
-        """(T,) sums of the weights."""
+        """(T,) sums of the weights of each notion."""
         return self.notions.sums
 
     def learn(self, inputs: Inputs, how: JointSettings) -> Learned:
-        """Return what is learned of them."""
+        """Return the metrics learned from the comparisons."""
         return learn(inputs, self.notions, how)

@@ -1,4 +1,4 @@
-"""Notions that nobody named: which of T a comparison was made in is inferred with their metrics."""
+"""Hidden notions: the unknown notion of each comparison, out of T, is inferred together with the metrics."""
 
 from dataclasses import dataclass, replace
 
@@ -18,15 +18,16 @@ from crossview.engine.learners.view_rows import Rows
 from crossview.engine.runtime.cancellation import checkpoint
 
 _ROUGH_STEPS, _ROUNDS = 60, 4
+"""Maximum steps of a trial from one start, and rounds between updates of the shares in the final descent."""
 
 
 @dataclass(frozen=True, eq=False)
 class Hidden:
-    """What was learned of comparisons whose notions were not given.
+    """The result of a fit to comparisons without notions.
 
     Attributes:
         learned: the map and the metrics of T notions.
-        shares: (T,) how large a share of the comparisons each notion has.
+        shares: (T,) the share of each notion in the comparisons.
         likelihood: the mean logarithm of the probability of a comparison, in nats.
     """
 
@@ -35,18 +36,19 @@ class Hidden:
     likelihood: float
 
     def log_probabilities(self, inputs: Inputs, constraints: Constraints) -> Rows:
-        """Return (T, c), the logarithms of share and probability of constraints, on rows of the same columns."""
+        """Return (T, c), the logarithms of share times probability of constraints, on rows with the same columns."""
         embedded = inputs.project(self.learned.common) @ self.learned.local
         costs = ComparisonLoss(_tiled(constraints, len(self.shares)), inputs.count, logistic).losses(embedded).values
         return np.log(self.shares)[:, None] - costs.reshape(len(self.shares), -1)
 
     def memberships(self, inputs: Inputs, constraints: Constraints) -> Rows:
-        """Return (T, c) probabilities that a constraint was made in a notion."""
+        """Return (T, c) probabilities that each constraint was made in each notion."""
         found = self.log_probabilities(inputs, constraints)
         return np.asarray(np.exp(found - np.logaddexp.reduce(found, axis=0)))
 
     def held_out(self, inputs: Inputs, constraints: Constraints) -> float:
-        """Return the mean logarithm of the probability of other constraints, which may tell how many notions are."""
+        """Return the mean logarithm of the probability of held-out constraints, which can show the number of
+        notions."""
         found = np.logaddexp.reduce(self.log_probabilities(inputs, constraints), axis=0)
         return float(np.average(found, weights=constraints.weights))
 
@@ -54,17 +56,18 @@ class Hidden:
 def learn_hidden(inputs: Inputs, constraints: Constraints, count: int, how: JointSettings, starts: int = 6) -> Hidden:
     """Return ``count`` notions and their metrics by expectation maximisation, from the best of several random starts.
 
-    A comparison has the probability sum of s_t p_t, with s_t the share of notion t and p_t = 1 / (1 + exp(near - far)).
-    Its mean negative logarithm, plus the penalties of :class:`~engine.learners.joint.joint.JointMetrics`, is minimised.
-    Its memberships s_t p_t / sum are the expectation step, renewed at every evaluation of L-BFGS, which is the
-    maximisation step; shares follow in rounds. Deterministic annealing made all notions alike. They come in no order.
+    The probability of a comparison is the sum of s_t p_t, with s_t the share of notion t and p_t = 1 / (1 + exp(near -
+    far)). The objective is its mean negative logarithm plus the penalties of
+    :class:`~engine.learners.joint.joint.JointMetrics`. The expectation step computes the memberships s_t p_t / sum at
+    every evaluation of L-BFGS, which is the maximisation step; rounds update the shares. Deterministic annealing made
+    all notions equal. The notions have no order.
 
     Args:
         inputs: the rows.
-        constraints: their margins are left out.
+        constraints: constraints, whose margins are ignored.
         count: T.
         how: the settings; the loss is the logistic one.
-        starts: random ones, which are descended from for a few steps, and the best to the end.
+        starts: number of random starts; a few steps descend from each, and the descent continues from the best.
     """
     constraints = replace(constraints, margins=np.zeros(len(constraints)))
     constraints = replace(constraints, weights=constraints.weights / constraints.weights.sum())
@@ -75,23 +78,23 @@ def learn_hidden(inputs: Inputs, constraints: Constraints, count: int, how: Join
 
 
 def matched(errors: Rows) -> NDArray[np.intp]:
-    """Return which hidden notion stands for each known one, given (T known, T hidden) errors, the least in all."""
+    """Return the hidden notion of each known one, given (T known, T hidden) errors, with the smallest total error."""
     return np.asarray(linear_sum_assignment(errors)[1])
 
 
 class _Mixture(ComparisonLoss):
-    """Minus the logarithm of each constraint's probability, over all notions that it may have been made in."""
+    """The negative logarithm of each constraint's probability, over all notions in which it may have been made."""
 
     def __init__(self, constraints: Constraints, rows: int, count: int) -> None:
         super().__init__(_tiled(constraints, count), rows, logistic)
         self.shares = np.full(count, 1 / count)
 
     def memberships(self, embedded: Rows) -> Rows:
-        """Return (T, c) memberships."""
+        """Return the (T, c) memberships."""
         return self._expected(self.losses(embedded))[0]
 
     def pulls(self, embedded: Rows, smoothing: float = 0.0) -> tuple[float, Rows]:
-        """Return the loss, and its derivatives with respect to squared distances, by memberships."""
+        """Return the loss, and its derivatives with respect to squared distances, weighted by memberships."""
         found = self.losses(embedded)
         belonging, values = self._expected(found)
         weights = self._weights.reshape(belonging.shape)
@@ -101,7 +104,7 @@ class _Mixture(ComparisonLoss):
         return float(weights[0] @ values), np.bincount(places, slopes, self._pairs.count).astype(float)
 
     def _expected(self, found: Costs) -> tuple[Rows, Rows]:
-        """Return (T, c) memberships, and the (c,) negative logarithms of the probabilities."""
+        """Return the (T, c) memberships, and the (c,) negative logarithms of the probabilities."""
         costs = found.values.reshape(len(self.shares), -1)
         logarithms = np.log(self.shares)[:, None] - costs
         total = np.logaddexp.reduce(logarithms, axis=0)
@@ -109,11 +112,11 @@ class _Mixture(ComparisonLoss):
 
 
 MixtureState = tuple[float, Rows, Rows, Rows]
-"""An objective, L, R and the shares that it was reached at."""
+"""An objective, and the L, R and shares at which it was reached."""
 
 
 def _run(inputs: Inputs, constraints: Constraints, count: int, how: JointSettings, seed: int) -> MixtureState:
-    """Return where a few steps from a random start lead."""
+    """Return the state after a few steps from a random start."""
     checkpoint()
     generator, width = np.random.default_rng(seed), how.n_components
     mixture = _Mixture(constraints, inputs.count, count)
@@ -152,6 +155,6 @@ def _finished(inputs: Inputs, constraints: Constraints, how: JointSettings, at: 
 
 
 def _tiled(constraints: Constraints, count: int) -> Notions:
-    """Return constraints as if each had been made in every notion, notion by notion."""
+    """Return constraints as if each were made in every notion, notion by notion."""
     every = constraints.take(np.tile(np.arange(len(constraints)), count))
     return Notions(every, np.repeat(np.arange(count), len(constraints)), count)

@@ -1,4 +1,4 @@
-"""Where a descent starts: what the comparisons ask of metrics that are still zero."""
+"""The start of a descent: initial metrics from the slopes of comparisons at metrics of zero."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,15 +12,15 @@ from crossview.engine.learners.joint.losses import Loss
 from crossview.engine.learners.joint.objectives import Features, Inputs, OverEmbeddings, balanced
 from crossview.engine.learners.view_rows import Rows
 
-_SCALES = 2.0 ** np.arange(-8, 14)
+_SCALES = 2.0 ** np.arange(-8, 14)  # scales of the start to try
 _STIR = 1e-2  # noise, as a share of the largest entry
-_WHOLE = 600  # columns up to which all eigenvectors are found
+_WHOLE = 600  # number of columns up to which a dense solver finds the eigenvectors
 
 
 def first_factors(inputs: Inputs, notions: Notions, loss: Loss, width: int) -> list[Rows]:
-    """Return for each notion a (H, width) factor of the metrics that lower the loss the fastest, from zero.
+    """Return, for each notion, a (H, width) factor of the metric along which the loss falls fastest from zero.
 
-    The derivative of the loss at the metric of zero is X^T S X, with S the Laplacian of the slopes: factors are of the
+    The derivative of the loss at the metric of zero is X^T S X, with S the Laplacian of the slopes. The factors are the
     leading eigenvectors of its negative, each times the root of its eigenvalue, if that is positive.
     """
     return [_first_factor(inputs, notions.of(notion), loss, width) for notion in range(notions.count)]
@@ -29,7 +29,8 @@ def first_factors(inputs: Inputs, notions: Notions, loss: Loss, width: int) -> l
 def joint_start(
     inputs: Inputs, factors: list[Rows], losses: OverEmbeddings, width: int, seed: int
 ) -> tuple[Rows, Rows]:
-    """Return the (H, D) map and (T, D, D) factors nearest to those of notions, at the scale of the least loss."""
+    """Return the (H, D) map and (T, D, D) factors nearest to the factors of the notions, at the scale of the smallest
+    loss."""
     factors = [_of_unit_length(inputs, factor) for factor in factors]
     left, _, _ = np.linalg.svd(np.hstack(factors), full_matrices=False)
     basis = left[:, :width]
@@ -40,7 +41,7 @@ def joint_start(
 
 
 def factor_start(inputs: Inputs, factor: Rows, losses: OverEmbeddings, seed: int) -> Rows:
-    """Return a (H, D) factor of one notion at the scale of the least loss."""
+    """Return a (H, D) factor of one notion at the scale of the smallest loss."""
     factor = stirred(_of_unit_length(inputs, factor), seed)
     mapped = inputs.project(factor)
     scale = _best_scale(lambda times: losses(np.sqrt(times) * mapped[None], 0.0)[0])
@@ -48,7 +49,7 @@ def factor_start(inputs: Inputs, factor: Rows, losses: OverEmbeddings, seed: int
 
 
 def random_start(inputs: Inputs, losses: OverEmbeddings, width: int, count: int, seed: int) -> tuple[Rows, Rows]:
-    """Return a random map L and M_t of the identity, as Algorithm 1 starts, at the scale of the least loss."""
+    """Return a random map L and identities M_t, the start of Algorithm 1, at the scale of the smallest loss."""
     common = np.random.default_rng(seed).normal(size=(inputs.width, width)) / np.sqrt(inputs.width)
     local = np.broadcast_to(np.eye(width), (count, width, width)).copy()
     mapped = inputs.project(common)
@@ -71,7 +72,7 @@ def _first_factor(inputs: Inputs, notion: Notions, loss: Loss, width: int) -> Ro
 
 
 def _factor(matrix: Any, width: int) -> Rows:
-    """Return (H, width) leading eigenvectors times the roots of their eigenvalues, zero where these are negative."""
+    """Return (H, width) leading eigenvectors times the roots of their eigenvalues, zero for negative eigenvalues."""
     size = matrix.shape[0]
     if size <= _WHOLE or 3 * width > size:
         dense: Any = matrix if isinstance(matrix, np.ndarray) else matrix.toarray()
@@ -84,13 +85,13 @@ def _factor(matrix: Any, width: int) -> Rows:
 
 
 def _of_unit_length(inputs: Inputs, factor: Rows) -> Rows:
-    """Return a factor of which embeddings have the mean squared length 1."""
+    """Return the factor scaled so that embeddings have a mean squared length of 1."""
     length = float(np.sqrt(np.mean(np.square(inputs.project(factor)).sum(axis=1))))
     return factor / (length or 1.0)
 
 
 def stirred(factor: Rows, seed: int) -> Rows:
-    """Return a factor with a little noise: a direction in which it is exactly zero would stay so."""
+    """Return a factor with a little noise, because a direction in which it is exactly zero would stay zero."""
     noise = np.random.default_rng(seed).normal(size=factor.shape)
     return factor + _STIR * max(float(np.abs(factor).max()), 1e-12) * noise
 

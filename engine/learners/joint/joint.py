@@ -1,4 +1,4 @@
-"""Metrics of several notions of similarity that share one map."""
+"""Joint metrics: metrics of several notions of similarity that share one map."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -25,38 +25,39 @@ from crossview.engine.learners.view_rows import MultiView, Rows
 
 @dataclass(eq=False, repr=False)
 class JointMetrics(LinearLearner, SeparateLearner, MultiViewLearner):
-    """Learns a metric for each notion of similarity in which comparisons were made, over one map that all share.
+    """A metric for each notion of similarity in which comparisons were made, over one map that all metrics share.
 
     Zhang, Maji and Tomioka, "Jointly Learning Multiple Measures of Similarities from Triplet Comparisons" (2015),
-    equation (2): notion t has K_t = L M_t L^T, of which the mean loss over all comparisons, alpha |L|_F^2 and alpha
-    tr(M_t) are minimised. The penalties lead each M_t to a rank of its own, so notions have embeddings of different
-    widths; directions of less than a ten-thousandth of a metric's largest eigenvalue are cut. Rows are centred and
-    divided by their root mean square length before anything is learned, so that alpha means the same in any unit.
+    equation (2): notion t has K_t = L M_t L^T. The objective is the mean loss over all comparisons, plus alpha |L|_F^2
+    and alpha tr(M_t). The penalties lead each M_t to its own rank, so notions have embeddings of different widths; the
+    learner cuts directions below a ten-thousandth of a metric's largest eigenvalue. It centres rows and divides them by
+    their root mean square length first, so that alpha has the same meaning in any unit.
 
-    Classes are learned from as in large margin nearest neighbours, by notion: each row pulls its nearest of the same
-    class and pushes those of other classes a margin beyond these.
+    From classes it learns as in large margin nearest neighbours, by notion: each row pulls its nearest rows of the same
+    class and pushes rows of other classes a margin beyond these.
 
     Args:
-        n_components: D, the columns of the common map; of independent or pooled metrics their greatest rank.
+        n_components: D, the columns of the common map; for independent or pooled metrics, their maximum rank.
         alpha: weight of both penalties; only the product of two weights would matter (Proposition 1), so there is one.
         loss: "hinge"; "logistic"; or "tste", with D - 1 degrees of freedom.
-        sharing: "joint"; "independent", a metric of each notion by itself, under alpha times its trace; or "pooled",
-            one metric for all comparisons.
-        balance: 0: every comparison weighs as much; 1: every notion does, however many it has.
-        bounds: what comparisons ask of squared distances where ``loss="hinge"``; None: ``Bounds()``.
-        n_neighbors: of classes, target neighbours of each row; a class of fewer rows gives all of them.
-        pull: of classes, weight of the pull; 1 weighs it as much as the push.
-        solving: how to solve; None: ``Solving()``.
-        random_state: seeds a random start, and the little noise in the other.
+        sharing: "joint"; "independent", a separate metric of each notion, with a penalty of alpha times its trace; or
+            "pooled", one metric for all comparisons.
+        balance: 0: every comparison has the same weight; 1: every notion has the same weight, whatever its number of
+            comparisons.
+        bounds: with ``loss="hinge"``, the bounds of comparisons on squared distances; None: ``Bounds()``.
+        n_neighbors: for classes, number of target neighbours of each row; in smaller classes, all other rows.
+        pull: for classes, weight of the pull; with 1 it equals that of the push.
+        solving: settings of the solver; None: ``Solving()``.
+        random_state: seed of a random start, and of the small noise in the other start.
         view_slices: widths of the views in a 2-D ``X``; None: one view.
 
     Attributes:
-        common_: list of (d_v, D) L; (d_v, 0) where notions share no map.
+        common_: list of (d_v, D) L; (d_v, 0) if notions share no map.
         local_: list of (T, D, D) factors R_t, M_t = R_t R_t^T.
         totals_: list of (T,) sums of the weights of each notion's comparisons, or numbers of target neighbours.
-        objective_: list of the objectives reached; of independent metrics they are added.
+        objective_: list of the objectives reached; sums over independent metrics.
         steps_: list of the numbers of iterations.
-        converged_: list, did the solver stop by itself?
+        converged_: list, whether the solver converged before ``max_iter``.
 
     Raises:
         ValueError: from ``fit``, for parameters out of range, missing labels, fewer than two classes, or a notion
@@ -90,26 +91,27 @@ class JointMetrics(LinearLearner, SeparateLearner, MultiViewLearner):
 
     @property
     def n_iter_(self) -> int:
-        """The iterations of the view that took most."""
+        """The number of iterations of the view with the most iterations."""
         return max(self.steps_)
 
     def add_notions(self, X: MultiView, y: Supervision) -> Self:
-        """Learn metrics of notions that were not fitted, over the map that is; all that was fitted stays as it is.
+        """Learn metrics of notions that were not fitted, over the existing map; the fitted metrics stay as they are.
 
-        The penalty weighs as much beside a new notion's mean loss as it did beside that of all that was fitted: a share
-        of that loss, as in ``fit``, would leave the metric of few comparisons near zero.
+        The weight of the penalty relative to a new notion's mean loss is the same as that relative to the mean loss of
+        all fitted notions. A share of the whole loss, as in ``fit``, would leave the metric of few comparisons near
+        zero.
 
         Args:
             X: rows of every view, as for ``fit``.
-            y: with comparisons, or classes, by notion. Those in notions that were fitted are not looked at.
+            y: supervision with comparisons, or classes, by notion. Fitted notions are ignored.
 
         Raises:
             sklearn.exceptions.NotFittedError: before ``fit``.
-            ValueError: as ``fit``, where the fitted notions share no map, or where nothing is of a new notion.
+            ValueError: as ``fit``, if the fitted notions share no map, or if there is no new notion.
         """
         check_is_fitted(self)
         if self.sharing != "joint" or not self.metric_names_:
-            raise ValueError("a notion is added to those that share a map: fit some, with sharing='joint'")
+            raise ValueError("only notions with a common map can be extended: fit some with sharing='joint'")
         widths, columns = self.view_widths_, self.n_features_in_
         try:
             views, given = self._validated(X, y)
@@ -181,7 +183,7 @@ class JointMetrics(LinearLearner, SeparateLearner, MultiViewLearner):
         }
 
     def _source(self, rows: Rows, given: Supervision, view: int, names: Sequence[str]) -> Listed | Classes:
-        """Return what a view's rows, (m, H) of the items that have it, are to be learned from in some notions."""
+        """Return the supervision in some notions of a view's rows, (m, H), of the items that have the view."""
         present, bounds = given.mask[:, view], cast(Bounds, group(self, "bounds"))
         if self.loss != "hinge":
             bounds = bounds.of_validation()

@@ -1,4 +1,4 @@
-"""From comparisons in several notions to a common map and a metric of each."""
+"""The fit of a common map and a metric of each notion to comparisons in several notions."""
 
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -17,21 +17,21 @@ Sharing = Literal["joint", "independent", "pooled"]
 Solver = Literal["quasi-newton", "alternating"]
 Start = Literal["slopes", "random"]
 
-_SMALL = 1e-4  # of a metric's largest eigenvalue: directions below it are cut
-_WARM, _AFTER_WIDE = 2, 3  # hinges, from the end on, where a descent goes on from an earlier one, or a wider
-_ROUGH = 30.0  # times the tolerance of a descent that only shows where to start
+_SMALL = 1e-4  # share of a metric's largest eigenvalue below which directions are cut
+_WARM, _AFTER_WIDE = 2, 3  # number of last stages of a descent that continues an earlier one, or a wider one
+_ROUGH = 30.0  # factor of the tolerance of a descent that only finds a start
 
 
 @dataclass(frozen=True, kw_only=True)
 class Solving:
-    """How to solve.
+    """Settings of the solver.
 
     Attributes:
         solver: "quasi-newton", L-BFGS on L and on factors of the M_t; or "alternating", Algorithm 1 of the paper.
         start: "slopes", the directions in which the loss falls fastest from metrics of zero; or "random".
-        spare: of joint metrics, so many more columns are learned at first, and the descent goes on from the leading
-            ones: with more columns there are fewer local minima.
-        max_iter: most iterations; of Algorithm 1 most alternations.
+        spare: number of further columns of joint metrics to learn at first; the descent continues from the leading
+            columns, because there are fewer local minima with more columns.
+        max_iter: maximum number of iterations; of Algorithm 1, of alternations.
         tol: stop when an iteration lowers the objective by less than this share of it.
     """
 
@@ -44,7 +44,7 @@ class Solving:
 
 @dataclass(frozen=True, kw_only=True)
 class JointSettings(Solving):
-    """How to learn; see :class:`~engine.learners.joint.joint.JointMetrics` for the fields."""
+    """Settings of the fit; see :class:`~engine.learners.joint.joint.JointMetrics` for the fields."""
 
     n_components: int = 32
     alpha: float = 1e-3
@@ -53,11 +53,11 @@ class JointSettings(Solving):
     balance: float = 0.0
     random_state: int = 0
     rough: bool = False
-    """Leave out the sharpest hinges, and stop sooner."""
+    """Leave out the sharpest hinges, and stop earlier."""
 
     @property
     def descent(self) -> Descent:
-        """What the quasi-Newton solver goes by."""
+        """The settings of the quasi-Newton descent."""
         stages = SHARPENING if self.loss == "hinge" else (0.0,)
         if self.rough:
             return Descent(self.max_iter, self.tol * _ROUGH, stages[:-_WARM] or stages)
@@ -68,7 +68,7 @@ class JointSettings(Solving):
         return replace(self.descent, stages=self.descent.stages[-stages:])
 
     def wider(self, columns: int) -> "JointSettings | None":
-        """Return how to learn more columns than are asked for at first, to keep the leading; None: not at all."""
+        """Return the settings for a first fit of more columns, to keep the leading ones; None: without such a fit."""
         width = min(self.n_components + self.spare, columns)
         if width <= self.n_components or self.solver != "quasi-newton":
             return None
@@ -77,15 +77,15 @@ class JointSettings(Solving):
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """What was learned of T notions.
+    """The result of a fit of T notions.
 
     Attributes:
-        common: (H, D) L; (H, 0) where notions share none.
-        local: (T, D, D) factors R_t of the metrics M_t = R_t R_t^T; (T, 0, 0) where notions share none.
-        factors: T factors (H, w_t) of K_t, by descending length of their orthogonal columns, without the small.
-        objective: the value reached, without smoothing; independent notions' values added.
-        steps: iterations, of all notions.
-        converged: did the solver stop by itself?
+        common: (H, D) L; (H, 0) if the notions have no common map.
+        local: (T, D, D) factors R_t of the metrics M_t = R_t R_t^T; (T, 0, 0) without a common map.
+        factors: T factors (H, w_t) of K_t, by descending length of their orthogonal columns, without the small ones.
+        objective: the objective reached, without smoothing; the sum of the objectives of independent notions.
+        steps: number of iterations, over all notions.
+        converged: whether the solver converged before ``max_iter``.
     """
 
     common: Rows
@@ -97,13 +97,13 @@ class Learned:
 
 
 def learn(inputs: Inputs, notions: Notions, how: JointSettings, before: Learned | None = None) -> Learned:
-    """Return what is learned of constraints whose weights are those of the violations, in any unit.
+    """Return the result of a fit to constraints, whose weights are the costs of violations, in any unit.
 
     Args:
         inputs: the rows.
-        notions: the constraints; of each notion at least one.
+        notions: the constraints; at least one of each notion.
         how: the settings.
-        before: what was learned of nearly the same constraints, to go on from.
+        before: the result of nearly the same constraints, to continue from.
     """
     loss = loss_of(how.loss, how.n_components)
     if how.sharing == "joint":
@@ -124,7 +124,8 @@ def learn(inputs: Inputs, notions: Notions, how: JointSettings, before: Learned 
 
 
 def weighted(notions: Notions, balance: float = 0.0) -> Notions:
-    """Return constraints whose weights are those in the objective: each notion has a share, see ``shares_of``."""
+    """Return the constraints with their weights in the objective, in which each notion has a share, see
+    ``shares_of``."""
     sums = notions.sums
     factors = np.divide(shares_of(sums, balance), sums, out=np.zeros_like(sums), where=sums > 0)
     scaled = notions.constraints.weights * factors[notions.codes]
@@ -132,7 +133,8 @@ def weighted(notions: Notions, balance: float = 0.0) -> Notions:
 
 
 def shares_of(sums: Rows, balance: float) -> Rows:
-    """Return the share of each notion in the objective, (T,): as its sum of weights to the power 1 - balance."""
+    """Return the share of each notion in the objective, (T,), proportional to its sum of weights to the power 1 -
+    balance."""
     powers = np.where(sums > 0, np.maximum(sums, 1e-300) ** (1 - balance), 0.0)
     return np.asarray(powers / powers.sum())
 
@@ -140,7 +142,7 @@ def shares_of(sums: Rows, balance: float) -> Rows:
 def main_directions(factor: Rows) -> Rows:
     """Return a (H, w) factor of the same metric with orthogonal columns, the longest first, without the small ones.
 
-    Where all are zero, one stays.
+    If all columns are zero, one remains.
     """
     left, values, _ = np.linalg.svd(factor, full_matrices=False)
     width = max(1, int((values**2 > _SMALL * values[0] ** 2).sum()))
@@ -172,7 +174,7 @@ def _joint(inputs: Inputs, notions: Notions, loss: Loss, how: JointSettings, bef
 
 
 def _leading(wide: Learned, how: JointSettings) -> tuple[Rows, Rows]:
-    """Return the leading columns of a map, and as many of the factors of each metric."""
+    """Return the leading columns of a map, and as many columns of the factor of each metric."""
     width = how.n_components
     left, values, _ = np.linalg.svd(wide.local[:, :width], full_matrices=False)
     local = (left * values[:, None, :])[:, :, :width]
@@ -180,7 +182,7 @@ def _leading(wide: Learned, how: JointSettings) -> tuple[Rows, Rows]:
 
 
 def learned_at(common: Rows, local: Rows, objective: float, steps: int = 0, converged: bool = True) -> Learned:
-    """Return what L, (H, D), and R, (T, D, D), stand for, L and R as in the least penalty."""
+    """Return the result for L, (H, D), and R, (T, D, D), both rescaled to the smallest penalty."""
     common, local = balanced(common, local)
     factors = [main_directions(common @ factor) for factor in local]
     return Learned(common, local, factors, objective, steps, converged)

@@ -1,4 +1,4 @@
-"""Embeddings of objects of which nothing is known but how people compare them."""
+"""Embeddings of objects without features, from comparisons alone."""
 
 from dataclasses import dataclass, field, replace
 from typing import Self
@@ -16,20 +16,20 @@ from crossview.engine.runtime.threads import one_blas_thread
 
 @dataclass(eq=False)
 class JointObjects:
-    """Places N objects in an embedding of each notion, all linear maps of one common embedding.
+    """Embeddings of N objects in each notion, all linear maps of one common embedding.
 
-    As :class:`~engine.learners.joint.joint.JointMetrics` of the rows of the identity, which are not made: what is
-    learned are the objects' own places, so no further object can be placed.
+    The result is that of :class:`~engine.learners.joint.joint.JointMetrics` on the rows of the identity, without making
+    these rows. The fit learns the places of the objects themselves, so it cannot place a further object.
 
     Args:
         how: the settings.
-        bounds: what comparisons ask of squared distances, where the loss is the hinge.
+        bounds: the bounds of comparisons on squared distances, if the loss is the hinge.
 
     Attributes:
-        names_: the notions, sorted; one empty name where none were given, or where they are pooled.
-        common_: (N, D) the common embedding; (N, 0) where notions share none.
-        embeddings_: by notion, (N, w_t).
-        learned_: what was learned, with objective, steps and whether the solver stopped by itself.
+        names_: the notions, sorted; one empty name without notions, or if they are pooled.
+        common_: (N, D) the common embedding; (N, 0) if notions share none.
+        embeddings_: the (N, w_t) embedding of each notion, by name.
+        learned_: the result of the fit, with objective, steps and convergence.
     """
 
     how: JointSettings = field(default_factory=JointSettings)
@@ -40,10 +40,10 @@ class JointObjects:
     learned_: Learned = field(init=False)
 
     def fit(self, comparisons: Comparisons, count: int) -> Self:
-        """Place ``count`` objects by comparisons of their positions, in the notions that these name.
+        """Place ``count`` objects by comparisons of their positions, in the notions of the comparisons.
 
         Raises:
-            ValueError: for an object that there is not, or no comparisons.
+            ValueError: for an object that does not exist, or no comparisons.
         """
         self.names_ = names_of(comparisons)
         source = self._source(comparisons, self.names_, count)
@@ -58,17 +58,18 @@ class JointObjects:
         return self
 
     def add_notion(self, name: str, comparisons: Comparisons) -> Self:
-        """Place the objects in one more notion, over the common embedding, which stays.
+        """Place the objects in one more notion, over the common embedding, which stays as it is.
 
-        The penalty weighs as much beside the mean loss of these comparisons as it did beside that of all the others.
+        The weight of the penalty relative to the mean loss of these comparisons is that relative to the mean loss of
+        all others.
 
         Raises:
-            ValueError: if the notion is known, or where notions share no embedding; and as ``fit``.
+            ValueError: if the notion is already known, or if notions share no embedding; and as ``fit``.
         """
         if self.how.sharing != "joint":
-            raise ValueError("a notion is added to those that share an embedding: fit some, with sharing='joint'")
+            raise ValueError("only notions with a common embedding can be extended: fit some with sharing='joint'")
         if name in self.names_:
-            raise ValueError(f"notion {name!r} is known already")
+            raise ValueError(f"notion {name!r} is already known")
         source = self._source(replace(comparisons, notions=None), [name], len(self.common_))
         how = replace(self.how, sharing="independent")
         with one_blas_thread():

@@ -1,4 +1,4 @@
-"""What a comparison costs, given its near and its far squared distance, and how the cost changes with these."""
+"""Losses of a comparison, given its near and its far squared distance, and their derivatives."""
 
 from collections.abc import Callable, Mapping
 from typing import Literal, NamedTuple
@@ -20,7 +20,8 @@ class Losses(NamedTuple):
 
 
 Loss = Callable[[Values, Values, Values, float], Losses]
-"""Takes (n,) near and far squared distances, (n,) margins, and up to which violation a kink is smooth (0: not)."""
+"""A loss of (n,) near and far squared distances, (n,) margins, and the violation up to which a kink is smooth (0:
+none)."""
 
 
 def hinge(near: Values, far: Values, margins: Values, smoothing: float) -> Losses:
@@ -38,11 +39,12 @@ def logistic(near: Values, far: Values, margins: Values, smoothing: float) -> Lo
 
 
 def student(freedom: float) -> Loss:
-    """Return minus the logarithm of t-STE's probability, with so many degrees of freedom a.
+    """Return the negative logarithm of t-STE's probability, with a number of degrees of freedom a.
 
-    It is k(near) / (k(near) + k(far)) with k(d) = (1 + d / a)^(-(a + 1) / 2): van der Maaten and Weinberger,
-    "Stochastic triplet embedding" (MLSP 2012), equation (4). A margin is added to the near distance where it is
-    positive, and else taken from the far one, so that it stands for the side that a pair lacks.
+    The probability is k(near) / (k(near) + k(far)) with k(d) = (1 + d / a)^(-(a + 1) / 2): van der Maaten and
+    Weinberger, "Stochastic triplet embedding" (MLSP 2012), equation (4). A positive margin is added to the near
+    distance, and a negative one is subtracted from the far distance, so that the margin of a pair replaces the missing
+    distance.
     """
 
     def loss(near: Values, far: Values, margins: Values, smoothing: float) -> Losses:
@@ -56,6 +58,6 @@ def student(freedom: float) -> Loss:
 
 
 def loss_of(name: LossName, width: int) -> Loss:
-    """Return a loss by name, for embeddings of so many columns: t-STE has one degree of freedom fewer, 1 at least."""
+    """Return a loss by name, for embeddings of ``width`` columns: t-STE has one degree of freedom fewer, at least 1."""
     losses: Mapping[str, Loss] = {"hinge": hinge, "logistic": logistic, "tste": student(max(width - 1.0, 1.0))}
     return losses[name]

@@ -21,36 +21,36 @@ from crossview.engine.learners.supervision import Supervision
 from crossview.engine.learners.traits import LinearLearner, SeparateLearner
 from crossview.engine.learners.view_rows import Rows
 
-_ROUNDING = 1e-12  # an eigenvalue below this share of the largest is none
-_START = 0.3  # of the shared metric's factor: at a factor of zero the tasks' own metrics would stay zero
+_ROUNDING = 1e-12  # eigenvalues below this share of the largest are rounding
+_START = 0.3  # share of the shared metric's factor at the start, because factors of zero would stay zero
 
 
 class MultiTaskLMNN(LinearLearner, SeparateLearner, MultiViewLearner):
-    """Learns a metric K_t = M_0 + M_t for each notion in which classes are given, of which M_0 is common to all.
+    """A metric K_t = M_0 + M_t for each notion of class labels, with M_0 common to all notions.
 
     Parameswaran and Weinberger, "Large Margin Multi-Task Metric Learning" (NIPS 2010): in each notion the loss of
-    :class:`~engine.learners.metrics.lmnn.LMNN` among the rows that have a class in it, plus
-    shared / 2 |M_0 - I|^2 + own / 2 sum_t |M_t|^2. All matrices are positive semidefinite. The larger ``own``, the more
-    alike the metrics; the larger ``shared``, the nearer they are to the Euclidean one, in the unit of distance in which
-    that one has the lowest loss.
+    :class:`~engine.learners.metrics.lmnn.LMNN` among the rows with a class in it, plus shared / 2 |M_0 - I|^2 + own / 2
+    sum_t |M_t|^2. All matrices are positive semidefinite. The larger ``own``, the more similar are the metrics; the
+    larger ``shared``, the nearer they are to the Euclidean metric, in the unit of distance in which its loss is
+    smallest.
 
     Args:
-        n_neighbors: target neighbours of each row; a class of fewer rows gives all of them.
+        n_neighbors: number of target neighbours of each row; in smaller classes, all other rows.
         pull: weight of the target neighbours' distances.
-        shared: weight of how far the common metric is from the identity (gamma_0).
+        shared: weight of the distance of the common metric from the identity (gamma_0).
         own: weight of the metrics of single notions (gamma_t).
-        margin: by how much others are to be further off, in squared distance.
-        descent: how to descend, over factors of the matrices; None: ``Descent(max_iter=300, smoothing=0.1)``.
+        margin: how much further off rows of other classes should be, in squared distance.
+        descent: settings of the descent over factors of the matrices; None: ``Descent(max_iter=300, smoothing=0.1)``.
         view_slices: widths of the views in a 2-D ``X``; None: one view.
 
     Attributes:
         objective_: list, the objective reached in each view.
-        converged_: list, did the descent stop by itself?
-        steps_: list of the numbers of steps taken.
+        converged_: list, whether the descent converged before ``max_iter``.
+        steps_: list of the numbers of steps.
 
     Raises:
         ValueError: from ``fit``, for parameters out of range, missing labels, or a notion of fewer than two classes, or
-            of none of two rows.
+            without a class of two rows.
     """
 
     name = "mt-lmnn"
@@ -81,7 +81,7 @@ class MultiTaskLMNN(LinearLearner, SeparateLearner, MultiViewLearner):
 
     @property
     def n_iter_(self) -> int:
-        """The steps taken, of the view that took most."""
+        """The number of steps of the view with the most steps."""
         return max(self.steps_)
 
     def _fit(self, views: list[Rows], given: Supervision) -> None:
@@ -129,7 +129,7 @@ class MultiTaskLMNN(LinearLearner, SeparateLearner, MultiViewLearner):
 
 
 def _task(rows: Rows, name: str, labels: NDArray[Any], neighbors: int) -> tuple[Rows, Targets]:
-    """Return the rows that have a class in a notion, and their target neighbours."""
+    """Return the rows with a class in a notion, and their target neighbours."""
     known = labels.astype(str) != ""
     try:
         return rows[known], Targets.nearest(rows[known], labels[known], neighbors)

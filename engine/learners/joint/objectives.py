@@ -1,4 +1,5 @@
-"""What is minimised: the loss of comparisons over embeddings that a common map and metrics of notions make of rows."""
+"""The objectives of joint metrics: the loss of comparisons over embeddings of rows by a common map and metrics of
+notions."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,19 +15,19 @@ from crossview.engine.runtime.threads import over
 
 Theta = NDArray[np.float64]
 
-_LARGE = 1 << 20  # comparisons times columns above which notions are evaluated one by one, in several threads
+_LARGE = 1 << 20  # product of comparisons and columns above which threads evaluate notions separately
 
 
 class Inputs(Protocol):
-    """n rows x of H columns."""
+    """The protocol of inputs: n rows x of H columns."""
 
     @property
     def count(self) -> int:
-        """n."""
+        """n, the number of rows."""
 
     @property
     def width(self) -> int:
-        """H."""
+        """H, the number of columns."""
 
     def project(self, factor: Rows) -> Rows:
         """Return X F, (n, D), for a (H, D) factor F."""
@@ -37,7 +38,7 @@ class Inputs(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Features:
-    """Rows that are known, (n, H); penalties weigh the same for all whose root mean square length is 1."""
+    """Known rows, (n, H); penalties have the same weight for all rows with a root mean square length of 1."""
 
     rows: Rows
 
@@ -62,9 +63,9 @@ class Features:
 
 @dataclass(frozen=True)
 class Objects:
-    """n objects of which nothing is known: object i is row i of the identity, times the root of n; none is made of it.
+    """n objects without features: object i is row i of the identity, times the root of n; these rows are never made.
 
-    The factor lets the weights of penalties mean what they mean for features.
+    The factor gives the weights of penalties the same meaning as for features.
     """
 
     count: int
@@ -89,7 +90,8 @@ class Objects:
 
 
 OverEmbeddings = Callable[[Rows, float], tuple[float, Rows]]
-"""Takes (T, n, r) embeddings and the smoothing of a hinge; returns a loss and its gradient, of their shape."""
+"""A function of (T, n, r) embeddings and the smoothing of a hinge; it returns a loss and its gradient, of their
+shape."""
 
 
 class Losses:
@@ -109,7 +111,7 @@ class Losses:
 
 
 class Problem(Protocol):
-    """What a solver lowers."""
+    """The protocol of problems that a solver minimises."""
 
     def value(self, theta: Theta, smoothing: float) -> tuple[float, Theta]:
         """Return the objective at some parameters, and its gradient; smoothing: see ``losses.hinge``."""
@@ -123,7 +125,7 @@ class JointProblem:
 
     Attributes:
         inputs: the rows.
-        losses: of the comparisons in T notions.
+        losses: loss of the comparisons in T notions.
         alpha: weight of the penalty.
         shape: H, D and T.
     """
@@ -134,7 +136,7 @@ class JointProblem:
     shape: tuple[int, int, int]
 
     def value(self, theta: Theta, smoothing: float = 0.0) -> tuple[float, Theta]:
-        """Return the objective at L and R, beside each other, and its gradient."""
+        """Return the objective and its gradient at L and R, which are one vector."""
         common, local = self.unpacked(theta)
         mapped = self.inputs.project(common)
         loss, gradient = self.losses(mapped @ local, smoothing)
@@ -150,7 +152,7 @@ class JointProblem:
         return common.reshape(columns, width), local.reshape(count, width, width)
 
     def packed(self, common: Rows, local: Rows) -> Theta:
-        """Return the parameters that L and R are."""
+        """Return L and R as one vector of parameters."""
         return np.concatenate([common.ravel(), local.ravel()])
 
 
@@ -160,7 +162,7 @@ class FactorProblem:
 
     Attributes:
         inputs: the rows.
-        losses: of the comparisons.
+        losses: loss of the comparisons.
         alpha: weight of the trace.
     """
 
@@ -177,7 +179,8 @@ class FactorProblem:
 
 
 def penalty(factors: Sequence[Rows]) -> float:
-    """Return the least |L|_F^2 + sum of tr M_t with L M_t L^T = F_t F_t^T for (H, r_t) factors: 2 tr (sum F F^T)^1/2.
+    """Return the minimum of |L|_F^2 + sum of tr M_t with L M_t L^T = F_t F_t^T for (H, r_t) factors: 2 tr (sum F
+    F^T)^1/2.
 
     Proposition 1 with beta = gamma = 1; it is twice the nuclear norm of all factors beside each other.
     """
@@ -185,7 +188,7 @@ def penalty(factors: Sequence[Rows]) -> float:
 
 
 def balanced(common: Rows, local: Rows) -> tuple[Rows, Rows]:
-    """Return the L and R of the least penalty that have the same K_t: equations (3) and (4) with beta = gamma.
+    """Return the L and R with the same K_t and the smallest penalty: equations (3) and (4) with beta = gamma.
 
     Args:
         common: (H, D) L.

@@ -1,4 +1,5 @@
-"""The objective of metrics of several notions over one map, K_t = L M_t L^T, for the solver of single metrics."""
+"""The objective of metrics of several notions over one map, K_t = L M_t L^T, in the form of the solver of single
+metrics."""
 
 from collections.abc import Sequence
 
@@ -17,8 +18,8 @@ from crossview.engine.learners.solvers.growing_subsets import scaled
 from crossview.engine.learners.subspace.pca import principal_components
 from crossview.engine.learners.view_rows import Rows
 
-_SMOOTHING = 0.1  # the violation up to which the hinge is smooth at first
-_ROUGH = 1e-4  # a share by which the objective falls in ten steps, under which the descent ends
+_SMOOTHING = 0.1  # violation up to which the hinge is smooth at first
+_ROUGH = 1e-4  # the descent ends when ten steps lower the objective by less than this share
 
 
 def learn_over_map(
@@ -31,14 +32,14 @@ def learn_over_map(
 ) -> "Learned":
     """Return metrics of T notions over one map, from large margin nearest neighbours in each.
 
-    The descent starts from the leading principal components of all rows, by which every M_t is the same multiple of the
-    identity, and few steps (``max_iter``) leave the metrics near to that one.
+    The descent starts from the leading principal components of all rows, with every M_t the same multiple of the
+    identity, so after few steps (``max_iter``) the metrics are still near that one.
 
     Args:
         inputs: all rows, (n, H).
-        notions: by notion the rows that have a class in it, and their target neighbours.
-        shares: (T,) of the notions in the objective.
-        margin: by how much others are to be further off, in squared distance.
+        notions: for each notion, the rows with a class in it, and their target neighbours.
+        shares: (T,) shares of the notions in the objective.
+        margin: how much further off rows of other classes should be, in squared distance.
         pull: weight of the target neighbours' distances.
         how: the settings.
     """
@@ -63,7 +64,7 @@ class SharedMap:
 
     Args:
         tasks: the losses, each with respect to a factor of its metric.
-        shares: (T,) their weights.
+        shares: (T,) weights of the losses.
         width: D, at most H.
         alpha: weight of the penalty.
     """
@@ -76,7 +77,7 @@ class SharedMap:
 
     @property
     def smoothing(self) -> float:
-        """Up to which violation the hinges of all losses are smooth."""
+        """The violation up to which the hinges of all losses are smooth."""
         return self._tasks[0].smoothing
 
     @smoothing.setter
@@ -85,7 +86,7 @@ class SharedMap:
             task.smoothing = value
 
     def packed(self, common: Rows, local: Rows) -> Rows:
-        """Return the parameters that L, (H, D), and the R_t, (T, D, D), are."""
+        """Return the parameters for L, (H, D), and the R_t, (T, D, D)."""
         padded = np.zeros((len(local), self._width, len(common)))
         padded[:, :, : self._width] = local
         return np.vstack([common.T, *padded])
@@ -96,7 +97,8 @@ class SharedMap:
         return blocks[0].T, blocks[1:, :, : self._width]
 
     def metrics(self, metric: Metric) -> list[Metric]:
-        """Return each K_t by its factor; the same for the same metric, as what they embed is cached by them."""
+        """Return each K_t by its factor: the same objects for the same metric, because caches of embeddings depend on
+        identity."""
         if self._latest is None or self._latest[0] is not metric:
             common, local = self.unpacked(metric.theta)
             factors = [np.ascontiguousarray(one.T @ common.T) for one in local]
@@ -110,7 +112,7 @@ class SharedMap:
         return TaskEvaluation(value, np.empty(0, np.int64), np.empty(0), found)
 
     def recheck(self, metric: Metric) -> int:
-        """Look at all constraints of all losses; returns how many violated ones were missing."""
+        """Check all constraints of all losses, and return the number of violated ones that were not active before."""
         return sum(task.recheck(one) for task, one in zip(self._tasks, self.metrics(metric), strict=True))
 
     def gradient(self, metric: Metric, evaluation: Evaluation) -> Rows:

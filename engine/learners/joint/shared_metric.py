@@ -1,4 +1,4 @@
-"""The objective of metrics of several tasks that share a part: K_t = M_0 + M_t."""
+"""The objective of metrics of several tasks with a shared part: K_t = M_0 + M_t."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ class SharedMetric:
     Args:
         tasks: the losses, each with respect to a factor of its metric.
         width: d.
-        shared: weight of how far the shared metric is from the identity.
+        shared: weight of the distance of the shared metric from the identity.
         own: weight of the tasks' own metrics.
     """
 
@@ -45,7 +45,7 @@ class SharedMetric:
 
     @property
     def smoothing(self) -> float:
-        """Up to which violation the hinges of all tasks are smooth."""
+        """The violation up to which the hinges of all tasks are smooth."""
         return self._tasks[0].smoothing
 
     @smoothing.setter
@@ -54,7 +54,8 @@ class SharedMetric:
             task.smoothing = value
 
     def metrics(self, metric: Metric) -> list[Metric]:
-        """Return each task's K_t, the same objects for the same metric, as what they embed is cached by them."""
+        """Return each task's K_t: the same objects for the same metric, because caches of embeddings depend on
+        identity."""
         if self._latest is None or self._latest[0] is not metric:
             shared, *own = self._factors(metric)
             stacked = [np.vstack([shared, factor]) for factor in own]
@@ -68,7 +69,7 @@ class SharedMetric:
         return TaskEvaluation(value, np.empty(0, np.int64), np.empty(0), found)
 
     def recheck(self, metric: Metric) -> int:
-        """Look at all constraints of all tasks; returns how many violated ones were missing."""
+        """Check all constraints of all tasks, and return the number of violated ones that were not active before."""
         return sum(task.recheck(one) for task, one in zip(self._tasks, self.metrics(metric), strict=True))
 
     def gradient(self, metric: Metric, evaluation: Evaluation) -> Rows:

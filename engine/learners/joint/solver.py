@@ -1,4 +1,4 @@
-"""Solvers: a quasi-Newton method on the factors of all metrics, over ever sharper hinges."""
+"""Solvers of joint metrics: a quasi-Newton method over ever sharper hinges, and the paper's Algorithm 1."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,17 +13,18 @@ from crossview.engine.learners.view_rows import Rows
 from crossview.engine.runtime.cancellation import checkpoint
 
 SHARPENING = (1.0, 0.1, 0.01, 0.001)
-"""Up to which violations the hinge is smooth, one after another; its kink would hold a quasi-Newton method up."""
-_LOOSE = 100.0  # times the tolerance ends the descent over a hinge that is not yet the sharpest
-_MEMORY = 10  # past steps that the curvature is estimated from
+"""The violations up to which the hinge is smooth, stage by stage, because its kink would stall a quasi-Newton
+method."""
+_LOOSE = 100.0  # factor of the tolerance in all stages but the last
+_MEMORY = 10  # number of past steps that estimate the curvature
 
 
 @dataclass(frozen=True)
 class Descent:
-    """How to descend.
+    """Settings of the quasi-Newton descent.
 
     Attributes:
-        max_iter: most iterations in all.
+        max_iter: maximum number of iterations in all stages together.
         tol: stop when an iteration lowers the objective by less than this share of it.
         stages: smoothings of the hinge, from first to last; (0,) for smooth losses.
     """
@@ -35,7 +36,8 @@ class Descent:
 
 @dataclass(frozen=True)
 class Solution:
-    """Where a descent ended: parameters, the objective without smoothing, iterations, and did it stop by itself?"""
+    """The end of a descent: parameters, the objective without smoothing, number of iterations, and whether it
+    converged."""
 
     theta: Theta
     objective: float
@@ -57,7 +59,7 @@ def descend(problem: Problem, theta: Theta, how: Descent) -> Solution:
         options: Any = {
             "maxiter": max(1, how.max_iter - steps),
             "maxfun": 2 * how.max_iter + 20,
-            "ftol": tol * max(value(theta)[0], 1e-12),  # SciPy compares with 1 where the objective is smaller
+            "ftol": tol * max(value(theta)[0], 1e-12),  # SciPy's tolerance is relative to at least 1
             "gtol": 0.0,
             "maxcor": _MEMORY,
         }
@@ -67,18 +69,19 @@ def descend(problem: Problem, theta: Theta, how: Descent) -> Solution:
 
 
 INNER = 20
-"""Steps on the map, and then on every metric, before they alternate (m_max of the paper)."""
+"""Number of steps on the map, and then on every metric, in an alternation (m_max of the paper)."""
 
 
 @dataclass(frozen=True, eq=False)
 class Alternation:
-    """Equation (2) with beta = gamma = alpha, in L and the M_t themselves.
+    """Algorithm 1 on equation (2) with beta = gamma = alpha, in L and the M_t themselves.
 
     Attributes:
         inputs: the rows.
         compared: the comparisons in T notions.
         alpha: weight of the two penalties.
-        step: eta_0 of the map as a share of its length over that of its first slope, and of the metrics likewise.
+        step: eta_0 of the map, as a share of the map's length divided by that of its first slope; the same for the
+            metrics.
     """
 
     inputs: Inputs
@@ -87,9 +90,10 @@ class Alternation:
     step: float = 0.1
 
     def run(self, common: Rows, metrics: Rows, max_iter: int, tol: float) -> tuple[Rows, Rows, float, int, bool]:
-        """Return the best L, (H, D), and M_t, (T, D, D), their objective, alternations, and did they converge?
+        """Return the best L, (H, D), and M_t, (T, D, D), their objective, the number of alternations, and whether they
+        converged.
 
-        It stops when ten alternations have lowered the best objective by less than a share ``tol`` of it.
+        They converge when ten alternations lower the best objective by less than a share ``tol`` of it.
         """
         rates = self._rates(common, metrics)
         best = self.objective(common, metrics), common, metrics

@@ -131,10 +131,10 @@ def minimize(problem: VectorProblem, how: Newton | None = None, start: Values | 
 
     A pair "k has more than l" is the constraint whose near is (l, l), with a difference of zero. For a diagonal
     metric use ``SquaredContrasts``, ``nonnegative=True``, and ``sides`` if there are pairs;
-    :func:`~engine.learners.solvers.diagonal.diagonal_problem` makes it of ``Constraints``.
+    :func:`~engine.learners.solvers.diagonal.diagonal_problem` makes the problem from ``Constraints``.
 
     Args:
-        problem: what to minimise.
+        problem: the problem to minimise.
         how: the settings; None: ``Newton()``.
         start: (size,) w, and b if there is one; None: zero.
 

@@ -90,5 +90,5 @@ def test_learners_of_one_notion_refuse_several():
     for learner in (Fantope(), Chain([Scale(), Fantope()])):
         with pytest.raises(ValueError, match="fantope learns one notion: use joint, or leave out the notions"):
             learner.fit([rows], Supervision(comparisons=triplets))
-    with pytest.raises(ValueError, match=r"labels are given in several \(head, wing\): take joint"):
+    with pytest.raises(ValueError, match=r"there are labels in several \(head, wing\): use joint"):
         LMNN().fit([rows], Supervision(notion_classes={"head": [0, 0, 0, 1, 1, 1], "wing": [0, 1, 0, 1, 0, 1]}))

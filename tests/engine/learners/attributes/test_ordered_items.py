@@ -167,7 +167,7 @@ def test_described_classes_are_told_by_attributes_that_classes_differ_in():
         ({}, {"notions": np.full(len(PAIRS), "age")}, "ordered by 'age'; the names of the attributes are: size"),
         ({"names": None}, {}, "ordered by 'size'"),
         ({"item_weight": 0.0}, {}, "item_weight must be"),
-        ({}, {"items": np.hstack([PAIRS, PAIRS]), "similar": None}, "attributes order items by pairs"),
+        ({}, {"items": np.hstack([PAIRS, PAIRS]), "similar": None}, "attributes need pairs of items"),
         (
             {"orderings": {one: [*of, 0] for one, of in ORDERINGS.items()}, "names": ["size", "age"]},
             {},
@@ -176,7 +176,7 @@ def test_described_classes_are_told_by_attributes_that_classes_differ_in():
         (
             {"orderings": {one: [*of, 0] for one, of in ORDERINGS.items()}, "names": ["size", "age"]},
             {"notions": None},
-            "say by notions",
+            "name the attribute of each pair",
         ),
     ],
 )

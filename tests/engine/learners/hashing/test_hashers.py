@@ -109,10 +109,10 @@ def test_a_view_added_later(before, name):
 def test_rows_of_different_widths_are_of_no_shared_space():
     """One hash for rows of different widths is refused, and a refused view leaves the hasher as it was."""
     views, _ = three_views()
-    with pytest.raises(ValueError, match=r"rows of one width, not \[6, 9\]"):
+    with pytest.raises(ValueError, match=r"views of equal width, not \[6, 9\]"):
         hasher("sign").fit(views[:2], Supervision(shared_space=True))
     learner = hasher("sign").fit([views[0], views[0]], Supervision(shared_space=True))
-    with pytest.raises(ValueError, match=r"rows of one width, not \[6, 6, 5\]"):
+    with pytest.raises(ValueError, match=r"views of equal width, not \[6, 6, 5\]"):
         learner.add_view([views[0], views[0], views[2]], Supervision(shared_space=True))
     assert learner.view_widths_ == [6, 6]
     with pytest.raises(ValueError, match="shared_space=False but the hasher was fitted with shared_space=True"):

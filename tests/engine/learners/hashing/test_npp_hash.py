@@ -168,7 +168,7 @@ def test_codes_of_known_classes():
     assert apart[same].mean() < 0.12
     assert apart[~same].mean() > 0.4
     assert len(np.unique(stored, axis=0)) == 3
-    with pytest.raises(ValueError, match="learned classes only"):
+    with pytest.raises(ValueError, match="only learned classes have codes"):
         learner.codes_of_classes(["dog"])
 
 

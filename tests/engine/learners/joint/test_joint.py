@@ -154,7 +154,7 @@ def test_a_notion_is_added_and_the_others_stay():
     assert error(after["tail"], test) < error(alone.transform(rows), test)
     with pytest.raises(ValueError, match="no new notion among head, tail, wing"):
         learner.add_notions([rows], Supervision(comparisons=comparisons))
-    with pytest.raises(ValueError, match="added to those that share a map"):
+    with pytest.raises(ValueError, match="only notions with a common map"):
         alone.add_notions([rows], Supervision(comparisons=comparisons))
 
 

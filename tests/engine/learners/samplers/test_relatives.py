@@ -32,7 +32,7 @@ def test_the_tree_knows_siblings_and_heights():
     [
         ({"a": "b", "b": "a", "c": "", "d": ""}, "below itself"),
         ({"a": "b", "c": ""}, "which is not in the taxonomy"),
-        ({"a": ""}, "name at least 2 leaves"),
+        ({"a": ""}, "at least 2 leaves"),
         ({"": "a", "a": ""}, "has no name"),
         ({str(node): "" for node in range(MAX_NODES + 1)}, "at most 10,000 nodes, not 10,001"),
     ],
