@@ -1,1 +1,1 @@
-"""Indexes: rows (versions, deltas, snapshots) under searchers of several kinds, and the exact twins that judge them."""
+"""Indexes: rows (versions, deltas, snapshots) under searchers of several kinds, and the exact twins that check them."""

@@ -17,7 +17,7 @@ Vectors = NDArray[np.float32]
 Codes = NDArray[np.uint8]
 """Binary codes, packed as by ``np.packbits``: shape (n, bytes), the first bit highest, zeros behind the last."""
 _FIRST_WITHIN = 64
-"""Number of neighbours that a search within a radius asks for first."""
+"""Number of neighbours that a search within a radius requests first."""
 
 
 class Neighbors(NamedTuple):
@@ -40,15 +40,15 @@ class SearchCapabilities:
 
 
 class Searcher(Protocol):
-    """Finds neighbours for one target.
+    """The protocol of searchers, which find neighbours for one target.
 
-    A searcher need not have its vectors in this process: it can stand for a remote engine.
+    A searcher need not have its vectors in this process: it can represent a remote engine.
 
     Float vectors have shape (n, dim). Binary codes of dim bits are ``Codes``, uint8 of shape (n, ceil(dim / 8)); among
     equally distant codes, those with the smallest ids are nearest.
 
     Every method raises ValueError for arrays of the wrong shape, vectors that are not finite, codes that are not uint8
-    or have a bit set behind the last, and negative or repeated ids.
+    or have a bit set after the last, and negative or repeated ids.
     """
 
     @property
@@ -87,10 +87,10 @@ class Searcher(Protocol):
 
 
 class Index(Searcher, Protocol):
-    """A searcher over vectors under non-negative int64 ids in this process.
+    """The protocol of indexes: searchers over vectors under non-negative int64 ids in this process.
 
-    An index is a value. It never changes, and any thread may search it at any time. ``changed`` returns another one
-    that shares its memory with this one, in a time that depends on the change alone.
+    An index is a value. It never changes, and any thread may search it at any time. ``changed`` returns another index
+    that shares its memory with this one, in a time that depends only on the change.
     """
 
     def ids(self) -> Ids:
@@ -154,7 +154,9 @@ def check_vectors(vectors: ArrayLike, dim: int, count: int | None = None) -> Vec
         raise ValueError(f"vectors must have shape (n, {dim}), not {array.shape}")
     if count is not None and len(array) != count:
         raise ValueError(f"{count} ids but {len(array)} vectors")
-    if not np.isfinite(np.vdot(array, array)) and not np.isfinite(array).all():  # the sum of large ones overflows
+    if (
+        not np.isfinite(np.vdot(array, array)) and not np.isfinite(array).all()
+    ):  # the sum can overflow
         raise ValueError("vectors must be finite")
     return array
 
@@ -169,7 +171,7 @@ def check_codes(codes: ArrayLike, dim: int, count: int | None = None) -> Codes:
     if count is not None and len(array) != count:
         raise ValueError(f"{count} ids but {len(array)} codes")
     if dim % 8 and (array[:, -1] & (0xFF >> dim % 8)).any():
-        raise ValueError(f"codes of {dim} bits must have zeros behind them")
+        raise ValueError(f"codes of {dim} bits must have zeros after the last bit")
     return array
 
 
@@ -181,7 +183,8 @@ def check_k(k: int) -> int:
 
 
 def in_order(ids: Ids, distances: NDArray[np.float32], k: int) -> Neighbors:
-    """Return the k first of each row by distance, then by id, so that all indexes order ties alike, filled up to k."""
+    """Return the k first of each row by distance, then by id, so that all indexes order ties equally, filled up to
+    k."""
     if len(ids) == 1:  # indexing one axis is several times as fast as indexing two
         order = np.lexsort((ids[0], distances[0]))[:k]
         return filled_up(ids[:, order], distances[:, order], k)

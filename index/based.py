@@ -1,4 +1,4 @@
-"""Searchers with a base: a structure over the rows of some time ago, and a scan of the rows that came later."""
+"""Searchers with a base: a structure over the rows of an earlier version, and a scan of the rows that came later."""
 
 from abc import abstractmethod
 from typing import Any, Generic, Protocol, Self, TypeVar
@@ -13,14 +13,15 @@ from crossview.index.scan import SPARE
 from crossview.index.searcher import Chosen, RowSearcher
 
 _CHANGED = 0.25
-"""Changed rows, as a share of the rows in the base, from which on it is worth building a new base."""
+"""Share of changed rows among the rows in the base from which on a new base is worth its time."""
 
 Nearest = tuple[Ids, NDArray[np.float32]]
 """Numbers of rows and their distances, both of shape (n,), in any order."""
 
 
 class Base(Protocol):
-    """A structure over the first rows of an index, such as hash tables, a graph or lists of cells."""
+    """The protocol of bases: structures over the first rows of an index, such as hash tables, a graph or lists of
+    cells."""
 
     @property
     def nbytes(self) -> int:
@@ -31,17 +32,17 @@ B = TypeVar("B", bound=Base)
 
 
 class BasedSearcher(RowSearcher, Generic[B]):
-    """Asks a base for the rows that it holds, and a scan for the rows that came later.
+    """A searcher that asks a base for the rows in the base, and a scan for the rows that came later.
 
     ``prepared`` builds the base. Later versions keep it: they scan new rows, and drop dead rows from its answers, until
-    so many rows have changed that a new base is worth its time. A search with a filter scans.
+    the number of changed rows makes a new base worth its time. A search with a filter scans.
     """
 
     def __init__(self, scan: RowSearcher) -> None:
         self._scan = scan
         self._base: B | None = None
         self._built = 0
-        """Number of the first rows that the base holds, or that did not deserve a base when they were examined."""
+        """Number of the first rows that are in the base, or for which no base was worth its time."""
         self._recent: Chosen | None = None
         """The rows that are alive and not in the base, once a search has needed them."""
         super().__init__(scan.dim)
@@ -95,7 +96,7 @@ class BasedSearcher(RowSearcher, Generic[B]):
     def prepared(self, rows: Rows) -> Self:
         """Return this searcher over compacted or loaded rows, with a new base if many rows have changed or moved."""
         other, before = self.over(rows), self.rows.main
-        if other._due() or not before or rows.main[: len(before)] != before:  # loaded rows have none before
+        if other._due() or not before or rows.main[: len(before)] != before:  # loaded rows have no previous main chunks
             other._build()
         return other
 
@@ -116,7 +117,7 @@ class BasedSearcher(RowSearcher, Generic[B]):
         return 0 if self._base is None else self._base.nbytes
 
     def _due(self) -> bool:
-        """Return whether so many rows are not in the base that a new one is worth its time."""
+        """Return whether the number of rows outside the base makes a new base worth its time."""
         return self.rows.offsets[-1] - self._built > _CHANGED * self._built
 
     def _build(self) -> None:
@@ -145,6 +146,6 @@ class BasedSearcher(RowSearcher, Generic[B]):
         found = self._ask(base, query, most)
         if found is None:
             return None
-        order = np.lexsort(found)[:most]  # behind these, rows may be missing
+        order = np.lexsort(found)[:most]  # after these, rows may be missing
         alive = order[self.rows.are_alive(found[0][order])]
         return (found[0][alive], found[1][alive]) if len(alive) >= k else None

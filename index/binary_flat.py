@@ -18,9 +18,9 @@ many neighbours at each distance."""
 
 
 class HammingSearcher(Scan):
-    """Scans binary codes for the nearest by Hamming distance."""
+    """A searcher that scans binary codes for the nearest by Hamming distance."""
 
-    tolerated_waste = 0.1  # NumPy scans strays, which is slower
+    tolerated_waste = 0.1  # lower than for vectors, because NumPy scans strays, which is slower
 
     def search(self, queries: Codes, k: int, chosen: Chosen | None) -> Neighbors:
         """Return the k nearest rows of each checked query among the chosen ones, or among all that are alive."""

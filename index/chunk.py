@@ -1,4 +1,4 @@
-"""Chunks of rows: buffers that only grow at their end, of which each version of an index sees its own part."""
+"""Chunks of rows: buffers that grow only at their end; each version of an index sees its own part of a buffer."""
 
 import threading
 from typing import Any
@@ -10,10 +10,11 @@ from crossview.index.base import Ids
 from crossview.index.positions import Positions, all_positions
 
 CHUNK_BYTES = 1 << 26
-"""Size of the rows of a full chunk. The system provides the memory when it is written to. More and shorter chunks would
-make searches slower, which merge the answers of all; longer ones make a change slower that has to copy a chunk."""
+"""Size, in bytes, of the rows of a full chunk. The operating system provides the memory when it is written. More and
+shorter chunks would slow down searches, which merge the answers of all chunks; longer chunks would slow down a change
+that has to copy a chunk."""
 MOST_ROWS = 1 << 20
-"""Maximum number of rows of a chunk, however short they are: a removal copies one bit for each row."""
+"""Maximum number of rows of a chunk, even of short rows, because a removal copies one bit for each row."""
 _FIRST_ROWS = 1024
 """Number of rows of the first buffer of a chunk, so that small indexes take little memory."""
 
@@ -25,7 +26,7 @@ def chunk_rows(rows: NDArray[Any]) -> int:
 
 
 class Buffer:
-    """Rows and their ids in memory. A chunk that claims rows behind those in use may write them, once."""
+    """Rows and their ids in memory. A chunk that claims rows after those in use may write them, once."""
 
     __slots__ = ("_lock", "_used", "ids", "rows")
 
@@ -35,7 +36,8 @@ class Buffer:
         self._lock = threading.Lock()
 
     def claim(self, count: int, more: int) -> bool:
-        """Claim ``more`` rows behind the first ``count``; False if another chunk has them, or there is no room."""
+        """Claim ``more`` rows after the first ``count``; return False if another chunk has them, or there is no
+        room."""
         with self._lock:
             free = self._used == count and count + more <= len(self.ids)
             self._used += more if free else 0
@@ -76,7 +78,7 @@ class Chunk:
         """Return this chunk with more rows at its end.
 
         It is a copy if the buffer is full, which the arrays of a snapshot always are, or if another version has already
-        written behind these rows.
+        written after these rows.
         """
         count, total, buffer = len(self), len(self) + len(ids), self._buffer
         if not buffer.claim(count, len(ids)):
@@ -115,7 +117,7 @@ class Chunk:
 
 
 def appended(chunks: tuple[Chunk, ...], ids: Ids, rows: NDArray[Any]) -> tuple[Chunk, ...]:
-    """Return chunks with more rows behind the last row."""
+    """Return chunks with more rows after the last row."""
     done, most, start = list(chunks), chunk_rows(rows), 0
     while start < len(ids):
         open_ = bool(done) and len(done[-1]) < most

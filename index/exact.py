@@ -1,4 +1,5 @@
-"""The exact twins: plain NumPy, slow and obviously right. They judge the answers of every other index."""
+"""The exact twins of the indexes: plain NumPy, slow and evidently correct. They check the answers of every other
+index."""
 
 import copy
 from collections.abc import Mapping

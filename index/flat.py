@@ -24,7 +24,7 @@ _CACHED = 1 << 18
 
 
 class FlatSearcher(Scan):
-    """Scans float vectors for the nearest by Euclidean distance."""
+    """A searcher that scans float vectors for the nearest by Euclidean distance."""
 
     def search(self, queries: Vectors, k: int, chosen: Chosen | None) -> Neighbors:
         """Return the k nearest rows of each checked query among the chosen ones, or among all that are alive."""

@@ -9,18 +9,19 @@ from crossview.index.binary_flat import BinaryFlatIndex, HammingSearcher
 from crossview.index.substrings import Distances, Numbers, SubstringTables
 
 _LOOKUP = 64
-"""Measured number of 64-bit words that a scan compares in the time of one lookup. A query that needs more lookups than
-the time of a scan is scanned for: with a million codes this takes at most 2.6 scans with 64 bits, 6.4 with 256."""
+"""Measured number of 64-bit words that a scan compares in the time of one lookup. The searcher scans for a query that
+needs more lookups than fit into the time of a scan: with a million codes this takes at most 2.6 scans with 64 bits, 6.4
+with 256."""
 _LARGE = 1 << 19
-"""Number of codes below which a scan is faster, however near the neighbours are: see ``AutoBinarySearcher``."""
+"""Number of codes below which a scan is faster for any distances of neighbours: see ``AutoBinarySearcher``."""
 _SAMPLE, _NEIGHBORS = 32, 10
 
 
 class MultiIndexSearcher(BasedSearcher[SubstringTables]):
-    """Looks up the substrings of a query in tables, and scans if that would take longer.
+    """A searcher that looks up the substrings of a query in tables, and scans if that would take longer.
 
-    The tables take 3 to 5 times the memory of codes and ids, and pay if the k nearest codes are near, as in large sets
-    of clustered codes.
+    The tables take 3 to 5 times the memory of codes and ids. They are worth it if the k nearest codes are near, as in
+    large sets of clustered codes.
     """
 
     def __init__(self, dim: int) -> None:
@@ -75,7 +76,7 @@ class AutoBinarySearcher(MultiIndexSearcher):
 
 
 class MultiIndexHashing(BinaryFlatIndex):
-    """An ``Index`` of binary codes that looks up substrings; it reads the snapshots of ``BinaryFlatIndex``, too."""
+    """An ``Index`` of binary codes that looks up substrings; it can also read the snapshots of ``BinaryFlatIndex``."""
 
     _searcher_type = MultiIndexSearcher
 

@@ -12,7 +12,7 @@ Bits = NDArray[np.uint8]
 
 
 class Positions:
-    """Some of the first ``length`` positions, in two forms: each is made when first needed, and kept."""
+    """Some of the first ``length`` positions, in two forms; a form is computed on its first use, and cached."""
 
     __slots__ = ("_bits", "_numbers", "count", "length")
 
@@ -44,7 +44,7 @@ class Positions:
 
     @property
     def share(self) -> float:
-        """The share of these among the first ``length`` positions, from 0 to 1."""
+        """The share of the positions among the first ``length`` positions, from 0 to 1."""
         return self.count / self.length
 
     def include(self, positions: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -75,7 +75,7 @@ def all_positions(length: int, capacity: int) -> Positions:
 class Selection:
     """The ids that a search may find, prepared by ``Searcher.selection`` for one version of an index.
 
-    Other versions accept it, too, but look up the ids again.
+    Other versions also accept the selection, but look up the ids again.
     """
 
     ids: NDArray[np.int64]
@@ -83,4 +83,4 @@ class Selection:
     version: object
     """The rows that the selection was prepared for."""
     chosen: tuple[Positions | None, ...] = ()
-    """The rows of each chunk; None stands for all rows of a chunk."""
+    """The rows of each chunk; None means all rows of a chunk."""

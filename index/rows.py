@@ -24,7 +24,7 @@ class Rows:
     """Rows under ids, alive or dead, as one version of an index sees them; a value that never changes.
 
     The ids of the main chunks ascend, so that a search by id is fast and equal distances come in the order of ids. A
-    row with a smaller id than the last of these is a stray: it stands in further chunks, in the order of arrival, until
+    row with a smaller id than the last of these is a stray: it is in further chunks, in the order of arrival, until
     ``compacted`` moves it. A row that is replaced or removed stays in memory and is dead in later versions, so that
     earlier versions answer as before.
     """

@@ -14,8 +14,8 @@ from crossview.index.searcher import Chosen, RowSearcher
 
 _CORES = faiss.omp_get_max_threads()
 _PARALLEL_WORK = 1 << 26
-"""Components, or bytes of codes, below which a search stays on its own thread: starting and joining a team of threads
-costs more, above all if the cores are busy."""
+"""Number of components, or bytes of codes, below which a search stays on its own thread: starting and joining a team of
+threads costs more, above all if the cores are busy."""
 SPARE = 8
 """Rows to search for beyond the expected number, if a search drops some of the rows that it finds."""
 

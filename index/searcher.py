@@ -12,11 +12,11 @@ from crossview.index.positions import Positions
 from crossview.index.rows import Rows
 
 Chosen = Sequence[Positions | None]
-"""The rows of each chunk that a search may find; None stands for all rows of a chunk."""
+"""The rows of each chunk that a search may find; None means all rows of a chunk."""
 
 
 class RowSearcher(ABC):
-    """Finds neighbours among the rows of one version of an index; a value that never changes, like the rows.
+    """The base class of searchers among the rows of one version of an index; values that never change, like the rows.
 
     A new kind of index is a new subclass: ``StoredIndex`` adds versions, lookups by id and snapshots. A searcher that
     scans is a ``Scan``. One that prepares a structure over the rows, such as a graph or lists of cells, is a

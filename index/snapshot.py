@@ -59,7 +59,7 @@ class Snapshot:
     meta: dict[str, Any]
     _table: Mapping[str, Any]
     _data: NDArray[np.uint8]
-    """The bytes of the whole file, mapped or read; the arrays are views of it, so it lives as long as they do."""
+    """The bytes of the whole file, mapped or read. The arrays are views of these bytes and keep them alive."""
 
     def array(self, name: str, dtype: DTypeLike, shape: tuple[int, ...]) -> NDArray[Any]:
         """Return an array, which must not be written to; SnapshotError unless it has this type and shape."""
@@ -75,14 +75,14 @@ def write_snapshot(
 ) -> None:
     """Write arrays to a file beside ``path`` and rename it into place: a reader sees the old or the new file, whole.
 
-    ``shape`` is what the index needs to know to read the arrays. Raises OSError when the disk is full or read-only;
-    the previous snapshot then stays.
+    ``shape`` contains the numbers that the index needs to read the arrays. Raises OSError when the disk is full or
+    read-only; the previous snapshot then stays.
     """
     table: dict[str, Any] = {"kind": kind, "shape": dict(shape), "meta": dict(meta), "arrays": {}}
     for name, column in columns.items():
         dtype = np.dtype(column.dtype)
         table["arrays"][name] = {"dtype": dtype.str, "shape": column.shape, "offset": 0, "crc": 0}
-    # The table stands before the arrays, whose checksums are known last: leave room for the largest numbers.
+    # The table precedes the arrays, whose checksums are known last: leave room for the largest numbers.
     offset = _aligned(_ALIGNMENT + len(json.dumps(table)) + 40 * len(columns))
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
@@ -90,7 +90,7 @@ def write_snapshot(
             for name, column in columns.items():
                 file.seek(offset)
                 table["arrays"][name] |= {"offset": offset, "crc": _write_blocks(file, column.blocks)}
-                file.truncate()  # to the offset of an empty array, of which nothing was written
+                file.truncate()  # an empty array writes nothing, but the file must reach its offset
                 offset = _aligned(file.tell())
             encoded = json.dumps(table).encode()
             file.seek(0)
@@ -107,7 +107,8 @@ def write_snapshot(
 
 @contextmanager
 def read_snapshot(path: Path, kind: str) -> Iterator[Snapshot]:
-    """Provide the content of a snapshot after a check of every array, for a block that makes an index of it.
+    """Provide the content of a snapshot after a check of every array, for a block that creates an index from the
+    content.
 
     Large files are mapped, not read into memory. A mapped file that is deleted or replaced stays whole for the process.
 
@@ -134,7 +135,7 @@ def _opener(path: str, flags: int) -> int:
 
 
 def _write_blocks(file: BinaryIO, blocks: Iterable[NDArray[Any]]) -> int:
-    """Write blocks one behind the other, and return their checksum."""
+    """Write blocks one after another, and return their checksum."""
     # CRC-32 finds accidental damage, four times as fast as a cryptographic checksum.
     checksum = 0
     for block in blocks:
@@ -163,7 +164,7 @@ def _read_table(file: BinaryIO, kind: str) -> dict[str, Any]:
 
 
 def _check_array(file: BinaryIO, name: str, entry: Mapping[str, Any], file_size: int) -> None:
-    """Raise SnapshotError unless an array lies within the file and is as it was written."""
+    """Raise SnapshotError unless an array is within the file and matches its checksum."""
     start, size = entry["offset"], _size(np.dtype(entry["dtype"]), entry["shape"])
     if start % _ALIGNMENT or start < 0 or size < 0 or start + size > file_size:
         raise SnapshotError("it is too short")
@@ -204,7 +205,7 @@ def _aligned(offset: int) -> int:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make a renaming last through a power failure."""
+    """Make a renaming durable in case of a power failure."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -20,7 +20,8 @@ _WIDEST = 24
 
 
 class SubstringTables:
-    """Groups of equal codes, and for each substring a table from its values to the groups that have them."""
+    """Lookup tables over groups of equal codes: for each substring, a table from its values to the groups that have
+    them."""
 
     def __init__(self, ids: Ids, codes: Codes, dim: int) -> None:
         """Build the tables from ascending ids or numbers of rows, shape (n,), and their codes of dim bits."""
@@ -59,7 +60,7 @@ class SubstringTables:
     def steps(self, code: Codes, most: int) -> Iterator[tuple[Numbers, Distances]]:
         """Yield groups and their distances from a code, shape (bytes,); after step t, all groups up to distance t.
 
-        The groups of a step are distinct. The steps end before the number of looked up values and groups exceeds
+        The groups of a step are distinct. The steps end before the number of lookups of values and groups exceeds
         ``most``, and when there are no more groups.
         """
         # If two codes differ in at most m r + a bits, then one of the first a + 1 of their m substrings differs in at

@@ -64,7 +64,7 @@ def composed(steps: Sequence[Capabilities]) -> Capabilities:
     """Return the capabilities of learners one after another, each on the embeddings of the one before it."""
     most = [step.most_views for step in steps if step.most_views is not None]
     return Capabilities(
-        # Steps that treat all views alike change nothing; the last other step decides.
+        # Steps that map all views in the same way change nothing; the last other step decides.
         cross_view=next((step.cross_view for step in reversed(steps) if not step.keeps_cross_view), False),
         needs_labels=any(step.needs_labels for step in steps),
         # Every learner of labels gets the same labels, so all of them must accept label sets.

@@ -155,8 +155,8 @@ class Chain(MultiViewLearner):
 
     def _needs_classes(self, given: Supervision) -> bool:
         needed = [step._needs_classes(given_to(self.steps, n, given)) for n, step in enumerate(self.steps)]
-        # The chain refuses supervision that no step takes. A step that takes only a part of it has already refused the
-        # rest, with a message that names the step.
+        # The chain refuses supervision that no step takes. A step that takes only a part has already refused the rest,
+        # with a message that names the step.
         super()._needs_classes(given)
         return any(needed)
 

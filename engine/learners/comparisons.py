@@ -22,7 +22,7 @@ class Comparisons:
         items: (n, t) int64: pairs; triplets (a, b, c), with a nearer to b than to c; or quadruplets (a, b, c, d), with
             a and b nearer to each other than c and d.
         similar: (n,) bool, whether a pair is similar; None for triplets and quadruplets. If the notion is an attribute
-            that orders items: whether both have as much of it; otherwise the second has more.
+            that orders items: whether both have equal amounts; otherwise the second has more.
         weights: (n,) float64, the cost of a violation; None: 1.
         margins: (n,) float64, of triplets and quadruplets, in squared distance; None: the learner's own.
         notions: (n,) names or numbers of the notions ("by the head"); None: all comparisons are in one notion.

@@ -134,7 +134,7 @@ def pairs_by_attribute(given: AnyComparisons, names: Sequence[str], weight: floa
     """Return the pairs of each attribute.
 
     Args:
-        given: pairs, each in the notion of an attribute: similar items have as much of it, and otherwise the second has
+        given: pairs, each in the notion of an attribute: similar items have equal amounts, and otherwise the second has
             more. Pairs without notions are of the only attribute.
         names: names of the attributes; () without names.
         weight: factor of the weight of each pair.

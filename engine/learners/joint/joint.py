@@ -42,7 +42,7 @@ class JointMetrics(LinearLearner, SeparateLearner, MultiViewLearner):
         loss: "hinge"; "logistic"; or "tste", with D - 1 degrees of freedom.
         sharing: "joint"; "independent", a separate metric of each notion, with a penalty of alpha times its trace; or
             "pooled", one metric for all comparisons.
-        balance: 0: every comparison has the same weight; 1: every notion has the same weight, whatever its number of
+        balance: 0: every comparison has the same weight; 1: every notion has the same weight, for any number of
             comparisons.
         bounds: with ``loss="hinge"``, the bounds of comparisons on squared distances; None: ``Bounds()``.
         n_neighbors: for classes, number of target neighbours of each row; in smaller classes, all other rows.

@@ -32,7 +32,7 @@ class Solving:
         spare: number of further columns of joint metrics to learn at first; the descent continues from the leading
             columns, because there are fewer local minima with more columns.
         max_iter: maximum number of iterations; of Algorithm 1, of alternations.
-        tol: stop when an iteration lowers the objective by less than this share of it.
+        tol: stop when an iteration lowers the objective by less than this share of its value.
     """
 
     solver: Solver = "quasi-newton"

@@ -25,7 +25,7 @@ class Descent:
 
     Attributes:
         max_iter: maximum number of iterations in all stages together.
-        tol: stop when an iteration lowers the objective by less than this share of it.
+        tol: stop when an iteration lowers the objective by less than this share of its value.
         stages: smoothings of the hinge, from first to last; (0,) for smooth losses.
     """
 
@@ -93,7 +93,7 @@ class Alternation:
         """Return the best L, (H, D), and M_t, (T, D, D), their objective, the number of alternations, and whether they
         converged.
 
-        They converge when ten alternations lower the best objective by less than a share ``tol`` of it.
+        They converge when ten alternations lower the best objective by less than a share ``tol`` of its value.
         """
         rates = self._rates(common, metrics)
         best = self.objective(common, metrics), common, metrics

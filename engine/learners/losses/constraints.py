@@ -169,7 +169,7 @@ def constrained(
     size = items.shape[1]
     if size == 2:
         if similar is None:
-            raise ValueError("pairs need y: 1 where they are similar, -1 where they are not")
+            raise ValueError("pairs need y: 1 for similar pairs, -1 for dissimilar ones")
         return pairs(items, similar, upper, lower, weight)
     if size == 3:
         return triplets(items, margin, weight)

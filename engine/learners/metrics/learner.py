@@ -237,7 +237,7 @@ class MetricLearner(LinearLearner, SeparateLearner, MultiViewLearner):
         rows, items = unpack(X, preprocessor)
         if items.shape[1] == 2:
             if y is None:
-                raise ValueError("pairs need y: 1 where they are similar, -1 where they are not")
+                raise ValueError("pairs need y: 1 for similar pairs, -1 for dissimilar ones")
             return Comparisons(items, np.asarray(y) > 0).agreement(self.transform(rows, view=view))
         return Comparisons(items).agreement(self.transform(rows, view=view))
 

@@ -51,7 +51,7 @@ class QuadrupletWise(MetricLearner):
             which may end elsewhere if columns interact.
         h: half the width of the quadratic part of the Huber loss, in squared distance.
         max_iter: maximum number of steps, or of cutting planes.
-        tol: stop when the objective is at most this share of it above the minimum.
+        tol: stop when the distance from the objective to the minimum is at most this share of the objective.
         random_state: seed of the draws.
         view_slices: widths of the views in a 2-D ``X``; None: one view.
 

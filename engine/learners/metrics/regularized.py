@@ -102,9 +102,9 @@ def spanned(rows: Rows, settings: MetricSettings) -> Span:
     """Return the rows in their principal components if the descent stays within these, and else as they are.
 
     With fewer rows than columns, the components are the shorter description. A metric that starts within their span
-    stays there: no constraint pulls out of it, and the regulariser only lowers the metric outside. The identity is a
-    start outside the span, steps that leave the semidefinite cone may become negative outside, and a diagonal metric
-    is bound to the columns.
+    stays there: no constraint pulls out of the span, and the regulariser only lowers the metric outside. The identity
+    is a start outside the span, steps that leave the semidefinite cone may become negative outside, and a diagonal
+    metric is bound to the columns.
     """
     leaves_them = settings.start != "pca" or settings.form == "diagonal" or not settings.semidefinite
     if leaves_them or len(rows) >= rows.shape[1]:

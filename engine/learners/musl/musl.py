@@ -57,8 +57,8 @@ class MuSL(SeparateLearner, MultiViewLearner):
         retrain: boost each metric again after the assignment is learned.
         n_thresholds: number of candidate thresholds of each column, at its quantiles. With ``retrain``, groups are
             learned with the medians alone.
-        max_rows: maximum number of rows for the pairs of a round; with more rows, each round draws so many, in
-            proportion to their classes.
+        max_rows: maximum number of rows for the pairs of a round; with more rows, each round draws this number, in
+            proportion to the classes.
         random_state: seed of draws and of k-means.
         view_slices: widths of the views in a 2-D ``X``; None: one view.
 

@@ -85,7 +85,7 @@ class Alternation:
         from the same rows each time.
 
         Args:
-            how: the settings; with batches, all alternations run, whatever the tolerance.
+            how: the settings; with batches, all alternations run, for any tolerance.
         """
         history = [self._probe.objective()]
         done, total = 0, how.max_iter * len(self.problem.free) * how.inner_iter

@@ -62,7 +62,7 @@ def cut(
         risk: risk to minimise.
         parameters: "full" or "diagonal"; their projection is that onto the cone of metrics.
         weight: C.
-        tol: stop when the objective is at most this share of it above the minimum.
+        tol: stop when the gap is at most this share of the objective.
         max_iter: maximum number of planes.
     """
     width = features.width

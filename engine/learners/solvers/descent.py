@@ -20,7 +20,7 @@ STAGES = 4
 _GROW, _SHRINK = 4.0, 0.25
 _SMALLEST = 1e-9  # steps below this share of the first one have no effect
 _WINDOW = 10  # number of steps over which the objective must fall
-_BLUR = 1e-3  # share of the smoothing below which a fall says nothing about the hinge itself
+_BLUR = 1e-3  # share of the smoothing below which a fall gives no information about the hinge itself
 _ZERO = 1e-9  # share of the first objective below which a fall counts as none
 
 
@@ -35,8 +35,8 @@ class Descent:
             a quarter as long. "constant" takes all steps; "sqrt" divides the t-th by sqrt(t). The last two return the
             best metric of those checked.
         max_iter: maximum number of steps; for ADMM, of outer steps.
-        tol: stop when ten steps lower the objective by less than this share of it, or by less than a billionth of the
-            first.
+        tol: stop when ten steps lower the objective by less than this share of its value, or by less than a billionth
+            of the first.
         check_every: number of steps between two checks of all constraints.
         smoothing: for adaptive steps, the violation up to which the hinge is smooth at first, in squared distance.
             Whenever the objective stops falling it is divided by 4, and after a few times the hinge itself ends the

@@ -32,8 +32,8 @@ class Newton:
             which may end elsewhere, or not converge.
         h: half the width of the Huber loss's quadratic part, in units of w . z.
         max_iter: maximum number of steps.
-        tol: stop when the objective is at most this share of it above the minimum; the printed step ends when w and b
-            move by less than this share of their length.
+        tol: stop when the distance from the objective to the minimum is at most this share of the objective; the
+            printed step ends when w and b move by less than this share of their length.
     """
 
     step: Step = "two-metric"

@@ -148,7 +148,7 @@ class Evidence:
 
 @dataclass(frozen=True, eq=False)
 class PredictionScore:
-    """Log probabilities of left-out evidence; its kinds have equal weights, whatever their sizes.
+    """Log probabilities of left-out evidence; its kinds have equal weights, independent of their sizes.
 
     Attributes:
         kinds: (m,) arrays with the same meaning for all numbers of classes: of items in two views, of labels, of pairs.

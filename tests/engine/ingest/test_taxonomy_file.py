@@ -72,8 +72,8 @@ def test_a_class_is_below_another_by_indentation_or_after_its_colon(file, text):
         ("a\n    b\n  c\n", "line 3: no line above has the indentation of 2 spaces"),
         ("  a\nb\n", "line 1: no line above has the indentation of 2 spaces"),
         ("a\n\tb\n", "line 2: indent with spaces, not with tabs"),
-        ("", "0 classes says nothing"),
-        ("# nothing\n\na: b\n", "1 classes says nothing"),
+        ("", "at least 2 leaves, not 0"),
+        ("# nothing\n\na: b\n", "at least 2 leaves, not 1"),
         (b"\xe9: b, c", "not UTF-8"),
     ],
 )

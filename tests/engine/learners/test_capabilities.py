@@ -77,7 +77,7 @@ def test_vectors_are_behind_codes_exactly_where_a_learner_states_it(name):
         assert learner.capabilities.binary
         assert len(learner.unhashed(views[0], 0)) == len(views[0])
     else:
-        with pytest.raises(ValueError, match=f"{name} makes no codes of vectors"):
+        with pytest.raises(ValueError, match=f"{name} does not make codes of vectors"):
             learner.unhashed(views[0], 0)
 
 

@@ -58,7 +58,7 @@ def test_what_a_chain_states_of_its_embeddings_is_the_last_steps():
     np.testing.assert_array_equal(chain.place_of_class("1"), last.place_of_class("1"))
     assert chain.described_classes() == last.described_classes() == ()
     chain.set_params(steps=chain.steps[:-1])
-    with pytest.raises(ValueError, match="knows no places of classes"):
+    with pytest.raises(ValueError, match="has no places of classes"):
         chain.place_of_class("1")
     empty = Chain()
     assert (empty.n_metrics_, list(empty.metric_names_), list(empty.names_)) == (1, [], [])

@@ -170,7 +170,7 @@ def test_views_are_fitted_apart():
         ({"start": "zero"}, "pca, identity"),
         ({"solver": "newton"}, "alternate, admm"),
         ({"similar": "luck"}, "labels, knn"),
-        ({"solver": "admm", "form": "diagonal"}, "for form="),
+        ({"solver": "admm", "form": "diagonal"}, "needs form="),
         ({"constraints": "sextuplets"}, "triplets, quadruplets, pairs"),
         ({"validation_fraction": 1.0}, "validation_fraction must be"),
         ({"neighbors": 0}, "neighbors must be"),
