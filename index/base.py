@@ -154,9 +154,7 @@ def check_vectors(vectors: ArrayLike, dim: int, count: int | None = None) -> Vec
         raise ValueError(f"vectors must have shape (n, {dim}), not {array.shape}")
     if count is not None and len(array) != count:
         raise ValueError(f"{count} ids but {len(array)} vectors")
-    if (
-        not np.isfinite(np.vdot(array, array)) and not np.isfinite(array).all()
-    ):  # the sum can overflow
+    if not np.isfinite(np.vdot(array, array)) and not np.isfinite(array).all():  # the sum can overflow
         raise ValueError("vectors must be finite")
     return array
 

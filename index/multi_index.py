@@ -40,9 +40,9 @@ class MultiIndexSearcher(BasedSearcher[SubstringTables]):
 
 
 class AutoBinarySearcher(MultiIndexSearcher):
-    """Keeps the tables of multi-index hashing if a rule expects them to be faster than a scan.
+    """A searcher that keeps the tables of multi-index hashing if a rule expects them to be faster than a scan.
 
-    The rule counts and measures no times, so equal codes give equal choices on every machine: there are 524,288
+    The rule counts instead of measuring times, so equal codes give equal choices on every machine: there are 524,288
     codes or more, and at least half of 32 stored codes find their ten nearest besides themselves within half of the
     lookups that are worth a scan. ``prepared`` applies it; answers are exact either way.
 

@@ -20,9 +20,9 @@ Value = TypeVar("Value")
 class LastStepAttribute(Generic[Value]):
     """A descriptor for a class with ``steps``: the attribute or method of the last step.
 
-    A chain shares it because its embeddings are those of its last step. The descriptor reads the step each time,
-    because a step learns the value in ``fit``, and settings can replace the steps. A chain without steps, and the class
-    itself, have the inherited value.
+    A chain shares the attribute because its embeddings are those of its last step. The descriptor reads the step each
+    time, because a step learns the value in ``fit``, and settings can replace the steps. A chain without steps, and the
+    class itself, have the inherited value.
     """
 
     def __set_name__(self, owner: type, name: str) -> None:

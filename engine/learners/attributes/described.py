@@ -13,7 +13,8 @@ def place_between(amounts: ArrayLike, seen: Values, means: Values) -> Values:
     """Return the expected mean scores of a described class, (m,).
 
     Parikh and Grauman (ICCV 2011), section 3.2: if some seen classes have the same amount of an attribute, their mean;
-    between two of them, the middle; beyond all, as far from the last as seen classes are from each other on average.
+    between two seen classes, the middle; beyond all, as far from the last as seen classes are from each other on
+    average.
 
     Args:
         amounts: (m,) amounts of each attribute of the class; only the order among the classes matters.

@@ -34,7 +34,7 @@ class JointMetrics(LinearLearner, SeparateLearner, MultiViewLearner):
     their root mean square length first, so that alpha has the same meaning in any unit.
 
     From classes it learns as in large margin nearest neighbours, by notion: each row pulls its nearest rows of the same
-    class and pushes rows of other classes a margin beyond these.
+    class and pushes rows of other classes a margin beyond its nearest rows.
 
     Args:
         n_components: D, the columns of the common map; for independent or pooled metrics, their maximum rank.

@@ -147,7 +147,7 @@ class Impostors:
         return reach
 
     def _missing(self, metric: Metric, reach: Rows, pairs: Items) -> Rows:
-        """Return how much too near pairs are, (m, k), in the order of their first rows."""
+        """Return by how much pairs violate each reach, (m, k), in the order of their first rows."""
         missing: Rows = np.repeat(reach, np.bincount(pairs[:, 0], minlength=len(reach)), axis=0)
         missing -= metric.distances(self.features, pairs)[:, None]
         return missing

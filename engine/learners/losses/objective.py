@@ -43,7 +43,7 @@ class Loss(Protocol):
         """Return the objective over the active constraints."""
 
     def recheck(self, metric: Metric) -> int:
-        """Check all constraints, make the violated ones active, and return how many of them were not active before."""
+        """Check all constraints, make the violated ones active, and return the number that were not active before."""
 
     def gradient(self, metric: Metric, evaluation: Evaluation) -> Rows:
         """Return a subgradient with respect to the parameters."""
@@ -90,7 +90,7 @@ class Objective:
         return self._over(metric, self._active)
 
     def recheck(self, metric: Metric) -> int:
-        """Check all constraints, make the violated ones active, and return how many of them were not active before.
+        """Check all constraints, make the violated ones active, and return the number that were not active before.
 
         The first call makes only the violated constraints active; before that, all constraints are active.
         """

@@ -145,6 +145,6 @@ def _validation(features: Differences, constraints: Constraints | None, patience
     """Return the rule that stops a descent by the share of satisfied constraints."""
     if constraints is None:
         raise ValueError("patience needs validation constraints: give some, or leave out patience")
-    # The loss checks the constraints that it learns from; nothing else checks these.
+    # The loss checks its own constraints, but not the validation constraints.
     features.check(int(max(constraints.near.max(), constraints.far.max())))
     return Validation(lambda metric: satisfied(metric, features, constraints), patience)

@@ -44,8 +44,8 @@ class Kinship:
         how: Hierarchy,
         generator: np.random.Generator,
     ) -> "Kinship":
-        """Return the target neighbours and drawn constraints of rows, (n, d), with leaves as classes, (n,); ValueError
-        as ``Relatives``."""
+        """Return the constraints of a tree on rows, (n, d), whose classes, (n,), are leaves; ValueError as
+        ``Relatives``."""
         relatives = Relatives(rows, labels, taxonomy, how.near)
         kinds = (
             (how.siblings, relatives.same_and_siblings(how.n_quadruplets, generator)),

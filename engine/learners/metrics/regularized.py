@@ -99,7 +99,7 @@ def factor_and_attributes(start: DescentStart, solution: Solution) -> tuple[Rows
 
 
 def spanned(rows: Rows, settings: MetricSettings) -> Span:
-    """Return the rows in their principal components if the descent stays within these, and else as they are.
+    """Return the rows in their principal components if the descent stays within these, and otherwise as they are.
 
     With fewer rows than columns, the components are the shorter description. A metric that starts within their span
     stays there: no constraint pulls out of the span, and the regulariser only lowers the metric outside. The identity

@@ -26,7 +26,7 @@ class ConstraintSettings:
     Attributes:
         sampling: which constraints to draw.
         bounds: the bounds that they set on distances.
-        stopping: the share of them that only stops the fit.
+        stopping: the share of constraints that only stops the fit.
         seed: the seed of the draws. Each view has its own generator, so that a view draws the same constraints
             whichever other views there are.
     """

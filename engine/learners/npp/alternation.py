@@ -14,6 +14,7 @@ from crossview.engine.runtime.cancellation import checkpoint, report_progress
 FULL_PAIRS = 5000
 """Maximum number of rows of a view for which batch_size="auto" uses all rows and pairs."""
 _BATCH = 16_384
+"""Number of rows of a batch with batch_size="auto": time and memory then stay the same for any larger view."""
 _FACTORS = 2.0 ** np.arange(-4, 3)
 """Scales of the start to compare, in units of the reach of the loss."""
 _COLUMNS = 1024

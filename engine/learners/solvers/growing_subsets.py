@@ -1,4 +1,4 @@
-"""Descent over growing subsets of the constraints, to all of them in the end."""
+"""Descent over growing subsets of the constraints, and finally over all constraints."""
 
 from dataclasses import replace
 from functools import partial

@@ -20,7 +20,7 @@ class RidgePath:
 
     Attributes:
         values: (r,) eigenvalues, above 0, of the inner products of the centred rows.
-        vectors: (n, r) eigenvectors of these.
+        vectors: (n, r) eigenvectors of the inner products.
         targets: (n, K) centred targets.
         means: (K,) means of the targets.
     """
