@@ -185,7 +185,7 @@ def test_bad_additions_are_refused_and_change_nothing(float_kind, ids, vectors):
         ([1], np.zeros((1, 2)), "uint8"),
         ([1], np.zeros((1, 2), np.int8), "uint8"),
         ([1], np.zeros((1, 12), bool), "uint8"),
-        ([1], np.array([[0, 0b1000]], np.uint8), "zeros behind"),
+        ([1], np.array([[0, 0b1000]], np.uint8), "zeros after"),
         ([1, 2], np.zeros((1, 2), np.uint8), "2 ids but 1"),
         ([1, 1], np.zeros((2, 2), np.uint8), "distinct"),
         ([-1], np.zeros((1, 2), np.uint8), "negative"),
@@ -196,7 +196,7 @@ def test_bad_codes_are_refused_and_change_nothing(binary_kind, ids, codes, messa
     with pytest.raises(ValueError, match=message):
         index.changed([], ids, codes)
     assert index.ids().tolist() == [0]
-    if message in ("shape", "uint8", "zeros behind"):
+    if message in ("shape", "uint8", "zeros after"):
         with pytest.raises(ValueError, match=message):
             index.search(codes, 1)
 

@@ -54,7 +54,7 @@ def test_bad_rows_are_refused_and_change_nothing():
         (codes, "shape"),
         (both[0], "shape"),
         (with_floats(codes, nan), "finite"),
-        (with_floats(bit, floats), "zeros behind"),
+        (with_floats(bit, floats), "zeros after"),
         (both[:1], "2 ids but 1"),
     ):
         with pytest.raises(ValueError, match=words):
