@@ -87,7 +87,7 @@ if TYPE_CHECKING:
     from crossview.engine.strategy import Moved as Moved
     from crossview.engine.strategy import Nearest as Nearest
     from crossview.engine.strategy import Weighted as Weighted
-    from crossview.server.client.async_client import AsyncClient as AsyncClient
+    from crossview.server.client.client import AsyncClient as AsyncClient
     from crossview.server.client.client import Client as Client
     from crossview.server.errors import DeadlineExceededError as DeadlineExceededError
     from crossview.server.errors import OverloadedError as OverloadedError
@@ -112,8 +112,7 @@ _NAMES = {
     "OneQuery Query SameRequest SearchRequest SuggestedLabels SuggestRequest Suggestions Verdict",
     "crossview.engine.recipe": "Grouping Pair Recipe Tune",
     "crossview.engine.strategy": "Listed Moved Nearest Weighted",
-    "crossview.server.client.async_client": "AsyncClient",
-    "crossview.server.client.client": "Client",
+    "crossview.server.client.client": "AsyncClient Client",
     "crossview.server.errors": "DeadlineExceededError OverloadedError ServerFaultError ServerStoppedError "
     "ServerUnavailableError",
 }

@@ -22,7 +22,7 @@ from crossview.server.dispatch.dispatcher import Dispatcher
 from crossview.server.dispatch.rooms import Rooms
 from crossview.server.edge.handlers import Handlers
 from crossview.server.edge.health import Health, HealthPort, HealthService
-from crossview.server.edge.reflecting import ReflectionService
+from crossview.server.edge.reflection import ReflectionService
 from crossview.server.jobs.awaited import AwaitedJobs
 from crossview.server.jobs.jobs import Jobs
 from crossview.server.limits import channel_options, give_memory_back, most_connections

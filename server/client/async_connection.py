@@ -8,8 +8,7 @@ from typing import Any, Self
 import grpc
 
 from crossview.engine.errors import CancelledError
-from crossview.server.client.connection import OPTIONS, check_timeout
-from crossview.server.client.failures import error_of
+from crossview.server.client.connection import OPTIONS, check_timeout, error_of
 from crossview.server.client.script import LOOK_SECONDS, Ask, Exchange, R, Requests, Script, Stubs, finished_async
 from crossview.server.wire.status import error_in
 

@@ -1,12 +1,41 @@
-"""A typed client with the methods of ``engine.home.Home``; it raises the engine's own errors."""
+"""Clients of a server, for programs without and with an event loop, with the methods of ``engine.home.Home``."""
 
 from collections.abc import Sequence
 from functools import cached_property
 
+from crossview.engine.item import one_or_several
+from crossview.server.client.async_connection import AsyncConnection
 from crossview.server.client.connection import Connection
-from crossview.server.client.home_script import HomeScript
-from crossview.server.client.remote_collection import RemoteCollection
-from crossview.server.client.remote_jobs import RemoteJobs
+from crossview.server.client.remote_collection import AsyncCollection, RemoteCollection
+from crossview.server.client.remote_jobs import AsyncJobs, RemoteJobs
+from crossview.server.client.script import Script, Stubs, ask, pages_of
+from crossview.server.wire.names import collection_name, parse_collection
+from crossview.v1 import collections_pb2 as pb
+
+
+class HomeScript:
+    """The scripts of ``Client`` and ``AsyncClient``."""
+
+    def __init__(self, stubs: Stubs) -> None:
+        self._stub = stubs.collections
+
+    def names(self) -> Script[list[str]]:
+        """Return the names of the collections, in order."""
+        found = yield from pages_of(self._stub.ListCollections, pb.ListCollectionsRequest())
+        return [parse_collection(collection.name) for page in found for collection in page.collections]
+
+    def create(self, name: str, views: Sequence[str], description: str) -> Script[None]:
+        """Create an empty collection."""
+        request = pb.CreateCollectionRequest(collection_id=name, views=one_or_several(views), description=description)
+        yield from ask(self._stub.CreateCollection, request)
+
+    def check(self, name: str) -> Script[None]:
+        """Raise NotFoundError if the collection does not exist."""
+        yield from ask(self._stub.ListSpaces, pb.ListSpacesRequest(parent=collection_name(name)))
+
+    def delete(self, name: str) -> Script[None]:
+        """Delete a collection with all that is in it."""
+        yield from ask(self._stub.DeleteCollection, pb.DeleteCollectionRequest(name=collection_name(name)))
 
 
 class Client(Connection):
@@ -42,3 +71,45 @@ class Client(Connection):
     def delete(self, name: str) -> None:
         """Delete a collection with all that is in it."""
         self.run(self._home.delete(name))
+
+
+class AsyncClient(AsyncConnection):
+    """The collections of the server at ``address`` (HOST:PORT); an asynchronous context manager.
+
+    ``timeout`` is as in ``Client``. Calls raise what those of ``Client`` raise, and end on the server when their task
+    is cancelled.
+
+    >>> async with AsyncClient("127.0.0.1:50051") as client:  # doctest: +SKIP
+    ...     (found,) = await client.collection("flowers").search(SearchRequest([Query("color", key="rose")]))
+    """
+
+    @cached_property
+    def _home(self) -> HomeScript:
+        return HomeScript(self)
+
+    @cached_property
+    def jobs(self) -> AsyncJobs:
+        """The server's jobs."""
+        return AsyncJobs(self)
+
+    def collection(self, name: str) -> AsyncCollection:
+        """Return a collection; its first call fails if it does not exist."""
+        return AsyncCollection(self, name)
+
+    async def names(self) -> list[str]:
+        """Return the names of the collections, in order."""
+        return await self.run(self._home.names())
+
+    async def create(self, name: str, views: Sequence[str] = (), description: str = "") -> AsyncCollection:
+        """Return a new, empty collection; without views it has color, sift and gist."""
+        await self.run(self._home.create(name, views, description))
+        return self.collection(name)
+
+    async def open(self, name: str) -> AsyncCollection:
+        """Return a collection that exists."""
+        await self.run(self._home.check(name))
+        return self.collection(name)
+
+    async def delete(self, name: str) -> None:
+        """Delete a collection with all that is in it."""
+        await self.run(self._home.delete(name))

@@ -48,7 +48,6 @@ from crossview.server.client.convert_jobs import (
 from crossview.server.client.remote_jobs import Follower, JobScript
 from crossview.server.client.script import Ask, Exchange, R, Script, Stubs, ask, pages_of
 from crossview.server.wire import pages
-from crossview.server.wire.batches import batches, merged
 from crossview.server.wire.convert import (
     from_filter,
     from_new_item,
@@ -57,10 +56,10 @@ from crossview.server.wire.convert import (
     from_update,
     messages_of,
     to_item,
+    to_item_embeddings,
     to_report,
 )
 from crossview.server.wire.convert_changes import from_changes_request, to_changes
-from crossview.server.wire.convert_embeddings import to_item_embeddings
 from crossview.server.wire.convert_evaluation import to_evaluation
 from crossview.server.wire.convert_info import to_collection, to_space, to_threshold
 from crossview.server.wire.convert_search import (
@@ -74,6 +73,7 @@ from crossview.server.wire.convert_search import (
     to_verdicts,
 )
 from crossview.server.wire.fields import to_value
+from crossview.server.wire.message_batches import batches, merged
 from crossview.server.wire.names import collection_name, item_name, space_name
 from crossview.v1 import collections_pb2 as pb
 from crossview.v1 import search_pb2

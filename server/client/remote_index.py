@@ -31,7 +31,7 @@ from crossview.engine.runtime.progress import Progress
 from crossview.features.errors import ImageError
 from crossview.features.pictures import read_file
 from crossview.server.settings import MESSAGE_BYTES
-from crossview.server.wire.batches import batches, merged
+from crossview.server.wire.message_batches import batches, merged
 from crossview.server.wire.pages import LARGEST_SIZE
 
 LARGEST_FILE = MESSAGE_BYTES - 64 * 1024

@@ -17,7 +17,7 @@ import typer
 
 from crossview.server.commands.command import running
 from crossview.server.commands.hints import collection_of_command, completed, remember_collection, remember_where
-from crossview.server.commands.saying import say, written_out, written_out_json
+from crossview.server.commands.output import say, written_out, written_out_json
 
 if TYPE_CHECKING:
     from crossview.engine.info import Tuning

@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from crossview.server.commands.common import fail
-from crossview.server.commands.connection import ConnectionOptions
-from crossview.server.commands.saying import say
+from crossview.server.commands.connection_options import ConnectionOptions
+from crossview.server.commands.output import say
 
 SHEET = "sheet.png"
 

@@ -9,14 +9,12 @@ import typer
 
 from crossview.engine.evaluation import DATABASES, LENGTHS, RECALLS, EvaluationRequest
 from crossview.server.commands.common import JsonOption, NameArgument, names, print_json
-from crossview.server.commands.connection import HERE, ConnectionOptions
-from crossview.server.commands.csv_output import CsvOption, check_format, print_csv
+from crossview.server.commands.connection_options import HERE, ConnectionOptions
 from crossview.server.commands.hints import completed
 from crossview.server.commands.jobs import DetachOption, check_detached, print_detached
-from crossview.server.commands.progress import progress_bar
-from crossview.server.commands.query import TargetsOption
-from crossview.server.commands.saying import say
-from crossview.server.commands.tables import show, table
+from crossview.server.commands.output import CsvOption, check_format, print_csv, say, show, table
+from crossview.server.commands.progress_bar import progress_bar
+from crossview.server.commands.query_options import TargetsOption
 
 if TYPE_CHECKING:
     from crossview.engine.comparisons import ItemComparisons

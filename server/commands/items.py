@@ -13,9 +13,9 @@ from crossview.server.commands.common import (
     print_json,
     print_result,
 )
-from crossview.server.commands.connection import HERE, ConnectionOptions
-from crossview.server.commands.filters import FilterOptions, check_names
-from crossview.server.commands.tables import show, table
+from crossview.server.commands.connection_options import HERE, ConnectionOptions
+from crossview.server.commands.filter_options import FilterOptions, check_names
+from crossview.server.commands.output import show, table
 
 if TYPE_CHECKING:
     from crossview.engine.condition import Filter

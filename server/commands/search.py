@@ -1,6 +1,6 @@
 """The search command."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -8,16 +8,103 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import typer
 
 from crossview.server.commands.common import JsonOption, NameArgument, names, print_json, settings, shortened
-from crossview.server.commands.connection import PICTURES_HERE, PictureConnection
-from crossview.server.commands.csv_output import CsvOption, check_format, print_csv
-from crossview.server.commands.filters import FilterOptions, check_names
-from crossview.server.commands.query import BaseRateOption, QueryOptions
-from crossview.server.commands.saying import say
-from crossview.server.commands.scores import ScoreOptions, score_cells
-from crossview.server.commands.tables import show, table
+from crossview.server.commands.connection_options import PICTURES_HERE, PictureConnection
+from crossview.server.commands.filter_options import FilterOptions, check_names
+from crossview.server.commands.output import CsvOption, check_format, print_csv, say, show, table
+from crossview.server.commands.query_options import BaseRateOption, QueryOptions
 
 if TYPE_CHECKING:
-    from crossview.engine.query import HitList, SearchRequest
+    from crossview.engine.query import Hit, HitList, SearchRequest
+
+Amounts = list[str] | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoreOptions:
+    """Attributes of the hits, in a space of scores; all amounts are in standard deviations of the training items."""
+
+    PANEL: ClassVar[str] = "Scores of attributes"
+
+    more: Annotated[
+        Amounts,
+        typer.Option(
+            "--more",
+            metavar="ATTRIBUTE[=AMOUNT]",
+            help="Find items with more of this attribute [default: 2 deviations].",
+        ),
+    ] = None
+    less: Annotated[
+        Amounts,
+        typer.Option("--less", metavar="ATTRIBUTE[=AMOUNT]", help="Find items with less of this attribute."),
+    ] = None
+    hold: Annotated[
+        str | None,
+        typer.Option(
+            "--hold",
+            metavar="ATTRIBUTES",
+            help="Attributes that --more and --less do not move: names, or all.",
+        ),
+    ] = None
+    at_least: Annotated[
+        Amounts,
+        typer.Option(
+            "--at-least",
+            metavar="ATTRIBUTE=SCORE",
+            help="Only hits with at least this score, in standard deviations.",
+        ),
+    ] = None
+    at_most: Annotated[
+        Amounts, typer.Option("--at-most", metavar="ATTRIBUTE=SCORE", help="Only hits with at most this score.")
+    ] = None
+    sort_by: Annotated[
+        str,
+        typer.Option(
+            "--sort-by",
+            metavar="[-]ATTRIBUTE",
+            help="Order by this score, greatest first; with -ATTRIBUTE, least first.",
+        ),
+    ] = ""
+    scores: Annotated[bool, typer.Option("--scores", help="Print every score of the hits.")] = False
+
+    def fields(self) -> dict[str, Any]:
+        """Return the fields of a request; raise typer.BadParameter for a value that is not a number."""
+        from crossview.engine.query import AMOUNT
+
+        return {
+            "more": _numbers(self.more, "--more", AMOUNT),
+            "less": _numbers(self.less, "--less", AMOUNT),
+            "hold": names(self.hold),
+            "at_least": _numbers(self.at_least, "--at-least"),
+            "at_most": _numbers(self.at_most, "--at-most"),
+            "sort_by": self.sort_by,
+        }
+
+    def shown(self, asked: Sequence[str], hits: "Sequence[Hit]") -> tuple[str, ...]:
+        """Return the scores that get a column in a table of hits: the requested ones, or every one."""
+        return tuple(dict.fromkeys(name for hit in hits for name in hit.scores)) if self.scores else tuple(asked)
+
+
+def score_cells(scores: Mapping[str, float], shown: Sequence[str]) -> list[str]:
+    """Return the cells of a hit's scores."""
+    return [f"{scores[name]:+.2f}" for name in shown]
+
+
+def _numbers(pairs: Amounts, flag: str, usual: float | None = None) -> dict[str, float]:
+    """Return the numbers of ``attribute=number`` options; ``usual`` if there is none."""
+    values: dict[str, float] = {}
+    for pair in pairs or []:
+        name, equals, text = pair.partition("=")
+        try:
+            value = usual if usual is not None and not equals else float(text)
+        except ValueError:
+            value = None
+        if not name or value is None:
+            raise typer.BadParameter(f"{flag} takes an attribute and a number, such as natural=1, not {pair!r}")
+        if name in values:
+            raise typer.BadParameter(f"{flag} {name} is given twice, but has one number")
+        values[name] = value
+    return values
+
 
 _UNKNOWN_SHOWN = 20
 """Characters in a warning."""
@@ -115,7 +202,7 @@ def search(
         check_names(collection, request.filter)
         results = collection.search(request)
         if options.out is not None:
-            from crossview.server.drawing.results import strips
+            from crossview.server.drawing.search_results import strips
             from crossview.server.drawing.sheet import write_sheet
 
             file = query.image.name if query.image else ""

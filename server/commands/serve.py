@@ -10,8 +10,8 @@ from typing import Annotated, ClassVar
 import typer
 
 from crossview.engine.home import Home
-from crossview.server.commands.connection import HomeOption
-from crossview.server.commands.saying import say
+from crossview.server.commands.connection_options import HomeOption
+from crossview.server.commands.output import say
 from crossview.server.settings import ServerSettings
 
 

@@ -10,12 +10,10 @@ import typer
 
 from crossview.engine.ingest.label_cell import label_cell
 from crossview.server.commands.common import JsonOption, NameArgument, names, print_json
-from crossview.server.commands.connection import PICTURES_HERE, PictureConnection
-from crossview.server.commands.csv_output import CsvOption, check_format, print_csv
+from crossview.server.commands.connection_options import PICTURES_HERE, PictureConnection
 from crossview.server.commands.hints import completed, hint
-from crossview.server.commands.query import TargetsOption, existing_keys, query_of
-from crossview.server.commands.saying import say
-from crossview.server.commands.tables import show, table
+from crossview.server.commands.output import CsvOption, check_format, print_csv, say, show, table
+from crossview.server.commands.query_options import TargetsOption, existing_keys, query_of
 
 if TYPE_CHECKING:
     from crossview.engine.query import LabelShare, LikeliestClass, SuggestedLabels, Suggestions, SuggestRequest

@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import typer
 
 from crossview.server.commands.common import JsonOption, NameArgument, error_status, fail, print_json, print_result
-from crossview.server.commands.connection import HERE, PICTURES_HERE, ConnectionOptions, PictureConnection
-from crossview.server.commands.csv_output import CsvOption, check_format, print_csv
+from crossview.server.commands.connection_options import HERE, PICTURES_HERE, ConnectionOptions, PictureConnection
 from crossview.server.commands.evaluation import GroupByOption, read_constraints, read_grouping
 from crossview.server.commands.hints import completed
 from crossview.server.commands.jobs import DetachOption, check_detached, print_detached
-from crossview.server.commands.progress import progress_bar
-from crossview.server.commands.query import existing_keys, query_of
-from crossview.server.commands.saying import say
-from crossview.server.commands.tables import show, table
+from crossview.server.commands.output import CsvOption, check_format, print_csv, say, show, table
+from crossview.server.commands.progress_bar import progress_bar
+from crossview.server.commands.query_options import existing_keys, query_of
 
 if TYPE_CHECKING:
     from crossview.engine.item import Failure

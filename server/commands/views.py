@@ -18,9 +18,9 @@ from crossview.server.commands.common import (
     print_json,
     print_result,
 )
-from crossview.server.commands.connection import HERE, PICTURES_HERE, ConnectionOptions, PictureConnection
+from crossview.server.commands.connection_options import HERE, PICTURES_HERE, ConnectionOptions, PictureConnection
 from crossview.server.commands.index import LabelsOption, PathsArgument, WorkersOption
-from crossview.server.commands.tables import show, table
+from crossview.server.commands.output import show, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

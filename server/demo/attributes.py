@@ -16,9 +16,9 @@ from crossview.engine.item import IndexOptions
 from crossview.engine.query import HitList, Query, SearchRequest
 from crossview.engine.recipe import Recipe
 from crossview.server.backend import CollectionBackend
-from crossview.server.demo.pictures import SIZE, Rng
+from crossview.server.demo.dataset import SIZE, Rng
 from crossview.server.demo.story import Connect, Echo, command, served
-from crossview.server.drawing.results import strips
+from crossview.server.drawing.search_results import strips
 from crossview.server.drawing.sheet import Strip, write_sheet
 
 NAME = "moods"

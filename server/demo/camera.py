@@ -12,9 +12,9 @@ from PIL import Image, ImageDraw, ImageFilter
 
 from crossview.engine.changes.request import Changes, ChangesRequest
 from crossview.engine.home import Home
-from crossview.server.demo.pictures import Rng
+from crossview.server.demo.dataset import Rng
 from crossview.server.demo.story import Connect, Echo, command, served
-from crossview.server.drawing.changes import write_report
+from crossview.server.drawing.change_report import write_report
 
 NAME = "street-changes"
 VIEW = "gist10=gist:grid=10:size=320"

@@ -13,9 +13,9 @@ from crossview.engine.home import Home
 from crossview.engine.query import Hit, HitList, Query, SearchRequest
 from crossview.engine.recipe import Recipe
 from crossview.server.backend import CollectionBackend
-from crossview.server.demo.pictures import STYLES, Rng, Style, painted
+from crossview.server.demo.dataset import STYLES, Rng, Style, painted
 from crossview.server.demo.story import Connect, Echo, command, served
-from crossview.server.drawing.results import strips
+from crossview.server.drawing.search_results import strips
 from crossview.server.drawing.sheet import Strip, write_sheet
 
 NAME = "notions"

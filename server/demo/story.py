@@ -15,9 +15,8 @@ from crossview.engine.item import IndexOptions
 from crossview.engine.query import Query, SearchRequest
 from crossview.engine.recipe import Recipe
 from crossview.server.backend import Backend, CollectionBackend
-from crossview.server.demo.captions import caption, write_captions
-from crossview.server.demo.pictures import STYLES, write_pictures
-from crossview.server.drawing.results import strips
+from crossview.server.demo.dataset import STYLES, caption, write_captions, write_pictures
+from crossview.server.drawing.search_results import strips
 from crossview.server.drawing.sheet import Strip, write_sheet
 from crossview.server.errors import ServerUnavailableError
 

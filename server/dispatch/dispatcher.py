@@ -5,16 +5,15 @@ next message, and what it knows of the caller; it gets the encoded response, or 
 """
 
 import asyncio
+import logging
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from typing import Any
+from contextlib import contextmanager, suppress
+from typing import Any, Protocol
 
 from google.protobuf.message import Message
 
 from crossview.engine.runtime.cancellation import cancellable, checkpoint
-from crossview.server.dispatch.around import Around, RequestLog
-from crossview.server.dispatch.budget import Budget
 from crossview.server.dispatch.call import DECODED_AT_ONCE, Call, Caller, Encoded, Served
 from crossview.server.dispatch.rooms import Rooms
 from crossview.server.dispatch.streams import END, OneMessage, Read, Silences, Stream
@@ -22,6 +21,62 @@ from crossview.server.errors import DeadlineExceededError, OverloadedError, Serv
 from crossview.server.methods import Method
 from crossview.server.settings import ServerSettings
 from crossview.server.wire.status import Code, Refusal, refusal
+
+REQUEST_LOG = "crossview.requests"
+"""The logger that has one line for each call, at level INFO; a stream has one for each message."""
+_log = logging.getLogger(REQUEST_LOG)
+
+
+class Around(Protocol):
+    """One thing that happens around calls, in the event loop."""
+
+    def begin(self, call: Call) -> None:
+        """Note that a call begins, before its request is read; an error that this raises refuses the call."""
+
+    def end(self, call: Call) -> None:
+        """Note that a call has ended, with its code, collection and sizes; only if ``begin`` raised nothing."""
+
+
+class RequestLog:
+    """Writes a line for each call."""
+
+    def begin(self, call: Call) -> None:
+        """See ``Around``."""
+
+    def end(self, call: Call) -> None:
+        """See ``Around``."""
+        if _log.isEnabledFor(logging.INFO):
+            milliseconds = 1e3 * (time.monotonic() - call.began)
+            _log.info(
+                "%s collection=%s status=%s ms=%.1f request_bytes=%d response_bytes=%d",
+                *(call.method.name, call.collection, call.code.name, milliseconds, call.received, call.sent),
+            )
+
+
+_BUDGET_RETRY_SECONDS = 1.0
+
+
+class Budget:
+    """So many bytes of requests may be under way at once; it is used in the event loop alone."""
+
+    def __init__(self, most: int) -> None:
+        self._most, self._taken = most, 0
+
+    @contextmanager
+    def held(self, size: int) -> Iterator[None]:
+        """Count the bytes of a request during the block; raise OverloadedError if too many are counted already."""
+        if self._taken and self._taken + size > self._most:
+            raise OverloadedError(
+                f"the requests under way take {self._taken / 1e6:,.0f} MB, and this one {size / 1e6:,.1f} MB more: try "
+                f"again in {_BUDGET_RETRY_SECONDS:g} s, or send less at a time",
+                _BUDGET_RETRY_SECONDS,
+            )
+        self._taken += size
+        try:
+            yield
+        finally:
+            self._taken -= size
+
 
 _STREAM_PATIENCE = 10.0
 """Seconds that a message of a stream tries to be answered where too many calls are under way."""

@@ -13,11 +13,80 @@ from typing import Any, TypeVar, cast
 
 from crossview.features.worker import cores
 from crossview.server import methods
-from crossview.server.dispatch.tasks import Caller, Task, Work
 from crossview.server.errors import OverloadedError
 from crossview.server.methods import Method
 from crossview.server.settings import ServerSettings
 from crossview.v1 import search_pb2
+
+Work = Callable[[list[Any]], list[Any]]
+"""Work for several callers: takes what each gives, and returns a result or an error for each."""
+
+
+@dataclass(eq=False)
+class Waiter:
+    """What a call gives to the work of a thread, and the future of the event loop that waits for what becomes of it."""
+
+    given: Any
+    future: asyncio.Future[Any]
+    outcome: Any = None
+    """The result, or the error that is raised where the work is awaited."""
+
+
+class Task:
+    """Work of a thread for one caller, or for several, who may join until it begins."""
+
+    def __init__(self, work: Work, most: int = 1, alike: Hashable | None = None) -> None:
+        self._work, self._most = work, most
+        self.alike = alike
+        """What those who may join have in common."""
+        self._callers: list[Waiter] = []
+        self._open = True
+        self._joining = threading.Lock()
+        self.seconds = 0.0
+        """How long it took, divided by the callers."""
+
+    def __len__(self) -> int:
+        return len(self._callers)
+
+    @property
+    def begun(self) -> bool:
+        """Whether a thread does it, or has done it."""
+        return not self._open
+
+    def join(self, caller: Waiter) -> bool:
+        """Add a caller; return False if the task has begun or is full."""
+        with self._joining:
+            joined = self._open and len(self._callers) < self._most
+            if joined:
+                self._callers.append(caller)
+            return joined
+
+    def run(self) -> None:
+        """Do the work for all callers that still wait, in a thread."""
+        with self._joining:
+            self._open = False
+        waiting = [caller for caller in self._callers if not caller.future.done()]
+        if not waiting:
+            return
+        began = time.monotonic()
+        try:
+            outcomes = self._work([caller.given for caller in waiting])
+        except BaseException as error:  # noqa: BLE001 - it is raised where the work is awaited
+            outcomes = [error] * len(waiting)
+        for caller, outcome in zip(waiting, outcomes, strict=True):
+            caller.outcome = outcome
+        self.seconds = (time.monotonic() - began) / len(waiting)
+
+    def deliver(self) -> None:
+        """Give every caller the outcome of its call, in the event loop."""
+        for caller in self._callers:
+            if caller.future.done():  # nobody waits any more
+                continue
+            if isinstance(caller.outcome, BaseException):
+                caller.future.set_exception(caller.outcome)
+            else:
+                caller.future.set_result(caller.outcome)
+
 
 T = TypeVar("T")
 _SEARCH_PATIENCE, _READ_PATIENCE, _PICTURE_PATIENCE = 0.3, 1.0, 2.0
@@ -62,7 +131,7 @@ class Room:
         """Tasks of calls that are alike that are under way at once: more would take the interpreter from each other."""
         self._ended: deque[Task] = deque()
         self._loop_knows = False
-        self._impatient: deque[tuple[float, Caller, Task]] = deque()
+        self._impatient: deque[tuple[float, Waiter, Task]] = deque()
         """Calls that may wait, and until when, in the order of their coming."""
         self._timer: asyncio.TimerHandle | None = None
 
@@ -91,19 +160,19 @@ class Room:
         self._limit_wait(caller, others.last)
         return await caller.future
 
-    def _caller(self, given: Any) -> Caller:
+    def _caller(self, given: Any) -> Waiter:
         """Take a place for a call."""
         if self._taken >= self._places or self._wait() > self._patience:
             raise self._overloaded()
         self._taken += 1
-        return Caller(given, asyncio.get_running_loop().create_future())
+        return Waiter(given, asyncio.get_running_loop().create_future())
 
     def _overloaded(self) -> OverloadedError:
         return OverloadedError(
             f"too many {self._kind} are under way or wait: try again in {self._retry_seconds:g} s", self._retry_seconds
         )
 
-    def _limit_wait(self, caller: Caller, task: Task) -> None:
+    def _limit_wait(self, caller: Waiter, task: Task) -> None:
         """Let a call wait for no longer than the patience."""
         if self._patience == math.inf or self._taken <= self._abreast:
             return

@@ -8,7 +8,7 @@ from PIL import Image, ImageDraw
 
 from crossview.engine.comparisons import Question
 from crossview.server.drawing.lettering import Lettering
-from crossview.server.drawing.results import Items, thumbnail_of
+from crossview.server.drawing.search_results import Items, thumbnail_of
 from crossview.server.drawing.sheet import (
     CELL,
     GAP,

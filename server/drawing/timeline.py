@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from PIL import Image, ImageDraw
 
 from crossview.server.drawing.lettering import Colour, Lettering
-from crossview.server.drawing.regions import FRAME, version_picture
-from crossview.server.drawing.results import Items
+from crossview.server.drawing.region_pictures import FRAME, version_picture
+from crossview.server.drawing.search_results import Items
 from crossview.server.drawing.sheet import FAINT, INK, PAPER, RULE
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from google.protobuf.empty_pb2 import Empty
 from crossview.engine.errors import InvalidInputError
 from crossview.server.jobs.jobs import Jobs
 from crossview.server.wire import pages
-from crossview.server.wire.batches import batches
+from crossview.server.wire.message_batches import batches
 from crossview.server.wire.names import collection_name, parse_operation
 from crossview.v1 import jobs_pb2
 

@@ -14,8 +14,7 @@ from crossview.server.errors import JobStoppedError
 from crossview.server.jobs.operation import collection_of, metadata_of, new_operation
 from crossview.server.jobs.owner import Owner, bury
 from crossview.server.jobs.records import Records
-from crossview.server.jobs.settling import settled
-from crossview.server.jobs.slot import Slot
+from crossview.server.jobs.slot import Slot, settled
 from crossview.server.jobs.waiting import Waiting
 from crossview.server.methods import JOBS, Lane
 from crossview.server.wire.names import parse_collection

@@ -12,12 +12,11 @@ from crossview.engine.spaces.item_embeddings import ITEMS_AT_ONCE
 from crossview.server.cache import OpenCollections
 from crossview.server.jobs.jobs import Jobs
 from crossview.server.wire import pages
-from crossview.server.wire.batches import batches
-from crossview.server.wire.convert import from_item, to_filter, to_picture
-from crossview.server.wire.convert_embeddings import from_item_embeddings
+from crossview.server.wire.convert import from_item, from_item_embeddings, to_filter, to_picture
 from crossview.server.wire.convert_info import from_collection, from_space, from_threshold
 from crossview.server.wire.convert_training import to_calibration
 from crossview.server.wire.fields import to_message
+from crossview.server.wire.message_batches import batches
 from crossview.server.wire.names import collection_name, parse_collection, parse_item, parse_space
 from crossview.server.writing.item_writes import ItemWrites
 from crossview.v1 import collections_pb2 as pb

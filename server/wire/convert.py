@@ -12,11 +12,14 @@ from numpy.typing import NDArray
 from crossview.engine.condition import Filter, no_scores
 from crossview.engine.errors import InvalidInputError
 from crossview.engine.item import Capture, Failure, ImportReport, Item, ItemUpdate, NewItem, Picture
+from crossview.engine.query import ItemEmbeddings
 from crossview.features.page import Page
+from crossview.server.wire import pages
 from crossview.server.wire.fields import to_message, to_value
 from crossview.server.wire.names import item_name
 from crossview.server.wire.structs import from_struct, to_struct
 from crossview.v1 import collections_pb2, types_pb2
+from crossview.v1 import collections_pb2 as pb
 
 _Message = TypeVar("_Message", collections_pb2.NewItem, collections_pb2.ItemUpdate)
 _Entry = TypeVar("_Entry", NewItem, ItemUpdate)
@@ -192,3 +195,22 @@ def messages_of(
             yield convert(checked)
         except InvalidInputError as error:
             failures.append(Failure(entry.key, str(error)))
+
+
+def to_item_embeddings(message: pb.EmbedItemsResponse) -> ItemEmbeddings:
+    """Return a page of vectors or codes."""
+    values = np.frombuffer(message.codes, np.uint8) if message.bits else np.fromiter(message.vectors, np.float32)
+    vectors = values.reshape(len(message.keys), message.width)
+    return to_value(ItemEmbeddings, message, vectors=vectors, after=pages.from_token(message.next_page_token))
+
+
+def from_item_embeddings(page: ItemEmbeddings) -> pb.EmbedItemsResponse:
+    """Return the message of a page of vectors or codes."""
+    return to_message(
+        pb.EmbedItemsResponse,
+        page,
+        width=page.vectors.shape[1],
+        vectors=[] if page.bits else page.vectors.ravel().tolist(),
+        codes=page.vectors.tobytes() if page.bits else b"",
+        next_page_token=pages.to_token(page.after),
+    )

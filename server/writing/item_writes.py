@@ -9,8 +9,8 @@ from google.protobuf.empty_pb2 import Empty
 from crossview.engine.errors import InvalidInputError, NotFoundError
 from crossview.engine.item import ImportReport
 from crossview.server.cache import OpenCollections
-from crossview.server.wire.batches import merged
 from crossview.server.wire.convert import from_report, readable_entries, to_new_item, to_row, to_update
+from crossview.server.wire.message_batches import merged
 from crossview.server.wire.names import item_name, parse_collection, parse_item
 from crossview.v1 import collections_pb2 as pb
 

@@ -12,7 +12,7 @@ from terminal import fill_rows
 from crossview.engine.errors import InvalidInputError, NotFoundError
 from crossview.engine.home import Home
 from crossview.server.client.client import Client
-from crossview.server.dispatch.around import REQUEST_LOG
+from crossview.server.dispatch.dispatcher import REQUEST_LOG
 from crossview.server.errors import ServerStoppedError
 from crossview.server.listen import RunningServer
 from crossview.server.settings import ServerSettings

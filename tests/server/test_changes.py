@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from crossview.engine.changes.label_file import read_labels
 from crossview.engine.home import Home
 from crossview.server.cli import app
-from crossview.server.commands.results import RESULTS
+from crossview.server.commands.result_types import RESULTS
 
 PAGE = DrawnPage(hours=40)
 QUICK = ("--grid", 4)

@@ -15,8 +15,7 @@ from crossview.engine.errors import InvalidInputError, NotFoundError
 from crossview.engine.home import Home
 from crossview.engine.item import NewItem
 from crossview.engine.query import Query, SearchRequest, SuggestRequest
-from crossview.server.client.async_client import AsyncClient
-from crossview.server.client.client import Client
+from crossview.server.client.client import AsyncClient, Client
 from crossview.server.client.remote_collection import RemoteCollection
 from crossview.server.errors import DeadlineExceededError
 from crossview.server.listen import RunningServer

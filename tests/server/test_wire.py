@@ -16,7 +16,7 @@ from terminal import fill_rows
 from crossview.engine.errors import InvalidInputError
 from crossview.engine.home import Home
 from crossview.server.client.client import Client
-from crossview.server.dispatch.budget import Budget
+from crossview.server.dispatch.dispatcher import Budget
 from crossview.server.errors import OverloadedError
 from crossview.server.listen import RunningServer
 from crossview.server.settings import ServerSettings

@@ -15,8 +15,8 @@ from crossview.engine.changes.request import Changes, ChangesRequest
 from crossview.engine.collection import Collection
 from crossview.engine.home import Home
 from crossview.engine.item import IndexOptions
-from crossview.server.drawing.changes import pair_sheet, write_pair, write_report
-from crossview.server.drawing.regions import FRAME, STRONG, framed, importance_map, made, version_picture
+from crossview.server.drawing.change_report import pair_sheet, write_pair, write_report
+from crossview.server.drawing.region_pictures import FRAME, STRONG, framed, importance_map, made, version_picture
 from crossview.server.drawing.sheet import EMPTY
 from crossview.server.drawing.timeline import SIZE, timeline_picture
 

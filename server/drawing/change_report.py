@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from PIL import Image, ImageDraw
 
 from crossview.server.drawing.lettering import Lettering
-from crossview.server.drawing.regions import WIDTH, framed, importance_map, version_picture
-from crossview.server.drawing.results import Items
+from crossview.server.drawing.region_pictures import WIDTH, framed, importance_map, version_picture
+from crossview.server.drawing.search_results import Items
 from crossview.server.drawing.sheet import GAP, INK, PAPER
 from crossview.server.drawing.timeline import timeline_picture
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Protocol
 
 import typer
 
-from crossview.server.commands.connection import ConnectionOptions
+from crossview.server.commands.connection_options import ConnectionOptions
 from crossview.server.commands.hints import completed, remember_collection
-from crossview.server.commands.progress import progress_bar
-from crossview.server.commands.saying import say
+from crossview.server.commands.output import say
+from crossview.server.commands.progress_bar import progress_bar
 
 if TYPE_CHECKING:
     from crossview.engine.changes.request import Change, Changes, ChangesRequest

@@ -7,7 +7,7 @@ from pathlib import Path
 from PIL import Image, ImageDraw, ImageOps
 
 from crossview.server.drawing.lettering import Colour, Lettering
-from crossview.server.drawing.results import Items, thumbnail_of
+from crossview.server.drawing.search_results import Items, thumbnail_of
 from crossview.server.drawing.sheet import EMPTY, FAINT, INK, PAPER, decoded
 
 WIDTH = 480

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from crossview.server.commands.command import again
 from crossview.server.commands.hints import completed, hint
-from crossview.server.commands.saying import say
+from crossview.server.commands.output import say
 
 if TYPE_CHECKING:
     from crossview.engine.item import ImportReport

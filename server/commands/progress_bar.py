@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from crossview.server.commands.saying import say
+from crossview.server.commands.output import say
 
 if TYPE_CHECKING:
     from crossview.engine.runtime.progress import Progress
