@@ -1,4 +1,4 @@
-"""How a server answers each method: by its service, in the process for writes, or as a job that it waits for."""
+"""The way in which a server answers each method: by a service, in the process for writes, or as an awaited job."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -33,22 +33,22 @@ def served_methods(
         "crossview.v1.JobService": JobService(jobs),
         "google.longrunning.Operations": OperationsService(jobs),
     }
-    found: dict[str, Served] = {}
+    served: dict[str, Served] = {}
     for path, method in METHODS.items():
         if method.each is None:
             answer = getattr(services[method.service], method.name) if method.threaded else None
             if answer is not None and method.touches is Touch.ITEMS:
                 answer = forwarded(answer, method.response, writing, collections)
-            found[path] = Served(method, answer, awaited=_awaiting(method, awaited))
+            served[path] = Served(method, answer, awaited=_awaiting(method, awaited))
     path = "/crossview.v1.SearchService/Search"
     together = Together(search.alike, search.search_together, TOGETHER)
-    found[path] = replace(found[path], at_hand=search.search_at_hand, together=together)
+    served[path] = replace(served[path], at_hand=search.search_at_hand, together=together)
     streams = ((path, method) for path, method in METHODS.items() if method.each is not None)
-    return found | {path: replace(found[method.answered_by], method=method) for path, method in streams}
+    return served | {path: replace(served[method.answered_by], method=method) for path, method in streams}
 
 
 def _awaiting(method: Method, awaited: AwaitedJobs) -> Callable[[Any], Awaitable[Message | None]] | None:
-    """Return a function that waits for the jobs that some requests of a method are; None if none is."""
+    """Return a function that answers the requests of a method that are jobs; None if no request is a job."""
     if method.awaited:
         return awaited.operation
     if method.job is None or method.job.waits is None:
@@ -69,15 +69,15 @@ Answer = Callable[[Message, None], Message]
 
 
 def forwarded(answer: Answer, response: type[Message], process: WriteProcess, collections: OpenCollections) -> Answer:
-    """Return the function that answers a method of ``ItemWrites`` in the process for writes, as ``answer`` would here.
+    """Return a function that answers a method of ``ItemWrites`` in the process for writes, otherwise with ``answer``.
 
-    Pictures are read by the processes of this one, so imports of pictures stay here, as do writes while there is no
-    process for writes.
+    ``answer`` handles imports of pictures, because the pool that decodes pictures belongs to this process, and all
+    writes while the process for writes does not run.
     """
 
     def forward(request: Message, context: None) -> Message:
         if not _has_pictures(request):
-            with collections.use(_collection(request)):  # so that a deletion waits for the write
+            with collections.use(_collection(request)):  # makes a deletion of the collection wait for the write
                 packed = process.answer(request)
             if packed is not None:
                 return response.FromString(packed.value)

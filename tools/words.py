@@ -16,8 +16,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 _ROOMS = ("catalog", "changes", "ingest", "questions", "runtime", "spaces", "training")
+_SERVER = ("client", "commands", "demo", "dispatch", "drawing", "edge", "jobs", "services", "wire", "writing")  # not pb
 PATHS = (
-    *("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/**/*.md", "server/commands/*.py"),
+    *("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/**/*.md", "crossview/*.py"),
+    *("server/*.py", *(f"server/{room}/*.py" for room in _SERVER)),
     *("proto/**/*.proto", "features/*.py", "benchmarks/**/*.py", "tools/*.py", "tests/helpers/*.py"),
     *(f"engine/{room}/**/*.py" for room in _ROOMS),
 )
@@ -63,6 +65,8 @@ ADVICE = {
     r"\bfor want of\b": "use without",
     r"\bin\s+place\s+of\b": "use instead of",
     r"\bwhatever\s+the\b": "use for any",
+    r"\bas a rule\b": "use usually",
+    r"\bat hand\b": "use in memory, or name the place",
     rf"{_BEGIN}(?-i:Of)\b": "begin with the subject",
     rf"{_BEGIN}(?-i:Whoever|Who){_NOT_ASKED}": "begin with the person or the program",
     rf"{_BEGIN}(?-i:What){_NOT_ASKED}": "name the thing",

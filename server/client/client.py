@@ -34,15 +34,16 @@ class HomeScript:
         yield from ask(self._stub.ListSpaces, pb.ListSpacesRequest(parent=collection_name(name)))
 
     def delete(self, name: str) -> Script[None]:
-        """Delete a collection with all that is in it."""
+        """Delete a collection with all its data."""
         yield from ask(self._stub.DeleteCollection, pb.DeleteCollectionRequest(name=collection_name(name)))
 
 
 class Client(Connection):
     """The collections of a server at ``address`` (HOST:PORT); a context manager.
 
-    Every method raises what the engine raises; and ServerUnavailableError where no server answers, ServerStoppedError
-    where it stops meanwhile, ServerFaultError where it fails by itself, and DeadlineExceededError after ``timeout``.
+    Every method raises the errors of the engine. It also raises ServerUnavailableError if no server answers,
+    ServerStoppedError if the server stops during the call, ServerFaultError if the server fails unexpectedly, and
+    DeadlineExceededError after ``timeout`` seconds.
     """
 
     @cached_property
@@ -51,7 +52,7 @@ class Client(Connection):
 
     @cached_property
     def jobs(self) -> RemoteJobs:
-        """The server's jobs."""
+        """The jobs of the server."""
         return RemoteJobs(self)
 
     def names(self) -> list[str]:
@@ -59,25 +60,24 @@ class Client(Connection):
         return self.run(self._home.names())
 
     def create(self, name: str, views: Sequence[str] = (), description: str = "") -> RemoteCollection:
-        """Return a new, empty collection; without views it has color, sift and gist."""
+        """Create and return an empty collection [default: with the views color, sift and gist]."""
         self.run(self._home.create(name, views, description))
         return RemoteCollection(self, name)
 
     def open(self, name: str) -> RemoteCollection:
-        """Return a collection that exists."""
+        """Return an existing collection; raise NotFoundError if it does not exist."""
         self.run(self._home.check(name))
         return RemoteCollection(self, name)
 
     def delete(self, name: str) -> None:
-        """Delete a collection with all that is in it."""
+        """Delete a collection with all its data."""
         self.run(self._home.delete(name))
 
 
 class AsyncClient(AsyncConnection):
     """The collections of the server at ``address`` (HOST:PORT); an asynchronous context manager.
 
-    ``timeout`` is as in ``Client``. Calls raise what those of ``Client`` raise, and end on the server when their task
-    is cancelled.
+    Arguments and errors are as in ``Client``. If a task is cancelled, its call also ends on the server.
 
     >>> async with AsyncClient("127.0.0.1:50051") as client:  # doctest: +SKIP
     ...     (found,) = await client.collection("flowers").search(SearchRequest([Query("color", key="rose")]))
@@ -89,11 +89,11 @@ class AsyncClient(AsyncConnection):
 
     @cached_property
     def jobs(self) -> AsyncJobs:
-        """The server's jobs."""
+        """The jobs of the server."""
         return AsyncJobs(self)
 
     def collection(self, name: str) -> AsyncCollection:
-        """Return a collection; its first call fails if it does not exist."""
+        """Return a collection without a call; its first call raises NotFoundError if it does not exist."""
         return AsyncCollection(self, name)
 
     async def names(self) -> list[str]:
@@ -101,15 +101,15 @@ class AsyncClient(AsyncConnection):
         return await self.run(self._home.names())
 
     async def create(self, name: str, views: Sequence[str] = (), description: str = "") -> AsyncCollection:
-        """Return a new, empty collection; without views it has color, sift and gist."""
+        """Create and return an empty collection [default: with the views color, sift and gist]."""
         await self.run(self._home.create(name, views, description))
         return self.collection(name)
 
     async def open(self, name: str) -> AsyncCollection:
-        """Return a collection that exists."""
+        """Return an existing collection; raise NotFoundError if it does not exist."""
         await self.run(self._home.check(name))
         return self.collection(name)
 
     async def delete(self, name: str) -> None:
-        """Delete a collection with all that is in it."""
+        """Delete a collection with all its data."""
         await self.run(self._home.delete(name))

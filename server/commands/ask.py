@@ -104,9 +104,9 @@ def _export(name: str, options: AskOptions, path: Path, connection: ConnectionOp
 
 
 def answered(collection: "CollectionBackend", notion: str = "", person: str = "") -> "ItemComparisons":
-    """Return the comparisons that answers stand for, in one notion or of one person where these are named.
+    """Return the comparisons of all answers, or only those in one notion or of one person.
 
-    Raises NotReadyError where there are none.
+    Raises NotReadyError if there are none.
     """
     from crossview.engine.comparisons import ItemComparisons
     from crossview.engine.errors import NotReadyError

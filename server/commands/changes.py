@@ -1,4 +1,4 @@
-"""The changes command: which changes of a page or a fixed view are important, learned from time alone."""
+"""The changes command, which finds the important changes of a page or scene, learned from times alone."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from crossview.server.commands.picture_versions import Versions
 
 SHOWN = 10
-"""Changes that are printed."""
+"""Maximum number of printed changes."""
 _DOWN, _ACROSS = ("top", "middle", "bottom"), ("left", "centre", "right")
 
 
@@ -184,12 +184,12 @@ def where(change: "Change") -> str:
 
 @dataclass(frozen=True)
 class Printer:
-    """Prints what watching finds, as lines of text or JSON."""
+    """Prints the results of watching, as lines of text or JSON."""
 
     as_json: bool
 
     def begun(self, found: "Changes") -> None:
-        """Print what was learned."""
+        """Print a summary of the learned state."""
         count = sum(change.important for change in found.changes)
         text = f"{found.versions} versions, {count} important changes so far; waiting for more (Ctrl-C ends)"
         say(text, err=True)
@@ -202,5 +202,5 @@ class Printer:
             say(f"{change.time:%Y-%m-%d %H:%M}  {change.importance:.2f}  {change.later}  {where(change)}")
 
     def note(self, text: str) -> None:
-        """Print why the watch cannot go on."""
+        """Print why watching cannot continue yet."""
         say(text, err=True)

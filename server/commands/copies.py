@@ -1,4 +1,4 @@
-"""Commands that copy collections, bring them back, and give their disk space back."""
+"""Commands that copy and restore collections, and free their disk space."""
 
 from dataclasses import dataclass
 from pathlib import Path

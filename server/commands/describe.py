@@ -30,7 +30,7 @@ _PAGE = 1_000
 
 @dataclass(frozen=True)
 class PageOptions:
-    """Which of the items are listed."""
+    """The options that choose a page of items."""
 
     after: Annotated[str, typer.Option(metavar="KEY", help="List only items after this key.")] = ""
     limit: Annotated[

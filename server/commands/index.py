@@ -1,4 +1,4 @@
-"""The index command, which brings pictures, texts and vectors in."""
+"""The index command, which adds pictures, texts and vectors."""
 
 import json
 import time
@@ -41,7 +41,7 @@ WorkersOption = Annotated[
 
 @dataclass(frozen=True, kw_only=True)
 class PictureOptions:
-    """How pictures are indexed; their labels and captions may also come with vectors."""
+    """The options for pictures; labels and captions also apply to vectors."""
 
     PANEL: ClassVar[str] = "Pictures"
 

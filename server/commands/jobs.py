@@ -1,4 +1,4 @@
-"""Commands on the jobs of a server, and the option that leaves work to one: list, show, cancel and wait."""
+"""Commands on the jobs of a server, list, show, cancel and wait, and the option --detach."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -263,7 +263,7 @@ def _train(
 
 
 def show_trained(collection: str, made: "SpaceInfo", as_json: bool) -> None:
-    """Print what a training made."""
+    """Print the result of a training."""
     if as_json:
         print_json(made)
         return

@@ -15,25 +15,25 @@ import typer
 
 from crossview.engine.ingest.label_cell import label_cell
 
-_OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
-"""Control characters but for tab and newline, and those that change the direction of a text or end a line."""
-_IN_JSON = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
-"""Those of them that JSON does not write out by itself."""
+_UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+"""Control characters except tab and newline, and characters that change the direction of text or end a line."""
+_UNSAFE_IN_JSON = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+"""The unsafe characters that the JSON encoder does not escape."""
 
 
 def say(text: str = "", err: bool = False) -> None:
     """Print a text on stdout or stderr."""
-    typer.echo(written_out(text), err=err)
+    typer.echo(escaped(text), err=err)
 
 
-def written_out(text: str) -> str:
-    """Return a text with characters that a terminal would obey written as ``\\x1b``."""
-    return _OBEYED.sub(lambda found: ascii(found[0])[1:-1], text)
+def escaped(text: str) -> str:
+    """Return a text with unsafe characters written as escapes, such as ``\\x1b``."""
+    return _UNSAFE.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
-def written_out_json(text: str) -> str:
-    """Return JSON with such characters as JSON writes them, ``\\u001b``."""
-    return _IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+def escaped_json(text: str) -> str:
+    """Return JSON with unsafe characters written as JSON escapes, such as ``\\u009b``."""
+    return _UNSAFE_IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 _BREAKS = re.compile(r"[\t\r\n\v\f]+")
@@ -41,7 +41,7 @@ _BREAKS = re.compile(r"[\t\r\n\v\f]+")
 
 @dataclass
 class Table:
-    """Rows of cells below a header; columns whose names begin with > hold numbers."""
+    """Rows of cells below a header; a > before the name of a column aligns it to the right, for numbers."""
 
     columns: tuple[str, ...]
     title: str | None = None
@@ -52,13 +52,13 @@ class Table:
         self.rows.append(cells)
 
     def lines(self) -> list[str]:
-        """Return the title, the header and the rows, with a tab between cells and no tab or line break in them."""
+        """Return the title, the header and the rows as lines, with tabs between cells and no tab or break inside."""
         header = tuple(column.lstrip(">") for column in self.columns)
         table = ["\t".join(_BREAKS.sub(" ", cell) for cell in row) for row in (header, *self.rows)]
         return [self.title, *table] if self.title else table
 
     def drawn(self) -> Any:
-        """Return the table as rich draws it, with nothing left in its cells that a terminal would obey."""
+        """Return the table as rich draws it, with escaped cells."""
         from rich import box
         from rich.table import Table as Drawn
 
@@ -66,17 +66,17 @@ class Table:
         for column in self.columns:
             made.add_column(column.lstrip(">"), justify="right" if column.startswith(">") else "left", overflow="fold")
         for row in self.rows:
-            made.add_row(*map(written_out, row))
+            made.add_row(*map(escaped, row))
         return made
 
 
 def table(*columns: str, title: str | None = None) -> Table:
-    """Return an empty table; columns that begin with > hold numbers."""
+    """Return an empty table with these columns; see ``Table``."""
     return Table(columns, title)
 
 
 def show(*parts: Table | str) -> None:
-    """Print tables and texts: drawn on a terminal, and otherwise as lines that nothing wraps."""
+    """Print tables and texts: drawn on a terminal, otherwise as plain lines without wrapping."""
     if not sys.stdout.isatty():
         for part in parts:
             say(part if isinstance(part, str) else "\n".join(part.lines()))
@@ -85,7 +85,7 @@ def show(*parts: Table | str) -> None:
 
     console = Console(highlight=False, markup=False)
     for part in parts:
-        console.print(written_out(part) if isinstance(part, str) else part.drawn())
+        console.print(escaped(part) if isinstance(part, str) else part.drawn())
 
 
 CsvOption = Annotated[bool, typer.Option("--csv", help="Print CSV with a header.")]
@@ -106,9 +106,10 @@ def print_csv(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
 
 
 class _Lines:
-    """Standard output, on which rows end in a line feed.
+    """Standard output with rows that end in a line feed.
 
-    A writer with that line terminator does not quote a carriage return, at which readers end a row.
+    The csv writer cannot do this: with the line terminator "\\n" it leaves carriage returns unquoted, and readers would
+    end a row there.
     """
 
     def write(self, row: str) -> None:

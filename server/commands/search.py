@@ -79,9 +79,9 @@ class ScoreOptions:
             "sort_by": self.sort_by,
         }
 
-    def shown(self, asked: Sequence[str], hits: "Sequence[Hit]") -> tuple[str, ...]:
-        """Return the scores that get a column in a table of hits: the requested ones, or every one."""
-        return tuple(dict.fromkeys(name for hit in hits for name in hit.scores)) if self.scores else tuple(asked)
+    def shown(self, requested: Sequence[str], hits: "Sequence[Hit]") -> tuple[str, ...]:
+        """Return the scores that have a column in the table of hits: the requested ones, or all with --scores."""
+        return tuple(dict.fromkeys(name for hit in hits for name in hit.scores)) if self.scores else tuple(requested)
 
 
 def score_cells(scores: Mapping[str, float], shown: Sequence[str]) -> list[str]:
@@ -89,13 +89,13 @@ def score_cells(scores: Mapping[str, float], shown: Sequence[str]) -> list[str]:
     return [f"{scores[name]:+.2f}" for name in shown]
 
 
-def _numbers(pairs: Amounts, flag: str, usual: float | None = None) -> dict[str, float]:
-    """Return the numbers of ``attribute=number`` options; ``usual`` if there is none."""
+def _numbers(pairs: Amounts, flag: str, default: float | None = None) -> dict[str, float]:
+    """Return the numbers of ``attribute=number`` options by attribute; ``default`` replaces a missing number."""
     values: dict[str, float] = {}
     for pair in pairs or []:
         name, equals, text = pair.partition("=")
         try:
-            value = usual if usual is not None and not equals else float(text)
+            value = default if default is not None and not equals else float(text)
         except ValueError:
             value = None
         if not name or value is None:
@@ -107,7 +107,7 @@ def _numbers(pairs: Amounts, flag: str, usual: float | None = None) -> dict[str,
 
 
 _UNKNOWN_SHOWN = 20
-"""Characters in a warning."""
+"""Maximum number of characters in a warning."""
 _HIT = ("key", "distance", "target", "labels", "attributes", "text", "source", "scores", "probability", "base_rate")
 COLUMNS = ("query", "rank", *_HIT)
 """The columns of the CSV: the position of the query, the rank in its list, and the hit."""
@@ -115,7 +115,7 @@ COLUMNS = ("query", "rank", *_HIT)
 
 @dataclass(frozen=True, kw_only=True)
 class SearchOptions:
-    """How hits are chosen, and where they are drawn."""
+    """The options that choose hits and draw them."""
 
     PANEL: ClassVar[str] = "Hits"
 
@@ -237,8 +237,8 @@ def _print(request: "SearchRequest", results: "Sequence[HitList]", options: Scor
     for hit_list in results:
         query = request.queries[hit_list.query]
         number = f"query {hit_list.query}: " if len(request.queries) > 1 else ""
-        asked = "every item" if request.strategy.lists_items else f"{query.view} query"
-        title = f"{number}{asked} -> {hit_list.target or 'all targets, merged'}"
+        source = "every item" if request.strategy.lists_items else f"{query.view} query"
+        title = f"{number}{source} -> {hit_list.target or 'all targets, merged'}"
         merged = ["target"] if not hit_list.target else []
         texts = ["text"] if any(hit.text for hit in hit_list.hits) else []
         sources = ["source"] if any(hit.source for hit in hit_list.hits) else []

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _ENTER, SKIP, UNDO, QUIT = "\r\n", "s", "u", ("q", "", "\x03", "\x04")
 _CHOICE = 2
-"""Candidates of a question that the first key answers."""
+"""Number of candidates of a question that one key answers."""
 
 
 @dataclass
@@ -36,7 +36,7 @@ class QuestionSession:
     """The file to draw each question in."""
     most: int | None = None
     given: int = 0
-    """Answers stored, less those undone."""
+    """Number of stored answers, without undone ones."""
 
     def run(self) -> None:
         """Ask the questions; the session stores every answer at once."""
@@ -79,7 +79,7 @@ class QuestionSession:
         say(f"{choose}; s cannot tell, u undo, q quit")
 
     def _undone(self, question: Question) -> Question:
-        """Undo the last answer, and return its question; the present one if there is none."""
+        """Undo the last answer and return its question, or the current question without an answer."""
         try:
             last = self.collection.questions.undo(self.request.notion, self.request.person)
         except NotFoundError as error:
@@ -111,7 +111,7 @@ _ANSWERS = {"y": True, "n": False, SKIP: None}
 
 @dataclass
 class LabellingSession:
-    """Questions about pairs, one by one: each is about the pair whose label is most informative after the last."""
+    """Questions about pairs of versions: the next is always the pair whose label is the most informative now."""
 
     versions: "Versions"
     request: "ChangesRequest"
@@ -121,7 +121,7 @@ class LabellingSession:
     """The file to draw each pair in."""
     most: int
     sizes: list[int] = field(default_factory=list)
-    """The sizes of the file before each answer since the start; an undo truncates the file to the last one."""
+    """Sizes of the file before each answer of this session; an undo truncates the file to the last size."""
 
     def run(self) -> None:
         """Ask until ``most`` labels are given, the person quits, or no question is left."""
@@ -136,7 +136,7 @@ class LabellingSession:
                 return
 
     def _asked(self, change: "Change") -> bool:
-        """Ask about a change; return whether to go on."""
+        """Ask about a change; return whether to continue."""
         from crossview.server.drawing.change_report import write_pair
 
         write_pair(self.picture, self.versions.drawn(), change)
@@ -160,9 +160,9 @@ class LabellingSession:
         self.sizes.append(add_labels(self.file, [PairLabel(change.earlier, change.later, important)]))
 
     def _undo(self) -> None:
-        """Take back the last answer of this session."""
+        """Remove the last answer of this session from the file."""
         if not self.sizes:
-            say("no answer since the start is left to undo")
+            say("this session has no answer to undo")
             return
         os.truncate(self.file, self.sizes.pop())
         say("undone")

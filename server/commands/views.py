@@ -75,7 +75,7 @@ def show_views(found: "Iterable[ViewInfo]", title: str | None = None) -> None:
 
 @dataclass(frozen=True)
 class FitOptions:
-    """Which views are fitted, and on which pictures."""
+    """The options that choose views and pictures."""
 
     PANEL: ClassVar[str] = "Fit"
 

@@ -1,5 +1,5 @@
 """The collection service: a method opens the collection of its request, calls the engine and converts the result."""
-# ruff: noqa: N802 - methods bear the names of their rpcs
+# ruff: noqa: N802 - methods have the names of their rpcs
 
 from collections.abc import Iterator
 from itertools import chain
@@ -24,9 +24,9 @@ from crossview.v1 import types_pb2
 
 
 class CollectionService(ItemWrites):
-    """Creates, fills and describes the collections of a server.
+    """The service that creates, fills and describes the collections of a server.
 
-    Trainings and evaluations are ``jobs``. ``workers`` is how many processes compute feature rows for one
+    ``jobs`` runs trainings and evaluations. ``workers`` is the number of processes that compute feature rows for an
     import.
     """
 
@@ -54,7 +54,7 @@ class CollectionService(ItemWrites):
         )
 
     def DeleteCollection(self, request: pb.DeleteCollectionRequest, context: None) -> Empty:
-        """Delete a collection with all that is in it."""
+        """Delete a collection with all its data, and cancel its jobs."""
         name = parse_collection(request.name)
         self.collections.delete(name)
         self.jobs.cancel_all(name)
@@ -66,7 +66,7 @@ class CollectionService(ItemWrites):
             return to_message(types_pb2.View, collection.views.add(request.spec))
 
     def FitViews(self, request_iterator: Iterator[pb.FitViewsRequest], context: None) -> pb.FitViewsResponse:
-        """Fit views from a stream of pictures, read as the engine needs them; without any, from the stored texts."""
+        """Fit views to a stream of pictures, read on demand; without pictures, fit text views to the stored texts."""
         first = next(request_iterator, None)
         if first is None:
             raise InvalidInputError("the stream is empty; its first message names the collection")
@@ -103,7 +103,7 @@ class CollectionService(ItemWrites):
             return from_item(name, collection.items.get(key))
 
     def ListItems(self, request: pb.ListItemsRequest, context: None) -> pb.ListItemsResponse:
-        """Return a page of items, shorter than requested where their texts are long."""
+        """Return a page of items; long texts shorten the page, so that it fits into a message."""
         name = parse_collection(request.parent)
         size, after = pages.page_size(request.page_size), pages.from_token(request.page_token)
         with self.collections.use(name) as collection:

@@ -91,7 +91,7 @@ def test_labels_are_asked_for_kept_and_heeded(where: list[str], shots: Path, tmp
         return result.stdout
 
     text = pressing("uynxsun", 4)
-    assert "no answer since the start is left to undo" in text
+    assert "this session has no answer to undo" in text
     assert "is the change important?" in text
     first = read_labels(labels)
     assert [label.important for label in first] == [True, False, False]

@@ -59,7 +59,7 @@ def test_what_cannot_be_loaded_keeps_health_from_serving(home: Home, caplog: pyt
         RunningServer(ServerSettings(home=home.path, port=0, load=("no-such",))) as running,
         Client(running.address) as client,
     ):
-        until(lambda: "collection 'no-such' is not loaded" in caplog.text)
+        until(lambda: "cannot load collection 'no-such'" in caplog.text)
         answer = health_pb2_grpc.HealthStub(client.channel).Check(health_pb2.HealthCheckRequest(service=""))
         assert answer.status == health_pb2.HealthCheckResponse.NOT_SERVING
     refused = run("serve", "--home", home.path, "--load", "no-such")

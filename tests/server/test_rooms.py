@@ -281,7 +281,7 @@ def _delete(name: str) -> Any:
     [
         (SearchRequest([Query("color", key="cat/0")], k=100_001), "may ask for 100,000 hits, not 100,001"),
         (SearchRequest([Query("color", key="cat/0")] * 101, k=1000), "not 101,000"),
-        (SearchRequest([Query("color", key="cat/0")] * 10_001, k=1), "10,001 queries are more than one request"),
+        (SearchRequest([Query("color", key="cat/0")] * 10_001, k=1), "at most 10,000 queries, not 10,001"),
     ],
 )
 def test_a_request_of_too_much_is_refused(running: RunningServer, request_: SearchRequest, words: str) -> None:
@@ -330,7 +330,7 @@ def test_searches_that_wait_are_answered_as_one_and_as_if_alone(
 
     monkeypatch.setattr(SearchService, "Search", slow)
     monkeypatch.setattr(SearchService, "search_together", counted)
-    monkeypatch.setattr("crossview.server.services.search_service._AT_HAND_BYTES", -1)
+    monkeypatch.setattr("crossview.server.services.search_service._IN_LOOP_BYTES", -1)
     monkeypatch.setattr("crossview.server.dispatch.rooms._SEARCH_PATIENCE", 60.0)
     settings = replace(running.settings, port=0, waiting=40)
     with RunningServer(settings) as server, Client(server.address, timeout=60) as client:

@@ -121,7 +121,7 @@ def test_a_server_that_stops_tells_its_streams(running: RunningServer, rows: Rem
     assert sent.wait(60)
     stopping = threading.Thread(target=lambda: running.stop(grace=60.0))
     stopping.start()
-    with pytest.raises(Exception, match="the server stops: what the stream had sent is answered"):
+    with pytest.raises(Exception, match="the server stops: it has answered all messages of the stream"):
         next(answers)
     stopped.set()
     stopping.join(60)
