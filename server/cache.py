@@ -64,7 +64,7 @@ class OpenCollections:
             yield entry.collection
 
     @contextmanager
-    def at_hand(self, name: str) -> Iterator[Collection | None]:
+    def if_open(self, name: str) -> Iterator[Collection | None]:
         """Yield the collection if it is open, otherwise None; never wait."""
         with self._changed:
             entry = None if name in self._deleting else self._entries.get(name)

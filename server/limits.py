@@ -66,7 +66,7 @@ def most_collections() -> int:
 
 
 def keep_memory_together() -> None:
-    """Limit glibc to two arenas for all threads, because an arena never returns its peak memory to the others."""
+    """Limit glibc to two arenas for all threads, because every arena keeps its peak memory."""
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
         mallopt(_ARENAS, 2)

@@ -42,7 +42,7 @@ def served_methods(
             served[path] = Served(method, answer, awaited=_awaiting(method, awaited))
     path = "/crossview.v1.SearchService/Search"
     together = Together(search.alike, search.search_together, TOGETHER)
-    served[path] = replace(served[path], at_hand=search.search_at_hand, together=together)
+    served[path] = replace(served[path], immediate=search.search_in_loop, together=together)
     streams = ((path, method) for path, method in METHODS.items() if method.each is not None)
     return served | {path: replace(served[method.answered_by], method=method) for path, method in streams}
 

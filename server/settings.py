@@ -57,7 +57,7 @@ class ServerSettings:
     threads: int = 4
     """Number of threads for each kind of call, such as searches; further calls wait."""
     writers: int = 4
-    """Number of writing calls in progress; their commits take turns."""
+    """Maximum number of concurrent writing calls; their commits take turns."""
     waiting: int = 128
     """Maximum number of waiting calls of each kind; the server refuses further ones."""
     calls: int = 2048

@@ -101,7 +101,7 @@ class Served:
     method: Method
     answer: Callable[[Any, Any], Message] | None
     """None if ``awaited`` answers all requests."""
-    at_hand: Callable[[Any], Message | None] | None = None
+    immediate: Callable[[Any], Message | None] | None = None
     """Returns the response to a request immediately, in the event loop; None if the request needs a thread."""
     together: Together | None = None
     """Answers several similar requests as one."""
@@ -153,11 +153,11 @@ class Call:
         """Return the encoded response, wrapped if the call has ``wrap``."""
         return self.caller.codec.encode(response if self.wrap is None else self.wrap(response))
 
-    def at_hand(self, request: Any) -> Message | None:
+    def immediate(self, request: Any) -> Message | None:
         """Return the response to a decoded request that needs no thread; None for other requests."""
-        if self.served.at_hand is None or not isinstance(request, Message) or self.stopping():
+        if self.served.immediate is None or not isinstance(request, Message) or self.stopping():
             return None
-        return self.served.at_hand(request)
+        return self.served.immediate(request)
 
     def answered(self, request: Any) -> Message:
         """Return the response to a request, decoded or ``Encoded``, or to an iterator over requests, in a thread.

@@ -219,7 +219,7 @@ class Dispatcher:
     async def _response(self, call: Call, request: Message | Encoded) -> Any:
         """Return the encoded response to a request: from memory, from a job, or from a thread."""
         served, decoded = call.served, isinstance(request, Message)
-        if (found := call.at_hand(request)) is not None:
+        if (found := call.immediate(request)) is not None:
             return call.encode(found)
         if served.awaited is not None:
             if isinstance(request, Encoded):

@@ -101,7 +101,7 @@ class _Alike:
     """The unfinished tasks of similar calls."""
 
     under_way: int = 0
-    """Number of tasks that threads have taken, at most ``_abreast``; later calls join the last held task."""
+    """Number of tasks handed to threads, at most ``_abreast``; later calls join the last held task."""
     held: deque[Task] = field(default_factory=deque)
     last: Task | None = None
 

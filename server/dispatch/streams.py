@@ -25,7 +25,7 @@ async def until(wanted: Awaitable[T], *ends: asyncio.Future[Any], seconds: float
         future.cancel()
 
 
-class Quiet(Protocol):
+class Silent(Protocol):
     """A call whose client may be silent."""
 
     def let_go(self, why: str) -> None:
@@ -41,14 +41,14 @@ class Silences:
 
     def __init__(self, most: int, seconds: float) -> None:
         self._most, self._seconds = most, seconds
-        self._silent: dict[Quiet, float] = {}
+        self._silent: dict[Silent, float] = {}
         """The start of each silence, by the monotonic clock, the longest silence first."""
         self._timer: asyncio.TimerHandle | None = None
 
     def __len__(self) -> int:
         return len(self._silent)
 
-    def begin(self, call: Quiet) -> None:
+    def begin(self, call: Silent) -> None:
         """Start the silence of a call."""
         self._silent[call] = time.monotonic()
         if len(self._silent) > self._most:
@@ -56,11 +56,11 @@ class Silences:
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(self._seconds, self._look)
 
-    def end(self, call: Quiet) -> None:
+    def end(self, call: Silent) -> None:
         """End the silence of a call."""
         self._silent.pop(call, None)
 
-    def _end(self, call: Quiet, why: str) -> None:
+    def _end(self, call: Silent, why: str) -> None:
         del self._silent[call]
         call.let_go(f"{why}: start another call when you have a message to send")
 
@@ -83,7 +83,7 @@ class Listener:
         self._silenced: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
     def let_go(self, why: str) -> None:
-        """See ``Quiet``."""
+        """See ``Silent``."""
         if not self._silenced.done():
             self._silenced.set_result(why)
 
@@ -113,7 +113,7 @@ class OneMessage:
         self._silent = ""
 
     def let_go(self, why: str) -> None:
-        """See ``Quiet``."""
+        """See ``Silent``."""
         self._silent = why
         if self._reader is not None:
             self._reader.cancel()  # cancelling is cheaper for every call than waiting for two futures
@@ -147,7 +147,7 @@ class Stream:
         """The reason to end the stream, once it has been silent for too long."""
 
     def let_go(self, why: str) -> None:
-        """See ``Quiet``."""
+        """See ``Silent``."""
         if not self._silenced.done():
             self._silenced.set_result(why)
 

@@ -1,7 +1,7 @@
 """The records of jobs: a small database, HOME/.jobs/jobs.db, that all servers of a home share.
 
-The database is the only truth about jobs. Every server reads it; the server that runs a job writes its record. The
-first job creates the database. No collection can have the name ``.jobs``.
+The database is the only truth about jobs. Every server reads it; the server that accepted a job writes its
+progress and its outcome. The first job creates the database. No collection can have the name ``.jobs``.
 """
 
 import json

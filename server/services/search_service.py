@@ -50,11 +50,11 @@ class SearchService:
         with self.collections.use(name) as collection, room_for(self._settings.answer_bytes):
             return from_hit_lists(name, collection.search(to_search_request(request)))
 
-    def search_at_hand(self, request: search_pb2.SearchRequest) -> search_pb2.SearchResponse | None:
+    def search_in_loop(self, request: search_pb2.SearchRequest) -> search_pb2.SearchResponse | None:
         """Return the response of ``Search`` if the search takes less time than starting a thread, otherwise None."""
         self._check(request, _k(request))
         name = parse_collection(request.parent)
-        with self.collections.at_hand(name) as collection:
+        with self.collections.if_open(name) as collection:
             if (
                 collection is None
                 or collection.memory.least_bytes(request.space) * len(request.queries) > _IN_LOOP_BYTES

@@ -31,8 +31,8 @@ _log = logging.getLogger("crossview.server")
 class WriteProcess:
     """A separate process for writes, so that searches in this process do not wait for their computations.
 
-    ``start``, or the first write, starts the process; so does a write after the process died. Until its imports are
-    done, which takes seconds, ``answer`` returns None and the server writes in its own process.
+    ``start``, or the first write, starts the process, and it restarts after it dies. Until its imports are done, which
+    takes seconds, ``answer`` returns None and the server writes in its own process.
 
     Args:
         home: folder of the collections.

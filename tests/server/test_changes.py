@@ -118,8 +118,8 @@ def test_a_report_is_written(where: list[str], shots: Path, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("names", "reason"),
     [
-        ((), "holds no pictures"),
-        (("2026-03-09.png",), "holds 1 pictures"),
+        ((), "contains no pictures"),
+        (("2026-03-09.png",), "contains 1 pictures"),
         (("a.png", "b.png", "c.png"), "the order of 3 pictures is not known"),
     ],
 )

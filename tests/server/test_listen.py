@@ -48,7 +48,7 @@ def test_health_waits_for_the_collections_that_are_loaded_first(home: Home, monk
             assert client.names() == ["drawn"]
             leave.set()
             until(serves)
-        with running.collections.at_hand("drawn") as collection:
+        with running.collections.if_open("drawn") as collection:
             assert collection is not None
             assert collection.memory.least_bytes() > 0
 
@@ -128,7 +128,7 @@ def test_the_collections_that_were_used_least_recently_are_closed(home: Home, tm
     def opened() -> str:
         found = []
         for name in "abcdef":
-            with collections.at_hand(name) as collection:
+            with collections.if_open(name) as collection:
                 found += [name] if collection is not None else []
         return "".join(found)
 
