@@ -1,7 +1,7 @@
-"""What a program imports: collections, here and on servers, the requests to them, their results, and errors.
+"""The public names of crossview: local collections, clients of servers, requests, results and errors.
 
-Each name is loaded when it is first used, so that importing the package costs nothing. The learners, as scikit-learn
-estimators, are in ``crossview.learners``.
+The first use of a name imports its module, so importing the package itself takes no time. The module
+``crossview.learners`` contains the learners, as scikit-learn estimators.
 
 >>> import crossview
 >>> with crossview.open("flowers") as flowers:  # doctest: +SKIP
@@ -87,7 +87,7 @@ if TYPE_CHECKING:
     from crossview.engine.strategy import Moved as Moved
     from crossview.engine.strategy import Nearest as Nearest
     from crossview.engine.strategy import Weighted as Weighted
-    from crossview.server.client.async_client import AsyncClient as AsyncClient
+    from crossview.server.client.client import AsyncClient as AsyncClient
     from crossview.server.client.client import Client as Client
     from crossview.server.errors import DeadlineExceededError as DeadlineExceededError
     from crossview.server.errors import OverloadedError as OverloadedError
@@ -112,14 +112,13 @@ _NAMES = {
     "OneQuery Query SameRequest SearchRequest SuggestedLabels SuggestRequest Suggestions Verdict",
     "crossview.engine.recipe": "Grouping Pair Recipe Tune",
     "crossview.engine.strategy": "Listed Moved Nearest Weighted",
-    "crossview.server.client.async_client": "AsyncClient",
-    "crossview.server.client.client": "Client",
+    "crossview.server.client.client": "AsyncClient Client",
     "crossview.server.errors": "DeadlineExceededError OverloadedError ServerFaultError ServerStoppedError "
     "ServerUnavailableError",
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
 
-__all__ = ["__version__", "connect", "create", "learners", *sorted(_MODULES)]  # not open: a star would shadow Python's
+__all__ = ["__version__", "connect", "create", "learners", *sorted(_MODULES)]  # import * must not hide Python's open
 
 
 def __getattr__(name: str) -> Any:
@@ -140,10 +139,17 @@ def __dir__() -> list[str]:
     return sorted([*__all__, "open"])
 
 
-def open(name: str, home: Path | str | None = None) -> "Collection":  # noqa: A001 - what is opened is a collection
-    """Open a collection of a home (by default $CROSSVIEW_HOME or ~/.crossview), as a context manager.
+def open(name: str, home: Path | str | None = None) -> "Collection":  # noqa: A001 - crossview.open reads like Python's open
+    """Open a collection of a home, as a context manager.
 
-    Raises NotFoundError, which lists those that exist, InvalidInputError (the home is a file), StorageError.
+    Args:
+        name: name of the collection.
+        home: folder of the collections [default: $CROSSVIEW_HOME, or ~/.crossview].
+
+    Raises:
+        NotFoundError: the collection does not exist; the message lists the existing ones.
+        InvalidInputError: the home is a file.
+        StorageError: the collection cannot be read.
     """
     from crossview.engine.home import Home
 
@@ -153,9 +159,10 @@ def open(name: str, home: Path | str | None = None) -> "Collection":  # noqa: A0
 def create(
     name: str, views: Sequence[str] | None = None, *, description: str = "", home: Path | str | None = None
 ) -> "Collection":
-    """Create a collection in a home, with the views, by default color, sift and gist; see ``Home.create``.
+    """Create a collection in a home; see ``Home.create``.
 
-    Raises InvalidInputError, AlreadyExistsError, StorageError.
+    ``views`` are specifications of views, such as ``sift:words=200`` [default: color, sift and gist]. ``home`` is as in
+    ``open``. Raises InvalidInputError, AlreadyExistsError, StorageError.
     """
     from crossview.engine.home import DEFAULT_VIEWS, Home
 
@@ -163,10 +170,10 @@ def create(
 
 
 def connect(address: str, timeout: float | None = None) -> "Client":
-    """Connect to the server at ``address`` (HOST:PORT), as a context manager with the methods of a ``Home``.
+    """Return a client of the server at ``address`` (HOST:PORT): a context manager with the methods of a ``Home``.
 
-    Each call may take ``timeout`` seconds; None: any time. Raises InvalidInputError for no positive timeout; whether a
-    server answers shows in the first call.
+    ``timeout`` is the maximum time of each call in seconds [default: unlimited]. Raises InvalidInputError unless the
+    timeout is positive. Connecting is lazy: if no server answers, the first call raises ServerUnavailableError.
     """
     from crossview.server.client.client import Client
 

@@ -1,6 +1,6 @@
-"""The learners, each a scikit-learn estimator on a list of arrays of rows, one array for each view.
+"""The learners, as scikit-learn estimators: X is a list of arrays of rows, one array for each view.
 
-They know nothing of collections. Importing this module takes as long as importing scikit-learn.
+The learners are independent of collections. Importing this module also imports scikit-learn, which takes seconds.
 """
 
 from crossview.engine.learners.attributes.relative import RelativeAttributes

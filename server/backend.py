@@ -1,4 +1,4 @@
-"""What the commands work on: a home on this machine, or a server. Both have the same methods."""
+"""The types that commands work on: a home of this machine or a client of a server, which have the same methods."""
 
 from crossview.engine.any_collection import AnyCollection
 from crossview.engine.home import Home

@@ -1,4 +1,4 @@
-"""The open collections of a server: each is opened once, on first use, and shared by all calls."""
+"""The open collections of a server: the first use opens a collection, and all calls share it."""
 
 import threading
 import time
@@ -21,15 +21,19 @@ class _Entry:
     collection: Collection | None = None
     users: int = 0
     used: float = 0.0
-    """When the last call ended, by the monotonic clock."""
+    """End of the last call, by the monotonic clock, in seconds."""
 
 
 class OpenCollections:
-    """Collections by name. A deletion waits for the calls that use the collection, new calls for the deletion.
+    """Open collections by name. A deletion waits for the calls that use the collection; new calls wait for it to end.
 
-    ``deletion_seconds`` is how long a deletion waits. ``pictures`` read what comes over the network, and end with
-    ``close``. Those that are ``kept`` stay open although they are idle. Where more than ``most`` would be open, those
-    that were used least recently are closed; by default as many as this process has descriptors for.
+    Args:
+        home: the home that contains the collections.
+        deletion_seconds: maximum time that a deletion waits for other calls.
+        pictures: pool of processes that decode pictures from the network; ``close`` ends it.
+        kept: names of the collections that stay open when they are idle.
+        most: maximum number of open collections; beyond it, the least recently used ones are closed
+            [default: as many as the descriptors of this process allow].
     """
 
     def __init__(
@@ -50,18 +54,18 @@ class OpenCollections:
 
     @contextmanager
     def use(self, name: str) -> Iterator[Collection]:
-        """Yield the open collection, which stays open during the block; raise what ``Home.open`` raises."""
+        """Yield the open collection, which stays open during the block; raise the errors of ``Home.open``."""
         with self._entry(name) as entry:
             with entry.opening:
-                # another process may have deleted it
+                # another process may have deleted the collection
                 if entry.collection is None or not entry.collection.storage.is_alive():
                     self._make_room()
                     entry.collection = self.home.open(name, self.pictures)
             yield entry.collection
 
     @contextmanager
-    def at_hand(self, name: str) -> Iterator[Collection | None]:
-        """Yield the collection if it is open, else None, without waiting."""
+    def if_open(self, name: str) -> Iterator[Collection | None]:
+        """Yield the collection if it is open, otherwise None; never wait."""
         with self._changed:
             entry = None if name in self._deleting else self._entries.get(name)
             if entry is not None:
@@ -76,7 +80,7 @@ class OpenCollections:
             self._leave(name, entry)
 
     def create(self, name: str, views: Sequence[str] | None, description: str) -> CollectionInfo:
-        """Create a collection and keep it open; raise what ``Home.create`` raises."""
+        """Create a collection and keep it open; raise the errors of ``Home.create``."""
         with self._entry(name) as entry, entry.opening:
             self._make_room()
             collection = self.home.create(name, views or DEFAULT_VIEWS, description, self.pictures)
@@ -84,7 +88,7 @@ class OpenCollections:
             return collection.info()
 
     def delete(self, name: str) -> None:
-        """Close and delete a collection; raise BusyError if calls use it for too long, or what ``delete`` raises."""
+        """Close and delete a collection; raise BusyError if calls use it too long, or errors of ``Home.delete``."""
         with self._changed:
             wait_for(self._changed, lambda: name not in self._deleting)
             self._deleting.add(name)
@@ -102,7 +106,7 @@ class OpenCollections:
         self._close_all([name for used, name in self._idle() if used <= latest])
 
     def close(self, patience: float = 1.0) -> bool:
-        """Close the collections that no call uses after at most ``patience`` seconds; return whether all are closed."""
+        """Close every collection that no call uses within ``patience`` seconds; return whether all are closed."""
         for name in list(self._entries):
             with suppress(BusyError):
                 self._close(name, patience)
@@ -111,18 +115,18 @@ class OpenCollections:
 
     def _make_room(self) -> None:
         """Close the least recently used collections, so that one more can open."""
-        more = len(self._entries) - self._most  # among the entries is the one that is about to be opened
+        more = len(self._entries) - self._most  # the entries include the collection that is about to open
         self._close_all([name for _, name in self._idle()[: max(0, more)]])
 
     def _idle(self) -> list[tuple[float, str]]:
-        """Return the collections that may be closed, each with the time of its last use, in order of that time."""
+        """Return the closable collections with the times of their last use, the least recent first."""
         with self._changed:
             free = {name: entry.used for name, entry in self._entries.items() if not entry.users}
         return sorted((used, name) for name, used in free.items() if name not in self._kept)
 
     def _close_all(self, names: Sequence[str]) -> None:
         for name in names:
-            with suppress(BusyError):  # somebody uses it again
+            with suppress(BusyError):  # a call uses the collection again
                 self._close(name, 0.0)
 
     def _close(self, name: str, patience: float) -> None:

@@ -35,7 +35,7 @@ from crossview.server.commands.command import NOUNS, SETTINGS, Command, Group
 from crossview.server.commands.common import debug, reported
 from crossview.server.commands.option_groups import expanded
 
-os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # gRPC's own messages; read when grpc is imported
+os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # silences gRPC's own messages; grpc reads it on import
 
 PANELS: dict[str, dict[str, Callable[..., None]]] = {
     "Start": {"demo": demo.demo, "learners": learners.learners},
@@ -86,13 +86,13 @@ PANELS: dict[str, dict[str, Callable[..., None]]] = {
         "job wait": jobs.wait,
     },
 }
-"""The commands by the panel of the help that lists them; a noun and a verb are a command in the group of the noun."""
+"""The commands, by the panel of the help that lists them. A name of two words is a group and a command in it."""
 COMMANDS = {name: command for panel in PANELS.values() for name, command in panel.items()}
 _LONG = {
     *("index", "view fit", "view place", "train", "tune", "space extend", "space assign"),
     *("calibrate", "evaluate", "embed"),
 }
-"""Commands that compute for long, and give way to others that answer somebody."""
+"""Long-running commands: they lower their priority, so that processes that answer people stay fast."""
 
 app = typer.Typer(
     name="crossview",
@@ -122,7 +122,7 @@ def options(
 ) -> None:
     """Options of every command."""
     debug.set(traceback)
-    if isinstance(sys.stdout, io.TextIOWrapper):  # file names may have characters that the terminal lacks
+    if isinstance(sys.stdout, io.TextIOWrapper):  # file names may contain characters that the terminal cannot show
         sys.stdout.reconfigure(errors="backslashreplace")
 
 

@@ -1,4 +1,4 @@
-"""Errors of the connection to a server; errors that a server reports are raised as the engine's own."""
+"""Errors of the connection to a server. A client raises the other errors of a server as errors of the engine."""
 
 from crossview.engine.errors import CancelledError, CrossviewError
 
@@ -8,21 +8,21 @@ class ServerUnavailableError(CrossviewError, ConnectionError):
 
 
 class ServerStoppedError(CancelledError):
-    """The server stopped during the call and gave up its work; what it had not committed is undone."""
+    """The server stopped during the call and gave up its work; uncommitted changes are undone."""
 
 
 class DeadlineExceededError(CrossviewError, TimeoutError):
-    """A call had no answer within the client's timeout; the server gives up its work."""
+    """The client's timeout passed without an answer; the server stops working on the call."""
 
 
 class ServerFaultError(CrossviewError, RuntimeError):
-    """The server failed unexpectedly; the message gives the id of the error in the server's log."""
+    """The server failed unexpectedly; the message contains the id of the error in the server's log."""
 
 
 class OverloadedError(CrossviewError, RuntimeError):
-    """The server has more to do than it takes on; nothing of the call was done.
+    """The server has too much work and refused the call; the call changed nothing.
 
-    ``retry_seconds`` is after how long another try is worth it.
+    ``retry_seconds`` is the time to wait before the next attempt.
     """
 
     def __init__(self, message: str, retry_seconds: float) -> None:
@@ -34,8 +34,8 @@ class OverloadedError(CrossviewError, RuntimeError):
 
 
 class JobStoppedError(ServerStoppedError):
-    """The process of a job was killed, or its server stopped; what the job had not committed is undone."""
+    """The process of a job died, or its server stopped; uncommitted changes of the job are undone."""
 
 
 class SilentStreamError(CancelledError):
-    """A stream was silent for so long that the server has ended it; the messages before are answered."""
+    """The server ended a stream that was silent for too long; it has answered all earlier messages."""

@@ -1,7 +1,7 @@
-"""Imported last by the process that the others are forks of, so that they go on sharing its memory.
+"""The last module that the fork server imports: it freezes all objects, so that the forks keep sharing their memory.
 
-A garbage collection writes into every object that it looks at, and so copies the pages of a fork one by one; it leaves
-alone what was there before.
+A garbage collection writes to every object that it visits, and so copies the shared pages of a fork one by one. It
+skips frozen objects.
 """
 
 import gc

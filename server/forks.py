@@ -1,4 +1,4 @@
-"""Where the processes of a server come from: forks of one that has imported what they need, whose memory they share."""
+"""The context that starts worker processes: forks of a process with their imports, whose memory they share."""
 
 import multiprocessing
 

@@ -1,34 +1,34 @@
-"""What a server may take of the machine: its descriptors, and how they are shared."""
+"""Limits of a server's resources: file descriptors, connections, open collections and memory."""
 
 import ctypes
 import gc
 import resource
 
 MOST_DESCRIPTORS = 65_536
-"""That a server asks for; more would keep more collections open than fit into memory."""
+"""Maximum number of descriptors to request: with more, more collections would stay open than fit into memory."""
 _RESERVED = 64
-"""Descriptors for everything else: libraries, logs, records of jobs, and pipes to other processes."""
-_OF_A_COLLECTION = 12
-"""Descriptors that an open collection takes, with several searches at once."""
+"""Descriptors reserved for libraries, logs, records of jobs, and pipes to other processes."""
+_PER_COLLECTION = 12
+"""Descriptors that an open collection needs, with several concurrent searches."""
 _MOST_COLLECTIONS = 1_000
 _ARENAS = -8
-"""The setting of glibc: M_ARENA_MAX."""
+"""The number of glibc's setting M_ARENA_MAX."""
 _UNCOMPRESSED = 1
-"""The algorithms of gRPC that are enabled, as bits: none."""
+"""The bit set of enabled compression algorithms: only the identity, which does not compress."""
 HEALTH_CONNECTIONS = 16
-"""Connections of the port for health alone."""
+"""Maximum number of connections to the port for health checks."""
 _STREAMS = 100
-"""Calls of one connection at once; those that a client begins besides wait in the client."""
+"""Maximum number of concurrent calls of one connection; further calls wait in the client."""
 _HANDSHAKE_SECONDS, _IDLE_SECONDS, _KEEPALIVE_SECONDS = 5, 600, 60
-"""How long a connection may take to begin, and be without a call; after how long a client that says nothing is asked
-whether it is still there."""
+"""Maximum time of a handshake; maximum time of a connection without calls; time of silence after which the server pings
+the client, to detect lost connections."""
 
 
 def channel_options(connections: int) -> tuple[tuple[str, int], ...]:
-    """Return the options of gRPC that bound the resources of so many connections.
+    """Return the options of gRPC that limit the resources of this number of connections.
 
-    Compressed requests are refused: 65 kB of them may be 64 MB of empty entries. The memory of a call's headers is
-    bounded by the calls of a connection; without a bound, two connections took 4 GB.
+    The server refuses compressed requests, because 65 kB can expand to 64 MB of empty entries. The limit of calls for
+    each connection also limits the memory of headers; without it, two connections took 4 GB.
     """
     return (
         ("grpc.max_allowed_incoming_connections", connections),
@@ -41,7 +41,7 @@ def channel_options(connections: int) -> tuple[tuple[str, int], ...]:
 
 
 def raise_descriptors() -> None:
-    """Let this process, and those that it starts, open as many files and connections as the system allows."""
+    """Raise the limit of descriptors of this process and its children, as far as the system allows."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = MOST_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, MOST_DESCRIPTORS)
     if soft != resource.RLIM_INFINITY and soft < wanted:
@@ -49,31 +49,31 @@ def raise_descriptors() -> None:
 
 
 def descriptors() -> int:
-    """Return how many descriptors this process may have."""
+    """Return the maximum number of descriptors of this process."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return MOST_DESCRIPTORS if soft == resource.RLIM_INFINITY else min(soft, MOST_DESCRIPTORS)
 
 
 def most_connections() -> int:
-    """Return how many connections may be open at once, so that collections can still be opened."""
+    """Return the maximum number of connections, which leaves half of the descriptors to collections."""
     return max(8, (descriptors() - HEALTH_CONNECTIONS - _RESERVED) // 2)
 
 
 def most_collections() -> int:
-    """Return how many collections may be open at once; the cache closes the least recently used of more."""
+    """Return the maximum number of open collections; beyond it, the cache closes the least recently used ones."""
     rest = descriptors() - HEALTH_CONNECTIONS - _RESERVED - most_connections()
-    return max(4, min(_MOST_COLLECTIONS, rest // _OF_A_COLLECTION))
+    return max(4, min(_MOST_COLLECTIONS, rest // _PER_COLLECTION))
 
 
 def keep_memory_together() -> None:
-    """Limit glibc to two arenas for all threads: each further one keeps the memory that it once had."""
+    """Limit glibc to two arenas for all threads, because every arena keeps its peak memory."""
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
         mallopt(_ARENAS, 2)
 
 
 def give_memory_back() -> None:
-    """Return free memory to the system: garbage that Python finds, and memory that glibc keeps."""
+    """Return free memory to the system: collect Python's garbage, then release the memory that glibc keeps."""
     gc.collect()
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:

@@ -1,4 +1,4 @@
-"""The running server: services, health and reflection on one port, on an event loop in a thread of its own."""
+"""The running server: services, health and reflection on one port, in an event loop with its own thread."""
 
 import asyncio
 import logging
@@ -13,7 +13,7 @@ from grpc_reflection.v1alpha import reflection
 
 from crossview.engine.errors import CancelledError, CrossviewError, StorageError
 from crossview.engine.home import Home
-from crossview.engine.ingest import importing  # noqa: F401  # loaded now, not during the first call
+from crossview.engine.ingest import importing  # noqa: F401  # imports now, not in the first call
 from crossview.engine.runtime.cancellation import cancellable
 from crossview.engine.spaces import search  # noqa: F401
 from crossview.features.picture_pool import PicturePool
@@ -22,7 +22,7 @@ from crossview.server.dispatch.dispatcher import Dispatcher
 from crossview.server.dispatch.rooms import Rooms
 from crossview.server.edge.handlers import Handlers
 from crossview.server.edge.health import Health, HealthPort, HealthService
-from crossview.server.edge.reflecting import ReflectionService
+from crossview.server.edge.reflection import ReflectionService
 from crossview.server.jobs.awaited import AwaitedJobs
 from crossview.server.jobs.jobs import Jobs
 from crossview.server.limits import channel_options, give_memory_back, most_connections
@@ -32,17 +32,17 @@ from crossview.server.settings import ServerSettings
 from crossview.server.writing.process import WriteProcess
 
 _UPKEEP_SECONDS = 30.0
-"""Between two looks for collections that are idle, and for garbage."""
+"""Interval at which the server closes idle collections and returns free memory."""
 _SETTLED_SECONDS = 5.0
-"""After which a server that goes on gets its process for writes, if it has none: not one that ends soon."""
+"""Delay before the server starts its process for writes; short-lived servers never pay for one."""
 T = TypeVar("T")
 _log = logging.getLogger("crossview.server")
 
 
 class RunningServer:
-    """A server that answers from construction to ``stop``; as a context manager it stops at the end of the block.
+    """A server that answers calls from its construction to ``stop``, or to the end of its ``with`` block.
 
-    Raises StorageError where it cannot listen on its address, InvalidInputError where its home is a file.
+    Raises StorageError if it cannot listen on its address, InvalidInputError if its home is a file.
     """
 
     def __init__(self, settings: ServerSettings) -> None:
@@ -64,14 +64,14 @@ class RunningServer:
                 address = _address(settings.host, settings.health_port)
                 self._health_port = HealthPort(self._health, address, settings.processes > 1)
         except BaseException:
-            if self._server is not None:  # the port for health failed, or this one
+            if self._server is not None:  # listening failed here or on the port for health
                 self._run(self._server.stop(None))
             self._end_loop()
             self.jobs.close()
             raise
         self.address = f"{settings.host}:{self.port}"
         self._stopping = threading.Event()
-        self._upkeep = threading.Thread(target=self._keep_up, name="upkeep", daemon=True)
+        self._upkeep = threading.Thread(target=self._maintain, name="upkeep", daemon=True)
         self._upkeep.start()
 
     async def _start(self) -> int:
@@ -83,7 +83,7 @@ class RunningServer:
             options=(
                 ("grpc.max_receive_message_length", settings.message_bytes),
                 ("grpc.max_send_message_length", settings.message_bytes),
-                ("grpc.so_reuseport", int(settings.processes > 1)),  # else a second server would be a silent rival
+                ("grpc.so_reuseport", int(settings.processes > 1)),  # a second server must not share the port
                 *channel_options(settings.connections or most_connections()),
             ),
             maximum_concurrent_rpcs=settings.calls,
@@ -99,18 +99,18 @@ class RunningServer:
         return bound
 
     def _handlers(self) -> tuple[Any, ...]:
-        """Return the handlers of all services, for grpc."""
+        """Return the gRPC handlers of all services."""
         silences, ending = self._dispatcher.silences, self._dispatcher.draining
         names = (reflection.SERVICE_NAME, health.SERVICE_NAME, *SERVICES)
         others = HealthService(self._health, silences, ending), ReflectionService(names, silences, ending)
         return *Handlers(self._dispatcher).of(SERVICES), *(one.handler() for one in others)
 
     def stop(self, grace: float | None = None) -> bool:
-        """Take no more calls, let those under way end, and close the collections.
+        """Refuse new calls, wait for calls in progress, and close the collections.
 
-        ``grace`` is how many seconds the calls may take (None: the settings' ``grace_seconds``). Longer calls fail with
-        ServerStoppedError. Returns False if a call still uses a collection: Python cannot end a thread, so that call
-        ends with the process.
+        ``grace`` is the time in seconds that calls in progress have to end [default: the settings' ``grace_seconds``].
+        Longer calls fail with ServerStoppedError. Returns False if a call still uses a collection: Python cannot end a
+        thread, so that call ends with the process.
         """
         if not self._stopping.is_set():
             self._stopping.set()
@@ -141,7 +141,7 @@ class RunningServer:
         self._loop.close()
 
     def _load(self) -> None:
-        """Load the collections that must be in memory before health reports SERVING."""
+        """Load the collections of ``settings.load`` into memory, then report SERVING."""
         for name in self.settings.load:
             try:
                 with self.collections.use(name) as collection, cancellable(self._check_stopping):
@@ -149,7 +149,7 @@ class RunningServer:
             except CancelledError:
                 return
             except CrossviewError as error:
-                _log.error("collection %r is not loaded, so health goes on to say NOT_SERVING: %s", name, error)
+                _log.error("cannot load collection %r, so health stays NOT_SERVING: %s", name, error)
                 return
         if self.settings.load:
             self._health.set(serving=True)
@@ -158,7 +158,7 @@ class RunningServer:
         if self._stopping.is_set():
             raise CancelledError("the server stops")
 
-    def _keep_up(self) -> None:
+    def _maintain(self) -> None:
         self._load()
         if self._stopping.wait(_SETTLED_SECONDS):
             return

@@ -1,6 +1,6 @@
-"""The table of methods: one row states the properties of each method of the services; other code reads them.
+"""The table of methods: a row states the properties of a method of a service, for all code that depends on them.
 
-A test holds the table complete against the descriptors of the services.
+A test compares the table with the descriptors of the services.
 """
 
 from collections.abc import Callable
@@ -18,23 +18,23 @@ from crossview.v1 import collections_pb2, jobs_pb2, questions_pb2, search_pb2, t
 
 
 class Touch(Enum):
-    """What a method may change."""
+    """The data that a method may change."""
 
     NOTHING = "nothing"
-    """It reads. Clients repeat it where the server was gone or refused it."""
+    """The method only reads: clients repeat it if the server was unreachable or refused it."""
     ITEMS = "items"
-    """Items and their rows only: the process for writes may carry it out."""
+    """Only items and their rows: the process for writes may execute the method."""
     COLLECTION = "collection"
-    """A collection as a whole, its views, its spaces, or its answers."""
+    """A whole collection, its views, its spaces, or its answers."""
     JOBS = "jobs"
     """The queue of jobs."""
 
 
 class Room(Enum):
-    """Whose threads and waiting places a call takes; see ``server.dispatch.rooms``."""
+    """The room whose threads and waiting places a call uses; see ``server.dispatch.rooms``."""
 
     SEARCHES = "searches"
-    """Searches with pictures, and those too large to be decoded before, have a room beside it."""
+    """Searches with pictures, and searches too large to decode in the event loop, use a separate room."""
     READS = "reads"
     WRITES = "writes"
     LONG = "long"
@@ -42,11 +42,11 @@ class Room(Enum):
 
 
 class Lane(Enum):
-    """Which jobs a job waits behind."""
+    """The queue of a job: a job waits only for earlier jobs of its lane."""
 
     LONG = "long"
     QUICK = "quick"
-    """Jobs that learn nothing have a lane of their own, so that they do not wait behind trainings."""
+    """Jobs without training have a separate lane, so that they do not wait for trainings."""
 
 
 def _always(_: Any) -> bool:
@@ -55,12 +55,12 @@ def _always(_: Any) -> bool:
 
 @dataclass(frozen=True)
 class Job:
-    """How a method is a job.
+    """The properties of a method whose requests can be jobs.
 
     Attributes:
         lane: the lane of the job.
-        waits: whether a call with this request submits the job and waits for it; None if no call does. Other requests
-            are answered in a room, and become jobs only if a caller submits them.
+        waits: returns whether a call with this request submits a job and waits for it; None if no call does. A room
+            answers the other requests, which become jobs only through SubmitJob.
     """
 
     lane: Lane = Lane.LONG
@@ -68,12 +68,12 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Each:
-    """How a stream is answered message by message.
+class MessageStream:
+    """The properties of a stream that the server answers message by message.
 
     Attributes:
-        method: the method that answers each message.
-        ahead: the messages that are answered at the same time.
+        method: name of the method that answers each message.
+        ahead: maximum number of messages that the server answers at the same time.
     """
 
     method: str
@@ -82,69 +82,69 @@ class Each:
 
 @dataclass(frozen=True)
 class Method:
-    """What a method of a service is."""
+    """A row of the table: the properties of a method of a service."""
 
     descriptor: MethodDescriptor
     touches: Touch
     room: Room
     job: Job | None = None
-    each: Each | None = None
+    each: MessageStream | None = None
     awaited: bool = False
-    """Whether the event loop waits until the response is there, without a thread."""
+    """Whether the event loop waits for the response, without a thread."""
 
     @property
     def name(self) -> str:
-        """Its name, such as Search."""
+        """The name of the method, such as Search."""
         return str(self.descriptor.name)
 
     @property
     def service(self) -> str:
-        """The full name of its service."""
+        """The full name of the service."""
         return str(self.descriptor.containing_service.full_name)
 
     @cached_property
     def path(self) -> str:
-        """Its address in gRPC and Connect: /SERVICE/NAME."""
+        """The address of the method in gRPC and Connect: /SERVICE/NAME."""
         return f"/{self.service}/{self.name}"
 
     @property
     def answered_by(self) -> str:
-        """The path of the method that answers each message of it: another one for a stream, else itself."""
+        """The path of the method that answers its messages: for a ``MessageStream`` another one, otherwise its own."""
         return self.path if self.each is None else f"/{self.service}/{self.each.method}"
 
     @cached_property
     def request(self) -> type[Message]:
-        """The class of its requests."""
+        """The class of the requests."""
         return GetMessageClass(self.descriptor.input_type)
 
     @cached_property
     def response(self) -> type[Message]:
-        """The class of its responses."""
+        """The class of the responses."""
         return GetMessageClass(self.descriptor.output_type)
 
     @property
     def streams(self) -> bool:
-        """Whether its caller sends a stream of requests."""
+        """Whether the caller sends a stream of requests."""
         return bool(self.descriptor.client_streaming)
 
     @property
     def reads(self) -> bool:
-        """Whether it changes nothing."""
+        """Whether the method changes nothing."""
         return self.touches is Touch.NOTHING
 
     @property
     def threaded(self) -> bool:
-        """Whether some requests need a thread of its room; others only wait for a job."""
+        """Whether some requests need a thread of the room; the others only wait for a job."""
         return not self.awaited and (self.job is None or self.job.waits is not _always)
 
     @property
     def repeatable(self) -> bool:
-        """Whether clients repeat it by themselves: it changes nothing, and waits for nothing."""
+        """Whether clients retry the method automatically: it changes nothing and waits for no job."""
         return self.reads and self.job is None and not self.streams and not self.awaited
 
     @property
     def makes_space(self) -> bool:
-        """Whether it is a job that leaves a space with the id of its request in the collection."""
+        """Whether the method is a job that stores a space with the id of its request in the collection."""
         return self.job is not None and self.descriptor.output_type is types_pb2.Space.DESCRIPTOR
 
 
@@ -162,14 +162,14 @@ _search = partial(Method, touches=Touch.NOTHING, room=Room.SEARCHES)
 _read = partial(Method, touches=Touch.NOTHING, room=Room.READS)
 _items = partial(Method, touches=Touch.ITEMS, room=Room.WRITES)
 _write = partial(Method, touches=Touch.COLLECTION, room=Room.WRITES)
-_learn = partial(Method, touches=Touch.COLLECTION, room=Room.READS)  # where a thread submits the job
+_learn = partial(Method, touches=Touch.COLLECTION, room=Room.READS)  # a thread of this room submits the job
 _jobs = partial(Method, touches=Touch.JOBS, room=Room.READS)
 
 METHODS = {
     **_service(
         search_pb2,
         Search=_search,
-        StreamSearch=partial(_search, each=Each("Search", 16)),
+        StreamSearch=partial(_search, each=MessageStream("Search", 16)),
         Embed=_search,
         SuggestLabels=_search,
         Same=_search,
@@ -186,7 +186,7 @@ METHODS = {
         DeleteView=_write,
         FitViews=partial(_write, room=Room.FITS, job=Job(waits=lambda request: not request.pictures)),
         ImportItems=partial(_items, job=Job(waits=None)),
-        StreamImportItems=partial(_items, each=Each("ImportItems", 1)),
+        StreamImportItems=partial(_items, each=MessageStream("ImportItems", 1)),
         PutVectors=_items,
         UpdateItems=_items,
         DeleteItem=_items,
@@ -232,11 +232,11 @@ JOBS = {
     field.name: _BY_REQUEST[field.message_type]
     for field in jobs_pb2.SubmitJobRequest.DESCRIPTOR.oneofs_by_name["request"].fields
 }
-"""The methods that are jobs, by the kind of the job: the field of a SubmitJobRequest."""
+"""The methods that are jobs, by kind: the name of the field of a SubmitJobRequest."""
 
 
 def job_of(method: Method, request: Message) -> jobs_pb2.SubmitJobRequest | None:
-    """Return the job that the caller of a method waits for with this request; None if the server answers at once."""
+    """Return the job that a call with this request submits and waits for; None if a room answers the request."""
     if method.job is None or method.job.waits is None or not method.job.waits(request):
         return None
     job = jobs_pb2.SubmitJobRequest()

@@ -1,4 +1,4 @@
-"""Several server processes on one port, started and watched by one that serves nothing itself."""
+"""Several server processes on one port, and a parent that starts and watches them without serving."""
 
 import gc
 import logging
@@ -27,23 +27,25 @@ if TYPE_CHECKING:
     from crossview.server.listen import RunningServer
 
 SWITCH_SECONDS = 0.0001
-"""How long a thread keeps the interpreter from others, which want it for less: searches, between two scans."""
-_SOONEST = 1.0
-"""Seconds between two starts of a process that ends at once."""
-_PATIENCE = 10.0
-"""Seconds that a process has to end after its calls."""
+"""Interval in seconds at which the interpreter switches threads; short, so that a search, which needs the interpreter
+only between two scans, does not wait for a long computation."""
+_RESTART_SECONDS = 1.0
+"""Minimum time between two starts of a process, so that a process that ends at once does not restart in a loop."""
+_EXIT_SECONDS = 10.0
+"""Time that a process has to exit after its calls have ended; then it is killed."""
 _YOUNG, _NEVER = (10_000, 10), 1_000_000_000
-"""Objects that are made, and searches among these, before the young ones are searched for garbage; and all."""
-_LAST = -101
-"""The priority of a finalizer that runs after those of multiprocessing, whose last one has -100."""
+"""Thresholds of the garbage collector: new objects before a collection of the young generation, such
+collections before one of the middle generation; and a number that disables automatic full collections."""
+_LAST_PRIORITY = -101
+"""Priority of a finalizer that runs after all finalizers of multiprocessing, whose lowest priority is -100."""
 _log = logging.getLogger("crossview.server")
 
 
 def keep_garbage_apart() -> None:
-    """Exclude the present objects from garbage collection, so that no call pays for a search among all objects.
+    """Exclude existing objects from garbage collection, and disable automatic full collections.
 
-    Such a search stops every thread for as long as it lasts, .2 s for an answer of 60,000 hits, and comes when many
-    objects are made. What was imported is left out of it from now on; the server's upkeep does the others.
+    A full collection stops every thread (.2 s during an answer of 60,000 hits), and Python starts it when a call makes
+    many objects. The server's upkeep collects all garbage instead, between calls.
     """
     gc.collect()
     gc.freeze()
@@ -51,7 +53,7 @@ def keep_garbage_apart() -> None:
 
 
 def prepare_process(settings: ServerSettings) -> None:
-    """Let this serving process switch threads often, open many files, and log to stderr."""
+    """Prepare this process to serve: set limits of descriptors and memory, switch threads often, log to stderr."""
     raise_descriptors()
     keep_memory_together()
     sys.setswitchinterval(SWITCH_SECONDS)
@@ -61,27 +63,27 @@ def prepare_process(settings: ServerSettings) -> None:
 
 
 def temporary_files() -> Callable[[], object]:
-    """Put this process's temporary files into one folder, and return the function that removes it.
+    """Put the temporary files of this process into one folder; return the function that removes the folder.
 
-    An orderly end calls that function itself, after multiprocessing has removed its own folder in there. Call it before
-    ``os._exit``, which runs no finalizers.
+    A normal exit calls the function as the last finalizer, because multiprocessing has its own folder inside this one.
+    Call it before ``os._exit``, which runs no finalizers.
     """
     tempfile.tempdir = tempfile.mkdtemp(prefix="cv-")
-    return Finalize(None, shutil.rmtree, (tempfile.tempdir,), {"ignore_errors": True}, exitpriority=_LAST)
+    return Finalize(None, shutil.rmtree, (tempfile.tempdir,), {"ignore_errors": True}, exitpriority=_LAST_PRIORITY)
 
 
 @dataclass
 class _Child:
     process: SpawnProcess
     ready: Connection
-    """Tells the address once the process serves."""
+    """Pipe that receives the address once the process serves."""
     started: float
 
 
 class Processes:
     """Server processes that share a port; the system gives each new connection to one of them.
 
-    Raises StorageError where another program has the port, or a process does not come to serve.
+    Raises StorageError if another program uses the port, or a process ends before it serves.
     """
 
     def __init__(self, settings: ServerSettings) -> None:
@@ -98,27 +100,27 @@ class Processes:
                 child.ready.recv()
         except EOFError as error:
             self.stop()
-            raise StorageError("a server process ended before it served; its message is above") from error
+            raise StorageError("a server process ended before it served; see its message above") from error
 
     def replace_dead(self) -> None:
-        """Start another process in place of each dead one."""
+        """Replace each dead process by a new one."""
         for child in [child for child in self._children if not child.process.is_alive()]:
-            _log.error("a server process ended with code %s; another one is started", child.process.exitcode)
-            time.sleep(max(0.0, child.started + _SOONEST - time.monotonic()))
+            _log.error("a server process ended with code %s; starting another one", child.process.exitcode)
+            time.sleep(max(0.0, child.started + _RESTART_SECONDS - time.monotonic()))
             self._children.remove(child)
             self._start()
 
     def stop(self) -> bool:
-        """Let every process end its calls; return whether all did so in time."""
+        """Stop every process once its calls have ended; return whether all processes exited in time."""
         for child in self._children:
             child.process.terminate()
-        patience = self._settings.grace_seconds + self._settings.answer_seconds + _PATIENCE
+        patience = self._settings.grace_seconds + self._settings.answer_seconds + _EXIT_SECONDS
         for child in self._children:
             child.process.join(patience)
             child.process.kill()
             child.process.join()
         self._reserved.close()
-        before_it_served = -signal.SIGTERM
+        before_it_served = -signal.SIGTERM  # a process handles the signal only once it serves
         return all(child.process.exitcode in (0, before_it_served) for child in self._children)
 
     def _start(self) -> None:
@@ -130,10 +132,10 @@ class Processes:
 
 
 def start(settings: ServerSettings) -> "RunningServer | Processes":
-    """Start to serve, in this process or in several others; raise what these raise."""
+    """Start to serve, in this process or in several others; raise the errors of RunningServer or Processes."""
     if settings.processes > 1:
         return Processes(settings)
-    from crossview.server.listen import RunningServer  # it loads all that calls need
+    from crossview.server.listen import RunningServer  # deferred: this imports everything that calls need
 
     running = RunningServer(settings)
     keep_garbage_apart()
@@ -141,11 +143,11 @@ def start(settings: ServerSettings) -> "RunningServer | Processes":
 
 
 def _serve(settings: ServerSettings, pipe: Connection) -> None:
-    """Serve until SIGTERM, or until the parent is gone."""
+    """Serve until SIGTERM, or until the parent ends."""
     from crossview.server.listen import RunningServer
 
     stopping = threading.Event()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent too, which tells its processes
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C also reaches the parent, which then stops its processes
     signal.signal(signal.SIGTERM, lambda *_: stopping.set())
     threading.Thread(target=_stop_with_parent, args=(stopping,), daemon=True).start()
 
@@ -159,7 +161,7 @@ def _serve(settings: ServerSettings, pipe: Connection) -> None:
         pass
     in_time = running.stop()
     remove_temporary_files()
-    os._exit(0 if in_time else 1)  # a call that has not ended would keep the process alive
+    os._exit(0 if in_time else 1)  # the thread of a running call would keep the process alive
 
 
 def _stop_with_parent(stopping: threading.Event) -> None:
@@ -169,12 +171,12 @@ def _stop_with_parent(stopping: threading.Event) -> None:
 
 
 def _reserved(host: str, port: int) -> socket.socket:
-    """Return a socket that reserves a port, 0 for a free one, for processes that share it."""
+    """Return a socket that reserves a port for the processes that share it; port 0 selects a free port."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     shared = socket.socket(family)
     try:
         if port:
-            with closing(socket.socket(family)) as alone:  # fails where somebody listens, sharing the port or not
+            with closing(socket.socket(family)) as alone:  # fails if any program listens, even one that shares its port
                 alone.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
                 alone.bind((host, port))
         shared.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)

@@ -1,4 +1,4 @@
-"""How a server answers each method: by its service, in the process for writes, or as a job that it waits for."""
+"""The way in which a server answers each method: by a service, in the process for writes, or as an awaited job."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -16,8 +16,9 @@ from crossview.server.services.collection_service import CollectionService
 from crossview.server.services.question_service import QuestionService
 from crossview.server.services.search_service import TOGETHER, SearchService
 from crossview.server.settings import ServerSettings
-from crossview.server.writing.forwarding import forwarded
+from crossview.server.wire.names import parse_collection, parse_item
 from crossview.server.writing.process import WriteProcess
+from crossview.v1 import collections_pb2 as pb
 
 
 def served_methods(
@@ -32,22 +33,22 @@ def served_methods(
         "crossview.v1.JobService": JobService(jobs),
         "google.longrunning.Operations": OperationsService(jobs),
     }
-    found: dict[str, Served] = {}
+    served: dict[str, Served] = {}
     for path, method in METHODS.items():
         if method.each is None:
             answer = getattr(services[method.service], method.name) if method.threaded else None
             if answer is not None and method.touches is Touch.ITEMS:
                 answer = forwarded(answer, method.response, writing, collections)
-            found[path] = Served(method, answer, awaited=_awaiting(method, awaited))
+            served[path] = Served(method, answer, awaited=_awaiting(method, awaited))
     path = "/crossview.v1.SearchService/Search"
     together = Together(search.alike, search.search_together, TOGETHER)
-    found[path] = replace(found[path], at_hand=search.search_at_hand, together=together)
+    served[path] = replace(served[path], immediate=search.search_in_loop, together=together)
     streams = ((path, method) for path, method in METHODS.items() if method.each is not None)
-    return found | {path: replace(found[method.answered_by], method=method) for path, method in streams}
+    return served | {path: replace(served[method.answered_by], method=method) for path, method in streams}
 
 
 def _awaiting(method: Method, awaited: AwaitedJobs) -> Callable[[Any], Awaitable[Message | None]] | None:
-    """Return a function that waits for the jobs that some requests of a method are; None if none is."""
+    """Return a function that answers the requests of a method that are jobs; None if no request is a job."""
     if method.awaited:
         return awaited.operation
     if method.job is None or method.job.waits is None:
@@ -62,3 +63,34 @@ def _awaiting(method: Method, awaited: AwaitedJobs) -> Callable[[Any], Awaitable
         return made
 
     return response
+
+
+Answer = Callable[[Message, None], Message]
+
+
+def forwarded(answer: Answer, response: type[Message], process: WriteProcess, collections: OpenCollections) -> Answer:
+    """Return a function that answers a method of ``ItemWrites`` in the process for writes, otherwise with ``answer``.
+
+    ``answer`` handles imports of pictures, because the pool that decodes pictures belongs to this process, and all
+    writes while the process for writes does not run.
+    """
+
+    def forward(request: Message, context: None) -> Message:
+        if not _has_pictures(request):
+            with collections.use(_collection(request)):  # makes a deletion of the collection wait for the write
+                packed = process.answer(request)
+            if packed is not None:
+                return response.FromString(packed.value)
+        return answer(request, context)
+
+    return forward
+
+
+def _has_pictures(request: Message) -> bool:
+    return isinstance(request, pb.ImportItemsRequest) and any(item.image for item in request.items)
+
+
+def _collection(request: Message) -> str:
+    if isinstance(request, pb.DeleteItemRequest):
+        return parse_item(request.name)[0]
+    return parse_collection(getattr(request, "parent", ""))

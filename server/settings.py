@@ -1,4 +1,4 @@
-"""Everything that a server can be configured with, as one value."""
+"""The settings of a server, as one value."""
 
 import math
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from crossview.engine.errors import InvalidInputError
 from crossview.features.pictures import PictureLimits
 
 MESSAGE_BYTES = 64 * 2**20
-"""Size of the largest message that is received or sent; a camera's photograph fits."""
+"""Default for the maximum size of a message; a photograph of a camera fits."""
 _RANGES = {
     "port": (0, 65_535),
     "health_port": (1, 65_535),
@@ -38,64 +38,64 @@ _OPTIONAL = ("health_port", "connections")
 
 @dataclass(frozen=True, kw_only=True)
 class ServerSettings:
-    """The settings of a server; raises InvalidInputError for a value that cannot be used."""
+    """The settings of a server. Raises InvalidInputError for a value of a wrong type or out of range."""
 
     home: Path | None = None
-    """Folder of the collections; None: $CROSSVIEW_HOME, or ~/.crossview."""
+    """Folder of the collections [default: $CROSSVIEW_HOME, or ~/.crossview]."""
     host: str = "127.0.0.1"
     """Address to listen on."""
     port: int = 50051
-    """0 takes a free port."""
+    """Port to listen on; 0 selects a free port."""
     health_port: int | None = None
-    """Port that answers for health alone, whatever goes on at the other one; None for none."""
+    """Separate port for health checks, independent of the load on the main port [default: no separate port]."""
     connections: int | None = None
-    """Connections at once; further ones are closed at once. None: as many as half of the descriptors allow."""
+    """Maximum number of connections; the server closes further ones [default: half of the descriptors]."""
     workers: int = 1
-    """Processes that read the pictures of queries and imports."""
+    """Number of processes that read the pictures of queries and imports."""
     max_megapixels: float = 25.0
-    """Larger pictures are refused."""
+    """Maximum megapixels of a picture; the server refuses larger ones."""
     threads: int = 4
-    """Calls of one kind, such as searches, that are answered at once; further ones wait."""
+    """Number of threads for each kind of call, such as searches; further calls wait."""
     writers: int = 4
-    """Writing calls that are prepared at once; their commits take turns."""
+    """Maximum number of concurrent writing calls; their commits take turns."""
     waiting: int = 128
-    """Calls of one kind that wait; further ones are refused at once."""
+    """Maximum number of waiting calls of each kind; the server refuses further ones."""
     calls: int = 2048
-    """Calls of all kinds, streams as well; further ones are refused by gRPC itself."""
+    """Maximum number of calls of all kinds, including streams; gRPC itself refuses further ones."""
     jobs: int = 1
-    """Jobs carried out at once, such as trainings, each in a process of its own; further ones wait."""
+    """Maximum number of running jobs, such as trainings, each in its own process; further ones wait."""
     message_bytes: int = MESSAGE_BYTES
-    """Size of the largest message received or sent."""
+    """Maximum size of a received or sent message."""
     entries: int = 500_000
-    """Most values of one request, such as items, labels, attributes and rows, those inside others too."""
+    """Maximum number of values in one request, such as items, labels, attributes and rows, including nested ones."""
     flight_bytes: int = 4 * MESSAGE_BYTES
-    """Size of all requests under way; a further one is refused."""
+    """Maximum total size of the requests in progress; the server refuses further ones."""
     queries: int = 10_000
-    """Most queries of one request."""
+    """Maximum number of queries in one request."""
     hits: int = 100_000
-    """Most hits that one request may ask for: queries, times k, times the targets that it names."""
+    """Maximum number of hits of one request: queries x k x named targets."""
     answer_bytes: int = MESSAGE_BYTES // 2
-    """Size of what the hits of one search may show: keys, labels, attributes and texts."""
+    """Maximum size of the content of all hits of a search: keys, labels, attributes and texts."""
     processes: int = 1
-    """Processes that share the port, each with its own indexes in memory; a connection stays with one of them."""
+    """Number of processes that share the port, each with its own indexes in memory; one process serves a connection."""
     load: tuple[str, ...] = ()
-    """Collections that are loaded at the start; until then, health reports NOT_SERVING."""
+    """Collections to load at the start; health reports NOT_SERVING until they are loaded."""
     log_requests: bool = False
-    """Whether each call has a line in the log."""
+    """Whether to log a line for each call."""
     grace_seconds: float = 10.0
-    """How long calls under way may continue when the server stops."""
+    """Time that calls in progress have to end when the server stops."""
     answer_seconds: float = 2.0
-    """How long, after that, the calls that were given up have to answer that the server stopped."""
+    """Time after the grace period in which abandoned calls report that the server stopped."""
     deletion_seconds: float = 30.0
-    """How long the deletion of a collection waits for the calls that use it."""
+    """Maximum time that the deletion of a collection waits for the calls that use it."""
     idle_seconds: float = 900.0
-    """How long a collection that no call uses stays open, with its indexes in memory."""
+    """Time after which the server closes an unused collection, with its indexes."""
     silent_seconds: float = 300.0
-    """Seconds that a stream may be silent while nothing that it has sent is under way; then the server ends it."""
+    """Time of silence after which the server ends a stream whose messages are all answered."""
 
     @property
     def picture_limits(self) -> PictureLimits:
-        """What a picture may take."""
+        """The limits of a picture."""
         return PictureLimits(pixels=round(self.max_megapixels * 1e6))
 
     def __post_init__(self) -> None:

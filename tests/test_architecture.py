@@ -94,7 +94,7 @@ MAY_IMPORT = {
     "server.demo": {"server.drawing", "server.backend", "server.errors", "engine", "engine.changes"},
     "server.drawing": {"engine", "engine.changes", "engine.ingest", "features"},
     "benchmarks": {*ROOMS, "features", "index", "crossview"},
-    "tools": {*ROOMS, "features", "index", "server.cli", "server.commands.command", "server.commands.results"},
+    "tools": {*ROOMS, "features", "index", "server.cli", "server.commands.command", "server.commands.result_types"},
     "crossview": {"server.client", "server.errors", "engine", "engine.changes", *LEARNERS},
 }
 """Rooms, and single modules, that the modules of a room may import, besides each other and the ground floor.

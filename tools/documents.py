@@ -53,7 +53,7 @@ def json_results() -> Iterator[str]:
     import inspect
     from typing import get_type_hints
 
-    from crossview.server.commands.results import RESULTS, named, types_below
+    from crossview.server.commands.result_types import RESULTS, named, types_below
 
     yield (
         "# JSON\n\nWith `--json`, every command prints one JSON object on one line, and errors on stderr:\n\n"

@@ -1,1 +1,1 @@
-"""Clients of a server, for programs with and without an event loop: they raise the errors of the engine."""
+"""Clients of a server, with and without an event loop. They raise the errors of the engine."""

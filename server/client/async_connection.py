@@ -1,4 +1,4 @@
-"""The connection to a server of a program with an event loop, and its use from a thread."""
+"""The connection to a server in an event loop, and a bridge that lets a thread use it."""
 
 import asyncio
 import concurrent.futures
@@ -8,8 +8,7 @@ from typing import Any, Self
 import grpc
 
 from crossview.engine.errors import CancelledError
-from crossview.server.client.connection import OPTIONS, check_timeout
-from crossview.server.client.failures import error_of
+from crossview.server.client.connection import OPTIONS, check_timeout, error_of
 from crossview.server.client.script import LOOK_SECONDS, Ask, Exchange, R, Requests, Script, Stubs, finished_async
 from crossview.server.wire.status import error_in
 
@@ -17,7 +16,7 @@ from crossview.server.wire.status import error_in
 class AsyncConnection(Stubs):
     """A connection to the server at ``address``; an asynchronous context manager.
 
-    Arguments and errors are those of ``Connection``. A call ends on the server when its task is cancelled.
+    Arguments and errors are as in ``Connection``. If a task is cancelled, its call also ends on the server.
     """
 
     def __init__(self, address: str, timeout: float | None = None) -> None:
@@ -57,7 +56,7 @@ class AsyncConnection(Stubs):
             raise error_of(failure, self.address, self.name_of(method), self.timeout) from failure
 
     async def exchange(self, exchange: Exchange[R]) -> AsyncIterator[R]:
-        """Yield the results of an exchange, in order, as they come."""
+        """Yield the results of an exchange in order, as they arrive."""
         sent = Requests(exchange.requests)
         responses = exchange.method(sent, timeout=self.timeout)
         try:
@@ -87,19 +86,22 @@ class AsyncConnection(Stubs):
 
 
 def _raise_hidden(sent: Requests | None) -> None:
-    """Raise the error of the requests' source, for which gRPC cancels the call, unless the task itself is cancelled."""
+    """Raise the error of the iterator of requests, unless the task itself is cancelled.
+
+    gRPC hides such an error: it cancels the call instead.
+    """
     task = asyncio.current_task()
     if sent is not None and sent.error is not None and not (task is not None and task.cancelling()):
         raise sent.error from None
 
 
 class Bridge:
-    """The connection of an event loop, used by a thread: blocking code, such as that which reads files, runs on it."""
+    """The connection of an event loop for a thread: it runs blocking code, such as code that reads files."""
 
     def __init__(self, connection: AsyncConnection) -> None:
         self._connection, self._loop = connection, asyncio.get_running_loop()
         self.address = connection.address
-        self._left = False
+        self._closed = False
         self._waiting: concurrent.futures.Future[Any] | None = None
 
     @property
@@ -107,15 +109,15 @@ class Bridge:
         """The stubs that scripts call."""
         return self._connection.stubs
 
-    def leave(self) -> None:
-        """End the call that the thread waits for, and refuse further ones."""
-        self._left = True
+    def close(self) -> None:
+        """Cancel the call that the thread waits for, and refuse further calls."""
+        self._closed = True
         if self._waiting is not None:
             self._waiting.cancel()
 
     def run(self, script: Script[R]) -> R:
-        """Return the result of a script, or raise its error, in a thread."""
-        if self._left:
-            raise CancelledError("the task that waited for this was cancelled")
+        """Run a script in the event loop while the thread waits; return its result or raise its error."""
+        if self._closed:
+            raise CancelledError("the task that waited for this work was cancelled")
         self._waiting = waiting = asyncio.run_coroutine_threadsafe(self._connection.run(script), self._loop)
         return waiting.result()

@@ -1,19 +1,49 @@
-"""A typed client with the methods of ``engine.home.Home``; it raises the engine's own errors."""
+"""Clients of a server, for programs without and with an event loop, with the methods of ``engine.home.Home``."""
 
 from collections.abc import Sequence
 from functools import cached_property
 
+from crossview.engine.item import one_or_several
+from crossview.server.client.async_connection import AsyncConnection
 from crossview.server.client.connection import Connection
-from crossview.server.client.home_script import HomeScript
-from crossview.server.client.remote_collection import RemoteCollection
-from crossview.server.client.remote_jobs import RemoteJobs
+from crossview.server.client.remote_collection import AsyncCollection, RemoteCollection
+from crossview.server.client.remote_jobs import AsyncJobs, RemoteJobs
+from crossview.server.client.script import Script, Stubs, ask, pages_of
+from crossview.server.wire.names import collection_name, parse_collection
+from crossview.v1 import collections_pb2 as pb
+
+
+class HomeScript:
+    """The scripts of ``Client`` and ``AsyncClient``."""
+
+    def __init__(self, stubs: Stubs) -> None:
+        self._stub = stubs.collections
+
+    def names(self) -> Script[list[str]]:
+        """Return the names of the collections, in order."""
+        found = yield from pages_of(self._stub.ListCollections, pb.ListCollectionsRequest())
+        return [parse_collection(collection.name) for page in found for collection in page.collections]
+
+    def create(self, name: str, views: Sequence[str], description: str) -> Script[None]:
+        """Create an empty collection."""
+        request = pb.CreateCollectionRequest(collection_id=name, views=one_or_several(views), description=description)
+        yield from ask(self._stub.CreateCollection, request)
+
+    def check(self, name: str) -> Script[None]:
+        """Raise NotFoundError if the collection does not exist."""
+        yield from ask(self._stub.ListSpaces, pb.ListSpacesRequest(parent=collection_name(name)))
+
+    def delete(self, name: str) -> Script[None]:
+        """Delete a collection with all its data."""
+        yield from ask(self._stub.DeleteCollection, pb.DeleteCollectionRequest(name=collection_name(name)))
 
 
 class Client(Connection):
     """The collections of a server at ``address`` (HOST:PORT); a context manager.
 
-    Every method raises what the engine raises; and ServerUnavailableError where no server answers, ServerStoppedError
-    where it stops meanwhile, ServerFaultError where it fails by itself, and DeadlineExceededError after ``timeout``.
+    Every method raises the errors of the engine. It also raises ServerUnavailableError if no server answers,
+    ServerStoppedError if the server stops during the call, ServerFaultError if the server fails unexpectedly, and
+    DeadlineExceededError after ``timeout`` seconds.
     """
 
     @cached_property
@@ -22,7 +52,7 @@ class Client(Connection):
 
     @cached_property
     def jobs(self) -> RemoteJobs:
-        """The server's jobs."""
+        """The jobs of the server."""
         return RemoteJobs(self)
 
     def names(self) -> list[str]:
@@ -30,15 +60,56 @@ class Client(Connection):
         return self.run(self._home.names())
 
     def create(self, name: str, views: Sequence[str] = (), description: str = "") -> RemoteCollection:
-        """Return a new, empty collection; without views it has color, sift and gist."""
+        """Create and return an empty collection [default: with the views color, sift and gist]."""
         self.run(self._home.create(name, views, description))
         return RemoteCollection(self, name)
 
     def open(self, name: str) -> RemoteCollection:
-        """Return a collection that exists."""
+        """Return an existing collection; raise NotFoundError if it does not exist."""
         self.run(self._home.check(name))
         return RemoteCollection(self, name)
 
     def delete(self, name: str) -> None:
-        """Delete a collection with all that is in it."""
+        """Delete a collection with all its data."""
         self.run(self._home.delete(name))
+
+
+class AsyncClient(AsyncConnection):
+    """The collections of the server at ``address`` (HOST:PORT); an asynchronous context manager.
+
+    Arguments and errors are as in ``Client``. If a task is cancelled, its call also ends on the server.
+
+    >>> async with AsyncClient("127.0.0.1:50051") as client:  # doctest: +SKIP
+    ...     (found,) = await client.collection("flowers").search(SearchRequest([Query("color", key="rose")]))
+    """
+
+    @cached_property
+    def _home(self) -> HomeScript:
+        return HomeScript(self)
+
+    @cached_property
+    def jobs(self) -> AsyncJobs:
+        """The jobs of the server."""
+        return AsyncJobs(self)
+
+    def collection(self, name: str) -> AsyncCollection:
+        """Return a collection without a call; its first call raises NotFoundError if it does not exist."""
+        return AsyncCollection(self, name)
+
+    async def names(self) -> list[str]:
+        """Return the names of the collections, in order."""
+        return await self.run(self._home.names())
+
+    async def create(self, name: str, views: Sequence[str] = (), description: str = "") -> AsyncCollection:
+        """Create and return an empty collection [default: with the views color, sift and gist]."""
+        await self.run(self._home.create(name, views, description))
+        return self.collection(name)
+
+    async def open(self, name: str) -> AsyncCollection:
+        """Return an existing collection; raise NotFoundError if it does not exist."""
+        await self.run(self._home.check(name))
+        return self.collection(name)
+
+    async def delete(self, name: str) -> None:
+        """Delete a collection with all its data."""
+        await self.run(self._home.delete(name))

@@ -1,4 +1,4 @@
-"""What the methods of a collection on a server do: each one encodes its arguments, asks, and decodes the response."""
+"""The scripts of a collection on a server: each encodes its arguments, calls the server and decodes the response."""
 
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -48,7 +48,6 @@ from crossview.server.client.convert_jobs import (
 from crossview.server.client.remote_jobs import Follower, JobScript
 from crossview.server.client.script import Ask, Exchange, R, Script, Stubs, ask, pages_of
 from crossview.server.wire import pages
-from crossview.server.wire.batches import batches, merged
 from crossview.server.wire.convert import (
     from_filter,
     from_new_item,
@@ -57,10 +56,10 @@ from crossview.server.wire.convert import (
     from_update,
     messages_of,
     to_item,
+    to_item_embeddings,
     to_report,
 )
 from crossview.server.wire.convert_changes import from_changes_request, to_changes
-from crossview.server.wire.convert_embeddings import to_item_embeddings
 from crossview.server.wire.convert_evaluation import to_evaluation
 from crossview.server.wire.convert_info import to_collection, to_space, to_threshold
 from crossview.server.wire.convert_search import (
@@ -74,11 +73,13 @@ from crossview.server.wire.convert_search import (
     to_verdicts,
 )
 from crossview.server.wire.fields import to_value
+from crossview.server.wire.message_batches import batches, merged
 from crossview.server.wire.names import collection_name, item_name, space_name
 from crossview.v1 import collections_pb2 as pb
 from crossview.v1 import search_pb2
 
 ROWS_AT_ONCE = 1_000
+"""Maximum number of updates or rows in one message."""
 _Long = TypeVar(
     "_Long",
     pb.TrainRequest,
@@ -143,7 +144,7 @@ class CollectionScript:
         return merged([*reports, ImportReport(failures=tuple(failures))])
 
     def put_vectors(self, view: str, keys: Sequence[str], rows: NDArray[np.float32]) -> Script[ImportReport]:
-        """Give items rows of a view, in changes below the message limit."""
+        """Store rows of a view, in batches below the message limit."""
         from crossview.engine.ingest.vectors import check_keys
 
         check_keys(keys, len(rows))
@@ -189,9 +190,10 @@ class CollectionScript:
         return merged([*reports, ImportReport(failures=tuple(failures))])
 
     def import_stream(self, items: Iterable[NewItem]) -> Exchange[ImportReport]:
-        """Add or update items, and yield a report for each batch that is on disk, in one stream.
+        """Add or update items in one stream, and yield a report for each batch that is on disk.
 
-        Items are taken as the server writes them. One that cannot be sent is a failure of the last report.
+        The stream reads further items as the server writes earlier ones. The last report lists the items that no
+        message can contain as failures.
         """
         failures: list[Failure] = []
         sent = batches(messages_of(items, from_new_item, failures), pb.NewItem.ByteSize)
@@ -250,9 +252,9 @@ class CollectionScript:
         progress: Progress | None = None,
         request_id: str = "",
     ) -> Script[SpaceInfo]:
-        """Fit a learner and place every item; a caller that leaves meanwhile cancels the training."""
+        """Fit a learner and place every item; if the caller stops waiting, the server cancels the training."""
         request = from_training(self.name, recipe, space, activate)
-        return to_space((yield from self._carried_out(self._collections.Train, request, progress, request_id)))
+        return to_space((yield from self._run_job(self._collections.Train, request, progress, request_id)))
 
     def extend(
         self,
@@ -266,14 +268,14 @@ class CollectionScript:
     ) -> Script[SpaceInfo]:
         """Add views to a trained space, whose other views do not change."""
         request = from_extension(self.name, space, one_or_several(views), name, activate)
-        return to_space((yield from self._carried_out(self._collections.ExtendSpace, request, progress, request_id)))
+        return to_space((yield from self._run_job(self._collections.ExtendSpace, request, progress, request_id)))
 
     def assign(
         self, space: str, label: str, *, activate: bool | None = None, request_id: str = ""
     ) -> Script[SpaceInfo]:
         """Choose the metric for a label that a space was not trained on."""
         request = from_assignment(self.name, space, label, activate)
-        return to_space((yield from self._carried_out(self._collections.AssignLabel, request, None, request_id)))
+        return to_space((yield from self._run_job(self._collections.AssignLabel, request, None, request_id)))
 
     def activate(self, space: str, generation: int | None = None) -> Script[SpaceInfo]:
         """Switch to a space and generation."""
@@ -281,9 +283,9 @@ class CollectionScript:
         return to_space((yield from ask(self._collections.ActivateSpace, request)))
 
     def calibrate(self, request: CalibrationRequest, *, progress: Progress | None = None) -> Script[Threshold]:
-        """Learn up to which distance two items are the same."""
+        """Learn the distance up to which two items are the same."""
         message = from_calibration_of(self.name, request)
-        return to_threshold((yield from self._carried_out(self._collections.CalibrateSpace, message, progress)))
+        return to_threshold((yield from self._run_job(self._collections.CalibrateSpace, message, progress)))
 
     def delete_space(self, space: str, generation: int | None = None) -> Script[None]:
         """Delete a space, or one of its generations."""
@@ -299,7 +301,7 @@ class CollectionScript:
         return to_hit_lists((yield from ask(self._searches.Search, self._search_message(request))))
 
     def search_stream(self, requests: Iterable[SearchRequest]) -> Exchange[list[HitList]]:
-        """Yield the answer to each of many searches, in order: one stream costs less than as many calls."""
+        """Yield the answer to each search, in order; one stream costs less than separate calls."""
         messages = map(self._search_message, requests)
         return Exchange(self._searches.StreamSearch, messages, to_hit_lists)
 
@@ -310,7 +312,7 @@ class CollectionScript:
         return to_suggestions((yield from ask(self._searches.SuggestLabels, message)))
 
     def same(self, request: SameRequest) -> Script[list[Verdict | Failure]]:
-        """Return whether the two of each pair are the same, or why one was left out."""
+        """Return for each pair whether its two queries are the same, or why it was left out."""
         message = from_same_request(request)
         message.parent = self.resource
         return to_verdicts((yield from ask(self._searches.Same, message)))
@@ -347,24 +349,24 @@ class CollectionScript:
     def evaluate(self, request: EvaluationRequest, *, progress: Progress | None = None) -> Script[Evaluation]:
         """Measure retrieval on items that the spaces were not trained on."""
         message = from_evaluation_of(self.name, request)
-        return to_evaluation((yield from self._carried_out(self._collections.Evaluate, message, progress)))
+        return to_evaluation((yield from self._run_job(self._collections.Evaluate, message, progress)))
 
     def _search_message(self, request: SearchRequest) -> search_pb2.SearchRequest:
         message = from_search_request(request)
         message.parent = self.resource
         return message
 
-    def _carried_out(
+    def _run_job(
         self, method: Callable[[_Long], R], request: _Long, progress: Progress | None, request_id: str = ""
     ) -> Script[R]:
-        """Call a method that is a job; report its progress meanwhile."""
+        """Call a method that is a job, and report the progress of the job."""
         request.request_id = request_id or uuid.uuid4().hex
         if progress is None:
             return (yield from ask(method, request))
         follower = Follower(progress)
 
         def look() -> Script[None]:
-            with suppress(CrossviewError):  # what goes wrong is the method's to report
+            with suppress(CrossviewError):  # the call of the method itself reports errors
                 follower.take((yield from self._jobs.get(request.request_id)))
 
         response: R = yield Ask(method, request, look)

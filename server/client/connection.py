@@ -1,4 +1,4 @@
-"""The connection to a server: its channel and stubs, and calls whose failures are raised as the engine's errors."""
+"""The connection to a server: its channel, its stubs, and calls whose failures become errors of the engine."""
 
 import json
 import math
@@ -6,13 +6,24 @@ from collections.abc import Callable, Iterator
 from typing import Any, Self, cast
 
 import grpc
+from google.protobuf.message import DecodeError
+from google.rpc import status_pb2
 
 from crossview.engine.errors import InvalidInputError
-from crossview.server.client.failures import error_of
 from crossview.server.client.script import LOOK_SECONDS, Ask, Exchange, R, Requests, Script, Stubs, finished
+from crossview.server.errors import DeadlineExceededError, OverloadedError, ServerFaultError, ServerUnavailableError
 from crossview.server.methods import METHODS
 from crossview.server.settings import MESSAGE_BYTES
-from crossview.server.wire.status import error_in
+from crossview.server.wire.status import (
+    BY_CODE,
+    BY_NAME,
+    DETAILS_KEY,
+    ERROR_KEY,
+    Code,
+    error_in,
+    error_named,
+    retry_delay,
+)
 
 _RETRIED = {
     "maxAttempts": 3,
@@ -47,13 +58,13 @@ def check_timeout(timeout: float | None) -> float | None:
 class Connection(Stubs):
     """A connection to the server at ``address``; a context manager.
 
-    ``call`` raises ServerUnavailableError where no server answers, ServerStoppedError where it stops meanwhile,
-    ServerFaultError where it fails by itself, and what the engine raises otherwise.
+    ``call`` raises ServerUnavailableError if no server answers, ServerStoppedError if the server stops during the call,
+    ServerFaultError if the server fails unexpectedly, and otherwise the errors of the engine.
 
     Args:
         address: HOST:PORT.
-        timeout: seconds that each call may take, a training as well as one batch of an import; then it raises
-            DeadlineExceededError, and the server gives the call up. None: any time.
+        timeout: maximum seconds of each call, such as a training or one batch of an import [default: unlimited];
+            after them, the call raises DeadlineExceededError and the server cancels it.
     """
 
     def __init__(self, address: str, timeout: float | None = None) -> None:
@@ -68,7 +79,7 @@ class Connection(Stubs):
         return self
 
     def run(self, script: Script[R]) -> R:
-        """Return the result of a script; raise what ``call`` raises, and what the script raises."""
+        """Return the result of a script; raise its errors and those of ``call``."""
         return finished(script, self._answer)
 
     def _answer(self, ask: Ask) -> Any:
@@ -78,7 +89,7 @@ class Connection(Stubs):
         return self._follow(ask.method, ask.request, lambda: self.run(look()))
 
     def call(self, method: Callable[..., R], request: Any) -> R:
-        """Call a method of the server; raise its failures as errors."""
+        """Return the response of a method of the server; raise its failure as an error of the engine."""
         sent = Requests(request) if isinstance(request, Iterator) else None
         try:
             return method(sent or request, timeout=self.timeout)
@@ -90,16 +101,16 @@ class Connection(Stubs):
         return hidden or error_of(failure, self.address, self.name_of(method), self.timeout)
 
     def exchange(self, exchange: Exchange[R]) -> Iterator[R]:
-        """Yield the results of an exchange, in order, as they come; raise what ``call`` raises."""
+        """Yield the results of an exchange in order, as they arrive; raise the errors of ``call``."""
         for response in self.stream(exchange.method, exchange.requests):
             yield exchange.decode(response)
         yield from exchange.rest()
 
     def stream(self, method: Callable[..., Iterator[Any]], requests: Iterator[Any]) -> Iterator[Any]:
-        """Yield the response to each request of a stream, in order, as it comes; raise what ``call`` raises.
+        """Yield the response to each request of a stream in order, as it arrives; raise the errors of ``call``.
 
-        Requests are taken as the server answers; what their iterator raises is raised here. The timeout is that of the
-        whole stream.
+        The stream reads further requests as the server answers earlier ones, and raises the errors of their iterator.
+        The timeout applies to the whole stream.
         """
         sent = Requests(requests)
         responses: Any = method(sent, timeout=self.timeout)
@@ -114,7 +125,7 @@ class Connection(Stubs):
             responses.cancel()
 
     def _follow(self, method: Callable[..., Any], request: Any, look: Callable[[], None]) -> Any:
-        """Call a method; raise failures as ``call`` does, and look twice a second whether to stop."""
+        """Call a method as ``call`` does, and call ``look`` every LOOK_SECONDS until the response arrives."""
         call = cast(Any, method).future(request, timeout=self.timeout)
         try:
             while True:
@@ -125,7 +136,7 @@ class Connection(Stubs):
         except grpc.RpcError as failure:
             raise self._error(failure, method) from failure
         finally:
-            call.cancel()  # where a signal has ended the waiting
+            call.cancel()  # a signal may have interrupted the wait
 
     def close(self) -> None:
         """Close the connection."""
@@ -136,3 +147,43 @@ class Connection(Stubs):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+_TOO_MANY = "Concurrent RPC limit"
+"""Words of gRPC's message from a server with too many calls."""
+_NEVER_SENT = ("failed to connect", "resolving", "resolution")
+"""Words of gRPC's message if it found no server; a connection lost during a call has the same status code."""
+
+
+def error_of(failure: grpc.RpcError, address: str, method: str, timeout: float | None = None) -> Exception:
+    """Return the error of the engine for a failed call; ``timeout`` is the timeout of the call in seconds."""
+    call = cast(grpc.Call, failure)  # every RpcError of a channel is also a Call
+    code, message = Code[call.code().name], call.details() or ""
+    named = {key: str(value) for key, value in call.trailing_metadata() or ()}.get(ERROR_KEY, "")
+    if named in BY_NAME:
+        return error_named(named, message, _retry_seconds(call))
+    if code is Code.RESOURCE_EXHAUSTED and _TOO_MANY in message:
+        return OverloadedError(f"the server at {address} has too many calls ({message}): try again later", 1.0)
+    if code is Code.DEADLINE_EXCEEDED:
+        limit = "the time that a proxy allows" if timeout is None else f"{timeout:g} seconds"
+        return DeadlineExceededError(
+            f"{method} had no answer from {address} within {limit}. The server gives up its work and undoes what it "
+            "has not committed; allow more time, or request less"
+        )
+    if code is Code.UNAVAILABLE and any(words in message.lower() for words in _NEVER_SENT):
+        return ServerUnavailableError(f"no server at {address}; start one with: crossview serve ({message})")
+    if code is Code.UNAVAILABLE:
+        return ServerUnavailableError(
+            f"the server at {address} stopped, or the connection was lost, during {method} ({message}). It is "
+            "unknown whether a change was made: check before you repeat it"
+        )
+    return BY_CODE.get(code, ServerFaultError)(message or f"the server answered with status {code.name}")
+
+
+def _retry_seconds(call: grpc.Call) -> float | None:
+    """Return the time in seconds after which the server asks for a retry; None if it does not ask for one."""
+    packed = next((value for key, value in call.trailing_metadata() or () if key == DETAILS_KEY), b"")
+    try:
+        return retry_delay(status_pb2.Status.FromString(cast(bytes, packed)))
+    except DecodeError:  # a proxy sent details of its own
+        return None

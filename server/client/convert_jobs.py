@@ -1,4 +1,4 @@
-"""Requests that are jobs as messages, and operations as jobs."""
+"""Conversion of the requests of jobs to messages, and of operations to jobs."""
 
 from collections.abc import Sequence
 
@@ -34,13 +34,13 @@ def from_training(collection: str, recipe: Recipe, space: str | None, activate: 
 def from_extension(
     collection: str, space: str, views: Sequence[str], name: str | None, activate: bool | None
 ) -> pb.ExtendSpaceRequest:
-    """Return the message by which views are added to a space."""
+    """Return the message that adds views to a space."""
     resource = space_name(collection, space)
     return pb.ExtendSpaceRequest(name=resource, views=views, space_id=name or "", activate=activate)
 
 
 def from_assignment(collection: str, space: str, label: str, activate: bool | None) -> pb.AssignLabelRequest:
-    """Return the message by which a label gets a metric."""
+    """Return the message that assigns a metric to a label."""
     return pb.AssignLabelRequest(name=space_name(collection, space), label=label, activate=activate)
 
 

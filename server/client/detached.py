@@ -1,4 +1,4 @@
-"""Requests to a collection on a server that nobody waits for."""
+"""Collections on a server whose long methods return a job instead of waiting for its result."""
 
 from collections.abc import Sequence
 
@@ -51,7 +51,7 @@ class DetachedScript:
         return (yield from self._jobs.submit(SubmitJobRequest(assign_label=request, request_id=request_id)))
 
     def calibrate(self, request: CalibrationRequest, *, request_id: str = "") -> Script[Job]:
-        """Learn up to which distance two items are the same."""
+        """Learn the distance up to which two items are the same."""
         message = from_calibration_of(self.name, request)
         return (yield from self._jobs.submit(SubmitJobRequest(calibrate_space=message, request_id=request_id)))
 
@@ -64,8 +64,7 @@ class DetachedScript:
 class DetachedCollection:
     """A collection on a server whose long methods return at once, with the job that carries them out.
 
-    Arguments are those of the methods of ``engine.Collection``. Under a ``request_id`` that was given before, they
-    return the job of then.
+    Arguments are as in the methods of ``engine.Collection``. A repeated ``request_id`` returns the earlier job.
     """
 
     def __init__(self, connection: Runner, name: str) -> None:

@@ -1,4 +1,4 @@
-"""A job of a server, as a client sees it."""
+"""A job of a server, as clients get it."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ Result = SpaceInfo | Threshold | Evaluation | ImportReport | tuple[ViewInfo, ...
 
 @dataclass(frozen=True)
 class JobStep:
-    """How far a job is: ``done`` of ``total`` steps of ``what``; a step may have a note."""
+    """The progress of a job: it has done ``done`` of ``total`` steps of ``what``; ``note`` describes the last step."""
 
     what: str
     done: int
@@ -21,7 +21,7 @@ class JobStep:
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """A training, an evaluation or another long request, which a server carries out while nobody need wait."""
+    """A training, an evaluation or another long request that a server runs without a waiting client."""
 
     id: str
     kind: str
@@ -30,23 +30,23 @@ class Job:
     state: str
     """waiting, running, done, failed or cancelled."""
     cancelling: bool
-    """Whether somebody has asked to cancel it."""
+    """Whether a client has requested cancellation."""
     progress: JobStep | None
-    """The last step; None before the first."""
+    """The latest step; None before the first step."""
     log: tuple[JobStep, ...]
-    """The steps that had a note, the last 100."""
+    """The last 100 steps with a note."""
     logged: int
-    """How many had one."""
+    """The number of all steps with a note."""
     created: str
     started: str
     ended: str
-    """ISO 8601, UTC; "" before then."""
+    """These times are ISO 8601, UTC; "" before the event."""
     error: str
-    """Why it failed or was cancelled; else ""."""
+    """The reason why the job failed or was cancelled; otherwise ""."""
     result: Result | None
-    """What the request's own method returns; None unless it is done."""
+    """The result of the method that the job runs; None unless the job is done."""
 
     @property
     def has_ended(self) -> bool:
-        """Whether it is done, failed or cancelled."""
+        """Whether the job is done, failed or cancelled."""
         return bool(self.ended)

@@ -1,4 +1,4 @@
-"""A collection on a server, with the methods of ``engine.collection.Collection``: they wait, or are awaited."""
+"""Collections on a server, with the methods of ``engine.collection.Collection``, blocking or awaited."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
@@ -85,7 +85,7 @@ class RemoteCollection:
         *,
         progress: Progress | None = None,
     ) -> ImportReport:
-        """Send the pictures below paths of this machine; ``workers`` is the server's own choice."""
+        """Send the pictures below paths of this machine; the server ignores ``options.workers``."""
         from crossview.server.client.remote_index import index
 
         return index(self, paths, options, progress)
@@ -114,11 +114,11 @@ class RemoteCollection:
 
     @property
     def questions(self) -> RemoteQuestions:
-        """Questions to people about its items, and their answers."""
+        """The questions to people about the items, and their answers."""
         return RemoteQuestions(self.connection, self.name)
 
     def detached(self) -> DetachedCollection:
-        """Return the same collection, whose long methods return at once with the job that carries them out."""
+        """Return this collection with long methods that return their job at once."""
         return DetachedCollection(self.connection, self.name)
 
     def close(self) -> None:
@@ -126,7 +126,7 @@ class RemoteCollection:
 
 
 class RemoteItems:
-    """The items of a collection on a server: call it to list them; see ``engine.services.items``."""
+    """The items of a collection on a server; call the object to list the items. See ``engine.services.items``."""
 
     def __init__(self, collection: RemoteCollection) -> None:
         self._list = collection.list_items
@@ -144,7 +144,7 @@ class RemoteItems:
 
 
 class RemoteViews:
-    """The views of a collection on a server: call it to list them; see ``engine.services.views``."""
+    """The views of a collection on a server; call the object to list the views. See ``engine.services.views``."""
 
     def __init__(self, collection: RemoteCollection) -> None:
         self._list = collection.list_views
@@ -156,7 +156,7 @@ class RemoteViews:
 
 
 class RemoteSpaces:
-    """The spaces of a collection on a server: call it to list them; see ``engine.services.spaces``."""
+    """The spaces of a collection on a server; call the object to list the spaces. See ``engine.services.spaces``."""
 
     def __init__(self, collection: RemoteCollection) -> None:
         self._list = collection.list_spaces
@@ -165,12 +165,12 @@ class RemoteSpaces:
         self.calibrate = collection.calibrate
 
     def __call__(self) -> tuple[SpaceInfo, ...]:
-        """Return the trained spaces, then ``raw``, the views themselves."""
+        """Return the trained spaces, then ``raw``, which contains the views themselves."""
         return self._list()
 
 
 class RemoteStorage:
-    """What a collection on a server has on disk; see ``engine.services.storage``."""
+    """The storage of a collection on a server; see ``engine.services.storage``."""
 
     def __init__(self, collection: RemoteCollection) -> None:
         self.findings = collection.findings
@@ -179,7 +179,7 @@ class RemoteStorage:
 def _in_thread(
     method: Callable[Concatenate[RemoteCollection, P], R],
 ) -> Callable[Concatenate["AsyncCollection", P], Coroutine[Any, Any, R]]:
-    """Return the method that reads files of this machine in a thread, and calls the server in the event loop."""
+    """Return a coroutine that runs a blocking method in a thread, and its calls of the server in the event loop."""
 
     @wraps(method)
     async def threaded(self: "AsyncCollection", /, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -187,7 +187,7 @@ def _in_thread(
         try:
             return await asyncio.to_thread(method, RemoteCollection(bridge, self.name), *args, **kwargs)
         finally:
-            bridge.leave()
+            bridge.close()
 
     return threaded
 
@@ -195,10 +195,11 @@ def _in_thread(
 class AsyncCollection:
     """A collection on a server: the methods of ``RemoteCollection``, awaited.
 
-    ``items``, ``views`` and ``spaces`` list them, and every other method has a name of its own, such as ``add_view``.
+    ``items``, ``views`` and ``spaces`` are methods that list the items, views and spaces; their other methods have flat
+    names, such as ``add_view``.
 
-    A method with ``progress`` calls it in the event loop; ``index``, ``annotate`` and ``index_vectors``, which read
-    files, call it in a thread.
+    Methods call ``progress`` in the event loop; ``index``, ``annotate`` and ``index_vectors``, which read files, call
+    it in a thread.
     """
 
     def __init__(self, connection: AsyncConnection, name: str) -> None:
@@ -257,9 +258,9 @@ class AsyncCollection:
 
     @property
     def questions(self) -> AsyncQuestions:
-        """Questions to people about its items, and their answers."""
+        """The questions to people about the items, and their answers."""
         return AsyncQuestions(self.connection, self.name)
 
     def detached(self) -> AsyncDetachedCollection:
-        """Return the same collection, whose long methods return at once with the job that carries them out."""
+        """Return this collection with long methods that return their job at once."""
         return AsyncDetachedCollection(self.connection, self.name)

@@ -1,4 +1,4 @@
-"""Indexing pictures of this machine on a server: walk here, leave out what the server has, send the rest in batches."""
+"""Indexing pictures of this machine on a server: the client sends only new and changed files, in batches."""
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,20 +31,20 @@ from crossview.engine.runtime.progress import Progress
 from crossview.features.errors import ImageError
 from crossview.features.pictures import read_file
 from crossview.server.settings import MESSAGE_BYTES
-from crossview.server.wire.batches import batches, merged
+from crossview.server.wire.message_batches import batches, merged
 from crossview.server.wire.pages import LARGEST_SIZE
 
 LARGEST_FILE = MESSAGE_BYTES - 64 * 1024
-"""What fits into a message beside the item's other fields."""
+"""Maximum bytes of a file, which leaves room in a message for its other fields."""
 
 _Entry = NewItem | ItemUpdate | None
-"""What is sent of a file; None: nothing."""
+"""The message for a file; None if the client sends nothing."""
 
 
 def index(
     collection: AnyCollection, paths: Sequence[Path | str], options: IndexOptions, progress: Progress | None
 ) -> ImportReport:
-    """Index on a server; see ``Collection.index``. Fit views that need it on a sample first."""
+    """Index pictures on a server; see ``Collection.index``. First fit unfitted views to a sample of the pictures."""
     began = time.monotonic()
     annotations = Annotations(options.labels, options.captions, options.replace_labels, options.label_notion)
     walked = walk(paths)
@@ -80,7 +80,7 @@ def index(
 
 
 def _known(collection: AnyCollection) -> dict[str, Item]:
-    """Return every item of the collection by key."""
+    """Return all items of the collection by key."""
     items: dict[str, Item] = {}
     after = ""
     while page := collection.items(after=after, limit=LARGEST_SIZE):
@@ -90,7 +90,7 @@ def _known(collection: AnyCollection) -> dict[str, Item]:
 
 
 def _aliases(known: Mapping[str, Item]) -> dict[str, str]:
-    """Return the alias of each root by its path, as far as the items' sources show."""
+    """Return the alias of each root folder by its path, as far as the sources of the items reveal it."""
     roots: dict[str, str] = {}
     for item in known.values():
         alias, _, relative = item.key.partition("/")
@@ -125,13 +125,13 @@ def _fit(
 
 
 def _fit_texts(collection: AnyCollection) -> list[Failure]:
-    """Let the server fit the text views that wait for texts, and compute the rows that its texts lack."""
+    """Make the server fit the unfitted text views, and compute the missing rows of its texts."""
     views = collection.views()
     waiting = {kind: view.name for view in views if not view.fitted for kind in view.inputs}
     if any("text" in view.inputs for view in views) and "image" not in waiting:
         try:
             collection.views.fit(())
-        except NotReadyError as error:  # the texts are too few
+        except NotReadyError as error:  # there are too few texts
             return [Failure(waiting["text"], str(error))]
     return []
 
@@ -144,7 +144,7 @@ def _send(
     progress: Progress | None,
     committed: Committed,
 ) -> ImportReport:
-    """Send what the server lacks, in batches."""
+    """Send new and changed files in batches, and return the report."""
     views = {view.name for view in collection.views() if "image" in view.inputs}
     failures: list[Failure] = []
     pages: list[Failure] = []
@@ -177,9 +177,9 @@ def _entries(
     failures: list[Failure],
     pages: list[Failure],
 ) -> Iterator[_Entry]:
-    """Yield the entries to send, file by file; None for a file that the server has, or that joins ``failures``.
+    """Yield the entries to send, file by file; None for an unchanged file and for an unreadable one.
 
-    The pages beside pictures that cannot be used join ``pages``.
+    Adds unreadable files to ``failures``, and unusable pages beside pictures to ``pages``.
     """
     for key, file in keyed.items():
         data = _read(file)
@@ -218,7 +218,9 @@ def _new_item(data: bytes, file: SourceFile, one: ItemUpdate) -> NewItem:
 
 def _read(file: SourceFile) -> bytes | Failure:
     if file.size > LARGEST_FILE:
-        return Failure(readable(file.path), f"{file.size:,} bytes are too many for one message ({LARGEST_FILE:,})")
+        return Failure(
+            readable(file.path), f"{file.size:,} bytes do not fit into one message: at most {LARGEST_FILE:,}"
+        )
     try:
         return read_file(file.path)
     except ImageError as error:

@@ -1,4 +1,4 @@
-"""The jobs of a server, from a client."""
+"""The jobs of a server, as methods of a client."""
 
 from collections.abc import Sequence
 
@@ -21,7 +21,7 @@ class JobScript:
         self._stubs, self._operations = stubs, stubs.operations
 
     def submit(self, request: SubmitJobRequest) -> Script[Job]:
-        """Put a request in the server's queue."""
+        """Put a request in the queue of the server, and return its job."""
         return to_job((yield from ask(self._stubs.jobs_stub.SubmitJob, request)))
 
     def get(self, job: str) -> Script[Job]:
@@ -30,14 +30,14 @@ class JobScript:
         return to_job((yield from ask(self._operations.GetOperation, request)))
 
     def list(self, collection: str = "") -> Script[Sequence[Job]]:
-        """Return the jobs of a collection, or of all, the newest first."""
+        """Return the jobs of one collection [default: of all collections], the newest first."""
         condition = f"collection={collection}" if collection else ""
         request = operations_pb2.ListOperationsRequest(name="operations", filter=condition)
         found = yield from pages_of(self._operations.ListOperations, request)
         return [to_job(operation) for page in found for operation in page.operations]
 
     def cancel(self, job: str) -> Script[None]:
-        """Ask a job to end, which it does in a moment unless it is done."""
+        """Request the cancellation of a job; it ends soon, unless it has already ended."""
         request = operations_pb2.CancelOperationRequest(name=operation_name(job))
         yield from ask(self._operations.CancelOperation, request)
 
@@ -47,7 +47,7 @@ class JobScript:
         yield from ask(self._operations.DeleteOperation, request)
 
     def wait(self, job: str, progress: Progress | None = None) -> Script[Job]:
-        """Wait until a job is done and return it; raise its error. If the caller stops waiting, the job goes on."""
+        """Wait until a job is done and return it, or raise its error; the job continues if the caller stops waiting."""
         request = operations_pb2.WaitOperationRequest(name=operation_name(job))
         request.timeout.FromMilliseconds(int(1e3 * LOOK_SECONDS))
         follower = Follower(progress)
@@ -61,7 +61,7 @@ class JobScript:
 
 
 class RemoteJobs:
-    """The jobs of the server at the end of a connection; methods raise what ``Connection.call`` raises."""
+    """The jobs of a server; methods raise the errors of ``Connection.call``."""
 
     def __init__(self, connection: Runner) -> None:
         self.connection, self.script = connection, JobScript(connection.stubs)
@@ -89,7 +89,7 @@ class AsyncJobs:
 
 
 class Follower:
-    """Passes the steps of a job on, each once."""
+    """Reports each step of a job once, from repeated snapshots of the job."""
 
     def __init__(self, progress: Progress | None) -> None:
         self._progress = progress
@@ -97,7 +97,7 @@ class Follower:
         self._last: JobStep | None = None
 
     def take(self, job: Job) -> None:
-        """Take the job as it is now."""
+        """Report the steps that are new in the current state of the job."""
         if self._progress is None:
             return
         new = job.log[len(job.log) - min(job.logged - self._logged, len(job.log)) :]

@@ -1,8 +1,8 @@
-"""Scripts: what a method of a client does, written once for programs with and without an event loop.
+"""Scripts: the body of a client's method, written once for clients with and without an event loop.
 
-A script is a generator. It yields each call that it needs, and gets the response back, or the error raised. A
-connection runs it. ``blocking`` and ``awaited`` make a method of each kind of client from one script, and type checkers
-know its arguments and its result; ``streaming`` and ``streamed`` do so for a stream of requests with an answer each.
+A script is a generator: it yields the calls that it needs, and a connection sends it each response or throws each
+error. ``blocking`` and ``awaited`` turn a script into a method of a client without or with an event loop, and keep its
+signature for type checkers. ``streaming`` and ``streamed`` do the same for a stream of requests with one answer each.
 """
 
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterable, Iterator
@@ -16,7 +16,7 @@ from crossview.server.wire import pages
 from crossview.v1 import collections_pb2_grpc, jobs_pb2_grpc, questions_pb2_grpc, search_pb2_grpc
 
 LOOK_SECONDS = 0.5
-"""Between two looks at a job that a call waits for."""
+"""Interval at which a waiting call reads the progress of its job."""
 P = ParamSpec("P")
 Q = TypeVar("Q")
 R = TypeVar("R")
@@ -25,7 +25,7 @@ S = TypeVar("S")
 
 @dataclass(frozen=True)
 class Ask:
-    """A call that a script needs; the connection runs ``look`` twice a second until the response is there."""
+    """A call that a script needs; the connection runs ``look`` every LOOK_SECONDS until the response arrives."""
 
     method: Callable[..., Any]
     request: Any
@@ -36,7 +36,7 @@ Script = Generator[Ask, Any, R]
 
 
 class Requests(Iterator[Any]):
-    """The requests of a stream, and the ``error`` that their source raised, which gRPC hides."""
+    """The requests of a stream, and the ``error`` that their iterator raised, which gRPC hides."""
 
     def __init__(self, source: Iterator[Any]) -> None:
         self._source = source
@@ -54,13 +54,13 @@ class Requests(Iterator[Any]):
 
 @dataclass(frozen=True)
 class Exchange(Generic[R]):
-    """A stream of requests, each of which has its answer.
+    """A stream of requests with one answer each.
 
     Attributes:
         method: the method of a stub.
-        requests: its messages, taken as the server answers.
-        decode: makes the result of a response.
-        rest: returns further results, after the last response.
+        requests: the messages to send, read as the server answers.
+        decode: converts a response to a result.
+        rest: returns further results after the last response.
     """
 
     method: Callable[..., Any]
@@ -88,28 +88,28 @@ class Stubs:
 
 
 class Runner(Protocol):
-    """What runs the scripts of blocking methods."""
+    """An object that runs the scripts of blocking methods: a ``Connection`` or a ``Bridge``."""
 
     @property
     def address(self) -> str:
-        """Of the server."""
+        """The address of the server."""
 
     @property
     def stubs(self) -> Stubs:
-        """The stubs that its scripts call."""
+        """The stubs that scripts call."""
 
     def run(self, script: Script[R]) -> R:
         """Return the result of a script, or raise its error."""
 
 
 def ask(method: Callable[[Q], R], request: Q) -> Script[R]:
-    """Return the script of one call: its result is the response."""
+    """Make one call and return its response, as a script."""
     response: R = yield Ask(method, request)
     return response
 
 
 def pages_of(method: Callable[[Q], R], request: Q) -> Script[list[R]]:
-    """Return the script of a list: its result is every page, of the largest size."""
+    """Request all pages of a list, each of the maximum size, and return them, as a script."""
     paged: Any = request
     paged.page_size = pages.LARGEST_SIZE
     found: list[R] = []
@@ -122,14 +122,14 @@ def pages_of(method: Callable[[Q], R], request: Q) -> Script[list[R]]:
 
 
 def finished(script: Script[R], answer: Callable[[Ask], Any]) -> R:
-    """Return the result of a script whose calls are answered one after the other; raise its error."""
+    """Return the result of a script, or raise its error; ``answer`` returns the response to each of its calls."""
     step: Callable[[], Ask] = lambda: next(script)  # noqa: E731
     try:
         while True:
             call = step()
             try:
                 response = answer(call)
-            except Exception as error:  # noqa: BLE001 - the script raises it again, unless it expects it
+            except Exception as error:  # noqa: BLE001 - the script may handle it
                 step = _raising(script, error)
             else:
                 step = _sending(script, response)
@@ -137,11 +137,11 @@ def finished(script: Script[R], answer: Callable[[Ask], Any]) -> R:
         result: R = end.value
         return result
     finally:
-        del step  # it may hold an error, whose traceback holds this frame
+        del step  # breaks the cycle of the error, its traceback and this frame
 
 
 async def finished_async(script: Script[R], answer: Callable[[Ask], Coroutine[Any, Any, Any]]) -> R:
-    """See ``finished``."""
+    """Run a script as ``finished`` does, and await each response."""
     step: Callable[[], Ask] = lambda: next(script)  # noqa: E731
     try:
         while True:
@@ -168,7 +168,7 @@ def _raising(script: Script[Any], error: Exception) -> Callable[[], Ask]:
 
 
 def blocking(script: Callable[Concatenate[S, P], Script[R]]) -> Callable[Concatenate[Any, P], R]:
-    """Return the method that runs a script and waits, for a class with ``connection`` and ``script``."""
+    """Return a blocking method that runs a script, for a class with ``connection`` and ``script``."""
 
     @wraps(script)
     def method(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -179,7 +179,7 @@ def blocking(script: Callable[Concatenate[S, P], Script[R]]) -> Callable[Concate
 
 
 def awaited(script: Callable[Concatenate[S, P], Script[R]]) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, R]]:
-    """Return the method that runs a script in the event loop, for a class with ``connection`` and ``script``."""
+    """Return a coroutine method that runs a script, for a class with ``connection`` and ``script``."""
 
     @wraps(script)
     async def method(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -190,7 +190,7 @@ def awaited(script: Callable[Concatenate[S, P], Script[R]]) -> Callable[Concaten
 
 
 def streaming(make: Callable[Concatenate[S, P], Exchange[R]]) -> Callable[Concatenate[Any, P], Iterator[R]]:
-    """Return the method that yields the results of an exchange, for a class with ``connection`` and ``script``."""
+    """Return a method that yields the results of an exchange, for a class with ``connection`` and ``script``."""
 
     @wraps(make)
     def method(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> Iterator[R]:
@@ -201,7 +201,7 @@ def streaming(make: Callable[Concatenate[S, P], Exchange[R]]) -> Callable[Concat
 
 
 def streamed(make: Callable[Concatenate[S, P], Exchange[R]]) -> Callable[Concatenate[Any, P], AsyncIterator[R]]:
-    """Return the method that yields the results of an exchange in the event loop; see ``streaming``."""
+    """Return an asynchronous method that yields the results of an exchange; see ``streaming``."""
 
     @wraps(make)
     def method(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> AsyncIterator[R]:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import typer
 
 from crossview.server.commands.common import JsonOption, NameArgument, fail, print_json, settings
-from crossview.server.commands.connection import HERE, ConnectionOptions
+from crossview.server.commands.connection_options import HERE, ConnectionOptions
 from crossview.server.commands.hints import completed
-from crossview.server.commands.progress import progress_bar
-from crossview.server.commands.report import show_report, since
+from crossview.server.commands.import_report import show_report, since
+from crossview.server.commands.progress_bar import progress_bar
 
 if TYPE_CHECKING:
     from crossview.engine.item import ImportReport
@@ -196,7 +196,7 @@ def _update(name: str, keys: list[str], update: dict[str, Any], connection: Conn
 
 
 def _read(name: str, files: FileOptions, connection: ConnectionOptions, shown: bool) -> "ImportReport":
-    from crossview.server.wire.batches import merged
+    from crossview.server.wire.message_batches import merged
 
     read = AnnotationFiles(files.file, files.captions, files.label_notion, files.new_attributes)
     with connection.collection(name) as collection, progress_bar(shown, "items") as progress:

@@ -2,9 +2,6 @@
 
 import getpass
 import shlex
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
@@ -12,10 +9,9 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 import typer
 
 from crossview.server.commands.common import JsonOption, NameArgument, print_json, print_result
-from crossview.server.commands.connection import HERE, ConnectionOptions
+from crossview.server.commands.connection_options import HERE, ConnectionOptions
 from crossview.server.commands.hints import hint
-from crossview.server.commands.saying import say
-from crossview.server.commands.tables import show, table
+from crossview.server.commands.output import say, show, table
 
 if TYPE_CHECKING:
     from crossview.engine.comparisons import ItemComparisons
@@ -108,9 +104,9 @@ def _export(name: str, options: AskOptions, path: Path, connection: ConnectionOp
 
 
 def answered(collection: "CollectionBackend", notion: str = "", person: str = "") -> "ItemComparisons":
-    """Return the comparisons that answers stand for, in one notion or of one person where these are named.
+    """Return the comparisons of all answers, or only those in one notion or of one person.
 
-    Raises NotReadyError where there are none.
+    Raises NotReadyError if there are none.
     """
     from crossview.engine.comparisons import ItemComparisons
     from crossview.engine.errors import NotReadyError
@@ -159,7 +155,7 @@ def _show_disputes(found: "NotionAnswers") -> None:
 
 def _ask(collection: "CollectionBackend", options: AskOptions) -> None:
     from crossview.engine.comparisons import QuestionRequest
-    from crossview.server.commands.asking import Session
+    from crossview.server.commands.sessions import QuestionSession, picture_file
 
     request = QuestionRequest(
         notion=options.notion,
@@ -168,18 +164,8 @@ def _ask(collection: "CollectionBackend", options: AskOptions) -> None:
         view=options.view,
         seed=options.seed,
     )
-    with _picture(options.image) as path:
-        session = Session(collection, request, path, options.questions)
+    with picture_file(options.image, "question.png") as path:
+        session = QuestionSession(collection, request, path, options.questions)
         session.run()
     learn = hint("train", collection.name, "--answers", "--views", options.view or collection.views()[0].name)
     say(f"{max(session.given, 0)} answers stored; learn from them with: {learn}")
-
-
-@contextmanager
-def _picture(path: Path | None) -> Iterator[Path]:
-    """Yield the file in which questions are drawn; remove a temporary one in the end."""
-    if path is not None:
-        yield path
-        return
-    with tempfile.TemporaryDirectory(prefix="crossview-") as folder:
-        yield Path(folder) / "question.png"

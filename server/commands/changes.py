@@ -1,4 +1,4 @@
-"""The changes command: which changes of a page or a fixed view are important, learned from time alone."""
+"""The changes command, which finds the important changes of a page or scene, learned from times alone."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -7,17 +7,16 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 import typer
 
 from crossview.server.commands.common import JsonOption, print_json
-from crossview.server.commands.connection import PICTURES_HERE, PictureConnection
-from crossview.server.commands.saying import say
-from crossview.server.commands.tables import show, table
-from crossview.server.commands.versions import opened
+from crossview.server.commands.connection_options import PICTURES_HERE, PictureConnection
+from crossview.server.commands.output import say, show, table
+from crossview.server.commands.picture_versions import opened
 
 if TYPE_CHECKING:
     from crossview.engine.changes.request import Change, Changes
-    from crossview.server.commands.versions import Versions
+    from crossview.server.commands.picture_versions import Versions
 
 SHOWN = 10
-"""Changes that are printed."""
+"""Maximum number of printed changes."""
 _DOWN, _ACROSS = ("top", "middle", "bottom"), ("left", "centre", "right")
 
 
@@ -103,7 +102,7 @@ def changes(
     _check(learn, do)
     from crossview.engine.changes.label_file import read_labels
     from crossview.engine.changes.request import ChangesRequest
-    from crossview.server.commands.labelling import Labelling, picture_file
+    from crossview.server.commands.sessions import LabellingSession, picture_file
 
     with opened(source, name, learn.grid, connection, not as_json, do.watch) as versions:
         request = ChangesRequest(
@@ -118,8 +117,8 @@ def changes(
             versions.watch(request, do.every, Printer(as_json))
             return
         if do.questions and learn.important:
-            with picture_file(do.image) as picture:
-                Labelling(versions, request, learn.important, picture, do.questions).run()
+            with picture_file(do.image, "pair.png") as picture:
+                LabellingSession(versions, request, learn.important, picture, do.questions).run()
             request = replace(request, labels=read_labels(learn.important))
         found = versions.collection.changes(request)
         page = None if do.out is None else _report(do.out, versions, found)
@@ -143,7 +142,7 @@ def _check(learn: LearnOptions, do: DoOptions) -> None:
 
 
 def _report(folder: Path, versions: "Versions", found: "Changes") -> Path:
-    from crossview.server.drawing.changes import write_report
+    from crossview.server.drawing.change_report import write_report
 
     return write_report(folder, versions.drawn(), found)
 
@@ -185,12 +184,12 @@ def where(change: "Change") -> str:
 
 @dataclass(frozen=True)
 class Printer:
-    """Prints what watching finds, as lines of text or JSON."""
+    """Prints the results of watching, as lines of text or JSON."""
 
     as_json: bool
 
     def begun(self, found: "Changes") -> None:
-        """Print what was learned."""
+        """Print a summary of the learned state."""
         count = sum(change.important for change in found.changes)
         text = f"{found.versions} versions, {count} important changes so far; waiting for more (Ctrl-C ends)"
         say(text, err=True)
@@ -203,5 +202,5 @@ class Printer:
             say(f"{change.time:%Y-%m-%d %H:%M}  {change.importance:.2f}  {change.later}  {where(change)}")
 
     def note(self, text: str) -> None:
-        """Print why the watch cannot go on."""
+        """Print why watching cannot continue yet."""
         say(text, err=True)

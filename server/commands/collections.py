@@ -13,7 +13,7 @@ from crossview.server.commands.common import (
     names,
     print_result,
 )
-from crossview.server.commands.connection import HERE, ConnectionOptions
+from crossview.server.commands.connection_options import HERE, ConnectionOptions
 
 
 def create(

@@ -1,4 +1,4 @@
-"""The classes of all commands and groups of commands: their help, completion, and words that messages can repeat."""
+"""The classes of all commands and groups: their help, their completion, and the command line that messages repeat."""
 
 import inspect
 import shlex
@@ -20,14 +20,14 @@ NOUNS = {
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 _EXAMPLES = "\n\nExamples:\n"
 _GENERAL = "Options"
-"""The panel of options that name none."""
+"""The panel of options without a panel."""
 _METAVARS = {int: "N", float: "X", str: "TEXT"}
 """Words for values of these types."""
 
 _words: ContextVar[tuple[str, ...]] = ContextVar("words", default=())
-"""The command that runs, and all that was given to it."""
+"""The running command and its arguments."""
 _command: ContextVar[str] = ContextVar("command", default="")
-"""The name of the command that runs."""
+"""The name of the running command."""
 
 
 class Text(NamedTuple):
@@ -46,7 +46,7 @@ class Text(NamedTuple):
 
 
 class Command(TyperCommand):
-    """A command that refuses a repeated option of one value, of which the last would win silently."""
+    """A command that refuses to repeat an option with one value, because the last value would silently win."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -55,7 +55,7 @@ class Command(TyperCommand):
                 parameter.metavar = _metavar(parameter)
 
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]  # typer's own click
-        """Return the words that are left; raises BadParameter for an option that is given too often."""
+        """Return the remaining words; raise BadParameter for a repeated option."""
         if ctx.resilient_parsing:  # a shell completes an unfinished command line
             return super().parse_args(ctx, args)
         _command.set(_path(ctx))
@@ -132,12 +132,12 @@ def write_panels(formatter: Any, found: dict[str, list[tuple[str, str]]]) -> Non
 
 
 def again(*more: str) -> str:
-    """Return the command that runs, with more words, as a person can paste it into a shell."""
+    """Return the running command line with more words, quoted for a shell."""
     return shlex.join((*_words.get(), *more))
 
 
 def running() -> str:
-    """Return the name of the command that runs, such as ``view add``."""
+    """Return the name of the running command, such as ``view add``."""
     return _command.get()
 
 
@@ -169,7 +169,7 @@ def _described(parameter: Any, ctx: typer.Context) -> str:
 
 
 def _metavar(parameter: Any) -> str | None:
-    """Return the word for a value of a parameter that names none: its choices, or a word for its type."""
+    """Return the metavar of a parameter without one: its choices, or a word for its type."""
     if getattr(parameter, "is_flag", False):
         return None
     described = parameter.type_descriptor

@@ -17,13 +17,13 @@ import typer
 
 from crossview.server.commands.command import running
 from crossview.server.commands.hints import collection_of_command, completed, remember_collection, remember_where
-from crossview.server.commands.saying import say, written_out, written_out_json
+from crossview.server.commands.output import escaped, escaped_json, say
 
 if TYPE_CHECKING:
     from crossview.engine.info import Tuning
 
 INTERRUPTED = 130
-"""Exit code after Ctrl-C, as shells have it."""
+"""Exit code after Ctrl-C, by the convention of shells."""
 
 TEXT_SHOWN = 60
 """Characters of an item's text in a table."""
@@ -35,7 +35,7 @@ debug: ContextVar[bool] = ContextVar("debug", default=False)
 """Whether errors show their traceback."""
 
 error_status: ContextVar[int] = ContextVar("error_status", default=1)
-"""The exit status of an error; verify has 2, because 1 is one of its answers."""
+"""The exit status of an error; verify uses 2, because 1 is one of its answers."""
 
 _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
@@ -79,7 +79,7 @@ def reported(command: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Re
 
 @contextmanager
 def _notes_printed() -> Iterator[None]:
-    """Print on stderr, once each, the notes on files that are not in the documented form."""
+    """Print each InputWarning once on stderr: notes on files that are not in the documented form."""
     from crossview.engine.errors import InputWarning
 
     with warnings.catch_warnings():
@@ -109,7 +109,7 @@ def describe(error: Exception) -> str:
     elif isinstance(error, OSError) and error.filename is not None:
         text = f"{error.filename}: {error.strerror}"
     elif isinstance(error, UnicodeEncodeError) and error.encoding == "utf-8":
-        text = f"{error.object!r} is no UTF-8 text, as names, keys and texts must be"
+        text = f"{error.object!r} is not UTF-8 text, as names, keys and texts must be"
     else:
         text = f"{type(error).__name__}: {error} (crossview --debug COMMAND shows where)"
     return " ".join(text.split())
@@ -121,7 +121,7 @@ def names(text: str | None) -> tuple[str, ...]:
 
 
 def settings(pairs: list[str] | None, option: str) -> dict[str, Any]:
-    """Return the values of ``key=value`` options: JSON where they are, else text."""
+    """Return the values of ``key=value`` options: JSON if they are valid JSON, otherwise text."""
     return {key: _value(text) for key, text in _split(pairs, option)}
 
 
@@ -174,15 +174,15 @@ class Deleted:
 
 
 def confirm_deletion(what: str) -> None:
-    """Ask whether to delete something; fail without a terminal to ask in."""
+    """Ask whether to delete something; fail without a terminal."""
     confirm(f"Delete {what}?", f"deleting {what} needs --yes")
 
 
 def confirm(question: str, refusal: str) -> None:
-    """Ask before something is lost; fail, with the refusal, without a terminal to ask in."""
+    """Ask before data is lost; without a terminal, fail with the refusal."""
     if not sys.stdin.isatty():
         fail(refusal)
-    typer.confirm(written_out(question), abort=True)
+    typer.confirm(escaped(question), abort=True)
 
 
 def print_result(value: Any, sentence: str, as_json: bool) -> None:
@@ -196,7 +196,7 @@ def print_result(value: Any, sentence: str, as_json: bool) -> None:
 def print_json(value: Any) -> None:
     """Print the result of the running command in the envelope of every --json; dataclasses are objects."""
     envelope = {"command": running(), "collection": collection_of_command(), "result": value}
-    say(written_out_json(json.dumps(envelope, default=_plain, ensure_ascii=False)))
+    say(escaped_json(json.dumps(envelope, default=_plain, ensure_ascii=False)))
 
 
 def _plain(value: Any) -> Any:

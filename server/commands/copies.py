@@ -1,4 +1,4 @@
-"""Commands that copy collections, bring them back, and give their disk space back."""
+"""Commands that copy and restore collections, and free their disk space."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from crossview.server.commands.common import JsonOption, NameArgument, YesOption, confirm, print_result
-from crossview.server.commands.connection import HomeOption
-from crossview.server.commands.progress import progress_bar
+from crossview.server.commands.connection_options import HomeOption
+from crossview.server.commands.progress_bar import progress_bar
 
 
 @dataclass(frozen=True)

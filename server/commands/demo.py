@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from crossview.server.commands.common import fail
-from crossview.server.commands.connection import ConnectionOptions
-from crossview.server.commands.saying import say
+from crossview.server.commands.connection_options import ConnectionOptions
+from crossview.server.commands.output import say
 
 SHEET = "sheet.png"
 
@@ -48,7 +48,7 @@ def demo(
     demos = {NOTIONS: (notions, run_notions), MOODS: (attributes, run_attributes), CAMERA: (camera, run_camera)}
     chosen = [name for name, (wanted, _) in demos.items() if wanted]
     if len(chosen) > 1:
-        raise typer.BadParameter("--notions, --attributes and --camera are demos of their own: give one of them")
+        raise typer.BadParameter("--notions, --attributes and --camera are separate demos: give one of them")
     name = chosen[0] if chosen else DEMO
     run = partial(
         demos[name][1] if chosen else run_demo,
@@ -62,6 +62,6 @@ def demo(
             run(Path(scratch))
         return
     if (out / "home").exists():
-        fail(f"{out} holds an earlier demo: remove it, or give another --out")
+        fail(f"{out} contains an earlier demo: remove it, or give another --out")
     run(out.absolute())
     say(f"kept in {out}; explore with: {shlex.join(['crossview', 'show', name, '--home', str(out / 'home')])}")

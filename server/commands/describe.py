@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from crossview.server.commands.common import JsonOption, NameArgument, print_json, shortened, size, tuning
-from crossview.server.commands.connection import HERE, ConnectionOptions
-from crossview.server.commands.csv_output import CsvOption, check_format, print_csv
-from crossview.server.commands.filters import FilterOptions, check_names
+from crossview.server.commands.connection_options import HERE, ConnectionOptions
+from crossview.server.commands.filter_options import FilterOptions, check_names
 from crossview.server.commands.hints import hint
 from crossview.server.commands.items import pixels
-from crossview.server.commands.saying import say
+from crossview.server.commands.output import CsvOption, check_format, print_csv, say, show, table
 from crossview.server.commands.spaces import show_spaces
-from crossview.server.commands.tables import show, table
 from crossview.server.commands.views import show_views
 
 if TYPE_CHECKING:
@@ -32,7 +30,7 @@ _PAGE = 1_000
 
 @dataclass(frozen=True)
 class PageOptions:
-    """Which of the items are listed."""
+    """The options that choose a page of items."""
 
     after: Annotated[str, typer.Option(metavar="KEY", help="List only items after this key.")] = ""
     limit: Annotated[

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from crossview.server.commands.common import JsonOption, NameArgument, names, print_json
-from crossview.server.commands.connection import PICTURES_HERE, PictureConnection
-from crossview.server.commands.progress import progress_bar
-from crossview.server.commands.query import QueryOptions
-from crossview.server.commands.saying import say
-from crossview.server.commands.tables import show, table
+from crossview.server.commands.connection_options import PICTURES_HERE, PictureConnection
+from crossview.server.commands.output import say, show, table
+from crossview.server.commands.progress_bar import progress_bar
+from crossview.server.commands.query_options import QueryOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

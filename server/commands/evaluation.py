@@ -9,14 +9,12 @@ import typer
 
 from crossview.engine.evaluation import DATABASES, LENGTHS, RECALLS, EvaluationRequest
 from crossview.server.commands.common import JsonOption, NameArgument, names, print_json
-from crossview.server.commands.connection import HERE, ConnectionOptions
-from crossview.server.commands.csv_output import CsvOption, check_format, print_csv
+from crossview.server.commands.connection_options import HERE, ConnectionOptions
 from crossview.server.commands.hints import completed
 from crossview.server.commands.jobs import DetachOption, check_detached, print_detached
-from crossview.server.commands.progress import progress_bar
-from crossview.server.commands.query import TargetsOption
-from crossview.server.commands.saying import say
-from crossview.server.commands.tables import show, table
+from crossview.server.commands.output import CsvOption, check_format, print_csv, say, show, table
+from crossview.server.commands.progress_bar import progress_bar
+from crossview.server.commands.query_options import TargetsOption
 
 if TYPE_CHECKING:
     from crossview.engine.comparisons import ItemComparisons
@@ -142,9 +140,9 @@ class EvaluationOptions:
 
 
 def read_constraints(paths: Sequence[Path] | None, weights: Sequence[float] | None = None) -> "ItemComparisons | None":
-    """Return the comparisons of files, each with its weight where there are any; None without a file.
+    """Return the comparisons of files, multiplied by the weights of the files if given; None without a file.
 
-    Raises typer.BadParameter where there are weights, but not one for each file.
+    Raises typer.BadParameter unless there are no weights, or one for each file.
     """
     if weights and len(weights) != len(paths or ()):
         raise typer.BadParameter(
@@ -220,7 +218,7 @@ def evaluate(
 
 
 def _print(evaluation: "Evaluation") -> None:
-    """Print the figures of one space or several, and how they were measured."""
+    """Print the figures of one or several spaces, and how they were measured."""
     spaces = list(dict.fromkeys(row.space for row in evaluation.rows))
     if len(spaces) > 1 or evaluation.comparisons:
         _print_spaces(evaluation, spaces)
@@ -246,7 +244,7 @@ def _print_databases(evaluation: "Evaluation") -> None:
 
 
 def _print_spaces(evaluation: "Evaluation", spaces: list[str]) -> None:
-    """Print a column for each space: its figures, and of all but the first the paired differences to the first."""
+    """Print a column of figures for each space, with paired differences to the first space in the other columns."""
     cells = {_key(row): _number(row.value, row.standard_error) for row in evaluation.rows}
     for one in evaluation.differences:
         cells[_key(one)] += f" ({_number(one.value, one.standard_error, '+')})"

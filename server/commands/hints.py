@@ -1,4 +1,4 @@
-"""Hints: the command lines that messages name, complete enough to be pasted into a shell.
+"""Hints: complete command lines in messages, ready to paste into a shell.
 
 The engine writes its remedies in Python, between backticks: an argument such as ```refit=True```, or a call such as
 ```collection.views.delete('sift')```. This module alone knows which option or command does the same.
@@ -17,7 +17,7 @@ from crossview.server.commands.command import NOUNS
 _COMMAND = re.compile(rf"(?<=with: )crossview ((?:(?:{'|'.join(NOUNS)}) )?[a-z][a-z-]*)")
 """A command line in a message; other mentions of the program are not commands to paste."""
 _ELSEWHERE = "serve"
-"""The command that starts a server; it does not work through one."""
+"""The command that starts a server, and so cannot use ``--server``."""
 
 _PYTHON = re.compile(r"`([^`]+)`")
 """A remedy in a message of the engine."""
@@ -72,13 +72,13 @@ _collection: ContextVar[str | None] = ContextVar("collection", default=None)
 
 
 def remember_where(options: Mapping[str, Any]) -> None:
-    """Keep the home or server of the running command, so that its hints lead to the same collections."""
+    """Remember the home or server of the running command, so that its hints use the same collections."""
     given = [(f"--{name}", str(options[name])) for name in ("home", "server") if options.get(name) is not None]
     _where.set(tuple(word for pair in given for word in pair))
 
 
 def remember_collection(name: str | None) -> None:
-    """Keep the collection of the running command, for its hints and the envelope of --json."""
+    """Remember the collection of the running command, for its hints and the envelope of --json."""
     _collection.set(name or None)
 
 
@@ -115,7 +115,7 @@ def _translated(python: str) -> str:
                 command, *option = STEPS[step]
                 named = [_collection.get() or "NAME"] if step.startswith("collection.") else []
                 return hint(command, *named, *option, *_words(call))
-    except (SyntaxError, ValueError, KeyError):  # what a user has named, with backticks
+    except (SyntaxError, ValueError, KeyError):  # text of a user between backticks
         pass
     return ""
 

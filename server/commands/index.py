@@ -1,4 +1,4 @@
-"""The index command, which brings pictures, texts and vectors in."""
+"""The index command, which adds pictures, texts and vectors."""
 
 import json
 import time
@@ -10,10 +10,10 @@ import typer
 
 from crossview.server.commands.annotate import AnnotationFiles, LabelNotionOption, NewAttributesOption
 from crossview.server.commands.common import INTERRUPTED, JsonOption, NameArgument, print_json
-from crossview.server.commands.connection import PICTURES_HERE, PictureConnection
-from crossview.server.commands.progress import progress_bar
-from crossview.server.commands.report import show_report, since
-from crossview.server.commands.saying import say
+from crossview.server.commands.connection_options import PICTURES_HERE, PictureConnection
+from crossview.server.commands.import_report import show_report, since
+from crossview.server.commands.output import say
+from crossview.server.commands.progress_bar import progress_bar
 
 if TYPE_CHECKING:
     from crossview.engine.item import ImportReport
@@ -41,7 +41,7 @@ WorkersOption = Annotated[
 
 @dataclass(frozen=True, kw_only=True)
 class PictureOptions:
-    """How pictures are indexed; their labels and captions may also come with vectors."""
+    """The options for pictures; labels and captions also apply to vectors."""
 
     PANEL: ClassVar[str] = "Pictures"
 
@@ -141,7 +141,7 @@ def _index_vectors(
 ) -> "ImportReport":
     """Index vectors, then their labels and captions; check these files before anything is written."""
     from crossview.engine.ingest.interruption import interruptible
-    from crossview.server.wire.batches import merged
+    from crossview.server.wire.message_batches import merged
 
     annotations = AnnotationFiles(options.labels, options.captions, options.label_notion, options.new_attributes)
     annotations.check(collection)

@@ -13,9 +13,9 @@ from crossview.server.commands.common import (
     print_json,
     print_result,
 )
-from crossview.server.commands.connection import HERE, ConnectionOptions
-from crossview.server.commands.filters import FilterOptions, check_names
-from crossview.server.commands.tables import show, table
+from crossview.server.commands.connection_options import HERE, ConnectionOptions
+from crossview.server.commands.filter_options import FilterOptions, check_names
+from crossview.server.commands.output import show, table
 
 if TYPE_CHECKING:
     from crossview.engine.condition import Filter
@@ -76,7 +76,7 @@ def delete(
         check_names(collection, condition)
         if not yes and (count := collection.count(condition)):
             confirm_deletion(f"{count} items of {name}")
-        # Keys alone are one write: an item that another process puts while the keys are looked up would otherwise stay.
+        # Delete by keys in one write: with a lookup first, an item that another process adds meanwhile would stay.
         deleted = _delete(collection, condition) if chosen.given() else collection.items.delete(list(keys or ()))
     missing = 0 if chosen.given() else len(set(keys or ())) - deleted
     sentence = f"deleted {deleted} items" + (f"; {missing} did not exist" if missing else "")

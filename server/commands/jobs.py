@@ -1,4 +1,4 @@
-"""Commands on the jobs of a server, and the option that leaves work to one: list, show, cancel and wait."""
+"""Commands on the jobs of a server, list, show, cancel and wait, and the option --detach."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from crossview.server.commands.common import JsonOption, print_json
-from crossview.server.commands.connection import HERE, ConnectionOptions
+from crossview.server.commands.connection_options import HERE, ConnectionOptions
 from crossview.server.commands.hints import hint
-from crossview.server.commands.progress import numbered, progress_bar
-from crossview.server.commands.saying import say
-from crossview.server.commands.tables import show, table
+from crossview.server.commands.output import say, show, table
+from crossview.server.commands.progress_bar import numbered, progress_bar
 
 if TYPE_CHECKING:
     from crossview.server.client.client import Client

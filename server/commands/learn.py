@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import typer
 
 from crossview.server.commands.common import JsonOption, NameArgument, choices, names, print_json, settings, tuning
-from crossview.server.commands.connection import HERE, ConnectionOptions
+from crossview.server.commands.connection_options import HERE, ConnectionOptions
 from crossview.server.commands.evaluation import (
     GroupByOption,
     TaxonomyOption,
@@ -18,8 +18,8 @@ from crossview.server.commands.evaluation import (
 )
 from crossview.server.commands.hints import completed, hint
 from crossview.server.commands.jobs import DetachOption, check_detached, print_detached
-from crossview.server.commands.progress import progress_bar
-from crossview.server.commands.saying import say
+from crossview.server.commands.output import say
+from crossview.server.commands.progress_bar import progress_bar
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -263,7 +263,7 @@ def _train(
 
 
 def show_trained(collection: str, made: "SpaceInfo", as_json: bool) -> None:
-    """Print what a training made."""
+    """Print the result of a training."""
     if as_json:
         print_json(made)
         return

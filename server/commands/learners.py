@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from crossview.server.commands.common import JsonOption, print_json
-from crossview.server.commands.tables import show, table
+from crossview.server.commands.output import show, table
 
 if TYPE_CHECKING:
     from crossview.engine.training.guide import LearnerGuide

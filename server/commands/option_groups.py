@@ -13,10 +13,10 @@ Command = Callable[..., None]
 
 
 def expanded(command: Command) -> Command:
-    """Return a command with the fields of its dataclass parameters in their place, as typer reads them.
+    """Return a command whose dataclass parameters are replaced by their fields, as separate parameters for typer.
 
-    A field is annotated as a parameter of a typer command would be, ``Annotated[type, typer.Option(...)]``; the command
-    receives the groups. The help lists the options of a group in the panel that its class attribute ``PANEL`` names.
+    A field has the annotation of a parameter of a typer command, ``Annotated[type, typer.Option(...)]``; the original
+    command receives the dataclasses. The help lists the options of a group in its panel, the class attribute ``PANEL``.
     """
     signature = inspect.signature(command)
     groups: dict[str, Any] = {
@@ -32,7 +32,7 @@ def expanded(command: Command) -> Command:
             given[name] = group(**{field.name: given.pop(field.name) for field in dataclasses.fields(group)})
         command(**given)
 
-    run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]  # what typer reads
+    run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]  # typer reads this attribute
     run.__annotations__ = {one.name: one.annotation for one in parameters}
     return run
 

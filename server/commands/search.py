@@ -1,6 +1,6 @@
 """The search command."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -8,19 +8,106 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import typer
 
 from crossview.server.commands.common import JsonOption, NameArgument, names, print_json, settings, shortened
-from crossview.server.commands.connection import PICTURES_HERE, PictureConnection
-from crossview.server.commands.csv_output import CsvOption, check_format, print_csv
-from crossview.server.commands.filters import FilterOptions, check_names
-from crossview.server.commands.query import BaseRateOption, QueryOptions
-from crossview.server.commands.saying import say
-from crossview.server.commands.scores import ScoreOptions, score_cells
-from crossview.server.commands.tables import show, table
+from crossview.server.commands.connection_options import PICTURES_HERE, PictureConnection
+from crossview.server.commands.filter_options import FilterOptions, check_names
+from crossview.server.commands.output import CsvOption, check_format, print_csv, say, show, table
+from crossview.server.commands.query_options import BaseRateOption, QueryOptions
 
 if TYPE_CHECKING:
-    from crossview.engine.query import HitList, SearchRequest
+    from crossview.engine.query import Hit, HitList, SearchRequest
+
+Amounts = list[str] | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoreOptions:
+    """Attributes of the hits, in a space of scores; all amounts are in standard deviations of the training items."""
+
+    PANEL: ClassVar[str] = "Scores of attributes"
+
+    more: Annotated[
+        Amounts,
+        typer.Option(
+            "--more",
+            metavar="ATTRIBUTE[=AMOUNT]",
+            help="Find items with more of this attribute [default: 2 deviations].",
+        ),
+    ] = None
+    less: Annotated[
+        Amounts,
+        typer.Option("--less", metavar="ATTRIBUTE[=AMOUNT]", help="Find items with less of this attribute."),
+    ] = None
+    hold: Annotated[
+        str | None,
+        typer.Option(
+            "--hold",
+            metavar="ATTRIBUTES",
+            help="Attributes that --more and --less do not move: names, or all.",
+        ),
+    ] = None
+    at_least: Annotated[
+        Amounts,
+        typer.Option(
+            "--at-least",
+            metavar="ATTRIBUTE=SCORE",
+            help="Only hits with at least this score, in standard deviations.",
+        ),
+    ] = None
+    at_most: Annotated[
+        Amounts, typer.Option("--at-most", metavar="ATTRIBUTE=SCORE", help="Only hits with at most this score.")
+    ] = None
+    sort_by: Annotated[
+        str,
+        typer.Option(
+            "--sort-by",
+            metavar="[-]ATTRIBUTE",
+            help="Order by this score, greatest first; with -ATTRIBUTE, least first.",
+        ),
+    ] = ""
+    scores: Annotated[bool, typer.Option("--scores", help="Print every score of the hits.")] = False
+
+    def fields(self) -> dict[str, Any]:
+        """Return the fields of a request; raise typer.BadParameter for a value that is not a number."""
+        from crossview.engine.query import AMOUNT
+
+        return {
+            "more": _numbers(self.more, "--more", AMOUNT),
+            "less": _numbers(self.less, "--less", AMOUNT),
+            "hold": names(self.hold),
+            "at_least": _numbers(self.at_least, "--at-least"),
+            "at_most": _numbers(self.at_most, "--at-most"),
+            "sort_by": self.sort_by,
+        }
+
+    def shown(self, requested: Sequence[str], hits: "Sequence[Hit]") -> tuple[str, ...]:
+        """Return the scores that have a column in the table of hits: the requested ones, or all with --scores."""
+        return tuple(dict.fromkeys(name for hit in hits for name in hit.scores)) if self.scores else tuple(requested)
+
+
+def score_cells(scores: Mapping[str, float], shown: Sequence[str]) -> list[str]:
+    """Return the cells of a hit's scores."""
+    return [f"{scores[name]:+.2f}" for name in shown]
+
+
+def _numbers(pairs: Amounts, flag: str, default: float | None = None) -> dict[str, float]:
+    """Return the numbers of ``attribute=number`` options by attribute; ``default`` replaces a missing number."""
+    values: dict[str, float] = {}
+    for pair in pairs or []:
+        name, equals, text = pair.partition("=")
+        try:
+            value = default if default is not None and not equals else float(text)
+        except ValueError:
+            value = None
+        if not name or value is None:
+            raise typer.BadParameter(f"{flag} takes an attribute and a number, such as natural=1, not {pair!r}")
+        if name in values:
+            raise typer.BadParameter(f"{flag} {name} is given twice, but has one number")
+        values[name] = value
+    return values
+
 
 _UNKNOWN_SHOWN = 20
-"""Characters in a warning."""
+"""Maximum number of characters in a warning."""
 _HIT = ("key", "distance", "target", "labels", "attributes", "text", "source", "scores", "probability", "base_rate")
 COLUMNS = ("query", "rank", *_HIT)
 """The columns of the CSV: the position of the query, the rank in its list, and the hit."""
@@ -28,7 +115,7 @@ COLUMNS = ("query", "rank", *_HIT)
 
 @dataclass(frozen=True, kw_only=True)
 class SearchOptions:
-    """How hits are chosen, and where they are drawn."""
+    """The options that choose hits and draw them."""
 
     PANEL: ClassVar[str] = "Hits"
 
@@ -115,7 +202,7 @@ def search(
         check_names(collection, request.filter)
         results = collection.search(request)
         if options.out is not None:
-            from crossview.server.drawing.results import strips
+            from crossview.server.drawing.search_results import strips
             from crossview.server.drawing.sheet import write_sheet
 
             file = query.image.name if query.image else ""
@@ -150,8 +237,8 @@ def _print(request: "SearchRequest", results: "Sequence[HitList]", options: Scor
     for hit_list in results:
         query = request.queries[hit_list.query]
         number = f"query {hit_list.query}: " if len(request.queries) > 1 else ""
-        asked = "every item" if request.strategy.lists_items else f"{query.view} query"
-        title = f"{number}{asked} -> {hit_list.target or 'all targets, merged'}"
+        source = "every item" if request.strategy.lists_items else f"{query.view} query"
+        title = f"{number}{source} -> {hit_list.target or 'all targets, merged'}"
         merged = ["target"] if not hit_list.target else []
         texts = ["text"] if any(hit.text for hit in hit_list.hits) else []
         sources = ["source"] if any(hit.source for hit in hit_list.hits) else []

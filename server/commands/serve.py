@@ -10,14 +10,14 @@ from typing import Annotated, ClassVar
 import typer
 
 from crossview.engine.home import Home
-from crossview.server.commands.connection import HomeOption
-from crossview.server.commands.saying import say
+from crossview.server.commands.connection_options import HomeOption
+from crossview.server.commands.output import say
 from crossview.server.settings import ServerSettings
 
 
 @dataclass(frozen=True, kw_only=True)
 class LoadOptions:
-    """How much a server does at once."""
+    """The options that limit and distribute the load of a server."""
 
     PANEL: ClassVar[str] = "Load"
 
@@ -80,7 +80,7 @@ def serve(
         crossview serve --load pets --processes 2 --health-port 50052
     """
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-        # Read when the libraries are loaded, below. Calls share the processors; the threads of one spin as they wait.
+        # Set before the imports below load the libraries. Calls share the cores, and waiting BLAS threads would spin.
         os.environ.setdefault(name, "1")
     from crossview.server.processes import prepare_process, temporary_files
 
@@ -101,7 +101,7 @@ def serve(
         say(f"warning: {host} is open to the network; there is no authentication and no encryption", err=True)
     served = Home(home)
     for name in settings.load:
-        served.open(name).close()  # a name that is wrong is an error now, not a line of the log
+        served.open(name).close()  # report a wrong name now, not only in the log
     prepare_process(settings)
     stopping = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -110,7 +110,7 @@ def serve(
     if not _until(stopping, settings):
         say("stopped during a call; every acknowledged change is kept", err=True)
         remove_temporary_files()
-        os._exit(1)  # the thread of that call would keep the process alive
+        os._exit(1)  # the thread of the running call would keep the process alive
 
 
 def _until(stopping: threading.Event, settings: ServerSettings) -> bool:
@@ -124,7 +124,7 @@ def _until(stopping: threading.Event, settings: ServerSettings) -> bool:
     while not stopping.wait(1.0):
         if isinstance(running, Processes):
             running.replace_dead()
-    say(f"stopping: calls under way have {settings.grace_seconds:g} s to end", err=True)
+    say(f"stopping: calls in progress have {settings.grace_seconds:g} s to end", err=True)
     return running.stop()
 
 

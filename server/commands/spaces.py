@@ -14,11 +14,11 @@ from crossview.server.commands.common import (
     print_json,
     print_result,
 )
-from crossview.server.commands.connection import HERE, ConnectionOptions
+from crossview.server.commands.connection_options import HERE, ConnectionOptions
 from crossview.server.commands.jobs import DetachOption, check_detached, print_detached
 from crossview.server.commands.learn import ActivateOption, ViewsOption, show_trained
-from crossview.server.commands.progress import progress_bar
-from crossview.server.commands.tables import show, table
+from crossview.server.commands.output import show, table
+from crossview.server.commands.progress_bar import progress_bar
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

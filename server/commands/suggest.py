@@ -10,12 +10,10 @@ import typer
 
 from crossview.engine.ingest.label_cell import label_cell
 from crossview.server.commands.common import JsonOption, NameArgument, names, print_json
-from crossview.server.commands.connection import PICTURES_HERE, PictureConnection
-from crossview.server.commands.csv_output import CsvOption, check_format, print_csv
+from crossview.server.commands.connection_options import PICTURES_HERE, PictureConnection
 from crossview.server.commands.hints import completed, hint
-from crossview.server.commands.query import TargetsOption, existing_keys, query_of
-from crossview.server.commands.saying import say
-from crossview.server.commands.tables import show, table
+from crossview.server.commands.output import CsvOption, check_format, print_csv, say, show, table
+from crossview.server.commands.query_options import TargetsOption, existing_keys, query_of
 
 if TYPE_CHECKING:
     from crossview.engine.query import LabelShare, LikeliestClass, SuggestedLabels, Suggestions, SuggestRequest
@@ -27,8 +25,8 @@ ACCEPTED = ("key", "label")
 """The columns of the written CSV, as ``annotate --from`` reads it."""
 OTHERS_SHOWN = 3
 LIKELIEST = (
-    "likeliest of all classes by the scores of attributes, also of those that orderings alone describe, which have no "
-    "items that could vote; this share is not calibrated"
+    "the most likely of all classes by the scores of attributes, including classes that only orderings describe and "
+    "that have no items to vote; this share is not calibrated"
 )
 
 
@@ -88,7 +86,7 @@ def suggest(
         request = options.request(collection)
         found = collection.suggest(request)
     inputs = [
-        one if query.key is not None else str(Path(one).resolve())  # as annotate --from names pictures
+        one if query.key is not None else str(Path(one).resolve())  # annotate --from identifies pictures by full path
         for one, query in zip(options.inputs, request.queries, strict=True)
     ]
     if options.out is not None:
@@ -128,7 +126,7 @@ def _print(inputs: Sequence[str], found: "Suggestions") -> None:
     for one in found.results:
         rows.add_row(
             inputs[one.query],
-            _shares(one.labels) or "nothing is sure enough",
+            _shares(one.labels) or "no label is sure enough",
             _shares(one.others[:OTHERS_SHOWN]),
             ", ".join(one.known),
             *[_likeliest(one.likeliest) for _ in likeliest],

@@ -1,4 +1,4 @@
-"""The commands calibrate and verify: whether two items are the same."""
+"""The commands calibrate and verify, which decide whether two items are the same."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import typer
 
 from crossview.server.commands.common import JsonOption, NameArgument, error_status, fail, print_json, print_result
-from crossview.server.commands.connection import HERE, PICTURES_HERE, ConnectionOptions, PictureConnection
-from crossview.server.commands.csv_output import CsvOption, check_format, print_csv
+from crossview.server.commands.connection_options import HERE, PICTURES_HERE, ConnectionOptions, PictureConnection
 from crossview.server.commands.evaluation import GroupByOption, read_constraints, read_grouping
 from crossview.server.commands.hints import completed
 from crossview.server.commands.jobs import DetachOption, check_detached, print_detached
-from crossview.server.commands.progress import progress_bar
-from crossview.server.commands.query import existing_keys, query_of
-from crossview.server.commands.saying import say
-from crossview.server.commands.tables import show, table
+from crossview.server.commands.output import CsvOption, check_format, print_csv, say, show, table
+from crossview.server.commands.progress_bar import progress_bar
+from crossview.server.commands.query_options import existing_keys, query_of
 
 if TYPE_CHECKING:
     from crossview.engine.item import Failure
@@ -26,7 +24,7 @@ if TYPE_CHECKING:
 COLUMNS = ("a", "b", "same", "distance", "threshold", "probability")
 """The columns of the CSV."""
 DIFFERENT = 1
-"""The exit status of two items that are different; 0 is the same, and 2 is an error."""
+"""The exit status for two different items; 0 means the same, and 2 an error."""
 _PAIRS_AT_ONCE = 1_000
 _Names = Sequence[tuple[str, str]]
 
@@ -172,7 +170,7 @@ def _pairs(inputs: Sequence[str], path: Path | None) -> _Names:
 def _verdicts(
     collection: "CollectionBackend", place: PlaceOptions, given: _Names, base_rate: float, pictures: bool
 ) -> Iterator["Verdict | Failure"]:
-    """Yield whether the two of each pair are the same, or why one is left out; an input may be a picture file."""
+    """Yield the verdict on each pair, or the reason why it is left out; an input may be a picture file."""
     from crossview.engine.query import Query, SameRequest
 
     second = _view_of(collection, place)

@@ -18,9 +18,9 @@ from crossview.server.commands.common import (
     print_json,
     print_result,
 )
-from crossview.server.commands.connection import HERE, PICTURES_HERE, ConnectionOptions, PictureConnection
+from crossview.server.commands.connection_options import HERE, PICTURES_HERE, ConnectionOptions, PictureConnection
 from crossview.server.commands.index import LabelsOption, PathsArgument, WorkersOption
-from crossview.server.commands.tables import show, table
+from crossview.server.commands.output import show, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -75,7 +75,7 @@ def show_views(found: "Iterable[ViewInfo]", title: str | None = None) -> None:
 
 @dataclass(frozen=True)
 class FitOptions:
-    """Which views are fitted, and on which pictures."""
+    """The options that choose views and pictures."""
 
     PANEL: ClassVar[str] = "Fit"
 

@@ -1,5 +1,5 @@
-"""The demo: pictures and captions drawn from a seed, and the run of commands that shows them.
+"""The demo: pictures and captions generated from a seed, and runs that show each step with its command.
 
-Imports the engine, ``server.drawing`` and the types of ``server.backend``: nothing of gRPC, and no command. The way
-to reach a server is given to it.
+This room imports the engine, ``server.drawing`` and the types of ``server.backend``, but neither gRPC nor commands. Its
+callers pass the function that connects to a server.
 """

@@ -1,4 +1,4 @@
-"""The demo of attributes: pictures that are more or less busy, warm and light, searched for more or less of these."""
+"""The demo of attributes: pictures that are more or less busy, warm and light, and searches along these attributes."""
 
 import colorsys
 import time
@@ -16,9 +16,9 @@ from crossview.engine.item import IndexOptions
 from crossview.engine.query import HitList, Query, SearchRequest
 from crossview.engine.recipe import Recipe
 from crossview.server.backend import CollectionBackend
-from crossview.server.demo.pictures import SIZE, Rng
+from crossview.server.demo.dataset import SIZE, Rng
 from crossview.server.demo.story import Connect, Echo, command, served
-from crossview.server.drawing.results import strips
+from crossview.server.drawing.search_results import strips
 from crossview.server.drawing.sheet import Strip, write_sheet
 
 NAME = "moods"
@@ -36,10 +36,11 @@ CLASSES: Mapping[str, tuple[int, int, int]] = {
     "embers": (3, 2, 1),
     "fire": (3, 3, 1),
 }
-"""How much of each attribute each class has, from 0 to 3: what is busier is warmer as a rule."""
+"""The level of each attribute in each class, from 0 to 3; busier classes are usually warmer."""
 HUES = (0.6, 0.4, 0.14, 0.01)
+"""The hues of the levels of warm."""
 VALUES = (0.2, 0.45, 0.7, 0.95)
-"""The hues of 0 to 3 of warm, and the brightness of so much of light."""
+"""The brightness of the levels of light."""
 PER_CLASS, QUERIES_PER_CLASS = 24, 4
 HITS = 8
 SHOWN = "meadow"
@@ -56,7 +57,7 @@ SEARCHES: Mapping[str, Mapping[str, Any]] = {
 def run_attributes(folder: Path, sheet: Path, echo: Echo, connect: Connect) -> None:
     """Run the demo in ``folder`` (pictures, queries, home), draw ``sheet``, and print every step with its command.
 
-    Raises ServerUnavailableError where the server does not start.
+    Raises ServerUnavailableError if the server does not start.
     """
     began, pictures, home = time.monotonic(), folder / "pictures", folder / "home"
     count = write_moods(pictures, PER_CLASS, seed=0)
@@ -82,7 +83,7 @@ def run_attributes(folder: Path, sheet: Path, echo: Echo, connect: Connect) -> N
 
 
 def write_moods(folder: Path, per_class: int, seed: int) -> int:
-    """Write ``folder/CLASS/CLASS-NN.jpg`` for every class, and return how many; a seed determines the pictures."""
+    """Write ``folder/CLASS/CLASS-NN.jpg`` for every class, and return the number; a seed determines the pictures."""
     for position, (name, levels) in enumerate(CLASSES.items()):
         rng = np.random.default_rng([seed, position])
         (folder / name).mkdir(parents=True, exist_ok=True)
@@ -105,7 +106,7 @@ def write_orderings(path: Path) -> Path:
 
 
 def _drawn(levels: tuple[int, int, int], rng: Rng) -> Image.Image:
-    """Return a picture with about so much of each attribute: discs on a background, more of them where it is busier."""
+    """Return a picture with about these levels: discs on a background, more discs in busier pictures."""
     busy, warm, light = np.clip(np.array(levels) + rng.uniform(-0.4, 0.4, 3), 0, 3)
     hue, value = (float(np.interp(at, range(4), known)) for at, known in ((warm, HUES), (light, VALUES)))
     width, height = SIZE
@@ -125,7 +126,7 @@ def _colour(hue: float, saturation: float, value: float) -> tuple[int, int, int]
 
 
 def _search(collection: CollectionBackend, queries: Path, address: str, echo: Echo) -> list[Strip]:
-    """Search by one picture in several ways, a row of the contact sheet each."""
+    """Search by one picture in several ways, and return a row of the contact sheet for each."""
     picture = queries / SHOWN / f"{SHOWN}-00.jpg"
     rows: list[Strip] = []
     for flags, options in SEARCHES.items():
@@ -137,21 +138,21 @@ def _search(collection: CollectionBackend, queries: Path, address: str, echo: Ec
     return rows
 
 
-def _measure(collection: CollectionBackend, queries: Path, echo: Echo) -> None:
-    """Print how the classes of the hits change with more of each attribute, over the new pictures."""
-    pictures = [path.read_bytes() for path in sorted(queries.rglob("*.jpg"))]
-    asked = [Query(VIEW, image=picture) for picture in pictures]
-    before = _levels(collection.search(SearchRequest(asked, k=HITS)))
-    echo(f"mean levels of {HITS} hits, over {len(asked)} new pictures: {_listed(before)}")
+def _measure(collection: CollectionBackend, folder: Path, echo: Echo) -> None:
+    """Print how the mean levels of the hits change if a search requires more of each attribute."""
+    pictures = [path.read_bytes() for path in sorted(folder.rglob("*.jpg"))]
+    queries = [Query(VIEW, image=picture) for picture in pictures]
+    before = _levels(collection.search(SearchRequest(queries, k=HITS)))
+    echo(f"mean levels of {HITS} hits, over {len(queries)} new pictures: {_listed(before)}")
     for attribute in ATTRIBUTES:
         for hold in ((), ("all",)):
-            request = SearchRequest(asked, k=HITS, more={attribute: 2.0}, hold=hold)
+            request = SearchRequest(queries, k=HITS, more={attribute: 2.0}, hold=hold)
             change = _levels(collection.search(request)) - before
             echo(f"  --more {attribute}{' --hold all' if hold else ''}: {_listed(change, sign='+')}")
 
 
 def _levels(results: list[HitList]) -> NDArray[np.float64]:
-    """Return how much of each attribute the classes of the hits have, on average."""
+    """Return the mean level of each attribute over the classes of the hits, shape (3,)."""
     return np.asarray(np.mean([CLASSES[hit.labels[0]] for one in results for hit in one.hits], axis=0))
 
 

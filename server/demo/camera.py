@@ -1,4 +1,4 @@
-"""The demo of changes: a camera above a street, where light, clouds and people change all the time and cars park."""
+"""The demo of changes: a camera above a street, where light, clouds and people always change, and cars park."""
 
 import shutil
 import time
@@ -12,9 +12,9 @@ from PIL import Image, ImageDraw, ImageFilter
 
 from crossview.engine.changes.request import Changes, ChangesRequest
 from crossview.engine.home import Home
-from crossview.server.demo.pictures import Rng
+from crossview.server.demo.dataset import Rng
 from crossview.server.demo.story import Connect, Echo, command, served
-from crossview.server.drawing.changes import write_report
+from crossview.server.drawing.change_report import write_report
 
 NAME = "street-changes"
 VIEW = "gist10=gist:grid=10:size=320"
@@ -22,20 +22,20 @@ WIDTH, HEIGHT = 320, 320
 START = datetime(2026, 6, 1, 0, 0)
 HOURS = 10 * 24
 PARKING = (176, 224, 288, 272)
-"""Left, top, right and bottom of the place where cars park, in pixels."""
+"""Left, top, right and bottom of the parking place, in pixels."""
 _COLOURS = ((150, 30, 30), (30, 60, 140), (225, 225, 220), (30, 32, 36), (40, 110, 70))
 _LAMPS = 0.35
-"""Light of the night, as a share of that of noon."""
-_EXPOSED = 120.0
-"""Mean of a picture's pixels."""
+"""Brightness of the night, as a share of the brightness at noon."""
+_EXPOSURE = 120.0
+"""Mean value of the pixels after exposure."""
 _STAY, _GONE = (6, 20), (4, 12)
-"""Hours that a car stays, and that the place is empty, at least and at most."""
+"""Minimum and maximum hours that a car stays, and that the place is empty."""
 
 
 def run_camera(folder: Path, sheet: Path, echo: Echo, connect: Connect) -> None:
     """Run the demo in ``folder`` (pictures, home), write a report beside ``sheet``, its map, and print every step.
 
-    Raises ServerUnavailableError where the server does not start.
+    Raises ServerUnavailableError if the server does not start.
     """
     began, pictures, home = time.monotonic(), folder / "street", folder / "home"
     parked = write_street(pictures)
@@ -55,7 +55,7 @@ def run_camera(folder: Path, sheet: Path, echo: Echo, connect: Connect) -> None:
 
 
 def write_street(folder: Path, hours: int = HOURS, seed: int = 0) -> list[int | None]:
-    """Write a picture an hour, named by its time; return the colour of the car that is parked in each, if one is."""
+    """Write a picture for each hour, named by its time; return the colour of each parked car, or None."""
     folder.mkdir(parents=True, exist_ok=True)
     parked, still = _parked(hours, np.random.default_rng([seed, 0])), _still(np.random.default_rng([seed, 1]))
     for hour, colour in enumerate(parked):
@@ -74,7 +74,7 @@ def _parked(hours: int, rng: Rng) -> list[int | None]:
 
 
 def _still(rng: Rng) -> Image.Image:
-    """Return the street without anything that moves."""
+    """Return the street without moving things."""
     image = Image.new("RGB", (WIDTH, HEIGHT), (120, 160, 210))
     draw = ImageDraw.Draw(image)
     left = 0
@@ -90,13 +90,13 @@ def _still(rng: Rng) -> Image.Image:
     draw.rectangle((0, 222, WIDTH, HEIGHT), fill=(92, 92, 96))
     for x in range(0, WIDTH, 40):
         draw.rectangle((x, 292, x + 22, 296), fill=(215, 215, 205))
-    grain = rng.normal(0, 14, size=(HEIGHT, WIDTH, 1))  # of walls and asphalt
+    grain = rng.normal(0, 14, size=(HEIGHT, WIDTH, 1))  # texture of walls and asphalt
     grain[:60] = 0
     return Image.fromarray(np.clip(np.asarray(image) + grain, 0, 255).astype(np.uint8))
 
 
 def _taken(still: Image.Image, hour: int, colour: int | None, rng: Rng) -> Image.Image:
-    """Return the street at an hour of the day, in any weather."""
+    """Return the street at an hour of the day, in random weather."""
     image = still.copy()
     draw = ImageDraw.Draw(image)
     _clouds(draw, rng)
@@ -108,7 +108,7 @@ def _taken(still: Image.Image, hour: int, colour: int | None, rng: Rng) -> Image
     light *= float(rng.uniform(0.5, 1.0))
     pixels = np.asarray(image.filter(ImageFilter.GaussianBlur(0.6)), dtype=np.float64) * light
     pixels += rng.normal(0, 2, size=pixels.shape)
-    pixels *= _EXPOSED / pixels.mean()  # as cameras expose themselves: what is dark is grainy
+    pixels *= _EXPOSURE / pixels.mean()  # automatic exposure: it amplifies the noise of dark pictures
     pixels += (pixels - pixels.mean()) * float(rng.uniform(-0.3, 0.2))  # haze
     return Image.fromarray(np.clip(pixels, 0, 255).astype(np.uint8))
 
@@ -137,7 +137,7 @@ def _person(draw: ImageDraw.ImageDraw, rng: Rng) -> None:
 
 
 def _print_accuracy(found: Changes, parked: list[int | None], echo: Echo) -> None:
-    """Print how many of the cars' comings and goings are among the important changes."""
+    """Print how many arrivals and departures of cars are important changes."""
     true = np.array([one != other for one, other in pairwise(parked)])
     found_important: NDArray[np.bool_] = np.array([change.important for change in found.changes])
     right, wrong = int((found_important & true).sum()), int((found_important & ~true).sum())

@@ -1,4 +1,4 @@
-"""The demo of notions: pictures that are alike by color or by texture, as somebody says who answers questions."""
+"""The demo of notions: pictures that are similar by color or by texture, learned from answers of a simulated person."""
 
 import io
 import time
@@ -13,9 +13,9 @@ from crossview.engine.home import Home
 from crossview.engine.query import Hit, HitList, Query, SearchRequest
 from crossview.engine.recipe import Recipe
 from crossview.server.backend import CollectionBackend
-from crossview.server.demo.pictures import STYLES, Rng, Style, painted
+from crossview.server.demo.dataset import STYLES, Rng, Style, painted
 from crossview.server.demo.story import Connect, Echo, command, served
-from crossview.server.drawing.results import strips
+from crossview.server.drawing.search_results import strips
 from crossview.server.drawing.sheet import Strip, write_sheet
 
 NAME = "notions"
@@ -25,12 +25,13 @@ HUES = {"red": 0.0, "yellow": 0.15, "green": 0.35, "blue": 0.62, "violet": 0.83}
 TEXTURES = ("bricks", "dots", "pebbles", "stripes", "weave")
 NOTIONS = ("color", "texture")
 EACH = 8
-"""Pictures of each texture in each color."""
+"""Number of pictures of each texture in each color."""
 GRIDS = 120
-"""Questions that are answered in each notion."""
+"""Number of answered questions in each notion."""
 ALPHA = 0.003
+"""The setting ``alpha`` of the learner."""
 MISTAKES = 0.05
-"""Share of the candidates that who answers takes for the contrary."""
+"""Share of the candidates that the simulated person judges wrongly."""
 HITS = 8
 SHOWN = (("dots", "blue"), ("weave", "red"))
 """The query pictures on the contact sheet."""
@@ -39,7 +40,7 @@ SHOWN = (("dots", "blue"), ("weave", "red"))
 def run_notions(folder: Path, sheet: Path, echo: Echo, connect: Connect) -> None:
     """Run the demo in ``folder`` (pictures, home), draw ``sheet``, and print every step with its command.
 
-    Raises ServerUnavailableError where the server does not start.
+    Raises ServerUnavailableError if the server does not start.
     """
     began, pictures, home = time.monotonic(), folder / "pictures", folder / "home"
     count = write_combinations(pictures, EACH)
@@ -62,7 +63,7 @@ def run_notions(folder: Path, sheet: Path, echo: Echo, connect: Connect) -> None
 
 
 def write_combinations(folder: Path, each: int) -> int:
-    """Write ``folder/TEXTURE/COLOR-NN.jpg`` for every texture and color, the same ones each time; return how many."""
+    """Write ``folder/TEXTURE/COLOR-NN.jpg`` for every texture and color, always the same, and return the number."""
     for texture in TEXTURES:
         (folder / texture).mkdir(parents=True, exist_ok=True)
         for color in HUES:
@@ -77,17 +78,17 @@ def _drawn(texture: str, color: str, number: int) -> Image.Image:
     return painted(STYLES[texture], colours, rng)
 
 
-def sort_of(key: str, notion: str) -> str:
-    """Return the color or texture of a picture, by its key."""
+def feature_of(key: str, notion: str) -> str:
+    """Return the color or texture of a picture, from its key."""
     texture, file = key.split("/")[-2:]
     return texture if notion == "texture" else file.partition("-")[0]
 
 
 def answer_to(question: Question, person: str, rng: Rng) -> Answer:
-    """Return the answer of a person who sees colors and textures, and is sometimes wrong."""
-    wanted = sort_of(question.anchor, question.notion)
+    """Return the answer of a simulated person, who judges a share MISTAKES of the candidates wrongly."""
+    wanted = feature_of(question.anchor, question.notion)
     chosen = {
-        key: (sort_of(key, question.notion) == wanted) != (rng.random() < MISTAKES) for key in question.candidates
+        key: (feature_of(key, question.notion) == wanted) != (rng.random() < MISTAKES) for key in question.candidates
     }
     near = tuple(key for key, is_near in chosen.items() if is_near)
     far = tuple(key for key, is_near in chosen.items() if not is_near)
@@ -107,8 +108,7 @@ def _compare(collection: CollectionBackend, address: str, echo: Echo) -> None:
 
 
 def _search(collection: CollectionBackend, address: str, echo: Echo) -> list[Strip]:
-    """Search by pictures that are not in the collection, in each notion."""
-
+    """Search by new pictures in each notion, and return rows of the contact sheet."""
     rows: list[Strip] = []
     right = {(notion, by): 0 for notion in NOTIONS for by in NOTIONS}
     for texture in TEXTURES:
@@ -120,7 +120,7 @@ def _search(collection: CollectionBackend, address: str, echo: Echo) -> list[Str
             for notion, found in zip(NOTIONS, results, strict=True):
                 for by in NOTIONS:
                     wanted = color if by == "color" else texture
-                    right[notion, by] += sum(sort_of(hit.key, by) == wanted for hit in found.hits)
+                    right[notion, by] += sum(feature_of(hit.key, by) == wanted for hit in found.hits)
                 if (texture, color) in SHOWN:
                     rows += strips(
                         collection.items, queries, [_labelled(found, notion)], color if notion == "color" else texture
@@ -134,9 +134,9 @@ def _search(collection: CollectionBackend, address: str, echo: Echo) -> list[Str
 
 
 def _labelled(found: HitList, notion: str) -> HitList:
-    """Return the hits with their color or texture as their label, which the sheet compares with the query's."""
+    """Return the hits with their color or texture as label, so that the sheet can mark right hits."""
 
     def labelled(hit: Hit) -> Hit:
-        return replace(hit, labels=(sort_of(hit.key, notion),))
+        return replace(hit, labels=(feature_of(hit.key, notion),))
 
     return replace(found, hits=tuple(map(labelled, found.hits)))

@@ -1,4 +1,4 @@
-"""The run of the demo: create, index, train, serve, search and evaluate, each announced by its command."""
+"""The main demo: create, index, train, serve, search and evaluate; each step prints its command first."""
 
 import subprocess
 import sys
@@ -15,9 +15,8 @@ from crossview.engine.item import IndexOptions
 from crossview.engine.query import Query, SearchRequest
 from crossview.engine.recipe import Recipe
 from crossview.server.backend import Backend, CollectionBackend
-from crossview.server.demo.captions import caption, write_captions
-from crossview.server.demo.pictures import STYLES, write_pictures
-from crossview.server.drawing.results import strips
+from crossview.server.demo.dataset import STYLES, caption, write_captions, write_pictures
+from crossview.server.drawing.search_results import strips
 from crossview.server.drawing.sheet import Strip, write_sheet
 from crossview.server.errors import ServerUnavailableError
 
@@ -25,29 +24,29 @@ NAME = "demo"
 CAPTIONS = "captions.csv"
 VIEWS = ("color", "sift")
 EXTRACTORS = ("color", "sift:words=150", "text:dim=40")
-"""Views of the collection; few pictures need few visual words."""
+"""Views of the collection; a small collection needs only few visual words."""
 WORDS = "words"
 """Name of the space in which texts find pictures."""
 PER_CLASS = 24
 QUERIES_PER_CLASS = 2
 HITS = 8
 SHOWN = {"leaves": "color", "bricks": "sift", "rings": "color"}
-"""Classes on the contact sheet, and the view that each is searched by."""
+"""Classes on the contact sheet, with the view of their queries."""
 TEXT_QUERY = "waves", "surf and tide, an ocean swell"
-"""A class, and the text that it is searched by on the contact sheet."""
+"""A class, and the text query for it on the contact sheet."""
 ROOT = Path(__file__).resolve().parents[2]
-"""The folder of the packages, so that the server's process imports the same ones."""
+"""The folder of the packages, from which the process of the server imports the same code."""
 
 Echo = Callable[[str], None]
 """Prints a line."""
 Connect = Callable[[str], AbstractContextManager[Backend]]
-"""Reaches the server at an address ``HOST:PORT``."""
+"""Connects to the server at an address ``HOST:PORT``."""
 
 
 def run_demo(folder: Path, sheet: Path, echo: Echo, connect: Connect) -> None:
     """Run the demo in ``folder`` (pictures, queries, home), draw ``sheet``, and print every step with its command.
 
-    Raises ServerUnavailableError where the server does not start.
+    Raises ServerUnavailableError if the server does not start.
     """
     pictures, queries, home = folder / "pictures", folder / "queries", folder / "home"
     began = time.monotonic()
@@ -55,7 +54,7 @@ def run_demo(folder: Path, sheet: Path, echo: Echo, connect: Connect) -> None:
     write_captions(folder / CAPTIONS, pictures)
     write_pictures(queries, QUERIES_PER_CLASS, seed=1)
     echo(f"Drew {count} pictures of {len(STYLES)} classes, and {QUERIES_PER_CLASS * len(STYLES)} more to search with.")
-    echo("Each has a caption, which does not name its class.")
+    echo("Each picture has a caption that does not name its class.")
     _build(home, pictures, folder / CAPTIONS, echo)
     with served(home, folder / "server.log", echo) as address, connect(address) as server:
         collection = server.open(NAME)
@@ -73,7 +72,7 @@ def _build(home: Path, pictures: Path, captions: Path, echo: Echo) -> None:
         command(echo, f"index {NAME} {pictures} --labels folder --captions {captions}")
         report = collection.index([pictures], IndexOptions(labels="folder", captions=captions))
         done = report.added + report.updated
-        echo(f"{done} pictures in {report.seconds:.1f} s, {len(report.failures)} could not be read; views were fitted")
+        echo(f"{done} pictures in {report.seconds:.1f} s, {len(report.failures)} unreadable; the views are fitted")
         command(echo, f"train {NAME} --learner hybrid --views {','.join(VIEWS)} --holdout 0.2")
         space = collection.train(Recipe(spec="hybrid", views=VIEWS, holdout=0.2))
         dims = ", ".join(f"{target} ({space.dim[target]} numbers)" for target in space.targets)
@@ -85,7 +84,7 @@ def _build(home: Path, pictures: Path, captions: Path, echo: Echo) -> None:
 
 @contextmanager
 def served(home: Path, log: Path, echo: Echo) -> Iterator[str]:
-    """Run a server in its own process, on a free port, with its log in a file; yield its address."""
+    """Run a server in a separate process, on a free port, with its log in a file; yield its address."""
     command(echo, f"serve --home {home} --port 0")
     program = [sys.executable, "-m", "crossview.server.cli", "serve", "--home", str(home), "--port", "0"]
     with (
@@ -124,7 +123,7 @@ def _search(collection: CollectionBackend, address: str, folder: Path, echo: Ech
 
 
 def _search_texts(collection: CollectionBackend, address: str, echo: Echo) -> list[Strip]:
-    """Search pictures by captions that none of them has."""
+    """Search for pictures by new captions."""
     rng = np.random.default_rng(1)
     captions = [(name, caption(name, rng)) for name in STYLES for _ in range(QUERIES_PER_CLASS)]
     queries = [Query("text", text=text) for _, text in (*captions, TEXT_QUERY)]

@@ -1,1 +1,1 @@
-"""The dispatcher: limits, rooms of threads, cancellation and the log of each call, whatever transport carries it."""
+"""The dispatcher: limits, rooms of threads, cancellation and the log of each call, for every transport."""

@@ -1,4 +1,4 @@
-"""A call: what the transport knows of its caller, how the server answers it, and how far it is."""
+"""A call: its caller, the way in which the server answers it, and its state."""
 
 import re
 import time
@@ -17,12 +17,12 @@ from crossview.server.wire.entries import entries
 from crossview.server.wire.status import Code
 
 DECODED_AT_ONCE = 1 << 16
-"""Largest request in bytes that the event loop decodes: it takes less time than handing it to a thread."""
+"""Maximum bytes of a request that the event loop decodes, because a thread would take longer to start."""
 _COLLECTION = re.compile(r"(?:collections/)?([a-z0-9][a-z0-9_-]{0,62})(?:/.*)?", re.DOTALL)
 
 
 class Codec(Protocol):
-    """How a transport encodes messages."""
+    """The encoding of messages by a transport."""
 
     def size(self, data: Any) -> int:
         """Return the bytes of an encoded message."""
@@ -31,7 +31,7 @@ class Codec(Protocol):
         """Return a request; raise InvalidInputError if it cannot be decoded, or has more than ``most`` entries."""
 
     def encode(self, message: Message) -> Any:
-        """Return a response as the transport sends it."""
+        """Return an encoded response."""
 
 
 class Protobuf:
@@ -66,11 +66,11 @@ PROTOBUF = Protobuf()
 
 @dataclass(frozen=True)
 class Caller:
-    """What a transport knows of the caller of a method.
+    """The caller of a method, as a transport knows it.
 
     Attributes:
-        codec: the encoding of its messages.
-        seconds: its deadline, from now; None if it has none, or if the transport itself cancels calls at the deadline.
+        codec: the encoding of the messages.
+        seconds: time until the deadline; None without a deadline, or if the transport cancels calls at the deadline.
         metadata: returns the headers of the call, with names in lower case.
     """
 
@@ -81,32 +81,33 @@ class Caller:
 
 @dataclass(frozen=True)
 class Together:
-    """How requests that wait at the same time are answered as one."""
+    """The functions that answer similar waiting requests as one."""
 
     alike: Callable[[Any], Hashable | None]
-    """Gives what requests must have in common; None for one that is answered alone."""
+    """Returns the key that requests answered as one must share; None for a request to answer alone."""
     answers: Callable[[list[Any]], Sequence[Message]]
-    """Gives the response to each of some requests that are alike."""
+    """Returns the responses to several requests with the same key."""
     most: int
-    """Requests that are answered as one."""
+    """Maximum number of requests that are answered as one."""
 
 
 @dataclass(frozen=True)
 class Served:
-    """How a server answers a method.
+    """A method with the functions that answer it.
 
-    ``answer`` takes a request (or an iterator over those of a stream of requests) and a context, which is None.
+    ``answer`` takes a request, or an iterator over the requests of a stream, and a context, which is None.
     """
 
     method: Method
     answer: Callable[[Any, Any], Message] | None
-    """None if all requests are awaited."""
-    at_hand: Callable[[Any], Message | None] | None = None
-    """Gives the response to some requests at once, in the event loop, and None to others."""
+    """None if ``awaited`` answers all requests."""
+    immediate: Callable[[Any], Message | None] | None = None
+    """Returns the response to a request immediately, in the event loop; None if the request needs a thread."""
     together: Together | None = None
-    """Answers several requests as one where they are alike."""
+    """Answers several similar requests as one."""
     awaited: Callable[[Any], Awaitable[Message | None]] | None = None
-    """Waits for the response to some requests in the event loop, and gives None to others; a single one of a stream."""
+    """Waits for the response to a request in the event loop, without a thread; returns None for others. A stream
+uses it only if it consists of one message."""
 
 
 @dataclass(eq=False)
@@ -117,51 +118,51 @@ class Call:
     caller: Caller
     stopping: Callable[[], bool]
     entries: int
-    """That a request may have."""
+    """Maximum number of entries of the request."""
     wrap: Callable[[Message], Message] | None = None
-    """Makes of the response what is sent; None: the response itself is sent."""
+    """Wraps the response in the message to send; None: send the response itself."""
     left: bool = False
-    """Whether the caller has left, or ran out of time."""
+    """Whether the caller has cancelled the call or its deadline has passed."""
     collection: str = field(default="-", init=False)
-    """The collection of the request; "-" before it is decoded, and for requests without one."""
+    """Name of the collection; "-" before the request is decoded, and for requests without a collection."""
     received: int = field(default=0, init=False)
     sent: int = field(default=0, init=False)
     code: Code = field(default=Code.OK, init=False)
-    """How the call ended."""
+    """The status of the ended call."""
     began: float = field(default_factory=time.monotonic, init=False)
 
     @property
     def method(self) -> Method:
-        """The method that is called."""
+        """The called method."""
         return self.served.method
 
     def take(self, data: Any) -> int:
-        """Count the bytes of an encoded message that has come, and return them."""
+        """Add the size of a received, encoded message to ``received``, and return it."""
         size = self.caller.codec.size(data)
         self.received += size
         return size
 
     def decoded(self, data: Any) -> Message:
-        """Return a request; raise what ``Codec.decode`` raises."""
+        """Return the decoded request; raise the errors of ``Codec.decode``."""
         request = self.caller.codec.decode(data, self.served.method, self.entries)
         if self.collection == "-":
             self.collection = _collection(request)
         return request
 
     def encode(self, response: Message) -> Any:
-        """Return a response as it is sent."""
+        """Return the encoded response, wrapped if the call has ``wrap``."""
         return self.caller.codec.encode(response if self.wrap is None else self.wrap(response))
 
-    def at_hand(self, request: Any) -> Message | None:
-        """Return the response to a decoded request that needs no thread; None for any other."""
-        if self.served.at_hand is None or not isinstance(request, Message) or self.stopping():
+    def immediate(self, request: Any) -> Message | None:
+        """Return the response to a decoded request that needs no thread; None for other requests."""
+        if self.served.immediate is None or not isinstance(request, Message) or self.stopping():
             return None
-        return self.served.at_hand(request)
+        return self.served.immediate(request)
 
     def answered(self, request: Any) -> Message:
-        """Return the response to a request, encoded or not, or to an iterator over requests, in a thread.
+        """Return the response to a request, decoded or ``Encoded``, or to an iterator over requests, in a thread.
 
-        Its work ends at a checkpoint once nobody wants it.
+        The work ends at its next checkpoint after the caller has left.
         """
         with cancellable(self.check):
             checkpoint()
@@ -170,7 +171,7 @@ class Call:
             return self.served.answer(request.decoded() if isinstance(request, Encoded) else request, None)
 
     def check(self) -> None:
-        """Raise an error if nobody wants the response, or the server stops."""
+        """Raise an error if the caller has left or the server stops."""
         if self.stopping():
             raise ServerStoppedError(STOPPED)
         if self.left:
@@ -179,18 +180,18 @@ class Call:
 
 @dataclass(frozen=True)
 class Encoded:
-    """A request that is too large to be decoded in the event loop."""
+    """A request that is too large to decode in the event loop."""
 
     call: Call
     data: Any
 
     def decoded(self) -> Message:
-        """Return the request; raise what ``Codec.decode`` raises."""
+        """Return the request; raise the errors of ``Codec.decode``."""
         return self.call.decoded(self.data)
 
 
 def _collection(request: Message) -> str:
-    """Return the collection that a request names, else "-". Only a valid name is kept: it cannot break a log line."""
+    """Return the collection that a request names, or "-". Only a valid name counts: it cannot break a log line."""
     for name in ("parent", "name", "collection_id"):
         if match := _COLLECTION.fullmatch(getattr(request, name, "")):
             return match[1]

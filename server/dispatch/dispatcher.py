@@ -1,20 +1,19 @@
-"""The dispatcher: it answers the calls of every transport, each in its room, with its limits, its end and its log.
+"""The dispatcher: answers the calls of every transport in their rooms, with limits, cancellation and a log.
 
-The event loop only moves messages; threads do what takes time. A transport passes the method, a function that reads the
-next message, and what it knows of the caller; it gets the encoded response, or a RefusedError with the status.
+The event loop only moves messages; threads do all long work. A transport passes the method, a function that reads the
+next message, and the caller. It gets the encoded response, or a RefusedError with the status.
 """
 
 import asyncio
+import logging
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from typing import Any
+from contextlib import contextmanager, suppress
+from typing import Any, Protocol
 
 from google.protobuf.message import Message
 
 from crossview.engine.runtime.cancellation import cancellable, checkpoint
-from crossview.server.dispatch.around import Around, RequestLog
-from crossview.server.dispatch.budget import Budget
 from crossview.server.dispatch.call import DECODED_AT_ONCE, Call, Caller, Encoded, Served
 from crossview.server.dispatch.rooms import Rooms
 from crossview.server.dispatch.streams import END, OneMessage, Read, Silences, Stream
@@ -23,15 +22,72 @@ from crossview.server.methods import Method
 from crossview.server.settings import ServerSettings
 from crossview.server.wire.status import Code, Refusal, refusal
 
+REQUEST_LOG = "crossview.requests"
+"""Name of the logger of calls: a line at level INFO for each call, and for each message of a stream."""
+_log = logging.getLogger(REQUEST_LOG)
+
+
+class Around(Protocol):
+    """A check or a record around every call, in the event loop."""
+
+    def begin(self, call: Call) -> None:
+        """Handle the start of a call, before its request is read; raise an error to refuse the call."""
+
+    def end(self, call: Call) -> None:
+        """Handle the end of a call, with its code, collection and sizes, unless ``begin`` raised an error."""
+
+
+class RequestLog:
+    """A log with a line for each call."""
+
+    def begin(self, call: Call) -> None:
+        """See ``Around``."""
+
+    def end(self, call: Call) -> None:
+        """See ``Around``."""
+        if _log.isEnabledFor(logging.INFO):
+            milliseconds = 1e3 * (time.monotonic() - call.began)
+            _log.info(
+                "%s collection=%s status=%s ms=%.1f request_bytes=%d response_bytes=%d",
+                *(call.method.name, call.collection, call.code.name, milliseconds, call.received, call.sent),
+            )
+
+
+_BUDGET_RETRY_SECONDS = 1.0
+"""Time after which a client should repeat a request that exceeded the budget."""
+
+
+class Budget:
+    """A limit of the total bytes of requests in progress; only the event loop uses it."""
+
+    def __init__(self, most: int) -> None:
+        self._most, self._used = most, 0
+
+    @contextmanager
+    def held(self, size: int) -> Iterator[None]:
+        """Count the bytes of a request during the block; raise OverloadedError if the total exceeds the limit."""
+        if self._used and self._used + size > self._most:
+            raise OverloadedError(
+                f"the requests in progress have {self._used / 1e6:,.0f} MB, and this one {size / 1e6:,.1f} MB more: "
+                f"try again in {_BUDGET_RETRY_SECONDS:g} s, or send less at a time",
+                _BUDGET_RETRY_SECONDS,
+            )
+        self._used += size
+        try:
+            yield
+        finally:
+            self._used -= size
+
+
 _STREAM_PATIENCE = 10.0
-"""Seconds that a message of a stream tries to be answered where too many calls are under way."""
+"""Maximum time for which the server retries a message of a stream that a full room refuses."""
 
 Write = Callable[[Any], Awaitable[None]]
 """Sends an encoded message to the caller."""
 
 
 class RefusedError(Exception):
-    """A call that ended with an error; a transport sends its refusal."""
+    """The error of a failed call, with the refusal that a transport sends."""
 
     def __init__(self, refused: Refusal) -> None:
         super().__init__(refused.message)
@@ -39,37 +95,35 @@ class RefusedError(Exception):
 
 
 class Dispatcher:
-    """Answers the calls of methods; ``stop`` ends the work of those under way with ServerStoppedError.
-
-    It is made in the event loop.
+    """The dispatcher of the calls of all methods. Construct it in the event loop.
 
     Args:
-        rooms: the threads.
+        rooms: the rooms of threads.
         settings: the limits.
-        around: what happens around every call, the outermost first.
+        around: the checks and records around every call, the outermost first.
     """
 
     def __init__(self, rooms: Rooms, settings: ServerSettings, around: Sequence[Around] = (RequestLog(),)) -> None:
         self.served: Mapping[str, Served] = {}
-        """How each method is answered, by its path; set before the first call."""
+        """The functions that answer each method, by path; set before the first call."""
         self._rooms, self._entries, self._around = rooms, settings.entries, tuple(around)
         self._budget = Budget(settings.flight_bytes)
         loop = asyncio.get_running_loop()
         self.stopped: asyncio.Future[None] = loop.create_future()
-        """Done once the work of every call is to end."""
+        """Done when all work must end."""
         self.draining: asyncio.Future[None] = loop.create_future()
-        """Done once streams are to end, as soon as what they have sent is answered."""
+        """Done when streams must end after the answers to their received messages."""
         self.silences = Silences(settings.calls // 2, settings.silent_seconds)
-        """The calls of all kinds whose clients are silent."""
+        """The silent calls of all kinds, except fits of views, which have their own limit."""
         self._silent_fits = Silences(settings.waiting // 2, settings.silent_seconds)
 
     def stop(self) -> None:
-        """End the work of every call at its next checkpoint."""
+        """End the work of every call at its next checkpoint, with ServerStoppedError."""
         if not self.stopped.done():
             self.stopped.set_result(None)
 
     def drain(self) -> None:
-        """End streams that are answered message by message, once the messages that they have sent are answered."""
+        """End the streams with one answer per message, after the answers to their received messages."""
         if not self.draining.done():
             self.draining.set_result(None)
 
@@ -84,7 +138,7 @@ class Dispatcher:
     async def answer_each(self, method: Method, read: Read, write: Write, caller: Caller) -> None:
         """Write the encoded answer to each message of a stream, in order; raise RefusedError for the stream itself.
 
-        It reads on while earlier messages are answered. A message's error is the answer to that message alone.
+        It reads further messages while the server answers earlier ones. The error of a message is the answer to it.
         """
         ahead = 1 if method.each is None else method.each.ahead
         answers: asyncio.Queue[asyncio.Task[Any] | None] = asyncio.Queue(ahead)
@@ -110,7 +164,7 @@ class Dispatcher:
             raise RefusedError(refusal(ended)) from ended
 
     async def _answer_to_message(self, method: Method, data: Any, caller: Caller) -> Any:
-        """Return the encoded answer to a message of a stream: a response, or the error of this message alone."""
+        """Return the encoded answer to a message of a stream: a response, or the error of the message."""
         make: Any = method.response
 
         def wrap(response: Message) -> Message:
@@ -124,7 +178,7 @@ class Dispatcher:
             return caller.codec.encode(make(error=error.refusal.status))
 
     async def _run(self, call: Call, work: Callable[[], Awaitable[Any]]) -> Any:
-        """Return the result of the work, with all that happens around a call; raise RefusedError."""
+        """Return the result of the work, inside the checks and records of ``around``; raise RefusedError."""
         begun = 0
         try:
             for one in self._around:
@@ -151,7 +205,7 @@ class Dispatcher:
             return await self._response(call, _request(call, data, size))
 
     async def _patient_response(self, call: Call, data: Any) -> Any:
-        """Return the response to a message of a stream, which may wait longer: messages sent ahead wait for it."""
+        """Return the response to a message of a stream; retry if the room is full: later messages wait for it."""
         with self._budget.held(size := call.take(data)):
             request = _request(call, data, size)
             while True:
@@ -163,9 +217,9 @@ class Dispatcher:
                     await asyncio.sleep(error.retry_seconds)
 
     async def _response(self, call: Call, request: Message | Encoded) -> Any:
-        """Return the encoded response to a request: at hand, awaited, or from a thread."""
+        """Return the encoded response to a request: from memory, from a job, or from a thread."""
         served, decoded = call.served, isinstance(request, Message)
-        if (found := call.at_hand(request)) is not None:
+        if (found := call.immediate(request)) is not None:
             return call.encode(found)
         if served.awaited is not None:
             if isinstance(request, Encoded):
@@ -179,7 +233,7 @@ class Dispatcher:
         return await room.run_together(alike, (call, request), _answered_together, served.together.most)
 
     async def _response_to_stream(self, call: Call, stream: Stream) -> Any:
-        """Return the response to a stream, whose first messages are read before it takes a thread."""
+        """Return the response to a stream; read its first two messages before it takes a thread."""
         first = await stream.read()
         second = END if first is END else await stream.read()
         begin = [data for data in (first, second) if data is not END]
@@ -196,7 +250,7 @@ class Dispatcher:
 
 
 def _request(call: Call, data: Any, size: int) -> Message | Encoded:
-    """Return a request, decoded if that takes less time than a thread takes to begin."""
+    """Return a request, decoded if decoding takes less time than starting a thread."""
     return call.decoded(data) if size <= DECODED_AT_ONCE else Encoded(call, data)
 
 
@@ -215,10 +269,10 @@ async def _within(call: Call, seconds: float, work: Awaitable[Any]) -> Any:
 
 
 def _answered_together(calls: list[tuple[Call, Message]]) -> list[Any]:
-    """Return a response, encoded, or an error for each of some calls that are alike."""
+    """Return the encoded response or the error of each of several similar calls."""
     together = calls[0][0].served.together
     if together is not None and len(calls) > 1:
-        # If one of them makes the search fail, or nobody wants it any more, each call fails below with its own error.
+        # If one request makes the common search fail, answer each call alone below, so that only that call fails.
         with suppress(Exception), cancellable(lambda: _check_all(calls)):
             found = together.answers([request for _, request in calls])
             return [call.encode(one) for (call, _), one in zip(calls, found, strict=True)]
@@ -228,20 +282,20 @@ def _answered_together(calls: list[tuple[Call, Message]]) -> list[Any]:
 def _outcome(call: Call, request: Message) -> Any:
     try:
         return call.encode(call.answered(request))
-    except Exception as error:  # noqa: BLE001 - it is raised where the call is awaited
+    except Exception as error:  # noqa: BLE001 - the awaiting call raises it
         return error
 
 
 def _check_all(calls: list[tuple[Call, Message]]) -> None:
-    """Raise an error if no call is wanted any more."""
+    """Raise an error if the callers of all calls have left or the server stops."""
     if all(call.left or call.stopping() for call, _ in calls):
         calls[0][0].check()
 
 
 def _messages(call: Call, begin: Sequence[Any], stream: Stream, loop: asyncio.AbstractEventLoop) -> Iterator[Message]:
-    """Yield the requests of a stream, whose first are read already, in a thread; raise the errors of its reading."""
+    """Yield the requests of a stream in a thread, first those of ``begin``; raise the errors of reading."""
     yield from map(call.decoded, begin)
-    while len(begin) > 1:  # else there are no more
+    while len(begin) > 1:  # a stream of one message has already ended
         data = asyncio.run_coroutine_threadsafe(stream.read(), loop).result()
         if data is END:
             break

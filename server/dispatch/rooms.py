@@ -1,4 +1,4 @@
-"""Rooms: threads and waiting places for each kind of call, so that no kind waits for another."""
+"""Rooms: threads and waiting places for each kind of call, so that no kind of call waits for another."""
 
 import asyncio
 import math
@@ -13,39 +13,116 @@ from typing import Any, TypeVar, cast
 
 from crossview.features.worker import cores
 from crossview.server import methods
-from crossview.server.dispatch.tasks import Caller, Task, Work
 from crossview.server.errors import OverloadedError
 from crossview.server.methods import Method
 from crossview.server.settings import ServerSettings
 from crossview.v1 import search_pb2
 
+Work = Callable[[list[Any]], list[Any]]
+"""Work for several calls: takes their inputs, and returns a result or an error for each."""
+
+
+@dataclass(eq=False)
+class Waiter:
+    """A call that waits for a thread: its input, and the future of the event loop for its outcome."""
+
+    argument: Any
+    future: asyncio.Future[Any]
+    outcome: Any = None
+    """The result, or the error that the awaiting call raises."""
+
+
+class Task:
+    """Work of a thread for one or several calls, which can join until the work begins."""
+
+    def __init__(self, work: Work, most: int = 1, alike: Hashable | None = None) -> None:
+        self._work, self._most = work, most
+        self.alike = alike
+        """The key that all joined calls share."""
+        self._callers: list[Waiter] = []
+        self._open = True
+        self._joining = threading.Lock()
+        self.seconds = 0.0
+        """Duration of the work divided by the number of calls."""
+
+    def __len__(self) -> int:
+        return len(self._callers)
+
+    @property
+    def begun(self) -> bool:
+        """Whether a thread has begun the work."""
+        return not self._open
+
+    def join(self, caller: Waiter) -> bool:
+        """Add a waiting call; return False if the task has begun or is full."""
+        with self._joining:
+            joined = self._open and len(self._callers) < self._most
+            if joined:
+                self._callers.append(caller)
+            return joined
+
+    def run(self) -> None:
+        """Do the work for all calls that still wait, in a thread."""
+        with self._joining:
+            self._open = False
+        waiting = [caller for caller in self._callers if not caller.future.done()]
+        if not waiting:
+            return
+        began = time.monotonic()
+        try:
+            outcomes = self._work([caller.argument for caller in waiting])
+        except BaseException as error:  # noqa: BLE001 - the awaiting calls raise it
+            outcomes = [error] * len(waiting)
+        for caller, outcome in zip(waiting, outcomes, strict=True):
+            caller.outcome = outcome
+        self.seconds = (time.monotonic() - began) / len(waiting)
+
+    def deliver(self) -> None:
+        """Deliver the outcome to every waiting call, in the event loop."""
+        for caller in self._callers:
+            if caller.future.done():  # the caller has left
+                continue
+            if isinstance(caller.outcome, BaseException):
+                caller.future.set_exception(caller.outcome)
+            else:
+                caller.future.set_result(caller.outcome)
+
+
 T = TypeVar("T")
 _SEARCH_PATIENCE, _READ_PATIENCE, _PICTURE_PATIENCE = 0.3, 1.0, 2.0
-"""Seconds that a search may wait for its turn, another reading call, and a search by picture: to send the picture again
-costs most."""
-_NEWS = 0.1
-"""Share of the last call in how long calls are expected to take."""
+"""Maximum waiting time of a search, of another reading call, and of a search by picture, which waits longest because
+sending a picture again costs most."""
+_SMOOTHING = 0.1
+"""Weight of the latest call in the exponential moving average of the duration of calls."""
 
 
 @dataclass(eq=False)
 class _Alike:
-    """The tasks of calls that are alike, which have not ended."""
+    """The unfinished tasks of similar calls."""
 
     under_way: int = 0
-    """Handed to threads, ``_abreast`` at most: what comes meanwhile joins the last one."""
+    """Number of tasks handed to threads, at most ``_abreast``; later calls join the last held task."""
     held: deque[Task] = field(default_factory=deque)
     last: Task | None = None
 
 
 class Room:
-    """Threads that answer one kind of call, and as many more places for calls that wait for a thread.
+    """Threads that answer one kind of call, and places for calls that wait for a thread.
 
-    A call that would wait longer than ``patience`` seconds, by how long the last ones took, is refused, although there
-    is a place: the others keep their pace however many come. So is one that has waited for so long: how long the calls
-    before it take shows only then. ``retry_seconds`` is after how long it had better come again.
-    Calls that are alike may be answered together: those that come while as many as there are cores are under way are
-    one task. Unlike an executor's, the threads wake the event loop once for all that has ended by then: under load,
-    this is most of what a call costs there.
+    A room refuses a call if no place is free, if the expected waiting time exceeds ``patience`` seconds, or if the call
+    has actually waited that long. So accepted calls stay fast under any load. The expected waiting time follows from
+    the average duration of recent calls.
+
+    A room can answer similar calls as one task: calls that arrive while one task per core is running join the next
+    task. The threads wake the event loop once for all tasks that have ended, unlike an executor, which wakes it for
+    each task; under load, waking is most of the cost of a call in the event loop.
+
+    Args:
+        kind: words for the calls, for messages and the names of threads.
+        threads: maximum number of threads.
+        waiting: number of places for waiting calls.
+        retry_seconds: time after which a refused call should be repeated.
+        patience: maximum waiting time in seconds.
     """
 
     def __init__(self, kind: str, threads: int, waiting: int, retry_seconds: float, patience: float = math.inf) -> None:
@@ -53,36 +130,36 @@ class Room:
         self._most_threads, self._places = threads, threads + waiting
         self._threads: list[threading.Thread] = []
         self._taken = 0
-        """Changed by the event loop alone, as are the threads and the seconds."""
+        """Number of used places. Only the event loop changes it, ``_threads`` and ``_seconds``."""
         self._seconds = 0.0
-        """That the last calls took, the later the more they count."""
+        """Exponential moving average of the duration of calls."""
         self._todo: SimpleQueue[Task | None] = SimpleQueue()
         self._alike: dict[Hashable, _Alike] = {}
         self._abreast = min(threads, cores())
-        """Tasks of calls that are alike that are under way at once: more would take the interpreter from each other."""
+        """Maximum number of running tasks of similar calls; more would compete for the interpreter."""
         self._ended: deque[Task] = deque()
         self._loop_knows = False
-        self._impatient: deque[tuple[float, Caller, Task]] = deque()
-        """Calls that may wait, and until when, in the order of their coming."""
+        self._impatient: deque[tuple[float, Waiter, Task]] = deque()
+        """Waiting calls with the time at which the room refuses them, in order of arrival."""
         self._timer: asyncio.TimerHandle | None = None
 
     async def run(self, work: Callable[[], T]) -> T:
-        """Return the result of the work, done in a thread; work that nobody awaits any more does not begin.
+        """Do the work in a thread and return its result; skip the work if the caller leaves before it begins.
 
-        Raises OverloadedError at once where every place is taken or the wait is too long, else what the work raises.
+        Raises OverloadedError if no place is free or the wait is too long, otherwise the errors of the work.
         """
-        caller, task = self._caller(None), Task(lambda _: [work()])
+        caller, task = self._enter(None), Task(lambda _: [work()])
         task.join(caller)
         self._put(task)
         self._limit_wait(caller, task)
         return cast(T, await caller.future)
 
-    async def run_together(self, alike: Hashable, given: Any, work: Work, most: int) -> Any:
-        """Return the outcome of a call, from work for all alike calls that wait at the same time, up to ``most``.
+    async def run_together(self, alike: Hashable, argument: Any, work: Work, most: int) -> Any:
+        """Return the result of a call, from one task for up to ``most`` waiting calls with the same key ``alike``.
 
-        Raises as ``run``.
+        Raises the errors of ``run``.
         """
-        caller, others = self._caller(given), self._alike.setdefault(alike, _Alike())
+        caller, others = self._enter(argument), self._alike.setdefault(alike, _Alike())
         if others.last is None or not others.last.join(caller):
             others.last = task = Task(work, most, alike)
             task.join(caller)
@@ -91,20 +168,21 @@ class Room:
         self._limit_wait(caller, others.last)
         return await caller.future
 
-    def _caller(self, given: Any) -> Caller:
-        """Take a place for a call."""
+    def _enter(self, argument: Any) -> Waiter:
+        """Take a place for a call; raise OverloadedError if the room refuses the call."""
         if self._taken >= self._places or self._wait() > self._patience:
             raise self._overloaded()
         self._taken += 1
-        return Caller(given, asyncio.get_running_loop().create_future())
+        return Waiter(argument, asyncio.get_running_loop().create_future())
 
     def _overloaded(self) -> OverloadedError:
         return OverloadedError(
-            f"too many {self._kind} are under way or wait: try again in {self._retry_seconds:g} s", self._retry_seconds
+            f"too many {self._kind} are in progress or waiting: try again in {self._retry_seconds:g} s",
+            self._retry_seconds,
         )
 
-    def _limit_wait(self, caller: Caller, task: Task) -> None:
-        """Let a call wait for no longer than the patience."""
+    def _limit_wait(self, caller: Waiter, task: Task) -> None:
+        """Limit the waiting time of a call to the patience of the room."""
         if self._patience == math.inf or self._taken <= self._abreast:
             return
         self._impatient.append((time.monotonic() + self._patience, caller, task))
@@ -112,7 +190,7 @@ class Room:
             self._timer = asyncio.get_running_loop().call_later(self._patience, self._refuse_late)
 
     def _refuse_late(self) -> None:
-        """Refuse the calls that have waited for too long."""
+        """Refuse the calls that have waited too long."""
         self._timer = None
         while self._impatient:
             until, caller, task = self._impatient[0]
@@ -125,7 +203,7 @@ class Room:
                 caller.future.set_exception(self._overloaded())
 
     def _put(self, task: Task) -> None:
-        """Hand a task to the threads."""
+        """Queue a task for the threads; start another thread if there are more calls than threads."""
         if self._taken > len(self._threads) < self._most_threads:
             loop = asyncio.get_running_loop()
             self._threads.append(threading.Thread(target=self._work, args=(loop,), name=self._kind, daemon=True))
@@ -133,7 +211,7 @@ class Room:
         self._todo.put(task)
 
     def _put_alike(self, alike: Hashable) -> None:
-        """Hand the held tasks of alike calls to the threads, as many as may be under way."""
+        """Queue the held tasks of similar calls, up to ``_abreast`` at a time."""
         tasks = self._alike[alike]
         while tasks.held and tasks.under_way < self._abreast:
             tasks.under_way += 1
@@ -142,7 +220,7 @@ class Room:
             del self._alike[alike]
 
     def _wait(self) -> float:
-        """Return the seconds until a thread would begin another call; 0 as long as few calls wait."""
+        """Return the expected waiting time of another call in seconds; 0 while few calls wait."""
         waiting = self._taken + 1 - self._most_threads
         return waiting * self._seconds / self._most_threads if waiting > self._most_threads else 0.0
 
@@ -155,10 +233,10 @@ class Room:
         while (task := self._todo.get()) is not None:
             task.run()
             self._ended.append(task)
-            task = None  # a thread that waits for the next keeps no request in memory
+            task = None  # frees the memory of the request while the thread waits
             if not self._loop_knows:
                 self._loop_knows = True
-                with suppress(RuntimeError):  # it is closed: nobody waits
+                with suppress(RuntimeError):  # the loop is closed, so no call waits
                     loop.call_soon_threadsafe(self._deliver)
 
     def _deliver(self) -> None:
@@ -171,12 +249,12 @@ class Room:
                 self._put_alike(task.alike)
                 seconds *= self._most_threads / self._abreast
             self._taken -= len(task)
-            self._seconds += _NEWS * (seconds - self._seconds)
+            self._seconds += _SMOOTHING * (seconds - self._seconds)
             task.deliver()
 
 
 def queries_of(request: Any) -> list[Any]:
-    """Return the queries of a request to the search service, those of pairs one after the other."""
+    """Return the queries of a request to the search service; a pair has two."""
     if isinstance(request, search_pb2.SameRequest):
         return [query for pair in request.pairs for query in (pair.first, pair.second)]
     return list(request.queries)
@@ -198,7 +276,7 @@ class Rooms:
         }
 
     def of(self, method: Method, request: Any) -> Room:
-        """Return the room of a call; ``request`` is None if it is too large to decode before."""
+        """Return the room of a call; ``request`` is None if it is too large to decode in the event loop."""
         if method.room is methods.Room.SEARCHES and (request is None or any(one.image for one in queries_of(request))):
             return self._pictures
         return self._rooms[method.room]

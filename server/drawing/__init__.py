@@ -1,4 +1,4 @@
-"""Contact sheets: search results drawn as pictures, with lettering in the fonts of the system.
+"""Drawings: contact sheets, questions and reports of changes, with lettering in the fonts of the system.
 
-Imports the engine's values and Pillow only, nothing else of ``server``.
+This room imports values of the engine and Pillow, but no other room of ``server``.
 """

@@ -1,7 +1,7 @@
-"""Lettering: text of any script drawn with the installed fonts, each character in a font that has it.
+"""Lettering: text of any script, with each character in an installed font that contains it.
 
-The font that comes with Pillow draws ASCII. Fontconfig lists which of the installed fonts have other characters, the
-preferred ones first. A character that no font has is drawn as its code, such as <U+4E2D>.
+Pillow's built-in font draws ASCII. Fontconfig lists the installed fonts and their characters, the preferred fonts
+first. A character without a font is drawn as its code, such as <U+4E2D>.
 """
 
 import functools
@@ -17,6 +17,7 @@ Colour = tuple[int, int, int]
 _Font = ImageFont.FreeTypeFont | ImageFont.ImageFont
 _FONTS = ("fc-match", "--sort", "sans-serif:scalable=true", "--format", "%{file}|%{index}|%{charset}\n")
 _SECONDS = 20
+"""Maximum time for fontconfig to list the fonts."""
 
 
 class _FontFile(NamedTuple):
@@ -24,24 +25,24 @@ class _FontFile(NamedTuple):
 
     path: str
     number: int
-    """Its index in a file of several fonts."""
+    """Index of the font in a file of several fonts."""
     ranges: tuple[range, ...]
-    """The code points that it has."""
+    """The code points of the font."""
 
 
 class Lettering:
-    """Draws text at one size, in pixels."""
+    """A pen for text of one size, in pixels."""
 
     def __init__(self, draw: ImageDraw.ImageDraw, size: int) -> None:
         self._draw = draw
         self._size = size
 
     def width(self, text: str) -> float:
-        """Return how many pixels wide a text is drawn."""
+        """Return the width of a text in pixels."""
         return sum(self._draw.textlength(run, font) for run, font in self._runs(text))
 
     def line(self, corner: tuple[float, float], text: str, colour: Colour) -> None:
-        """Draw a text on one line from its upper left corner; line breaks become spaces."""
+        """Draw a text on one line, from its upper left corner; line breaks become spaces."""
         left, top = corner
         base = top + self._ascent()
         for run, font in self._runs(text):
@@ -49,7 +50,7 @@ class Lettering:
             left += self._draw.textlength(run, font)
 
     def shortened(self, text: str, width: int) -> str:
-        """Return the text, its middle cut out if it is wider than ``width`` pixels: keys differ at their ends."""
+        """Return the text, without its middle if it is wider than ``width`` pixels: keys differ at their ends."""
         if self.width(text) <= width:
             return text
         length = 0
@@ -68,19 +69,19 @@ class Lettering:
 
 
 def legible(text: str) -> str:
-    """Return the text on one line, with codes for the characters that cannot be drawn."""
+    """Return the text on one line, with codes instead of characters without a font."""
     line = " ".join(unicodedata.normalize("NFC", text).split())
     return "".join(one if _drawable(one) else f"<U+{ord(one):04X}>" for one in line)
 
 
 def unknown(texts: Iterable[str]) -> str:
-    """Return the characters of texts that no font has, each once, in the order of their codes."""
+    """Return the characters of texts that no font contains, each once, in the order of their codes."""
     characters = {one for text in texts for one in unicodedata.normalize("NFC", text) if not one.isspace()}
     return "".join(sorted(one for one in characters if one.isprintable() and not _drawable(one)))
 
 
 def _cut(text: str, length: int) -> str:
-    """Return ``length`` characters of the text, two in three of them from its end."""
+    """Return ``length`` characters of the text, two thirds of them from its end, with dots between."""
     head = length // 3
     return f"{text[:head]}...{text[len(text) - (length - head) :]}"
 
@@ -91,16 +92,16 @@ def _drawable(character: str) -> bool:
 
 @functools.lru_cache(maxsize=4096)
 def _file(character: str) -> _FontFile | None:
-    """Return the installed font that draws a character; None for Pillow's own, which draws ASCII."""
+    """Return an installed font that contains a character; None for ASCII, which Pillow's font draws."""
     if character.isascii():
         return None
-    having = (file for file in system_fonts() if any(ord(character) in codes for codes in file.ranges))
-    return next(filter(_opens, having), None)
+    candidates = (file for file in system_fonts() if any(ord(character) in codes for codes in file.ranges))
+    return next(filter(_opens, candidates), None)
 
 
 @functools.cache
 def system_fonts() -> tuple[_FontFile, ...]:
-    """Return the installed fonts, the preferred ones first; none without fontconfig."""
+    """Return the installed fonts, the preferred ones first; an empty tuple without fontconfig."""
     try:
         output = subprocess.run(_FONTS, capture_output=True, text=True, timeout=_SECONDS, check=True).stdout
     except (OSError, subprocess.SubprocessError, UnicodeDecodeError):
@@ -115,13 +116,13 @@ def system_fonts() -> tuple[_FontFile, ...]:
 
 
 def _range(text: str) -> range:
-    """Return the code points of fontconfig's ``4e00-9fff`` or ``20``."""
+    """Return the code points of a range in fontconfig's form, ``4e00-9fff`` or ``20``."""
     first, _, last = text.partition("-")
     return range(int(first, 16), int(last or first, 16) + 1)
 
 
 def _opens(file: _FontFile) -> bool:
-    """Return whether Pillow can draw with a font; fonts of coloured bitmaps, for one, have a single size."""
+    """Return whether Pillow can draw with a font; it cannot scale fonts of coloured bitmaps, for example."""
     try:
         _loaded(file, 14)
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""Contact sheets: a query on the left, its hits in rows on the right, with the names of their files below."""
+"""Contact sheets: a query on the left, its hits in rows on the right, each with a caption."""
 
 import math
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from crossview.engine.errors import InvalidInputError
 from crossview.server.drawing.lettering import Lettering, unknown
 
 TILE = 132
-"""Side of the square a picture is fitted into, in pixels."""
+"""Side of the square that a picture is fitted into, in pixels."""
 FRAME = 4
 CELL = TILE + 2 * FRAME
 GAP = 12
@@ -19,25 +19,27 @@ QUERY_GAP = 40
 MARGIN = 28
 CAPTION_LINE = 18
 CAPTION = 3 * CAPTION_LINE + 6
-"""Below a picture: the name of its file, its labels and its distance."""
+"""Height of the caption below a picture: the name of its file, its labels and its distance."""
 BADGE = 26
 TEXT_LINES = 6
 LINE = 17
-"""Height of a line of a text in a tile."""
+"""Height of a line of text in a tile."""
 LONGEST_TEXT = 1000
+"""Maximum number of characters of a text to lay out in a tile."""
 ROW_TITLE = 34
 SHEET_TITLE = 56
 COLUMNS = 8
-"""Hits beside each other."""
+"""Maximum number of hits in a row."""
 HITS_LEFT = MARGIN + CELL + QUERY_GAP
 NARROWEST = 520
+"""Minimum width of a sheet, in pixels."""
 _TITLE_SIZE, STRIP_SIZE, _SMALL_SIZE = 26, 17, 14
-"""Pixels of letters: of a sheet's title, of a row's, and of captions."""
+"""Sizes of letters in pixels: of the title of a sheet, of the title of a row, and of captions."""
 
 FORMATS = {".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG", ".webp": "WEBP", ".pdf": "PDF"}
 """Pillow's formats by file name extension."""
 LARGEST = {"JPEG": 65_535, "WEBP": 16_383}
-"""Largest width and height in pixels of a format; the others have no such limit."""
+"""Maximum width and height of a format in pixels; the other formats have no such limit."""
 
 PAPER = (250, 250, 248)
 INK = (38, 40, 44)
@@ -51,40 +53,40 @@ QUERY = (70, 92, 138)
 
 @dataclass(frozen=True)
 class Tile:
-    """One picture of a sheet and its caption."""
+    """A picture of a sheet with its caption."""
 
     picture: bytes | None
-    """Encoded picture; None draws an empty tile."""
+    """Encoded picture; None for an empty tile."""
     label: str = ""
     """Class label."""
     _: KW_ONLY
     name: str = ""
-    """The file's name, or the item's."""
+    """Name of the file or the item."""
     distance: float | None = None
     correct: bool | None = None
-    """Whether a hit has the query's class, which marks it green or red; None does not mark it."""
+    """Whether a hit has the class of the query: True marks it green, False red, None not at all."""
     text: str = ""
-    """Shown in the tile where there is no picture."""
+    """Text to show if the tile has no picture."""
 
 
 @dataclass(frozen=True)
 class Strip:
-    """One row of a sheet: a query and its hits, nearest first."""
+    """A row of a sheet: a query and its hits, the nearest first."""
 
     title: str
-    """Names query and target, such as "color query -> sift database"."""
+    """Title with the query and the target, such as "color query -> sift database"."""
     query: Tile
     hits: Sequence[Tile]
 
     @property
     def tally(self) -> str:
-        """How many hits are of the query's class, of those that are marked; "" where none is."""
+        """The number of marked hits that have the class of the query, in words; "" if no hit is marked."""
         known = [hit.correct for hit in self.hits if hit.correct is not None]
         return f"{sum(known)} of {len(known)} of the query's class" if known else ""
 
 
 def contact_sheet(strips: Sequence[Strip], title: str = "") -> Image.Image:
-    """Return the sheet, at most ``COLUMNS`` hits wide: further hits go into rows below."""
+    """Return the sheet; hits beyond ``COLUMNS`` continue in further lines of the row."""
     width = _width(strips, title)
     top = SHEET_TITLE if title else 0
     sheet = Image.new("RGB", (width, 2 * MARGIN + top + sum(map(_height, strips))), PAPER)
@@ -100,7 +102,7 @@ def contact_sheet(strips: Sequence[Strip], title: str = "") -> Image.Image:
 
 
 def _width(strips: Sequence[Strip], title: str) -> int:
-    """Return the width that the hits and all titles need, titles up to that of a whole row of hits."""
+    """Return the width that the hits and the titles need; titles do not widen a sheet beyond ``COLUMNS`` hits."""
     draw = ImageDraw.Draw(Image.new("RGB", (1, 1)))
     titles = [Lettering(draw, _TITLE_SIZE).width(title)]
     titles += [Lettering(draw, STRIP_SIZE).width(one.title) + _tally_width(draw, one) for one in strips]
@@ -123,17 +125,17 @@ def check_sheet(path: Path) -> str:
 
 
 def write_sheet(path: Path, strips: Sequence[Strip], title: str = "") -> str:
-    """Write the sheet in the format of the file's name; return the characters that no font has.
+    """Write the sheet in the format of the file name; return the characters that no font contains.
 
-    Raises InvalidInputError for an unknown file type or too many pixels for it, OSError where the file cannot be
-    written.
+    Raises InvalidInputError for an unknown file type, or more pixels than the type allows, and OSError if the file
+    cannot be written.
     """
     kind = check_sheet(path)
     sheet = contact_sheet(strips, title)
     if max(sheet.size) > LARGEST.get(kind, max(sheet.size)):
         raise InvalidInputError(
             f"the contact sheet has {sheet.width} x {sheet.height} pixels, but {kind} takes at most "
-            f"{LARGEST[kind]} a side: write a .png, or ask for fewer hits"
+            f"{LARGEST[kind]} per side: write a .png, or request fewer hits"
         )
     sheet.save(path, format=kind, **({"optimize": True} if kind == "PNG" else {}))
     tiles = [tile for strip in strips for tile in (strip.query, *strip.hits)]
@@ -194,7 +196,7 @@ def draw_tile(
 
 
 def _draw_text(draw: ImageDraw.ImageDraw, text: str, corner: tuple[int, int]) -> None:
-    """Draw the words of a text in lines, as many as fit the tile; dots replace the rest."""
+    """Draw the first words of a text, as many lines as fit into the tile; dots replace the rest."""
     width, lines, letters = TILE - 8, [""], Lettering(draw, 14)
     for word in text[:LONGEST_TEXT].split():
         longer = f"{lines[-1]} {word}".strip()
@@ -219,7 +221,7 @@ def _draw_badge(draw: ImageDraw.ImageDraw, text: str, corner: tuple[int, int], c
 
 
 def _fitted(data: bytes | None) -> Image.Image | None:
-    """Return the picture scaled to a tile; None if there is none, or it cannot be decoded."""
+    """Return the picture scaled to a tile; None without a picture that can be decoded."""
     picture = None if data is None else decoded(data, 2 * TILE)
     if picture is None:
         return None
@@ -229,9 +231,9 @@ def _fitted(data: bytes | None) -> Image.Image | None:
 
 
 def decoded(data: bytes, side: int) -> Image.Image | None:
-    """Return a picture with its longest side at most so long, upright; None if it cannot be read.
+    """Return an upright picture whose longest side has at most ``side`` pixels; None for an unreadable picture.
 
-    It may come from anyone, as thumbnails of a server do, so it is read as pictures of collections are.
+    Decodes pictures as safely as collections do, because thumbnails of a server are untrusted.
     """
     from crossview.features.decode import decode
     from crossview.features.errors import ImageError

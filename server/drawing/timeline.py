@@ -1,4 +1,4 @@
-"""How important each change was, over time."""
+"""The time line: a picture of the importance of each change over time."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING
 from PIL import Image, ImageDraw
 
 from crossview.server.drawing.lettering import Colour, Lettering
-from crossview.server.drawing.regions import FRAME, version_picture
-from crossview.server.drawing.results import Items
+from crossview.server.drawing.region_pictures import FRAME, version_picture
+from crossview.server.drawing.search_results import Items
 from crossview.server.drawing.sheet import FAINT, INK, PAPER, RULE
 
 if TYPE_CHECKING:
     from crossview.engine.changes.request import Change
 
 SIZE = 1200, 300
+"""Width and height of the diagram, in pixels."""
 OTHER: Colour = (0, 114, 178)
-"""Of changes that are not important: blue of Okabe and Ito's colours."""
+"""Colour of changes that are not important: blue of the palette of Okabe and Ito."""
 _LEFT, _TOP, _RIGHT, _BOTTOM = 60, 46, 20, 34
 _THUMBNAIL, _THUMBNAILS = 136, 8
 _MOST_TICKS = 9
@@ -25,7 +26,7 @@ _STEPS = tuple(timedelta(hours=hours) for hours in (1, 3, 6, 12, 24, 48, 168, 33
 
 
 def timeline_picture(items: Items, changes: "Sequence[Change]") -> Image.Image:
-    """Return the time line, with the most important versions beneath."""
+    """Return the time line, with thumbnails of the most important versions below."""
     shown = sorted(sorted(_important(changes), key=lambda one: -one.importance)[:_THUMBNAILS], key=lambda one: one.time)
     width, height = SIZE
     sheet = Image.new("RGB", (width, height + (_THUMBNAIL + 40 if shown else 0)), PAPER)
@@ -40,15 +41,15 @@ def timeline_picture(items: Items, changes: "Sequence[Change]") -> Image.Image:
 
 
 class _Axes:
-    """The places of times and importances; the axis of importances is their root, so that small ones stay distinct."""
+    """The positions of times and importances in pixels; a square root separates small importances."""
 
     def __init__(self, changes: "Sequence[Change]") -> None:
         self.first, self.last = changes[0].time, changes[-1].time
         self.most = max(1.5, *(change.importance for change in changes))
 
     def x(self, time: datetime) -> float:
-        whole = (self.last - self.first).total_seconds() or 1.0
-        return _LEFT + (SIZE[0] - _LEFT - _RIGHT) * (time - self.first).total_seconds() / whole
+        duration = (self.last - self.first).total_seconds() or 1.0
+        return _LEFT + (SIZE[0] - _LEFT - _RIGHT) * (time - self.first).total_seconds() / duration
 
     def y(self, importance: float) -> float:
         return SIZE[1] - _BOTTOM - (SIZE[1] - _TOP - _BOTTOM) * sqrt(max(importance, 0.0) / self.most)

@@ -1,1 +1,1 @@
-"""The gRPC edge: it passes calls to the dispatcher and carries the answers back; health and reflection are its own."""
+"""The gRPC edge: passes calls to the dispatcher and returns the answers; implements health and reflection itself."""

@@ -1,4 +1,4 @@
-"""The handlers of gRPC: they read messages, pass calls to the dispatcher, and send its answers or a status."""
+"""The gRPC handlers: they read messages, pass calls to the dispatcher, and send its answers or a status."""
 
 from collections.abc import Iterable
 from functools import partial
@@ -17,13 +17,13 @@ Context = Any  # grpc.aio.ServicerContext of bytes
 
 
 class Handlers:
-    """The handlers of every method of a dispatcher."""
+    """The gRPC handlers of all methods of a dispatcher."""
 
     def __init__(self, dispatcher: Dispatcher) -> None:
         self._dispatcher = dispatcher
 
     def of(self, services: Iterable[str]) -> tuple[Any, ...]:
-        """Return the handler of each service, for a server of grpc."""
+        """Return the gRPC handler of each service."""
         return tuple(
             grpc.method_handlers_generic_handler(
                 service, {one.name: self._handler(one) for one in METHODS.values() if one.service == service}
@@ -34,7 +34,7 @@ class Handlers:
     def _handler(self, method: Method) -> Any:
         """Return the handler of a method.
 
-        Each one is a stream of requests to grpc, which waits for a single message by itself for ever.
+        Every handler takes a stream of requests, because grpc itself waits for a single message without a time limit.
         """
         if method.each is not None:
             return grpc.stream_stream_rpc_method_handler(partial(self._answer_each, method))
@@ -56,7 +56,7 @@ class Handlers:
 
 
 def _caller(context: Context) -> Caller:
-    """Return the caller of a call; gRPC itself cancels calls at their deadlines."""
+    """Return the caller of a call, without a deadline: gRPC itself cancels calls at their deadlines."""
     return Caller(metadata=context.invocation_metadata)
 
 
@@ -67,13 +67,13 @@ def reading(context: Context) -> Read:
         try:
             data = await context.read()
         except (grpc.RpcError, grpc.aio.BaseError) as error:
-            raise CancelledError("the caller's stream of requests was cut") from error
+            raise CancelledError("the caller's stream of requests broke") from error
         return END if data is grpc.aio.EOF else data
 
     return read
 
 
 async def abort(context: Context, refused: Refusal) -> None:
-    """End a call with a status, and with the metadata that lets a client raise the same error."""
+    """End a call with a status, and with metadata from which a client raises the same error."""
     metadata = (ERROR_KEY, refused.error_name), (DETAILS_KEY, refused.status.SerializeToString())
     await context.abort(grpc.StatusCode[refused.code.name], refused.message, metadata)

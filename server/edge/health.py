@@ -1,4 +1,4 @@
-"""The server's health, by the standard service: on its port, and on a port of its own where there is one."""
+"""The standard health service of a server, on its main port and on an optional separate port."""
 
 import asyncio
 import threading
@@ -16,12 +16,13 @@ from crossview.server.wire.status import refusal
 
 _Status = health_pb2.HealthCheckResponse
 _MOST_CALLS, _SILENT_SECONDS = 64, 300.0
-"""The silent calls that the port for health allows, and their seconds."""
+"""Maximum number of silent calls on the port for health, and maximum time of their silence."""
 _GRACE_SECONDS = 0.5
+"""Time that calls on the port for health have to end when the server stops."""
 
 
 class Health:
-    """Whether services serve; it may be set and read from several threads."""
+    """The health of all services. Several threads may set and read it."""
 
     def __init__(self, services: Iterable[str]) -> None:
         self._serving = dict.fromkeys(("", *services), False)
@@ -30,7 +31,7 @@ class Health:
         self._changing = threading.Lock()
 
     def set(self, serving: bool) -> None:
-        """Set whether all services serve, unless the server stops."""
+        """Set whether all services serve; after ``stop``, none serves."""
         with self._changing:
             self._serving = dict.fromkeys(self._serving, serving and not self._stopped)
             watching, self._watching = self._watching, {}
@@ -38,19 +39,19 @@ class Health:
             loop.call_soon_threadsafe(_note, change)
 
     def stop(self) -> None:
-        """Report from now on that no service serves."""
+        """Report NOT_SERVING for all services from now on."""
         self._stopped = True
         self.set(serving=False)
 
     def of(self, service: str) -> health_pb2.HealthCheckResponse.ServingStatus | None:
-        """Return the status of a service, "" for the server; None if there is no such service."""
+        """Return the status of a service ("": of the server); None for an unknown service."""
         serving = self._serving.get(service)
         if serving is None:
             return None
         return _Status.SERVING if serving else _Status.NOT_SERVING
 
     def change(self) -> asyncio.Future[bool]:
-        """Return a future that is done once the next status is set."""
+        """Return a future that is done when the status is set next."""
         loop = asyncio.get_running_loop()
         change: asyncio.Future[bool] = loop.create_future()
         with self._changing:
@@ -60,13 +61,13 @@ class Health:
 
 
 class HealthService:
-    """Answers ``grpc.health.v1.Health``; who only watches is silent, and is let go where too many are."""
+    """The service ``grpc.health.v1.Health``. Watching calls count as silent, so the server limits their number."""
 
     def __init__(self, state: Health, silences: Silences, stopping: asyncio.Future[Any]) -> None:
         self._state, self._silences, self._stopping = state, silences, stopping
 
     def handler(self) -> Any:
-        """Return the handler of the service, for grpc."""
+        """Return the gRPC handler of the service."""
         methods: dict[str, Any] = {
             "Check": grpc.stream_unary_rpc_method_handler(self._check),
             "Watch": grpc.stream_stream_rpc_method_handler(self._watch),
@@ -89,7 +90,7 @@ class HealthService:
             service, last = await self._service(context), None
             listener = Listener(self._silences, self._stopping)
             while True:
-                change = self._state.change()  # before the look, so that none is missed
+                change = self._state.change()  # before reading the status, to miss no change
                 status = self._state.of(service)
                 status = _Status.SERVICE_UNKNOWN if status is None else status
                 if status != last:
@@ -105,10 +106,9 @@ class HealthService:
 
 
 class HealthPort:
-    """Answers for the server's health on a port of its own, in an event loop of its own.
+    """A separate port for health checks, with a separate event loop.
 
-    However many connections and calls the server's port has, this one has room for those that ask for health. Raises
-    StorageError where it cannot listen.
+    The port accepts health checks under any load of the main port. Raises StorageError if it cannot listen.
     """
 
     def __init__(self, state: Health, address: str, share: bool) -> None:

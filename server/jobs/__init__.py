@@ -1,1 +1,1 @@
-"""Jobs: long work in processes of its own, as operations: their records, their queue, and the processes."""
+"""Jobs: long work in separate processes, as operations; their records, their queue, and the processes."""

@@ -1,4 +1,4 @@
-"""Calls that wait for jobs: in the event loop, so that none of them has a thread while it waits."""
+"""Calls that wait for jobs in the event loop, without a thread."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -16,22 +16,23 @@ from crossview.server.wire.status import error_in, refusal
 from crossview.v1.jobs_pb2 import SubmitJobRequest
 
 Run = Callable[[Callable[[], Any]], Awaitable[Any]]
-"""Does what takes a moment in a thread."""
+"""Runs short blocking work in a thread."""
 
 
 class AwaitedJobs:
-    """Waits for jobs, as long as ``stopped`` is not done: then everybody gets ServerStoppedError.
+    """The calls that wait for jobs; once ``stopped`` is done, they raise ServerStoppedError.
 
-    ``silences`` are the calls that only wait: of too many, the longest silent one gets its operation as it is.
+    ``silences`` limits the calls that only wait for an operation: if there are too many, the call that has waited
+    longest gets the current state of its operation.
     """
 
     def __init__(self, jobs: Jobs, run: Run, stopped: asyncio.Future[None], silences: Silences) -> None:
         self._jobs, self._run, self._stopped, self._silences = jobs, run, stopped, silences
 
     async def response(self, request: SubmitJobRequest) -> Any:
-        """Submit a request and return its response, packed; raise the error that ended it.
+        """Submit a request and return its packed response; raise the error of the job.
 
-        A job that this call has submitted is cancelled where the caller leaves, or the server stops.
+        If the caller leaves or the server stops, the job is cancelled, unless an earlier call has submitted it.
         """
         submitting = asyncio.ensure_future(self._run(lambda: self._jobs.submit(request)))
         try:
@@ -55,7 +56,7 @@ class AwaitedJobs:
         return operation.response
 
     async def operation(self, request: WaitOperationRequest) -> Operation:
-        """Return an operation once its job has ended, or as it is after the timeout; leaving cancels nothing."""
+        """Return an operation when its job has ended, or its current state after the timeout; never cancel the job."""
         seconds = request.timeout.ToNanoseconds() / 1e9 if request.HasField("timeout") else None
         if seconds is not None and seconds < 0:
             raise InvalidInputError(f"the timeout is {seconds:g} seconds; it must be 0 or more")

@@ -1,5 +1,5 @@
-"""The services of jobs: one submits, the other is ``google.longrunning.Operations``."""
-# ruff: noqa: N802 - methods bear the names of their rpcs
+"""The services of jobs: ``JobService`` submits them, ``google.longrunning.Operations`` manages them."""
+# ruff: noqa: N802 - methods have the names of their rpcs
 
 import re
 
@@ -9,7 +9,7 @@ from google.protobuf.empty_pb2 import Empty
 from crossview.engine.errors import InvalidInputError
 from crossview.server.jobs.jobs import Jobs
 from crossview.server.wire import pages
-from crossview.server.wire.batches import batches
+from crossview.server.wire.message_batches import batches
 from crossview.server.wire.names import collection_name, parse_operation
 from crossview.v1 import jobs_pb2
 
@@ -17,7 +17,7 @@ _FILTER = re.compile(r'\s*collection\s*=\s*"?(?:collections/)?([a-z0-9][a-z0-9_-
 
 
 class JobService:
-    """Takes requests that the caller does not wait for."""
+    """The service that submits jobs without waiting for them."""
 
     def __init__(self, jobs: Jobs) -> None:
         self.jobs = jobs
@@ -28,7 +28,7 @@ class JobService:
 
 
 class OperationsService:
-    """Tells of jobs and cancels them; ``AwaitedJobs`` waits for them."""
+    """The service that gets, lists, cancels and deletes operations; ``AwaitedJobs`` implements WaitOperation."""
 
     def __init__(self, jobs: Jobs) -> None:
         self.jobs = jobs
@@ -40,9 +40,9 @@ class OperationsService:
     def ListOperations(
         self, request: operations_pb2.ListOperationsRequest, context: None
     ) -> operations_pb2.ListOperationsResponse:
-        """Return a page of operations, the newest first, of one collection or all; fewer if results are long."""
+        """Return a page of operations of one or all collections, the newest first; large results shorten the page."""
         if request.name not in ("", "operations"):
-            raise InvalidInputError(f"operations are listed under the name 'operations', not {request.name!r}")
+            raise InvalidInputError(f"the name of the list is 'operations', not {request.name!r}")
         size, before = pages.page_size(request.page_size), pages.number_from_token(request.page_token)
         found = self.jobs.records.page(_collection(request.filter), before, size + 1)
         page = next(batches(found[:size], lambda one: one[1].ByteSize(), pages.LARGEST_SIZE), [])
@@ -52,7 +52,7 @@ class OperationsService:
         )
 
     def CancelOperation(self, request: operations_pb2.CancelOperationRequest, context: None) -> Empty:
-        """Ask a job to end; one that has ended stays as it is."""
+        """Request the cancellation of a job; an ended job does not change."""
         self.jobs.cancel(parse_operation(request.name))
         return Empty()
 
@@ -68,5 +68,5 @@ def _collection(condition: str) -> str:
         return ""
     match = _FILTER.fullmatch(condition)
     if match is None:
-        raise InvalidInputError(f"the filter {condition!r} is none that operations know: collection=NAME")
+        raise InvalidInputError(f"the filter {condition!r} is not a filter of operations: use collection=NAME")
     return collection_name(match[1])

@@ -1,4 +1,4 @@
-"""The jobs of a server: a queue of requests, carried out in order, a few at once."""
+"""The jobs of a server: a queue of requests, of which a few run at once, in order."""
 
 import logging
 import threading
@@ -14,8 +14,7 @@ from crossview.server.errors import JobStoppedError
 from crossview.server.jobs.operation import collection_of, metadata_of, new_operation
 from crossview.server.jobs.owner import Owner, bury
 from crossview.server.jobs.records import Records
-from crossview.server.jobs.settling import settled
-from crossview.server.jobs.slot import Slot
+from crossview.server.jobs.slot import Slot, settled
 from crossview.server.jobs.waiting import Waiting
 from crossview.server.methods import JOBS, Lane
 from crossview.server.wire.names import parse_collection
@@ -23,20 +22,24 @@ from crossview.server.wire.status import refusal
 from crossview.v1.jobs_pb2 import SubmitJobRequest
 
 _LOOK_SECONDS = 0.5
-"""Between two looks at the jobs of a server that is dying, or of another one."""
+"""Interval at which the server checks the jobs of dying servers and of other servers."""
 _STOPPED = (
-    "the server stopped before the job had ended. What it had not committed is undone; submit it again, under another "
-    "request id"
+    "the server stopped before the job had ended. Uncommitted changes of the job are undone; submit it again, with "
+    "another request id"
 )
 _log = logging.getLogger("crossview.jobs")
 
 
 class Jobs:
-    """The jobs of a home that one server carries out, at most ``at_once`` long ones at a time; others wait in order.
+    """The jobs that one server runs for a home. Several threads may call the methods.
 
-    Jobs that servers left which are dead by now end with the construction: as done where what they made is in their
-    collection, else with JobStoppedError. ``pictures`` makes, in the process of a job, what reads the pictures of its
-    request. Methods may be called from several threads.
+    The constructor ends the unfinished jobs of dead servers: a job whose space is in its collection is done; other jobs
+    fail with JobStoppedError.
+
+    Args:
+        home: the home of the collections and of the records.
+        at_once: maximum number of long jobs that run at once; further ones wait in order.
+        pictures: makes, in the process of a job, the pool that reads the pictures of requests.
     """
 
     def __init__(self, home: Home, at_once: int = 1, pictures: Callable[[], PicturePool] = PicturePool) -> None:
@@ -53,10 +56,10 @@ class Jobs:
             self._recovery.start()
 
     def submit(self, request: SubmitJobRequest) -> tuple[Operation, bool]:
-        """Put a request in the queue; return its operation, and whether it is a new one.
+        """Put a request in the queue; return its operation, and whether the operation is new.
 
-        Raises InvalidInputError, NotFoundError for the collection, AlreadyExistsError where another request had its id,
-        OverloadedError where too many jobs wait, JobStoppedError where the server stops, StorageError.
+        Raises InvalidInputError, NotFoundError for the collection, AlreadyExistsError if another request has the id,
+        OverloadedError if too many jobs wait, JobStoppedError if the server stops, StorageError.
         """
         operation, name = new_operation(request), collection_of(request)
         self._home.check_exists(name)
@@ -75,7 +78,7 @@ class Jobs:
         return submitted
 
     def cancel(self, job: str) -> None:
-        """Ask a job to end, which it does in a moment unless it is done; raise NotFoundError."""
+        """Request the cancellation of a job, which ends soon unless it has ended; raise NotFoundError."""
         self.records.ask_to_stop(job, refusal(CancelledError("the job was cancelled")).status)
         self.waiting.look()
 
@@ -85,7 +88,7 @@ class Jobs:
         self._ask_all(error, collection)
 
     def close(self) -> None:
-        """Take no more jobs, and end those under way with JobStoppedError; closing again does nothing."""
+        """Refuse new jobs, and end unfinished ones with JobStoppedError; closing again does nothing."""
         with self._starting:
             self._closing.set()
         self._ask_all(refusal(JobStoppedError(_STOPPED)).status)
@@ -100,7 +103,7 @@ class Jobs:
         self.records.close()
 
     def _ask_all(self, error: Status, collection: str | None = None) -> None:
-        """Ask the jobs of this server to end, those of one collection or all."""
+        """Ask the unfinished jobs of this server to end: those of one collection, or all."""
         for job, owner in self.records.unfinished():
             if self._owner is None or owner != self._owner.id:
                 continue
@@ -109,7 +112,7 @@ class Jobs:
         self.waiting.look()
 
     def _recover(self) -> bool:
-        """End the jobs of servers that are dead; return whether others have jobs that have not ended."""
+        """End the jobs of dead servers; return whether unfinished jobs of other servers are left."""
         left = False
         for job, owner in self.records.unfinished():
             if self._owner is not None and owner == self._owner.id:
@@ -119,18 +122,20 @@ class Jobs:
                 continue
             try:
                 self.records.end(job, settled(self._home, self.records.request(job), JobStoppedError(_STOPPED)))
-            except CrossviewError as error:  # such as a collection that others write: the next look settles the job
-                _log.warning("job %s of a server that is gone is not settled yet: %s", job, error)
+            except (
+                CrossviewError
+            ) as error:  # such as BusyError from a writer of the collection: the next check tries again
+                _log.warning("cannot settle job %s of a dead server yet: %s", job, error)
                 left = True
         return left
 
     def _keep_recovering(self) -> None:
-        """Look again while processes of a killed server are about to end, or another server has jobs."""
+        """Repeat the recovery while processes of killed servers are ending, or other servers have jobs."""
         left = True
         while left and not self._closing.wait(_LOOK_SECONDS):
             try:
                 left = self._recover()
-            except CrossviewError as error:  # the records cannot be read at present
+            except CrossviewError as error:  # the records are unreadable at the moment
                 _log.warning("%s", error)
 
 

@@ -13,14 +13,14 @@ from crossview.server.wire.names import collection_name, operation_name, parse_c
 from crossview.v1.jobs_pb2 import JobMetadata, SubmitJobRequest
 
 LOG_LINES = 100
-"""Steps with a note that a job keeps, the last ones."""
+"""Number of latest steps with a note that a job keeps."""
 CANCELLED = 1
-"""The code of ``google.rpc.Code``."""
+"""The value of CANCELLED in ``google.rpc.Code``."""
 _ID = re.compile(r"[a-zA-Z0-9._-]{1,63}")
 
 
 def kind_of(request: SubmitJobRequest) -> str:
-    """Return the field of a request that is set; raise InvalidInputError if none is."""
+    """Return the name of the field that a request sets; raise InvalidInputError if it sets none."""
     kind = request.WhichOneof("request")
     if kind is None:
         raise InvalidInputError("the job has no request: set one, such as train")
@@ -36,7 +36,7 @@ def collection_of(request: SubmitJobRequest) -> str:
 
 
 def new_operation(request: SubmitJobRequest) -> Operation:
-    """Return the operation of a request that waits; raise InvalidInputError for an invalid id."""
+    """Return the operation of a new request, in the state waiting; raise InvalidInputError for an invalid id."""
     inner = getattr(request, kind_of(request))
     given = request.request_id or getattr(inner, "request_id", "")
     if given and not _ID.fullmatch(given):
@@ -56,7 +56,7 @@ def new_operation(request: SubmitJobRequest) -> Operation:
 
 
 def digest(request: SubmitJobRequest) -> bytes:
-    """Return a digest that is equal for equal requests, whatever their ids, and differs for others."""
+    """Return a digest of a request without its id, to recognise repeated requests."""
     kind = kind_of(request)
     inner = type(getattr(request, kind))()
     inner.CopyFrom(getattr(request, kind))
@@ -73,7 +73,7 @@ def metadata_of(operation: Operation) -> JobMetadata:
 
 
 def begin(operation: Operation) -> None:
-    """Note that the job is carried out from now on."""
+    """Set the state to running, and the start time."""
     metadata = metadata_of(operation)
     metadata.state = JobMetadata.STATE_RUNNING
     metadata.start_time.GetCurrentTime()
@@ -81,7 +81,7 @@ def begin(operation: Operation) -> None:
 
 
 def advance(operation: Operation, steps: list[JobMetadata.Progress]) -> None:
-    """Note how far the job is, by its latest steps."""
+    """Add the latest steps to the progress and the log of a job."""
     metadata = metadata_of(operation)
     noted = [step for step in steps if step.note]
     kept = [*metadata.log, *noted][-LOG_LINES:]
@@ -93,7 +93,7 @@ def advance(operation: Operation, steps: list[JobMetadata.Progress]) -> None:
 
 
 def end(operation: Operation, outcome: Status | Any) -> None:
-    """Note how the job ended: by a Status, or by the response of its method."""
+    """Set the end of a job: an error Status, or the response of its method."""
     metadata = metadata_of(operation)
     if isinstance(outcome, Status):
         metadata.state = JobMetadata.STATE_CANCELLED if outcome.code == CANCELLED else JobMetadata.STATE_FAILED

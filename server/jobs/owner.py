@@ -1,4 +1,4 @@
-"""Who carries out jobs: a server, known by a lock that the kernel gives up once it and its processes are dead."""
+"""The owner of jobs: a server with a file lock, which the kernel releases once the server and its processes died."""
 
 import fcntl
 import os
@@ -11,7 +11,7 @@ from crossview.engine.catalog.private import make_folder, open_file
 
 
 class Owner:
-    """A server that owns jobs, from construction to ``close``. Its processes inherit the lock and hold it, too.
+    """A server that owns jobs, from construction to ``close``. Its processes inherit the lock, so they hold it too.
 
     Raises StorageError.
     """
@@ -24,26 +24,28 @@ class Owner:
 
     @property
     def descriptor(self) -> int:
-        """The lock that a new process is to hold."""
+        """The descriptor of the lock that a new process must hold."""
         return self._held[-1]
 
     def stay(self) -> None:
-        """Take the lock in the folder as it is now, if the home was replaced by another one; raise StorageError."""
-        while not self._is_current():  # or somebody took it for that of a dead server before it was locked
+        """Take the lock in the current folder, if another home has replaced the home; raise StorageError."""
+        while (
+            not self._is_current()
+        ):  # another server may remove the file between open and flock, as that of a dead one
             with file_errors():
                 make_folder(self._path.parent, parents=True)
             self._held.append(open_file(self._path, os.O_RDWR | os.O_CREAT))
             fcntl.flock(self.descriptor, fcntl.LOCK_EX)
 
     def _is_current(self) -> bool:
-        """Return whether others find the lock that this owner holds."""
+        """Return whether the held lock is the file that other servers find at the path."""
         try:
             return bool(self._held) and os.path.samestat(os.fstat(self.descriptor), os.stat(self._path))
         except FileNotFoundError:
             return False
 
     def close(self) -> None:
-        """Give up the lock; the owner has no processes and no jobs that have not ended."""
+        """Release the lock. Call it only after all jobs and processes of the owner have ended."""
         with suppress(OSError):
             self._path.unlink()
         for descriptor in self._held:

@@ -1,4 +1,4 @@
-"""A process for jobs, as its server sees it."""
+"""The server's end of a process that runs jobs."""
 
 import os
 import signal
@@ -14,23 +14,24 @@ from crossview.server.forks import CONTEXT
 from crossview.v1.jobs_pb2 import SubmitJobRequest
 
 _END_SECONDS = 5.0
+"""Time that an idle process has to exit before it is killed."""
 
 
 class WorkerProcess:
-    """Starts a process that carries out jobs.
+    """A process that runs jobs.
 
-    The first start takes seconds, for what has to be imported; later ones are forks of a process that has imported it,
-    and share its memory.
+    The first start takes seconds, because the fork server imports the engine; later processes are forks of the fork
+    server and share its memory.
 
     Args:
         home: folder of the collections.
-        held: descriptor of the owner's lock, which the process keeps locked for as long as it lives.
-        pictures: makes, in the process, what reads the pictures of requests.
+        held: descriptor of the owner's lock, which the process holds while it lives.
+        pictures: makes, in the process, the pool that reads the pictures of requests.
     """
 
     def __init__(self, home: Path, held: int, pictures: Callable[[], PicturePool]) -> None:
         ours, its = CONTEXT.Pipe()
-        lock = Connection(os.dup(held))  # as which a descriptor can be handed on
+        lock = Connection(os.dup(held))  # multiprocessing passes a descriptor to a process only as a Connection
         with its, lock:
             self._process = CONTEXT.Process(target=_carry_out, args=(its, lock, str(home), pictures))
             self._process.start()
@@ -39,23 +40,23 @@ class WorkerProcess:
 
     @property
     def pid(self) -> int:
-        """The number of the process."""
+        """The id of the process."""
         return self._process.pid or 0
 
     def is_alive(self) -> bool:
-        """Return whether the process has not ended."""
+        """Return whether the process runs."""
         return self._process.is_alive()
 
     def carry_out(self, request: SubmitJobRequest) -> None:
-        """Send the next job; raise EOFError if the process is gone."""
+        """Send the next job; raise EOFError if the process has ended."""
         self._channel.send(REQUEST, request)
 
     def stop(self, why: Status) -> None:
-        """Let the job end with a status, at its next checkpoint; raise EOFError if the process is gone."""
+        """End the job with a status at its next checkpoint; raise EOFError if the process has ended."""
         self._channel.send(STOP, why)
 
     def end(self) -> None:
-        """End the process, which carries out no job, and wait for it."""
+        """End the idle process, and wait for its exit."""
         try:
             self._channel.send(END)
         except EOFError:
@@ -65,7 +66,7 @@ class WorkerProcess:
         self.kill()
 
     def kill(self) -> str:
-        """Kill the process, unless it is dead, wait for it, and return how it died, in words."""
+        """Kill the process if it still runs, wait for its exit, and describe the exit in words."""
         self._process.kill()
         self._process.join()
         self._channel.close()
@@ -79,8 +80,8 @@ def _carry_out(
     home: str,
     pictures: Callable[[], PicturePool],
 ) -> None:
-    """Run in the process, which holds the lock to its end."""
-    os.setpgrp()  # Ctrl-C in a terminal is the server's to handle
+    """Run the worker in the process, which holds the lock until its end."""
+    os.setpgrp()  # Ctrl-C in a terminal must reach only the server
     from crossview.server.jobs.worker import main
 
     main(channel, home, pictures)

@@ -1,7 +1,7 @@
-"""The records of jobs: a small database in the home, which the processes that serve the home share.
+"""The records of jobs: a small database, HOME/.jobs/jobs.db, that all servers of a home share.
 
-It is the only truth about jobs: whoever asks reads it, and the server that a job was submitted to writes it. It lies in
-HOME/.jobs, which no collection can be called, and is made with the first job.
+The database is the only truth about jobs. Every server reads it; the server that accepted a job writes its
+progress and its outcome. The first job creates the database. No collection can have the name ``.jobs``.
 """
 
 import json
@@ -27,12 +27,14 @@ from crossview.v1.jobs_pb2 import JobMetadata, SubmitJobRequest
 
 FOLDER = ".jobs"
 MOST_WAITING = 100
-"""Jobs that may wait; a further one is refused."""
+"""Maximum number of waiting jobs; the server refuses further ones."""
 MOST_ENDED, KEPT_SECONDS = 1_000, 7 * 86_400.0
-"""Ended jobs that are kept, and for how long."""
+"""Maximum number of ended jobs to keep, and maximum time to keep them."""
 _BUSY_SECONDS = 30.0
+"""Maximum time that a transaction waits for others."""
 _FORMAT = 2
-"""Of the messages in the records. Records of an earlier format are dropped: their fields have other numbers."""
+"""Version of the messages in the records. Opening drops the records of earlier versions, whose fields have other
+numbers."""
 _SCHEMA = """
 CREATE TABLE jobs (
     number INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -48,36 +50,34 @@ CREATE TABLE jobs (
     operation BLOB NOT NULL
 )
 """
-_REMEDY = "see whether the disk works and has space, or remove their file"
+_REMEDY = "check that the disk works and has space, or remove their file"
 _Change = Callable[[Operation], None]
-
-
 _RETRY_SECONDS = 60.0
-"""After which a server with too many jobs may take another."""
+"""Time after which a client should repeat a request that the full queue refused."""
 
 
 class Records:
-    """The records of a home. Methods may be called from several threads; each raises StorageError."""
+    """The records of a home. Several threads may call the methods; every method can raise StorageError."""
 
     def __init__(self, home: Path) -> None:
         self.folder = home / FOLDER
         self._path = self.folder / "jobs.db"
         self._connection: sqlite3.Connection | None = None
         self._file: tuple[int, int] | None = None
-        """Which file the connection is to; the home may have another one by now."""
+        """Device and inode of the connected file; the path may lead to another file by now."""
         self._lock = threading.Lock()
 
     def add(self, request: SubmitJobRequest, operation: Operation, owner: str) -> tuple[Operation, bool]:
-        """Add a request that waits; return its operation, and whether it is a new one.
+        """Add a waiting request; return its operation, and whether the operation is new.
 
-        Raises AlreadyExistsError where its id was another request's, OverloadedError where too many jobs wait.
+        Raises AlreadyExistsError if another request has the id, OverloadedError if too many jobs wait.
         """
         job, same = parse_operation(operation.name), digest(request)
         with self._changing(create=True) as database:
             known = database.execute("SELECT digest, operation FROM jobs WHERE id = ?", (job,)).fetchone()
             if known is not None and known[0] != same:
                 raise AlreadyExistsError(
-                    f"another request has the id {job!r} already: give every request an id of its own, such as a UUID"
+                    f"another request already has the id {job!r}: give every request a new id, such as a UUID"
                 )
             if known is not None:
                 return Operation.FromString(known[1]), False
@@ -86,7 +86,7 @@ class Records:
             ).fetchone()
             if waiting >= MOST_WAITING:
                 raise OverloadedError(
-                    f"{waiting} jobs wait already, the most that may: try again when some have ended", _RETRY_SECONDS
+                    f"{waiting} jobs are waiting, the maximum: try again when some have ended", _RETRY_SECONDS
                 )
             metadata = metadata_of(operation)
             database.execute(
@@ -116,7 +116,7 @@ class Records:
         return gone | {job: Operation.FromString(operation) for job, ended, operation in found if ended}
 
     def page(self, collection: str, before: int | None, size: int) -> list[tuple[int, Operation]]:
-        """Return numbered operations, the newest first: those of a collection ("": of all) below a number."""
+        """Return numbered operations below ``before``, the newest first: of one collection, or of all for ""."""
         found = self._read(
             "SELECT number, operation FROM jobs WHERE (? = '' OR collection = ?) AND number < ? "
             "ORDER BY number DESC LIMIT ?",
@@ -125,12 +125,12 @@ class Records:
         return [(number, Operation.FromString(operation)) for number, operation in found]
 
     def request(self, job: str) -> SubmitJobRequest:
-        """Return the request of a job that has not ended, with the job's id; raise NotFoundError if there is none."""
+        """Return the request of an unfinished job, with the job's id; raise NotFoundError if the job is unknown."""
         (found,) = self._row(job, "request")
         return SubmitJobRequest.FromString(found or b"")
 
     def next_waiting(self, owner: str, kinds: Sequence[str]) -> SubmitJobRequest | None:
-        """Begin the owner's job of some kinds that has waited longest, and return its request; None if none waits."""
+        """Start the owner's oldest waiting job of these kinds and return its request; None if none waits."""
         while True:
             marks = ", ".join("?" for _ in kinds)
             found = self._read(
@@ -145,11 +145,11 @@ class Records:
                 return SubmitJobRequest.FromString(request)
 
     def advance(self, job: str, steps: list[JobMetadata.Progress]) -> None:
-        """Note the latest steps of a job that is carried out."""
+        """Store the latest steps of a running job."""
         self._change(job, lambda operation: advance(operation, steps), JobMetadata.STATE_RUNNING)
 
     def end(self, job: str, outcome: Status | Outcome) -> None:
-        """Note how a job ended, unless it has ended already."""
+        """Store the outcome of a job, unless the job has already ended."""
         if not self._change(job, lambda operation: end(operation, outcome), JobMetadata.STATE_RUNNING):
             self._change(job, lambda operation: end(operation, outcome), JobMetadata.STATE_WAITING)
 
@@ -166,25 +166,25 @@ class Records:
             self._change(job, asked, JobMetadata.STATE_RUNNING, why.SerializeToString())
 
     def asked_to_stop(self, job: str) -> Status | None:
-        """Return the status with which a job must end; None if nobody wants it to stop."""
+        """Return the status with which a job must end; None if the job may continue."""
         (stop,) = self._row(job, "stop")
         return None if stop is None else Status.FromString(stop)
 
     def delete(self, job: str) -> None:
-        """Delete the record of a job; raise NotFoundError, and NotReadyError if it has not ended."""
+        """Delete the record of an ended job; raise NotFoundError, or NotReadyError for an unfinished job."""
         if not self.get(job).done:
             raise NotReadyError(f"job {job!r} has not ended: cancel it first")
         with self._changing() as database:
             database.execute("DELETE FROM jobs WHERE id = ? AND ended IS NOT NULL", (job,))
 
     def unfinished(self) -> list[tuple[str, str]]:
-        """Return the jobs that have not ended, the oldest first, each with its owner."""
+        """Return the unfinished jobs with their owners, the oldest first."""
         return [
             (job, owner) for job, owner in self._read("SELECT id, owner FROM jobs WHERE ended IS NULL ORDER BY number")
         ]
 
     def close(self) -> None:
-        """Close the database; another call opens it again."""
+        """Close the database; the next call opens it again."""
         with self._lock:
             if self._connection is not None:
                 self._connection.close()
@@ -203,7 +203,7 @@ class Records:
             return database.execute(query, values).fetchall()
 
     def _change(self, job: str, change: _Change, state: int, stop: bytes | None = None) -> bool:
-        """Change the operation of a job in one transaction; return False if the job is not in the state."""
+        """Change the operation of a job in one transaction; return False if the job is not in ``state``."""
         if not self._path.exists():
             return False
         with self._changing() as database:
@@ -224,14 +224,14 @@ class Records:
         return True
 
     def _forget(self, database: sqlite3.Connection, now: float) -> None:
-        """Delete the records that are too old, or too many."""
+        """Delete the records of ended jobs that are too old or too many."""
         database.execute("DELETE FROM jobs WHERE ended < ?", (now - KEPT_SECONDS,))
         query = "DELETE FROM jobs WHERE number IN (SELECT number FROM jobs WHERE ended IS NOT NULL "
         database.execute(query + "ORDER BY number DESC LIMIT -1 OFFSET ?)", (MOST_ENDED,))
 
     @contextmanager
     def _changing(self, create: bool = False) -> Iterator[sqlite3.Connection]:
-        """Yield a connection in a transaction that writes."""
+        """Yield a connection inside a write transaction."""
         with self._used(create) as database:
             database.execute("BEGIN IMMEDIATE")
             try:
@@ -255,7 +255,7 @@ class Records:
             ) from error
 
     def _current(self, create: bool) -> sqlite3.Connection:
-        """Return a connection to the file that has the name now, in case another home replaced this one."""
+        """Return a connection to the file that is at the path now: another home may have replaced this one."""
         if self._connection is not None and self._file != _identity(self._path):
             self._connection.close()
             self._connection = None
@@ -302,7 +302,7 @@ def _opened(path: Path) -> sqlite3.Connection:
         )
     if found < _FORMAT:
         database.execute("BEGIN IMMEDIATE")
-        if _format_of(database) < _FORMAT:  # another process may have been faster
+        if _format_of(database) < _FORMAT:  # another process may have done this meanwhile
             database.execute("DROP TABLE IF EXISTS jobs")
             database.execute(_SCHEMA)
             database.execute(f"PRAGMA user_version = {_FORMAT}")

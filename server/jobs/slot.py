@@ -1,4 +1,4 @@
-"""A slot: carries out one job at a time, each in a process of its own."""
+"""A slot: runs one job at a time, each in a separate process, and settles jobs whose processes died."""
 
 import logging
 import threading
@@ -10,32 +10,35 @@ from dataclasses import dataclass, field
 from google.protobuf.any_pb2 import Any
 from google.rpc.status_pb2 import Status
 
-from crossview.engine.errors import BusyError, StorageError
+from crossview.engine.errors import BusyError, NotFoundError, StorageError
 from crossview.engine.home import Home
 from crossview.features.picture_pool import PicturePool
 from crossview.server.channel import ERROR, PROGRESS
 from crossview.server.errors import JobStoppedError
+from crossview.server.jobs.operation import collection_of, kind_of
 from crossview.server.jobs.owner import Owner
 from crossview.server.jobs.process import WorkerProcess
 from crossview.server.jobs.records import Records
-from crossview.server.jobs.settling import settled
+from crossview.server.methods import JOBS
+from crossview.server.wire.convert_info import from_space
 from crossview.server.wire.status import error_in, refusal
 from crossview.v1.jobs_pb2 import JobMetadata, SubmitJobRequest
 
 KILL_SECONDS = 5.0
-"""How long a job that is to stop may go on: single calls of NumPy cannot be interrupted."""
+"""Time that a cancelled job has to end before its process is killed; single calls of NumPy cannot be interrupted."""
 _TICK = 0.1
+"""Interval at which the slot checks for messages of the process and for cancellation."""
 _NOTE_SECONDS = 0.5
-"""Between two writes of how far a job is."""
+"""Interval at which the slot stores the progress of a job."""
 _AGAIN_SECONDS = 1.0
-"""Until records that could not be written are tried again."""
+"""Delay before the slot retries a failed write of the records."""
 _log = logging.getLogger("crossview.jobs")
 
 
 class Slot:
-    """Carries out jobs of some kinds, an owner's, from construction to ``join``; ``on_end`` is called after each.
+    """A thread that runs the owner's jobs of some kinds, one at a time, from construction to ``join``.
 
-    ``pictures`` makes, in a job's process, what reads the pictures of its request.
+    Calls ``on_end`` after each job. ``pictures`` makes, in the process of a job, the pool that reads its pictures.
     """
 
     def __init__(
@@ -54,11 +57,11 @@ class Slot:
         self._thread.start()
 
     def wake(self) -> None:
-        """Note that a job waits, or that the server stops."""
+        """Wake the slot: a job waits, or the server stops."""
         self._wanted.set()
 
     def join(self) -> None:
-        """Take no further job, and wait for the end of the current one."""
+        """Take no further job, and wait for the end of the current job."""
         self._closing.set()
         self.wake()
         self._thread.join()
@@ -83,9 +86,9 @@ class Slot:
                 outcome = _Run(self._records, request, process).outcome()
             finally:
                 process.end()
-        except Exception as error:  # noqa: BLE001  # callers get it: the process may not have started
+        except Exception as error:  # noqa: BLE001  # such as a process that cannot start: callers get the error
             outcome = refusal(error).status
-        while True:  # callers that wait for the job must not wait for ever
+        while True:  # without a stored outcome, waiting callers would wait forever
             try:
                 if isinstance(outcome, Exception):
                     outcome = settled(self._home, request, outcome)
@@ -100,7 +103,7 @@ class Slot:
 
 @dataclass
 class _Run:
-    """One job, carried out in a process."""
+    """One job in its process."""
 
     records: Records
     request: SubmitJobRequest
@@ -112,7 +115,7 @@ class _Run:
     _kill_at: float = float("inf")
 
     def outcome(self) -> Status | Any | Exception:
-        """Return how the job ended; an exception if its process died, which may have made something before."""
+        """Run the job and return its outcome; an exception if its process died, perhaps after it stored a space."""
         try:
             self.process.carry_out(self.request)
             while True:
@@ -128,19 +131,19 @@ class _Run:
                 self._look()
                 if time.monotonic() >= self._kill_at:
                     return self._dead()
-        except EOFError:  # the process is gone
+        except EOFError:  # the process has ended
             return self._dead()
 
     def _note(self) -> None:
-        """Write the progress of the job."""
+        """Store the progress of the job."""
         if self._steps:
-            with suppress(StorageError):  # it is written with the next step
+            with suppress(StorageError):  # the next write includes these steps
                 self.records.advance(self.request.request_id, self._steps)
                 self._steps = []
             self._noted = time.monotonic()
 
     def _look(self) -> None:
-        """Pass on, once, that the job must stop."""
+        """Send the process, once, the status with which the job must end."""
         now = time.monotonic()
         if self._stop is None and now - self._looked >= _TICK:
             self._looked = now
@@ -151,16 +154,41 @@ class _Run:
                 self._kill_at = now + KILL_SECONDS
 
     def _failed(self, error: Status) -> Status:
-        """Return why the job ended: if somebody wanted it to end, that reason, whatever its work then raised."""
+        """Return the status of a failed job: the reason for its cancellation if it was cancelled, or its error."""
         return self._stop or self.records.asked_to_stop(self.request.request_id) or error
 
     def _dead(self) -> Exception:
-        """Kill the process, and return why the job ended."""
+        """Kill the process, and return the error of the job."""
         died = self.process.kill()
         error: Exception = JobStoppedError(
-            f"the process of the job {died}: it may have needed more memory than there is. What it had not committed "
-            "is undone; submit it again, under another request id"
+            f"the process of the job {died}: perhaps it needs more memory than the machine has. Uncommitted "
+            "changes of the job are undone; submit it again, with another request id"
         )
         if self._stop is not None:
             error = error_in(self._stop)
         return error
+
+
+_log = logging.getLogger("crossview.jobs")
+
+
+def settled(home: Home, request: SubmitJobRequest, otherwise: Exception) -> Status | Any:
+    """Return the outcome of a job whose process is dead: its space if the collection has it, otherwise an error status.
+
+    The engine stores a generation in one transaction, together with the id of the job. Call this only when no process
+    runs the job. Raises BusyError while writers block the collection: call it again later.
+    """
+    if JOBS[kind_of(request)].makes_space:
+        try:
+            with home.open(collection_of(request)) as collection:
+                made = collection.spaces.made_by(request.request_id)
+                if made is not None:
+                    response = Any()
+                    response.Pack(from_space(collection.name, made))
+                    return response
+        except NotFoundError:
+            pass  # the collection was deleted, together with any result of the job
+        except StorageError as error:
+            _log.error("%s", error)
+            otherwise = type(otherwise)(f"{otherwise}. Whether it made a space is unknown: {error.message}")
+    return refusal(otherwise).status

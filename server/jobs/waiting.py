@@ -1,4 +1,4 @@
-"""Waiting for jobs in an event loop: one thread looks at the records for all who wait."""
+"""Waiting for jobs in an event loop: one thread reads the records for all waiting calls."""
 
 import asyncio
 import logging
@@ -13,13 +13,13 @@ from crossview.engine.errors import NotFoundError, StorageError
 from crossview.server.jobs.records import Records
 
 _LOOK_SECONDS = 0.1
-"""Between two looks at jobs that another process may end."""
+"""Interval at which the thread reads the records, because other processes can end jobs too."""
 _log = logging.getLogger("crossview.jobs")
 _Ended = asyncio.Future[Operation]
 
 
 class Waiting:
-    """Those who wait for jobs. Methods may be called from several threads, ``ended`` from an event loop."""
+    """The calls that wait for jobs. Call ``ended`` in an event loop, the other methods in any thread."""
 
     def __init__(self, records: Records) -> None:
         self._records = records
@@ -31,7 +31,7 @@ class Waiting:
         self._closed = False
 
     def ended(self, job: str) -> _Ended:
-        """Return a future for the operation of a job that has ended, or for NotFoundError if there is none."""
+        """Return a future of the operation of a job once it has ended; it raises NotFoundError for an unknown job."""
         ended: _Ended = asyncio.get_running_loop().create_future()
         with self._changing:
             self._waiting.setdefault(job, set()).add(ended)
@@ -40,7 +40,7 @@ class Waiting:
         return ended
 
     def leave(self, job: str, why: Status) -> None:
-        """Ask a job to end with a status, in a moment: nobody waits for it any more."""
+        """Ask a job to end with a status, because its caller has left; return without waiting."""
         with self._changing:
             self._left[job] = why
         self._begin()
@@ -50,7 +50,7 @@ class Waiting:
         self._look.set()
 
     def close(self) -> None:
-        """Ask the last jobs that nobody waits for to end, and wait no more."""
+        """Ask the remaining jobs of callers that have left to end, and stop the thread."""
         self._closed = True
         self._look.set()
         if self._thread is not None:
@@ -88,7 +88,7 @@ class Waiting:
         with self._changing:
             waiting = self._waiting.pop(job, set())
         for one in waiting:
-            with suppress(RuntimeError):  # its loop is closed
+            with suppress(RuntimeError):  # the event loop is closed
                 one.get_loop().call_soon_threadsafe(_settle, one, outcome)
 
     def _forget(self, job: str, ended: _Ended) -> None:
@@ -100,7 +100,7 @@ class Waiting:
 
 
 def _settle(ended: _Ended, outcome: Operation | Exception) -> None:
-    if ended.done():  # who waited has left
+    if ended.done():  # the caller has left
         return
     if isinstance(outcome, Exception):
         ended.set_exception(outcome)

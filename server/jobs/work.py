@@ -1,4 +1,4 @@
-"""What the jobs do: a request, carried out on its collection, gives the response of its method."""
+"""The work of each kind of job: calls the engine for a request, and returns the response of its method."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -20,7 +20,7 @@ from crossview.v1.jobs_pb2 import SubmitJobRequest
 
 
 def carry_out(collection: Collection, request: SubmitJobRequest, progress: Progress) -> Message:
-    """Return the response; raise what the engine raises. A generation that the job makes gets the request's id."""
+    """Run a request and return its response; raise the errors of the engine. A new generation stores the request id."""
     kind = kind_of(request)
     return _WORK[kind](collection, getattr(request, kind), request.request_id, progress)
 

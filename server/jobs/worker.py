@@ -1,4 +1,4 @@
-"""A process that carries out jobs, one after the other; it ends when its server does, however that ends."""
+"""A process that runs jobs one after another; it ends with its server, even if the server is killed."""
 
 import logging
 import os
@@ -16,7 +16,7 @@ from crossview.engine.collection import Collection
 from crossview.engine.home import Home
 from crossview.engine.runtime.cancellation import cancellable
 from crossview.engine.runtime.threads import one_blas_thread
-from crossview.engine.training import evaluator, extension, trainer  # noqa: F401  # loaded before this process is forked
+from crossview.engine.training import evaluator, extension, trainer  # noqa: F401  # the fork server imports them once for all forks
 from crossview.features.picture_pool import PicturePool
 from crossview.features.priority import give_way
 from crossview.server.channel import END, ERROR, PROGRESS, REQUEST, RESPONSE, STOP, Channel
@@ -26,13 +26,13 @@ from crossview.server.wire.status import error_in, refusal
 from crossview.v1.jobs_pb2 import JobMetadata, SubmitJobRequest
 
 _REPORT_SECONDS = 0.1
-"""Between two steps that are reported, unless one has a note."""
+"""Minimum interval between two reported steps; a step with a note is always reported."""
 
 
 def main(connection: "Connection[bytes, bytes]", home: str, pictures: Callable[[], PicturePool]) -> None:
-    """Carry out the jobs of the server at the other end of a connection, with low priority.
+    """Run the jobs of the server at the other end of a connection, with low priority.
 
-    ``pictures`` makes what reads the pictures of requests: they come from anyone.
+    ``pictures`` makes the pool of processes that decode the pictures of requests, because they are untrusted.
     """
     give_way()
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
@@ -43,7 +43,7 @@ def main(connection: "Connection[bytes, bytes]", home: str, pictures: Callable[[
 
 
 class _Worker:
-    """Jobs are carried out in the main thread; another listens, so that a job can be stopped meanwhile."""
+    """The state of the process: the main thread runs jobs, and another thread listens for messages to stop them."""
 
     def __init__(self, channel: Channel, home: Home, pictures: PicturePool) -> None:
         self._channel, self._home, self._pictures = channel, home, pictures
@@ -51,23 +51,23 @@ class _Worker:
         self._stop: Status | None = None
 
     def listen(self) -> None:
-        """Take the messages of the server."""
+        """Receive the messages of the server until END; exit if the server has ended."""
         while True:
             try:
                 tag, body = self._channel.receive() or (b"", b"")
             except EOFError:
-                os._exit(1)  # the server was killed; nobody waits for results
+                os._exit(1)  # the server was killed, so no caller waits for results
             if tag == STOP:
                 self._stop = Status.FromString(body)
             elif tag == REQUEST:
-                self._stop = None  # of the job before, which has ended
+                self._stop = None  # it was for the previous job
                 self._requests.put(SubmitJobRequest.FromString(body))
             elif tag == END:
                 self._requests.put(None)
                 return
 
     def work(self) -> None:
-        """Carry out jobs, until the server needs this process no more."""
+        """Run jobs until the server sends END."""
         while (request := self._requests.get()) is not None:
             try:
                 with cancellable(self._check), one_blas_thread(), self._opened(request) as collection:
@@ -88,14 +88,14 @@ class _Worker:
 
 
 class _Reporter:
-    """Sends how far a job is, not too often."""
+    """Sends the progress of a job to the server, at a limited rate."""
 
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
         self._last = 0.0
 
     def __call__(self, what: str, done: int, total: int, note: str = "") -> None:
-        """Take a step."""
+        """Send a step, unless the last one was sent just before and this one has no note."""
         now = time.monotonic()
         if note or done == total or now - self._last >= _REPORT_SECONDS:
             self._last = now

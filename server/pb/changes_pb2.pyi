@@ -95,7 +95,7 @@ class LearnedImportance(_message.Message):
     LABELS_FIELD_NUMBER: _builtins.int
     view: _builtins.str
     grid: _builtins.int
-    """Number of cells of a side of the grid."""
+    """Number of cells on each side of the grid."""
     form: Global___ImportanceForm.ValueType
     weight: _builtins.float
     """C, the weight of the loss relative to the norm."""
@@ -165,7 +165,7 @@ class FindChangesRequest(_message.Message):
     assumes not to be. Absent: 25.
     """
     structure: _builtins.bool
-    """Whether the HTML beside pictures counts, if all pictures have HTML. Absent: true."""
+    """Whether to compare the HTML beside pictures too, if all pictures have HTML. Absent: true."""
     after: _builtins.str
     """The key of an item: with `learned`, only changes after this version are judged."""
     @_builtins.property

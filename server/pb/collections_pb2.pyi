@@ -375,7 +375,7 @@ Global___FitViewsResponse: _TypeAlias = FitViewsResponse  # noqa: Y015
 
 @_typing.final
 class NewItem(_message.Message):
-    """An item to add or to change; fields that are not set keep what an existing item has."""
+    """An item to add or to change; fields that are not set keep the values of an existing item."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -792,7 +792,7 @@ class StreamImportItemsResponse(_message.Message):
     def response(self) -> Global___ImportItemsResponse: ...
     @_builtins.property
     def error(self) -> _status_pb2.Status:
-        """The error of this message alone, of which nothing was imported; the stream continues."""
+        """The error of this message, from which nothing was imported; the stream continues."""
 
     def __init__(
         self,
@@ -1138,7 +1138,7 @@ class TrainRequest(_message.Message):
     seed: _builtins.int
     activate: _builtins.bool
     """true: the space becomes the active one, with the new generation in use. false: the generation is only stored.
-    Unset: the generation is in use, and its space becomes active only if no trained space is.
+    Unset: the generation is in use; its space becomes active only if no trained space is active.
     """
     rerank: _builtins.int
     """For a pipeline that ends in a hasher: number of codes to find for each hit and to re-rank by their float vectors,
@@ -1466,7 +1466,7 @@ class ExtendSpaceRequest(_message.Message):
     """Short name of a new space; empty: the next generation of the same space."""
     activate: _builtins.bool
     """true: the space becomes the active one, with the new generation in use. false: the generation is only stored.
-    Unset: the generation is in use, and its space becomes active only if no trained space is.
+    Unset: the generation is in use; its space becomes active only if no trained space is active.
     """
     request_id: _builtins.str
     """Names this request, at most 63 of a-z, A-Z, 0-9, '.', '_', '-': a repeated request with the same id does not run
@@ -1508,7 +1508,7 @@ class AssignLabelRequest(_message.Message):
     label: _builtins.str
     activate: _builtins.bool
     """true: the space becomes the active one, with the new generation in use. false: the generation is only stored.
-    Unset: the generation is in use, and its space becomes active only if no trained space is.
+    Unset: the generation is in use; its space becomes active only if no trained space is active.
     """
     request_id: _builtins.str
     """Names this request, at most 63 of a-z, A-Z, 0-9, '.', '_', '-': a repeated request with the same id does not run
@@ -1590,7 +1590,7 @@ class CalibrateSpaceRequest(_message.Message):
 
     @_builtins.property
     def group_by(self) -> Global___Grouping:
-        """With `refit`: items that folds do not part; unset: as in the space's own training."""
+        """With `refit`: items that stay together in one fold; unset: as in the space's own training."""
 
     def __init__(
         self,

@@ -234,8 +234,8 @@ class CollectionServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ImportItems(self, request, context):
-        """Adds or updates items by key; fields that are not set keep what an existing item has. An invalid item is a failure
-        in the response and does not stop the others.
+        """Adds or updates items by key; fields that are not set keep the values of an existing item. An invalid item is a
+        failure in the response and does not stop the others.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -312,7 +312,7 @@ class CollectionServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def DeleteItems(self, request, context):
-        """Deletes several items, of which some may not exist.
+        """Deletes the existing items among the given keys.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

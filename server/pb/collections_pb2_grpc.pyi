@@ -47,8 +47,8 @@ class CollectionServiceStub:
     views on the texts of the collection's items. Then computes the rows of these texts.
     """
     ImportItems: _grpc.UnaryUnaryMultiCallable[_collections_pb2.ImportItemsRequest, _collections_pb2.ImportItemsResponse]
-    """Adds or updates items by key; fields that are not set keep what an existing item has. An invalid item is a failure
-    in the response and does not stop the others.
+    """Adds or updates items by key; fields that are not set keep the values of an existing item. An invalid item is a
+    failure in the response and does not stop the others.
     """
     StreamImportItems: _grpc.StreamStreamMultiCallable[_collections_pb2.ImportItemsRequest, _collections_pb2.StreamImportItemsResponse]
     """Imports each message of a stream like ImportItems, one after the other, and answers it once it is on disk.
@@ -74,7 +74,7 @@ class CollectionServiceStub:
     CheckCollection: _grpc.UnaryUnaryMultiCallable[_collections_pb2.CheckCollectionRequest, _collections_pb2.CheckCollectionResponse]
     """Describes inconsistencies of a collection, one sentence each, such as one file that is two items."""
     DeleteItems: _grpc.UnaryUnaryMultiCallable[_collections_pb2.DeleteItemsRequest, _collections_pb2.DeleteItemsResponse]
-    """Deletes several items, of which some may not exist."""
+    """Deletes the existing items among the given keys."""
     GetThumbnail: _grpc.UnaryUnaryMultiCallable[_collections_pb2.GetThumbnailRequest, _collections_pb2.Thumbnail]
     Train: _grpc.UnaryUnaryMultiCallable[_collections_pb2.TrainRequest, _types_pb2.Space]
     """Fits a learner and places every item: a new generation of a space. Returns when it is searchable. Train,
@@ -123,8 +123,8 @@ class CollectionServiceAsyncStub(CollectionServiceStub):
     views on the texts of the collection's items. Then computes the rows of these texts.
     """
     ImportItems: _aio.UnaryUnaryMultiCallable[_collections_pb2.ImportItemsRequest, _collections_pb2.ImportItemsResponse]  # type: ignore[assignment]
-    """Adds or updates items by key; fields that are not set keep what an existing item has. An invalid item is a failure
-    in the response and does not stop the others.
+    """Adds or updates items by key; fields that are not set keep the values of an existing item. An invalid item is a
+    failure in the response and does not stop the others.
     """
     StreamImportItems: _aio.StreamStreamMultiCallable[_collections_pb2.ImportItemsRequest, _collections_pb2.StreamImportItemsResponse]  # type: ignore[assignment]
     """Imports each message of a stream like ImportItems, one after the other, and answers it once it is on disk.
@@ -150,7 +150,7 @@ class CollectionServiceAsyncStub(CollectionServiceStub):
     CheckCollection: _aio.UnaryUnaryMultiCallable[_collections_pb2.CheckCollectionRequest, _collections_pb2.CheckCollectionResponse]  # type: ignore[assignment]
     """Describes inconsistencies of a collection, one sentence each, such as one file that is two items."""
     DeleteItems: _aio.UnaryUnaryMultiCallable[_collections_pb2.DeleteItemsRequest, _collections_pb2.DeleteItemsResponse]  # type: ignore[assignment]
-    """Deletes several items, of which some may not exist."""
+    """Deletes the existing items among the given keys."""
     GetThumbnail: _aio.UnaryUnaryMultiCallable[_collections_pb2.GetThumbnailRequest, _collections_pb2.Thumbnail]  # type: ignore[assignment]
     Train: _aio.UnaryUnaryMultiCallable[_collections_pb2.TrainRequest, _types_pb2.Space]  # type: ignore[assignment]
     """Fits a learner and places every item: a new generation of a space. Returns when it is searchable. Train,
@@ -238,8 +238,8 @@ class CollectionServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _collections_pb2.ImportItemsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_collections_pb2.ImportItemsResponse, _abc.Awaitable[_collections_pb2.ImportItemsResponse]]:
-        """Adds or updates items by key; fields that are not set keep what an existing item has. An invalid item is a failure
-        in the response and does not stop the others.
+        """Adds or updates items by key; fields that are not set keep the values of an existing item. An invalid item is a
+        failure in the response and does not stop the others.
         """
 
     @_abc_1.abstractmethod
@@ -331,7 +331,7 @@ class CollectionServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _collections_pb2.DeleteItemsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_collections_pb2.DeleteItemsResponse, _abc.Awaitable[_collections_pb2.DeleteItemsResponse]]:
-        """Deletes several items, of which some may not exist."""
+        """Deletes the existing items among the given keys."""
 
     @_abc_1.abstractmethod
     def GetThumbnail(

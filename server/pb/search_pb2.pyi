@@ -449,7 +449,7 @@ class StreamSearchResponse(_message.Message):
     def response(self) -> Global___SearchResponse: ...
     @_builtins.property
     def error(self) -> _status_pb2.Status:
-        """The error of this request alone; the stream continues."""
+        """The error of this request; the stream continues."""
 
     def __init__(
         self,

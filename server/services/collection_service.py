@@ -1,5 +1,5 @@
 """The collection service: a method opens the collection of its request, calls the engine and converts the result."""
-# ruff: noqa: N802 - methods bear the names of their rpcs
+# ruff: noqa: N802 - methods have the names of their rpcs
 
 from collections.abc import Iterator
 from itertools import chain
@@ -12,12 +12,11 @@ from crossview.engine.spaces.item_embeddings import ITEMS_AT_ONCE
 from crossview.server.cache import OpenCollections
 from crossview.server.jobs.jobs import Jobs
 from crossview.server.wire import pages
-from crossview.server.wire.batches import batches
-from crossview.server.wire.convert import from_item, to_filter, to_picture
-from crossview.server.wire.convert_embeddings import from_item_embeddings
+from crossview.server.wire.convert import from_item, from_item_embeddings, to_filter, to_picture
 from crossview.server.wire.convert_info import from_collection, from_space, from_threshold
 from crossview.server.wire.convert_training import to_calibration
 from crossview.server.wire.fields import to_message
+from crossview.server.wire.message_batches import batches
 from crossview.server.wire.names import collection_name, parse_collection, parse_item, parse_space
 from crossview.server.writing.item_writes import ItemWrites
 from crossview.v1 import collections_pb2 as pb
@@ -25,9 +24,9 @@ from crossview.v1 import types_pb2
 
 
 class CollectionService(ItemWrites):
-    """Creates, fills and describes the collections of a server.
+    """The service that creates, fills and describes the collections of a server.
 
-    Trainings and evaluations are ``jobs``. ``workers`` is how many processes compute feature rows for one
+    ``jobs`` runs trainings and evaluations. ``workers`` is the number of processes that compute feature rows for an
     import.
     """
 
@@ -55,7 +54,7 @@ class CollectionService(ItemWrites):
         )
 
     def DeleteCollection(self, request: pb.DeleteCollectionRequest, context: None) -> Empty:
-        """Delete a collection with all that is in it."""
+        """Delete a collection with all its data, and cancel its jobs."""
         name = parse_collection(request.name)
         self.collections.delete(name)
         self.jobs.cancel_all(name)
@@ -67,7 +66,7 @@ class CollectionService(ItemWrites):
             return to_message(types_pb2.View, collection.views.add(request.spec))
 
     def FitViews(self, request_iterator: Iterator[pb.FitViewsRequest], context: None) -> pb.FitViewsResponse:
-        """Fit views from a stream of pictures, read as the engine needs them; without any, from the stored texts."""
+        """Fit views to a stream of pictures, read on demand; without pictures, fit text views to the stored texts."""
         first = next(request_iterator, None)
         if first is None:
             raise InvalidInputError("the stream is empty; its first message names the collection")
@@ -104,7 +103,7 @@ class CollectionService(ItemWrites):
             return from_item(name, collection.items.get(key))
 
     def ListItems(self, request: pb.ListItemsRequest, context: None) -> pb.ListItemsResponse:
-        """Return a page of items, shorter than requested where their texts are long."""
+        """Return a page of items; long texts shorten the page, so that it fits into a message."""
         name = parse_collection(request.parent)
         size, after = pages.page_size(request.page_size), pages.from_token(request.page_token)
         with self.collections.use(name) as collection:

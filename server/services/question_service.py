@@ -1,5 +1,5 @@
-"""The question service: what to ask people next, and what they answered."""
-# ruff: noqa: N802 - methods bear the names of their rpcs
+"""The question service: the next questions to people, and their answers."""
+# ruff: noqa: N802 - methods have the names of their rpcs
 
 from crossview.server.cache import OpenCollections
 from crossview.server.wire import pages
@@ -9,7 +9,7 @@ from crossview.v1 import questions_pb2 as pb
 
 
 class QuestionService:
-    """Asks people about the items of a server's collections."""
+    """The service that asks people about the items of collections."""
 
     def __init__(self, collections: OpenCollections) -> None:
         self.collections = collections
@@ -21,7 +21,7 @@ class QuestionService:
 
     def AddAnswer(self, request: pb.AddAnswerRequest, context: None) -> pb.Answer:
         """Store an answer."""
-        request.answer.ClearField("create_time")  # the server's to set; a client's need not even be a time
+        request.answer.ClearField("create_time")  # the server sets it; the value of a client may be invalid
         with self.collections.use(parse_collection(request.parent)) as collection:
             return from_answer(collection.questions.answer(to_answer(request.answer)))
 

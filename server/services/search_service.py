@@ -1,5 +1,5 @@
-"""The search service: one request, one call of the engine, one response."""
-# ruff: noqa: N802 - methods bear the names of their rpcs
+"""The search service: converts a request, calls the engine once, and converts the result."""
+# ruff: noqa: N802 - methods have the names of their rpcs
 
 from collections.abc import Hashable
 from contextlib import suppress
@@ -25,18 +25,19 @@ from crossview.server.wire.convert_search import (
 from crossview.server.wire.names import parse_collection
 from crossview.v1 import changes_pb2, search_pb2
 
-_AT_HAND_BYTES = 1 << 22
-"""Bytes of vectors or codes that are scanned in well under a millisecond."""
-_AT_HAND_HITS, _AT_HAND_ANSWER = 100, 1 << 17
-"""Hits, and bytes of what they show, that are made and encoded in as much time."""
+_IN_LOOP_BYTES = 1 << 22
+"""Maximum bytes of vectors or codes that the event loop scans, in well under a millisecond."""
+_IN_LOOP_HITS, _IN_LOOP_ANSWER = 100, 1 << 17
+"""Maximum number of hits, and bytes of their content, that the event loop makes and encodes in as much time."""
 TOGETHER, _HITS_TOGETHER = 16, 100
+"""Maximum number of waiting searches that one search answers, and maximum ``k`` of each. The engine scans for so few
+queries one by one, so that each query finds what it finds alone."""
 _INPUTS_TOGETHER: tuple[Literal["vector", "key", "text"], ...] = ("vector", "key", "text")
-"""Searches that are answered as one where they wait at the same time, so few that each is scanned for by itself, and
-finds what it would find alone; the most hits that one of them asks for; and by what it asks."""
+"""Inputs of the searches that can be answered as one."""
 
 
 class SearchService:
-    """Answers searches in the collections of a server."""
+    """The service that searches the collections of a server."""
 
     def __init__(self, collections: OpenCollections, settings: ServerSettings) -> None:
         self.collections = collections
@@ -49,26 +50,26 @@ class SearchService:
         with self.collections.use(name) as collection, room_for(self._settings.answer_bytes):
             return from_hit_lists(name, collection.search(to_search_request(request)))
 
-    def search_at_hand(self, request: search_pb2.SearchRequest) -> search_pb2.SearchResponse | None:
-        """Return the response of ``Search`` if that takes less time than handing it to a thread, else None."""
+    def search_in_loop(self, request: search_pb2.SearchRequest) -> search_pb2.SearchResponse | None:
+        """Return the response of ``Search`` if the search takes less time than starting a thread, otherwise None."""
         self._check(request, _k(request))
         name = parse_collection(request.parent)
-        with self.collections.at_hand(name) as collection:
+        with self.collections.if_open(name) as collection:
             if (
                 collection is None
-                or collection.memory.least_bytes(request.space) * len(request.queries) > _AT_HAND_BYTES
+                or collection.memory.least_bytes(request.space) * len(request.queries) > _IN_LOOP_BYTES
             ):
                 return None
-            with suppress(AnswerTooLargeError), room_for(_AT_HAND_ANSWER):
-                found = collection.memory.search(to_search_request(request), _AT_HAND_BYTES, _AT_HAND_HITS)
+            with suppress(AnswerTooLargeError), room_for(_IN_LOOP_ANSWER):
+                found = collection.memory.search(to_search_request(request), _IN_LOOP_BYTES, _IN_LOOP_HITS)
                 return None if found is None else from_hit_lists(name, found)
         return None
 
     def alike(self, request: search_pb2.SearchRequest) -> Hashable | None:
-        """Return the common part of searches that one search can answer; None for one that is better answered alone.
+        """Return the key that searches share if one search can answer them; None for a search to answer alone.
 
-        It is the request without the input of its only query, unknown fields included: searches that differ in
-        anything else, also in a field that is added later, are never answered as one.
+        The key is the request without the input of its only query, including unknown fields. So searches that differ
+        in any other field, even in one of a later version, are never answered as one.
         """
         if len(request.queries) != 1 or request.k > _HITS_TOGETHER:
             return None
@@ -81,11 +82,11 @@ class SearchService:
         return rest.SerializeToString(deterministic=True)
 
     def search_together(self, requests: list[search_pb2.SearchRequest]) -> list[search_pb2.SearchResponse]:
-        """Return the response of ``Search`` for each of some ``alike`` requests; one that fails makes all fail."""
-        asked = [to_search_request(request) for request in requests]
+        """Return the responses of ``Search`` to requests with the same ``alike`` key; if one fails, all fail."""
+        searches = [to_search_request(request) for request in requests]
         name = parse_collection(requests[0].parent)
         with self.collections.use(name) as collection, room_for(self._settings.answer_bytes):
-            found = collection.search(replace(asked[0], queries=[one.queries[0] for one in asked]))
+            found = collection.search(replace(searches[0], queries=[one.queries[0] for one in searches]))
         lists: list[list[HitList]] = [[] for _ in requests]
         for one in found:
             lists[one.query].append(replace(one, query=0))
@@ -107,7 +108,7 @@ class SearchService:
             return from_suggestions(collection.suggest(to_suggest_request(request)))
 
     def Same(self, request: search_pb2.SameRequest, context: None) -> search_pb2.SameResponse:
-        """Return whether the two of each pair are the same."""
+        """Return for each pair whether its two queries are the same."""
         self._check_count(2 * len(request.pairs))
         with self.collections.use(parse_collection(request.parent)) as collection:
             return from_verdicts(collection.same(to_same_request(request)))
@@ -118,23 +119,23 @@ class SearchService:
             return from_changes(collection.changes(to_changes_request(request)))
 
     def _check(self, request: Any, k: int = 1) -> None:
-        """Raise InvalidInputError for a request that is larger than a server answers, before allocating its answer."""
-        queries, most = len(request.queries), self._settings
+        """Raise InvalidInputError for a request above the limits, before the engine allocates its answer."""
+        queries, limits = len(request.queries), self._settings
         self._check_count(queries)
         hits = queries * max(k, 1) * max(len(request.targets), 1)
-        if hits > most.hits:
+        if hits > limits.hits:
             raise InvalidInputError(
-                f"one request may ask for {most.hits:,} hits, not {hits:,} (queries x k x targets): lower k, or send "
+                f"one request may ask for {limits.hits:,} hits, not {hits:,} (queries x k x targets): lower k, or send "
                 "fewer queries at a time"
             )
 
     def _check_count(self, queries: int) -> None:
         most = self._settings.queries
         if queries > most:
-            raise InvalidInputError(f"{queries:,} queries are more than one request may have: send {most:,}")
+            raise InvalidInputError(f"one request may have at most {most:,} queries, not {queries:,}: send fewer")
 
 
 def _k(request: search_pb2.SearchRequest | search_pb2.SuggestLabelsRequest) -> int:
-    """Return the number of hits that a query wants."""
+    """Return the number of hits for each query [default: that of the engine's request]."""
     default = SearchRequest.k if isinstance(request, search_pb2.SearchRequest) else SuggestRequest.k
     return request.k if request.HasField("k") else default

@@ -1,1 +1,1 @@
-"""The language of the wire: resource names, pages, statuses, and conversion between messages and values."""
+"""The wire format: resource names, pages, statuses, and conversion between messages and values of the engine."""

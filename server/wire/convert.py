@@ -1,6 +1,6 @@
-"""Items, filters and reports as messages and back.
+"""Conversion of items, their vectors, filters and reports to messages and back.
 
-``to_...`` returns the engine's value of a message, ``from_...`` the message of the engine's value.
+``to_...`` converts a message to a value of the engine, ``from_...`` a value of the engine to a message.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -12,11 +12,14 @@ from numpy.typing import NDArray
 from crossview.engine.condition import Filter, no_scores
 from crossview.engine.errors import InvalidInputError
 from crossview.engine.item import Capture, Failure, ImportReport, Item, ItemUpdate, NewItem, Picture
+from crossview.engine.query import ItemEmbeddings
 from crossview.features.page import Page
+from crossview.server.wire import pages
 from crossview.server.wire.fields import to_message, to_value
 from crossview.server.wire.names import item_name
 from crossview.server.wire.structs import from_struct, to_struct
 from crossview.v1 import collections_pb2, types_pb2
+from crossview.v1 import collections_pb2 as pb
 
 _Message = TypeVar("_Message", collections_pb2.NewItem, collections_pb2.ItemUpdate)
 _Entry = TypeVar("_Entry", NewItem, ItemUpdate)
@@ -30,7 +33,7 @@ def to_row(message: types_pb2.Vector) -> NDArray[np.float32]:
 def from_row(row: NDArray[np.float32] | Sequence[float]) -> types_pb2.Vector:
     """Return the vector of a row; raise InvalidInputError if the row is not numbers of shape (d,)."""
     try:
-        with np.errstate(over="ignore"):  # the server refuses infinity
+        with np.errstate(over="ignore"):  # an overflow becomes infinity, which the server refuses
             values = np.asarray(row, dtype=np.float32)
     except (ValueError, TypeError) as error:
         raise InvalidInputError(f"a vector must be numbers: {error}") from error
@@ -40,7 +43,7 @@ def from_row(row: NDArray[np.float32] | Sequence[float]) -> types_pb2.Vector:
 
 
 def to_filter(message: types_pb2.Filter) -> Filter:
-    """Return the filter of a message; an absent filter is the empty one: every item."""
+    """Return the filter of a message; an absent or empty message selects every item."""
     return Filter(
         labels=message.labels,
         without_labels=message.without_labels,
@@ -51,7 +54,7 @@ def to_filter(message: types_pb2.Filter) -> Filter:
 
 
 def from_filter(condition: Filter) -> types_pb2.Filter:
-    """Return the message of a filter; InvalidInputError for bounds of scores, which the message of a search has."""
+    """Return the message of a filter; raise InvalidInputError for bounds of scores, which only a search can send."""
     for axis in condition.axes:
         raise no_scores(axis)
     return types_pb2.Filter(
@@ -86,7 +89,7 @@ def to_update(message: collections_pb2.ItemUpdate) -> ItemUpdate:
 
 
 def _to_annotations(message: collections_pb2.NewItem | collections_pb2.ItemUpdate) -> dict[str, Any]:
-    """Return the labels and attributes of a message, None for those that it lacks."""
+    """Return the annotations of a message; None for labels and attributes that it does not set."""
     if message.labels and message.clear_labels:
         raise InvalidInputError(f"item {message.key!r} has labels and clear_labels: give one of them")
     return {
@@ -122,7 +125,7 @@ def _from_notion_labels(item: Item | NewItem | ItemUpdate) -> dict[str, types_pb
 def readable_entries(
     messages: Iterable[_Message], convert: Callable[[_Message], _Entry]
 ) -> tuple[list[_Entry], tuple[Failure, ...]]:
-    """Return the items of messages, and a failure for each that cannot be one, such as attributes that are not JSON."""
+    """Return the converted messages, and a failure for each unusable one, such as attributes that are not JSON."""
     entries: list[_Entry] = []
     failures: list[Failure] = []
     for message in messages:
@@ -180,7 +183,7 @@ def from_report(report: ImportReport) -> collections_pb2.ImportItemsResponse:
 def messages_of(
     entries: Iterable[_Entry], convert: Callable[[_Entry], _Message], failures: list[Failure]
 ) -> Iterator[_Message]:
-    """Yield the messages of items; add those that no message can hold to ``failures``."""
+    """Yield the messages of items; add the items that no message can represent to ``failures``."""
     from crossview.engine.ingest.updating import check_entry
 
     for entry in entries:
@@ -192,3 +195,22 @@ def messages_of(
             yield convert(checked)
         except InvalidInputError as error:
             failures.append(Failure(entry.key, str(error)))
+
+
+def to_item_embeddings(message: pb.EmbedItemsResponse) -> ItemEmbeddings:
+    """Return a page of vectors or codes."""
+    values = np.frombuffer(message.codes, np.uint8) if message.bits else np.fromiter(message.vectors, np.float32)
+    vectors = values.reshape(len(message.keys), message.width)
+    return to_value(ItemEmbeddings, message, vectors=vectors, after=pages.from_token(message.next_page_token))
+
+
+def from_item_embeddings(page: ItemEmbeddings) -> pb.EmbedItemsResponse:
+    """Return the message of a page of vectors or codes."""
+    return to_message(
+        pb.EmbedItemsResponse,
+        page,
+        width=page.vectors.shape[1],
+        vectors=[] if page.bits else page.vectors.ravel().tolist(),
+        codes=page.vectors.tobytes() if page.bits else b"",
+        next_page_token=pages.to_token(page.after),
+    )

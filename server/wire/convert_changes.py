@@ -1,4 +1,4 @@
-"""Important changes: requests and what is found as messages and back."""
+"""Conversion of requests for changes and of the found changes to messages and back."""
 
 from datetime import UTC, datetime
 
@@ -23,7 +23,7 @@ def to_changes_request(message: pb.FindChangesRequest) -> ChangesRequest:
 
 
 def from_changes_request(request: ChangesRequest) -> pb.FindChangesRequest:
-    """Return the message of a request, for any collection."""
+    """Return the message of a request, without its collection."""
     labels = [to_message(pb.PairLabel, label) for label in request.labels]
     learned = None if request.learned is None else to_message(pb.LearnedImportance, request.learned)
     return to_message(pb.FindChangesRequest, request, labels=labels, learned=learned)

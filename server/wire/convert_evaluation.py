@@ -1,4 +1,4 @@
-"""Evaluations: requests and results as messages and back."""
+"""Conversion of evaluation requests and evaluations to messages and back."""
 
 from crossview.engine.errors import InvalidInputError
 from crossview.engine.evaluation import Evaluation, EvaluationDifference, EvaluationRequest, EvaluationRow, Overlap
@@ -15,9 +15,9 @@ from crossview.v1 import collections_pb2 as pb
 
 
 def to_evaluation_request(message: pb.EvaluateRequest) -> EvaluationRequest:
-    """Return the request of a message; raise InvalidInputError if it names one space as well as several."""
+    """Return the request of a message; raise InvalidInputError if it sets both ``space`` and ``spaces``."""
     if message.space and message.spaces:
-        raise InvalidInputError(f"name one space ({message.space}) or several ({', '.join(message.spaces)}), not both")
+        raise InvalidInputError(f"set either space ({message.space}) or spaces ({', '.join(message.spaces)}), not both")
     return to_value(
         EvaluationRequest,
         message,
@@ -33,7 +33,7 @@ def to_evaluation_request(message: pb.EvaluateRequest) -> EvaluationRequest:
 
 
 def from_evaluation_request(request: EvaluationRequest) -> pb.EvaluateRequest:
-    """Return the message of a request, for any collection."""
+    """Return the message of a request, without its collection."""
     constraints = None if request.constraints is None else from_comparisons(request.constraints)
     pairs = None if request.pairs is None else from_comparisons(request.pairs)
     return to_message(

@@ -1,4 +1,4 @@
-"""Descriptions of collections and spaces as messages and back."""
+"""Conversion of descriptions of collections and spaces to messages and back."""
 
 from datetime import UTC, datetime
 
@@ -72,7 +72,7 @@ def from_collection(info: CollectionInfo) -> collections_pb2.Collection:
 
 
 def to_threshold(message: types_pb2.Threshold) -> Threshold:
-    """Return the distance up to which two items are the same."""
+    """Return the threshold of a message."""
     return to_value(Threshold, message, created=to_time(message.create_time))
 
 
@@ -82,12 +82,12 @@ def from_threshold(threshold: Threshold) -> types_pb2.Threshold:
 
 
 def to_time(message: Timestamp) -> str:
-    """Return a time as ISO 8601, UTC."""
+    """Return the time of a message as ISO 8601, UTC."""
     return message.ToDatetime(tzinfo=UTC).isoformat()
 
 
 def from_time(text: str) -> Timestamp:
-    """Return the message of a time that is ISO 8601."""
+    """Return the message of an ISO 8601 time."""
     message = Timestamp()
     message.FromDatetime(datetime.fromisoformat(text))
     return message

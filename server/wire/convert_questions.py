@@ -1,4 +1,4 @@
-"""Questions and answers as messages and back."""
+"""Conversion of questions and answers to messages and back."""
 
 from dataclasses import replace
 
@@ -10,8 +10,8 @@ from crossview.v1 import questions_pb2 as pb
 
 def to_question_request(message: pb.NextQuestionRequest) -> QuestionRequest:
     """Return the request of a message."""
-    asked = to_value(QuestionRequest, message)
-    return asked if asked.kind else replace(asked, kind=GRID)
+    request = to_value(QuestionRequest, message)
+    return request if request.kind else replace(request, kind=GRID)
 
 
 def from_question_request(collection: str, request: QuestionRequest) -> pb.NextQuestionRequest:

@@ -1,4 +1,4 @@
-"""Searches: requests, hits, suggested labels and the vectors of queries as messages and back."""
+"""Conversion of search requests, hits, suggested labels and vectors of queries to messages and back."""
 
 from collections.abc import Hashable, Iterable
 
@@ -29,10 +29,12 @@ from crossview.v1 import search_pb2, types_pb2
 
 
 def to_search_request(message: search_pb2.SearchRequest) -> SearchRequest:
-    """Return the request; raise InvalidInputError for a query without input unless it lists items, and for options."""
+    """Return the request; raise InvalidInputError for options, and for a query without input unless it lists items."""
     if message.options.fields:
-        raise InvalidInputError(f"unknown options: {', '.join(sorted(message.options.fields))}; there are none yet")
-    given = {field.name for field, _ in message.ListFields()}  # most searches give few options, or none
+        raise InvalidInputError(f"unknown options: {', '.join(sorted(message.options.fields))}; no option exists yet")
+    given = {
+        field.name for field, _ in message.ListFields()
+    }  # most searches set few options, so conversion reads only these
     options = to_value(StrategyOptions, message) if given & StrategyOptions.__annotations__.keys() else {}
     return SearchRequest(
         [to_query(query, listing=bool(message.sort_by)) for query in message.queries],
@@ -46,7 +48,7 @@ def to_search_request(message: search_pb2.SearchRequest) -> SearchRequest:
 
 
 def from_search_request(request: SearchRequest) -> search_pb2.SearchRequest:
-    """Return the message, for any collection; raise InvalidInputError if a query has a wrong number of inputs."""
+    """Return the message without its collection; raise InvalidInputError if a query has a wrong number of inputs."""
     queries = [from_query(query, request.strategy.lists_items) for query in request.queries]
     chosen = request.filter
     return to_message(
@@ -72,19 +74,19 @@ def to_suggest_request(message: search_pb2.SuggestLabelsRequest) -> SuggestReque
 
 
 def from_suggest_request(request: SuggestRequest) -> search_pb2.SuggestLabelsRequest:
-    """Return the message, for any collection; raise InvalidInputError unless each query has exactly one input."""
+    """Return the message without its collection; raise InvalidInputError unless each query has exactly one input."""
     return to_message(search_pb2.SuggestLabelsRequest, request, queries=[from_query(one) for one in request.queries])
 
 
 def to_query(message: search_pb2.Query, listing: bool = False) -> Query:
-    """Return the query; raise InvalidInputError if it has no input, unless items are listed."""
+    """Return the query; raise InvalidInputError if it has no input, unless the search lists items."""
     if message.WhichOneof("input") is None and not listing:
         raise InvalidInputError("a query needs an input: one of image, text, vector, key and label")
     return to_value(Query, message, vector=to_row(message.vector) if message.HasField("vector") else None)
 
 
 def from_query(query: Query, listing: bool = False) -> search_pb2.Query:
-    """Return the message; raise InvalidInputError unless the query has exactly one input, or none in a listing."""
+    """Return the message; raise InvalidInputError unless the query has exactly one input (none in a listing)."""
     if len(query.inputs()) != (0 if listing else 1):
         given = " and ".join(query.inputs()) or "none"
         raise InvalidInputError(f"a query needs exactly one of image, text, vector, key and label, not {given}")
@@ -112,35 +114,35 @@ def from_hit_lists(collection: str, results: Iterable[HitList]) -> search_pb2.Se
     return response
 
 
-_MOST_KNOWN = 1 << 25
-"""Bytes of encoded items that are kept."""
+_CACHE_BYTES = 1 << 25
+"""Maximum bytes of the cache of encoded items."""
 
 
-class _Known(dict[tuple[str, Hashable], bytes]):
-    """Encoded items, up to so many bytes."""
+class _EncodedItems(dict[tuple[str, Hashable], bytes]):
+    """A cache of encoded items, limited to _CACHE_BYTES."""
 
     def __init__(self) -> None:
         super().__init__()
         self._bytes = 0
 
     def keep(self, place: tuple[str, Hashable], encoded: bytes) -> None:
-        """Keep an item; drop the others if they are too many."""
-        if self._bytes + len(encoded) > _MOST_KNOWN:
+        """Add an item; clear the cache first if it is full."""
+        if self._bytes + len(encoded) > _CACHE_BYTES:
             self.clear()
             self._bytes = 0
         self[place] = encoded
-        self._bytes += len(encoded) + _OF_AN_ENTRY
+        self._bytes += len(encoded) + _ENTRY_BYTES
 
 
-_OF_AN_ENTRY = 300
-"""Bytes that an encoded item takes beside its own."""
-_known = _Known()
+_ENTRY_BYTES = 300
+"""Approximate overhead of an entry of the cache, in bytes."""
+_encoded_items = _EncodedItems()
 
 
 def _encoded(collection: str, hit: Hit) -> bytes:
-    """Return the common part of an item's hits as a message: many searches find the item."""
+    """Return the encoded part that all hits of an item share; cached, because many searches find the same items."""
     place = collection, hit.stored
-    found = _known.get(place)
+    found = _encoded_items.get(place)
     if found is None:
         name = item_name(collection, hit.key)
         unset = {
@@ -149,10 +151,10 @@ def _encoded(collection: str, hit: Hit) -> bytes:
             "scores": {},
             "probability": None,
             "base_rate": None,
-        }  # of a hit, not of its item
+        }  # these fields belong to the hit, not to the item
         found = to_message(search_pb2.Hit, hit, item=name, **unset).SerializeToString()
         if hit.stored is not None:
-            _known.keep(place, found)
+            _encoded_items.keep(place, found)
     return found
 
 
@@ -202,13 +204,13 @@ def to_same_request(message: search_pb2.SameRequest) -> SameRequest:
 
 
 def from_same_request(request: SameRequest) -> search_pb2.SameRequest:
-    """Return the message, for any collection; raise InvalidInputError unless each query has exactly one input."""
+    """Return the message without its collection; raise InvalidInputError unless each query has exactly one input."""
     pairs = [search_pb2.SamePair(first=from_query(one), second=from_query(other)) for one, other in request.pairs]
     return to_message(search_pb2.SameRequest, request, pairs=pairs)
 
 
 def to_verdicts(message: search_pb2.SameResponse) -> list[Verdict | Failure]:
-    """Return whether pairs are the same, or why one was left out."""
+    """Return the verdict on each pair, or the reason why the pair was left out."""
     return [
         to_value(Failure, one.left_out) if one.HasField("left_out") else to_value(Verdict, one)
         for one in message.results

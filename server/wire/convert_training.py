@@ -1,4 +1,4 @@
-"""Recipes as messages and back."""
+"""Conversion of recipes, comparisons and calibration requests to messages and back."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ from crossview.v1 import collections_pb2 as pb
 
 
 def to_recipe(message: pb.TrainRequest) -> Recipe:
-    """Return the recipe of a message; raise InvalidInputError if the columns of comparisons disagree."""
+    """Return the recipe of a message; raise InvalidInputError if columns of comparisons do not match."""
     return to_value(
         Recipe,
         message,
@@ -30,7 +30,7 @@ def to_recipe(message: pb.TrainRequest) -> Recipe:
 
 
 def from_recipe(recipe: Recipe) -> pb.TrainRequest:
-    """Return the message of a recipe, for any collection and space."""
+    """Return the message of a recipe, without its collection and space."""
     return to_message(
         pb.TrainRequest,
         recipe,
@@ -44,12 +44,12 @@ def from_recipe(recipe: Recipe) -> pb.TrainRequest:
 
 
 def activates(message: pb.TrainRequest | pb.ExtendSpaceRequest | pb.AssignLabelRequest) -> bool | None:
-    """Return whether searches use the new space; None if the request leaves it open."""
+    """Return whether searches must use the new space; None if the request does not specify it."""
     return message.activate if message.HasField("activate") else None
 
 
 def to_tune(message: pb.Tune) -> Tune:
-    """Return how to choose the settings; a single value counts as a list of one."""
+    """Return the tuning of a message; a single value counts as a list of one value."""
     values = {
         name: tuple(value) if isinstance(value, list) else (value,)
         for name, value in from_struct(message.values).items()
@@ -68,11 +68,11 @@ def from_grouping(grouping: Grouping | None) -> pb.Grouping | None:
 
 
 def to_taxonomy(message: pb.Taxonomy) -> Taxonomy:
-    """Return a tree of classes; raise InvalidInputError for a message that is not one."""
+    """Return the taxonomy of a message; raise InvalidInputError if its parents do not form a tree."""
     try:
         return to_value(Taxonomy, message)
     except ValueError as error:
-        raise InvalidInputError(f"this is no taxonomy: {error}") from error
+        raise InvalidInputError(f"invalid taxonomy: {error}") from error
 
 
 def from_taxonomy(taxonomy: Taxonomy | None) -> pb.Taxonomy | None:
@@ -81,9 +81,11 @@ def from_taxonomy(taxonomy: Taxonomy | None) -> pb.Taxonomy | None:
 
 
 def to_comparisons(message: pb.Comparisons) -> ItemComparisons:
-    """Return comparisons of items; raise InvalidInputError if the columns disagree."""
+    """Return the comparisons of a message; raise InvalidInputError if its columns do not match."""
     if message.size not in KINDS or len(message.items) % message.size:
-        raise InvalidInputError(f"constraints are of 2, 3 or 4 items: {len(message.items)} are none of {message.size}")
+        raise InvalidInputError(
+            f"constraints have 2, 3 or 4 items: {len(message.items)} items do not form constraints of {message.size}"
+        )
     comparisons = Comparisons(
         np.array(message.items, np.int64).reshape(-1, message.size),
         np.array(message.similar, bool) if message.size == 2 else None,
@@ -92,7 +94,7 @@ def to_comparisons(message: pb.Comparisons) -> ItemComparisons:
         _to_notions(message),
     )
     if any(len(one.others) for one in message.others):
-        raise InvalidInputError("constraints that are others of some have no others: list them all beside each other")
+        raise InvalidInputError("constraints inside others cannot have others themselves: put them all into one list")
     return ItemComparisons(
         tuple(message.keys),
         comparisons,
@@ -106,19 +108,21 @@ def _to_notions(message: pb.Comparisons) -> NDArray[Any] | None:
         return None
     codes = np.array(message.notions, np.int64)
     if codes.min() < 0 or codes.max() >= len(message.notion_names):
-        raise InvalidInputError(f"constraints name notions by position among the {len(message.notion_names)} names")
+        raise InvalidInputError(
+            f"notions of constraints are positions in notion_names, below {len(message.notion_names)}"
+        )
     return np.array(message.notion_names)[codes]
 
 
 def to_calibration(message: pb.CalibrateSpaceRequest) -> CalibrationRequest:
-    """Return a calibration request; raise InvalidInputError if the columns of pairs disagree."""
+    """Return a calibration request; raise InvalidInputError if columns of pairs do not match."""
     pairs = to_comparisons(message.pairs) if message.HasField("pairs") else None
     group_by = to_grouping(message.group_by) if message.HasField("group_by") else None
     return to_value(CalibrationRequest, message, pairs=pairs, group_by=group_by)
 
 
 def from_calibration(request: CalibrationRequest) -> pb.CalibrateSpaceRequest:
-    """Return the message of a calibration, for any collection."""
+    """Return the message of a calibration, without its collection."""
     pairs = None if request.pairs is None else from_comparisons(request.pairs)
     return to_message(pb.CalibrateSpaceRequest, request, pairs=pairs, group_by=from_grouping(request.group_by))
 

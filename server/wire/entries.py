@@ -1,26 +1,26 @@
-"""How many entries an encoded message has, counted before it is decoded: millions of them fit into a small message."""
+"""Counts the entries of an encoded message before it is decoded, because millions can fit into a small message."""
 
 from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
 _DEEPEST = 100
-"""Messages inside each other that protobuf decodes."""
+"""Maximum depth of nested messages that protobuf decodes."""
 _VARINT, _EIGHT_BYTES, _SIZED, _FOUR_BYTES = 0, 1, 2, 5
 _MORE = 0x80
-"""Set in a byte of a number that others follow."""
+"""The bit of a byte of a varint that states that further bytes follow."""
 _Fields = Mapping[int, Any]
-"""The descriptors of the messages that fields hold, by number; None for other values."""
+"""The descriptors of message fields, by field number."""
 
 
 def entries(data: bytes, descriptor: Any, most: int) -> int:
-    """Return the number of values of a message and the messages in it, or more than ``most`` as soon as it has more.
+    """Return the number of values in a message and its nested messages; stop counting above ``most``.
 
-    Of bytes that are no message it returns what comes before the mistake, which the decoder reports.
+    For invalid bytes it returns a smaller number, because the decoder then reports the error.
     """
     try:
         return _counted(data, descriptor, most)
-    except IndexError:  # it ends within a value
+    except IndexError:  # the message ends inside a value
         return 0
 
 
@@ -33,7 +33,7 @@ def _counted(data: bytes, descriptor: Any, most: int) -> int:
                 return count
             end, fields = outer.pop()
         count += 1
-        tag = data[position]  # nearly all tags and sizes have one byte, and are read here, which takes half the time
+        tag = data[position]  # nearly all tags and sizes have one byte; reading them inline halves the time
         position += 1
         if tag >= _MORE:
             tag, position = _varint(data, position - 1)
@@ -56,12 +56,12 @@ def _counted(data: bytes, descriptor: Any, most: int) -> int:
         elif kind == _EIGHT_BYTES:
             position += 8
         elif kind == _FOUR_BYTES:
-            position += 4  # what is left begins or ends a group, whose values are counted as they come
+            position += 4  # the other kinds start or end a group, whose values the loop counts
     return count
 
 
 def _varint(data: bytes, position: int) -> tuple[int, int]:
-    """Return the number at a position, and the position behind it."""
+    """Return the varint at a position, and the position after it."""
     number, shift = 0, 0
     while True:
         byte = data[position]

@@ -1,7 +1,7 @@
-"""Messages as values of the engine and back, by the names that their fields share.
+"""Conversion of messages to values of the engine and back, by the names that their fields share.
 
-Repeated fields are tuples, maps dicts in the order of keys, structs JSON values, enums words in lower case, and absent
-optional fields None.
+Repeated fields become tuples, maps dicts in the order of keys, structs JSON values, enums words in lower case, and
+absent optional fields None.
 """
 
 import re
@@ -25,8 +25,8 @@ _Message = TypeVar("_Message", bound=Message)
 def to_value(kind: type[_Value], message: Message, /, **others: Any) -> _Value:
     """Return a dataclass, or a typed dictionary, from the fields of a message with the same names.
 
-    ``others`` are the fields of other names or meanings, and those that are messages themselves. Raises
-    InvalidInputError for a struct of what is no JSON.
+    ``others`` gives the fields with other names or meanings, and the fields that are messages themselves. Raises
+    InvalidInputError for a struct with values that are not JSON.
     """
     same = {
         name: read(message) for name, read in _readers(cast(Hashable, kind), message.DESCRIPTOR) if name not in others
@@ -84,7 +84,7 @@ def _enum_reader(field: Any) -> Callable[[Message], Any]:
 def enum_text(field: Any, number: int) -> str:
     """Return the engine's word for a value of an enum: its name without the prefix, in lower case; "" for unspecified.
 
-    A value that this version does not know is its number, which the engine refuses as it refuses any unknown word.
+    For a value that this version does not know, it returns the number, which the engine refuses like any unknown word.
     """
     if number == 0:
         return ""
@@ -93,7 +93,7 @@ def enum_text(field: Any, number: int) -> str:
 
 
 def enum_number(field: Any, text: str) -> int:
-    """Return the value of an enum that stands for a word of the engine; InvalidInputError for another word."""
+    """Return the value of an enum for a word of the engine; raise InvalidInputError for an unknown word."""
     if not text:
         return 0
     known = field.enum_type.values_by_name.get(f"{_prefix(field.enum_type)}{text.upper()}")
@@ -105,7 +105,7 @@ def enum_number(field: Any, text: str) -> int:
 
 @cache
 def _prefix(enum: Any) -> str:
-    """Return how the names of an enum's values begin: ``QUESTION_KIND_`` for ``QuestionKind``."""
+    """Return the prefix of the names of an enum's values: ``QUESTION_KIND_`` for ``QuestionKind``."""
     return f"{_WORD.sub('_', enum.name).upper()}_"
 
 

@@ -1,4 +1,4 @@
-"""Pages of a list: their sizes, and opaque tokens."""
+"""Pages of a list: their sizes, and the opaque tokens of the next pages."""
 
 import base64
 import binascii
@@ -9,11 +9,11 @@ from crossview.engine.errors import InvalidInputError
 DEFAULT_SIZE = 100
 LARGEST_SIZE = 1000
 _NUMBER = re.compile(r"[0-9]{1,18}")
-"""The digits of a number that SQLite can hold."""
+"""Digits that always fit into an integer of SQLite."""
 
 
 def page_size(requested: int) -> int:
-    """Return how many entries a page has: the default for 0, and at most LARGEST_SIZE.
+    """Return the number of entries of a page: DEFAULT_SIZE for 0, and at most LARGEST_SIZE.
 
     Raises InvalidInputError for a negative size.
     """
@@ -28,7 +28,7 @@ def to_token(last: str) -> str:
 
 
 def from_token(token: str) -> str:
-    """Return the entry before a token's page; raise InvalidInputError for an invalid token."""
+    """Return the last entry before the page of a token; raise InvalidInputError for an invalid token."""
     try:
         return base64.b64decode(token.encode(), altchars=b"-_", validate=True).decode()
     except (binascii.Error, UnicodeError) as error:
@@ -36,7 +36,7 @@ def from_token(token: str) -> str:
 
 
 def number_from_token(token: str) -> int | None:
-    """Return the number before a token's page, None without a token; raise InvalidInputError for an invalid one."""
+    """Return the last number before the page of a token, None for ""; raise InvalidInputError for an invalid token."""
     text = from_token(token)
     if text and not _NUMBER.fullmatch(text):
         raise InvalidInputError(f"page_token {token!r} is invalid; use the last page's next_page_token")

@@ -1,7 +1,7 @@
-"""Errors as statuses, and back: one table for every transport, used by the dispatcher and by the clients.
+"""Conversion of errors to statuses and back: one table for all transports, for the dispatcher and the clients.
 
-A busy collection is ABORTED, not UNAVAILABLE: the server works, and others write the collection, longer than a writer
-waits. UNAVAILABLE means that the server is gone, and clients retry it automatically.
+A busy collection is ABORTED, not UNAVAILABLE: the server works, but other writers hold the collection for too long.
+UNAVAILABLE means that the server is unreachable, and clients retry it automatically.
 """
 
 import errno
@@ -33,16 +33,16 @@ Code = IntEnum(
 )
 """The codes of ``google.rpc.Code``, which gRPC and Connect share by name and number."""
 ERROR_KEY = "crossview-error"
-"""Key of the trailing metadata that names the error's class, so that a client can raise the same one."""
+"""Key of the trailing metadata with the name of the error's class, so that a client can raise the same error."""
 MESSAGE_LIMIT = 1500
-"""Bytes of a status message, of which there are two: percent encoding triples one at worst, base64 makes the other a
-third longer, and gRPC limits all metadata to 8 KiB."""
+"""Maximum bytes of a status message. A response contains it twice: percent encoding can triple one copy, base64 makes
+the other a third longer, and gRPC limits all metadata to 8 KiB."""
 DOMAIN = "crossview"
-"""Of the names of errors in ``google.rpc.ErrorInfo``."""
+"""The domain of the names of errors in ``google.rpc.ErrorInfo``."""
 DETAILS_KEY = "grpc-status-details-bin"
-"""Key of the trailing metadata that holds the status with its details."""
+"""Key of the trailing metadata with the status and its details."""
 _RETRY_BUSY = 1.0
-"""Seconds after which a collection that others write is worth another try."""
+"""Time after which a client should retry a call on a busy collection."""
 
 STATUSES: tuple[tuple[type[Exception], Code], ...] = (
     (errors.NotFoundError, Code.NOT_FOUND),
@@ -66,14 +66,14 @@ BY_NAME: dict[str, type[Exception]] = {
     for cls in vars(module).values()
     if isinstance(cls, type) and issubclass(cls, errors.CrossviewError)
 }
-"""The errors that a server names to its clients."""
+"""The errors that a server names in its statuses."""
 BY_CODE: dict[Code, type[Exception]] = {
     Code.UNAVAILABLE: ServerUnavailableError,
     Code.INTERNAL: ServerFaultError,
     **{code: cls for cls, code in reversed(STATUSES) if cls is not errors.StorageError},
     Code.RESOURCE_EXHAUSTED: errors.InvalidInputError,
 }
-"""The errors of clients where the server names none."""
+"""The error that a client raises for a status without a known name."""
 _log = logging.getLogger("crossview.server")
 
 
@@ -97,17 +97,17 @@ def _disk_full(error: BaseException | None) -> bool:
 
 @dataclass(frozen=True)
 class Refusal:
-    """How a call ends with an error: a client never gets a traceback, nor UNKNOWN."""
+    """The end of a failed call; clients never get a traceback or the code UNKNOWN."""
 
     code: Code
     message: str
     error_name: str
-    """The class that a client raises."""
+    """Name of the class that a client raises."""
     retry_seconds: float | None
 
     @property
     def status(self) -> status_pb2.Status:
-        """The error as a message, with details for programs: what it is called, and when it is worth another try."""
+        """The status message, with details for programs: the name of the error, and the time to wait before a retry."""
         found = status_pb2.Status(code=self.code.value, message=self.message)
         found.details.add().Pack(error_details_pb2.ErrorInfo(reason=self.error_name, domain=DOMAIN))
         if self.retry_seconds is not None:
@@ -118,9 +118,9 @@ class Refusal:
 
 
 def refusal(error: Exception) -> Refusal:
-    """Return the status of a failed call. Log an error that no user can cause, and send only its id.
+    """Return the refusal of a failed call; log an unexpected error, and send only its id.
 
-    The log alone gets the details of other errors: paths, processes and commands.
+    Details of other errors (paths, processes and commands) also go only to the log.
     """
     code = status_of(error)
     if code is None:
@@ -140,7 +140,7 @@ def refusal(error: Exception) -> Refusal:
 
 
 def error_in(status: status_pb2.Status) -> Exception:
-    """Return the error in the answer to a message of a stream."""
+    """Return the error of a status message, such as that of one message of a stream."""
     info = error_details_pb2.ErrorInfo()
     name = next((info.reason for one in status.details if one.Unpack(info)), "")
     if name in BY_NAME:
@@ -150,20 +150,20 @@ def error_in(status: status_pb2.Status) -> Exception:
 
 
 def error_named(name: str, message: str, retry_seconds: float | None) -> Exception:
-    """Return the error of a class that the server named, one of BY_NAME."""
+    """Return an error of the class with this name in BY_NAME."""
     if name == OverloadedError.__name__:
         return OverloadedError(message, retry_seconds or 0.0)
     return BY_NAME[name](message)
 
 
 def retry_delay(status: status_pb2.Status) -> float | None:
-    """Return the seconds after which to call again; None if the status does not state them."""
+    """Return the time to wait before a retry, in seconds; None if the status does not state it."""
     retry = error_details_pb2.RetryInfo()
     return next((retry.retry_delay.ToMilliseconds() / 1000 for one in status.details if one.Unpack(retry)), None)
 
 
 def _known_name(cls: type[Exception]) -> str:
-    """Return the most specific class of the error that a client knows."""
+    """Return the name of the most specific class of the error that clients know."""
     return next(base.__name__ for base in cls.__mro__ if base.__name__ in BY_NAME)
 
 

@@ -1,7 +1,7 @@
-"""JSON values as protobuf structs.
+"""Conversion of JSON values to protobuf structs and back.
 
-A struct has one type of number, the double. Whole numbers come back as ``int``; one that a double cannot represent
-exactly is refused rather than changed.
+All numbers of a struct are doubles. Whole numbers come back as ``int``; conversion refuses a whole number that a double
+cannot represent exactly, instead of changing it.
 """
 
 import math
@@ -13,11 +13,11 @@ from google.protobuf.struct_pb2 import NULL_VALUE, ListValue, Struct, Value
 from crossview.engine.errors import InvalidInputError
 
 EXACT = 2**53
-"""Every whole number up to this is a double."""
+"""A double can represent every whole number up to this one exactly."""
 
 
 def to_struct(values: Mapping[str, Any]) -> Struct:
-    """Return JSON values by name as a struct; raise InvalidInputError for what JSON or a double cannot represent."""
+    """Return JSON values by name as a struct; raise InvalidInputError for a value that is not JSON or not exact."""
     return Struct(fields={name: _to_value(value, name) for name, value in values.items()})
 
 

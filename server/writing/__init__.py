@@ -1,1 +1,1 @@
-"""Writes of items, carried out in a process beside the one that answers searches."""
+"""Writes of items, in a separate process beside the one that answers searches."""

@@ -1,5 +1,5 @@
-"""The writes of items: methods of the collection service that a server may have carried out in another process."""
-# ruff: noqa: N802 - methods bear the names of their rpcs
+"""The writes of items: the methods of the collection service that a server can run in another process."""
+# ruff: noqa: N802 - methods have the names of their rpcs
 
 from collections.abc import Sized
 
@@ -9,17 +9,17 @@ from google.protobuf.empty_pb2 import Empty
 from crossview.engine.errors import InvalidInputError, NotFoundError
 from crossview.engine.item import ImportReport
 from crossview.server.cache import OpenCollections
-from crossview.server.wire.batches import merged
 from crossview.server.wire.convert import from_report, readable_entries, to_new_item, to_row, to_update
+from crossview.server.wire.message_batches import merged
 from crossview.server.wire.names import item_name, parse_collection, parse_item
 from crossview.v1 import collections_pb2 as pb
 
 _MOST_ITEMS = 10_000
-"""Items of one request, of which each takes some kilobytes of memory; clients of ours send 64."""
+"""Maximum number of items in one request, because each takes some kilobytes of memory; our clients send 64."""
 
 
 class ItemWrites:
-    """The methods that touch items only; ``workers`` is how many processes compute feature rows for one import."""
+    """The methods that change only items; ``workers`` is the number of processes that compute rows for an import."""
 
     def __init__(self, collections: OpenCollections, workers: int = 1) -> None:
         self.collections = collections
@@ -42,10 +42,10 @@ class ItemWrites:
         return from_report(merged([report, ImportReport(failures=failures)]))
 
     def PutVectors(self, request: pb.PutVectorsRequest, context: None) -> pb.ImportItemsResponse:
-        """Give items rows that another program computed."""
+        """Store rows that another program computed."""
         widths = {len(row.values) for row in request.rows}
         if len(widths) != 1:
-            raise InvalidInputError("vectors are of one length, and at least one")
+            raise InvalidInputError("send one or more vectors, all of the same length")
         with self.collections.use(parse_collection(request.parent)) as collection:
             rows = np.stack([to_row(row) for row in request.rows])
             return from_report(collection.items.put_vectors(request.view, tuple(request.keys), rows))
@@ -59,7 +59,7 @@ class ItemWrites:
         return Empty()
 
     def DeleteItems(self, request: pb.DeleteItemsRequest, context: None) -> pb.DeleteItemsResponse:
-        """Delete items by key, those that exist."""
+        """Delete the existing items among the keys."""
         with self.collections.use(parse_collection(request.parent)) as collection:
             return pb.DeleteItemsResponse(deleted=collection.items.delete(list(request.keys)))
 

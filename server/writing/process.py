@@ -1,4 +1,4 @@
-"""The process that carries out a server's writes, as the server sees it."""
+"""The server's end of the process for writes."""
 
 import logging
 import os
@@ -20,24 +20,24 @@ from crossview.server.forks import CONTEXT
 from crossview.server.wire.status import error_in, refusal
 
 _TICK = 0.1
-"""Seconds between two looks at whether a write is still wanted."""
+"""Interval at which the server checks whether the caller of a write has left."""
 _AGAIN_SECONDS = 1.0
-"""Between two starts of the process."""
+"""Delay after a failed start of the process."""
 _END_SECONDS = 1.0
-"""How long the end waits for a start that is under way."""
+"""Maximum time that ``close`` waits for a start in progress."""
 _log = logging.getLogger("crossview.server")
 
 
 class WriteProcess:
-    """Carries out writes in a process of its own, so that what they compute keeps no search of this one waiting.
+    """A separate process for writes, so that searches in this process do not wait for their computations.
 
-    The process is started beside the first write at the latest, and again where it has died. It takes seconds to
-    import what it needs; meanwhile there is none.
+    ``start``, or the first write, starts the process, and it restarts after it dies. Until its imports are done, which
+    takes seconds, ``answer`` returns None and the server writes in its own process.
 
     Args:
         home: folder of the collections.
-        writers: writes carried out at once.
-        idle_seconds: how long it keeps a collection open that no write uses.
+        writers: maximum number of concurrent writes.
+        idle_seconds: time after which the process closes an unused collection.
     """
 
     def __init__(self, home: Path, writers: int, idle_seconds: float) -> None:
@@ -48,10 +48,9 @@ class WriteProcess:
         self._closed = False
 
     def answer(self, request: Message) -> Any | None:
-        """Return the packed response to a request; None if there is no process, and nothing was done.
+        """Return the packed response to a request; None, without any write, if the process does not run.
 
-        Raises what the write raises, ServerStoppedError where the process dies meanwhile, and what the ``checkpoint``
-        of cancellable work raises.
+        Raises the errors of the write and of ``checkpoint``, and ServerStoppedError if the process dies meanwhile.
         """
         process = self._process
         if process is None:
@@ -62,20 +61,20 @@ class WriteProcess:
         except EOFError as error:
             self._replace(process)
             raise ServerStoppedError(
-                "the process that carried out the write ended; it is unknown whether the change was made: check before "
-                "you repeat it"
+                "the process for writes ended during the write; it is unknown whether the change was made: check "
+                "before you repeat it"
             ) from error
 
     def _replace(self, dead: "_Process") -> None:
         with self._state:
-            if self._process is not dead:  # another write has noticed
+            if self._process is not dead:  # another write has already replaced it
                 return
             self._process = None
-        _log.error("the process that writes %s; another one is started", dead.end())
+        _log.error("the process for writes %s; starting another one", dead.end())
         self.start()
 
     def wait_until_ready(self, seconds: float) -> bool:
-        """Start the process, and return whether it is ready within so many seconds."""
+        """Start the process; return whether it is ready within ``seconds``."""
         until = time.monotonic() + seconds
         while self._process is None and time.monotonic() < until:
             self.start()
@@ -84,23 +83,23 @@ class WriteProcess:
 
     @property
     def pid(self) -> int | None:
-        """The number of the process; None without a process."""
+        """The id of the process; None without a process."""
         process = self._process
         return None if process is None else process.pid
 
     def close(self) -> None:
-        """End the process, and start no other."""
+        """End the process, and never start another one."""
         with self._state:
             self._closed, starting = True, self._starting
         if starting is not None:
-            starting.join(_END_SECONDS)  # on a busy machine the imports may last; it ends itself then
+            starting.join(_END_SECONDS)  # a slower start sees _closed and ends its process
         with self._state:
             process, self._process = self._process, None
         if process is not None:
             process.end()
 
     def start(self) -> None:
-        """Begin to start the process, unless it exists or is starting."""
+        """Start the process in the background, unless it runs or is starting."""
         with self._state:
             if self._process is None and self._starting is None and not self._closed:
                 self._starting = threading.Thread(target=self._started, name="start of writes", daemon=True)
@@ -114,15 +113,15 @@ class WriteProcess:
                 self._process = None if closed else process
             if closed:
                 process.end()
-        except Exception:  # noqa: BLE001  # it is tried again with the next write, which this process carries out
-            _log.exception("a process for writes could not be started")
+        except Exception:  # noqa: BLE001  # this process writes meanwhile, and the next write tries again
+            _log.exception("cannot start the process for writes")
             time.sleep(_AGAIN_SECONDS)
         finally:
             self._starting = None
 
 
 class _Process:
-    """One such process, with a channel for each write that is carried out at once."""
+    """One process for writes, with a channel for each concurrent write."""
 
     def __init__(self, home: Path, writers: int, idle_seconds: float) -> None:
         pipes = [CONTEXT.Pipe() for _ in range(writers)]
@@ -134,10 +133,10 @@ class _Process:
         for its, channel in zip(theirs, self._channels, strict=True):
             its.close()
             self._free.put(channel)
-        self._channels[0].receive()  # it is ready
+        self._channels[0].receive()  # wait until the process is ready
 
     def answer(self, request: Message) -> Any:
-        """See ``WriteProcess.answer``; EOFError where the process is gone."""
+        """Return the packed response as ``WriteProcess.answer`` does; raise EOFError if the process ended."""
         packed = Any()
         packed.Pack(request)
         channel = self._free.get()
@@ -152,18 +151,18 @@ class _Process:
 
     @property
     def pid(self) -> int | None:
-        """The number of the process."""
+        """The id of the process."""
         return self._process.pid
 
     def end(self) -> str:
-        """End the process, and return how it ended, in words."""
+        """Kill the process, and describe its exit in words."""
         self._process.kill()
         self._process.join()
         return f"ended with exit code {self._process.exitcode}"
 
 
 def _received(channel: Channel) -> tuple[bytes, bytes]:
-    """Return the answer to the request; pass on, once, that nobody wants it any more."""
+    """Return the answer to the request; send STOP, once, if the caller has left."""
     stopped = False
     while True:
         received = channel.receive(_TICK)
@@ -172,14 +171,14 @@ def _received(channel: Channel) -> tuple[bytes, bytes]:
         try:
             if not stopped:
                 checkpoint()
-        except Exception as error:  # noqa: BLE001  # it comes back as the write's own error, or the write has ended
+        except Exception as error:  # noqa: BLE001  # the write ends with this error, or has already ended
             channel.send(STOP, refusal(error).status)
             stopped = True
 
 
 def _carry_out(connections: Sequence["Connection[bytes, bytes]"], home: str, idle_seconds: float) -> None:
-    """Carry out requests, in the process."""
-    os.setpgrp()  # Ctrl-C in a terminal is the server's to handle
+    """Run the worker in the process."""
+    os.setpgrp()  # Ctrl-C in a terminal must reach only the server
     from crossview.server.writing.worker import main
 
     main(connections, home, idle_seconds)

@@ -1,4 +1,4 @@
-"""A process that carries out writes of items for a server; it ends when the server does, however that ends."""
+"""A process that writes items for a server; it ends with the server, even if the server is killed."""
 
 import logging
 import os
@@ -12,7 +12,7 @@ from google.protobuf.message import Message
 from google.rpc.status_pb2 import Status
 
 from crossview.engine.home import Home
-from crossview.engine.ingest import importing  # noqa: F401  # loaded before this process is forked
+from crossview.engine.ingest import importing  # noqa: F401  # the fork server imports it once for all forks
 from crossview.engine.runtime.cancellation import cancellable
 from crossview.engine.runtime.threads import one_blas_thread
 from crossview.features.priority import give_way
@@ -27,47 +27,45 @@ _METHODS = {
     for one in METHODS.values()
     if one.touches is Touch.ITEMS and one.each is None
 }
-"""The methods that this process carries out, by the type of their requests."""
+"""The methods that this process runs, by the type of their requests."""
 _LOOK_SECONDS = 0.02
-"""Between two looks at whether a write is still wanted."""
+"""Minimum interval between two checks whether the caller of a write has left."""
 _UPKEEP_SECONDS = 30.0
+"""Interval at which the process closes idle collections."""
 
 
 def main(connections: Sequence["Connection[bytes, bytes]"], home: str, idle_seconds: float) -> None:
-    """Carry out writes, those of each connection in a thread of its own.
-
-    Collections that no write has used for ``idle_seconds`` are closed.
-    """
+    """Run the writes of each connection in a separate thread; close collections unused for ``idle_seconds``."""
     give_way(to_writes=False)
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     collections = OpenCollections(Home(home))
     channels = [Channel(connection) for connection in connections]
     for channel in channels:
         threading.Thread(target=_Writes(ItemWrites(collections), channel).carry_out, name="writes", daemon=True).start()
-    channels[0].send(RESPONSE)  # it is ready
+    channels[0].send(RESPONSE)  # this process is ready
     while True:
         time.sleep(_UPKEEP_SECONDS)
         collections.close_idle(idle_seconds)
 
 
 class _Writes:
-    """The writes of one channel, one after the other."""
+    """The writes of one channel, one after another."""
 
     def __init__(self, writes: ItemWrites, channel: Channel) -> None:
         self._writes, self._channel = writes, channel
         self._looked = 0.0
 
     def carry_out(self) -> None:
-        """Answer each request; end the process once its only client, the server, is gone."""
+        """Answer each request; exit the process once the server has ended."""
         try:
             while True:
-                self._carry_out_next()  # whose request is not in memory while the next is long in coming
+                self._carry_out_next()  # a function, so that its request leaves memory before the next one arrives
         except EOFError:
             os._exit(0)
 
     def _carry_out_next(self) -> None:
         tag, body = self._channel.receive() or (STOP, b"")
-        if tag != STOP:  # of a write that had ended before it came
+        if tag != STOP:  # a STOP for a write that had already ended
             self._channel.send(*self._answer(Any.FromString(body)))
 
     def _answer(self, packed: Any) -> tuple[bytes, Message]:

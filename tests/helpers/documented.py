@@ -5,7 +5,7 @@ from dataclasses import fields, is_dataclass
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from crossview.server.commands.results import named
+from crossview.server.commands.result_types import named
 
 
 def unlike(value: Any, annotation: Any, where: str = "result") -> Iterator[str]:

@@ -9,7 +9,7 @@ from crossview.engine.item import IndexOptions
 from crossview.engine.recipe import Recipe
 from crossview.server.backend import Backend
 from crossview.server.client.client import Client
-from crossview.server.demo.pictures import STYLES, write_pictures
+from crossview.server.demo.dataset import STYLES, write_pictures
 from crossview.server.listen import RunningServer
 from crossview.server.settings import MESSAGE_BYTES, ServerSettings
 
@@ -23,8 +23,8 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Small labelled pictures: CLASS/CLASS-NN.jpg."""
     folder = tmp_path_factory.mktemp("drawn")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("crossview.server.demo.pictures.SIZE", (112, 84))
-        patch.setattr("crossview.server.demo.pictures.STYLES", {name: STYLES[name] for name in CLASSES})
+        patch.setattr("crossview.server.demo.dataset.SIZE", (112, 84))
+        patch.setattr("crossview.server.demo.dataset.STYLES", {name: STYLES[name] for name in CLASSES})
         write_pictures(folder / "pictures", PER_CLASS)
     return folder / "pictures"
 

@@ -24,8 +24,7 @@ from crossview.engine.services.items import Items
 from crossview.engine.services.spaces import Spaces
 from crossview.engine.services.storage import Storage
 from crossview.engine.services.views import Views
-from crossview.server.client.async_client import AsyncClient
-from crossview.server.client.client import Client
+from crossview.server.client.client import AsyncClient, Client
 from crossview.server.client.remote_collection import AsyncCollection, RemoteCollection
 from crossview.server.listen import RunningServer
 

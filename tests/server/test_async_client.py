@@ -12,8 +12,7 @@ import pytest
 from crossview.engine.errors import NotFoundError
 from crossview.engine.item import IndexOptions
 from crossview.engine.recipe import Recipe, Tune
-from crossview.server.client.async_client import AsyncClient
-from crossview.server.client.client import Client
+from crossview.server.client.client import AsyncClient, Client
 from crossview.server.listen import RunningServer
 
 BRIEF = Recipe(spec="cca", views=("color", "sift"), dim=2)

@@ -12,7 +12,7 @@ from terminal import fill_rows
 from crossview.engine.errors import InvalidInputError, NotFoundError
 from crossview.engine.home import Home
 from crossview.server.client.client import Client
-from crossview.server.dispatch.around import REQUEST_LOG
+from crossview.server.dispatch.dispatcher import REQUEST_LOG
 from crossview.server.errors import ServerStoppedError
 from crossview.server.listen import RunningServer
 from crossview.server.settings import ServerSettings
@@ -92,7 +92,7 @@ def test_every_call_has_a_line(logged: RunningServer, caplog: pytest.LogCaptureF
 def test_a_call_that_is_given_up_has_a_line_too(logged: RunningServer, caplog: pytest.LogCaptureFixture) -> None:
     """The status of an error is decided outside of everything that may raise one."""
     logged._dispatcher.stop()
-    given_up = pytest.raises(ServerStoppedError, match="repeat it later")
+    given_up = pytest.raises(ServerStoppedError, match="repeat the call later")
     with caplog.at_level(logging.INFO, REQUEST_LOG), Client(logged.address) as client, given_up:
         client.open("rows")
     logged.stop()

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from crossview.engine.changes.label_file import read_labels
 from crossview.engine.home import Home
 from crossview.server.cli import app
-from crossview.server.commands.results import RESULTS
+from crossview.server.commands.result_types import RESULTS
 
 PAGE = DrawnPage(hours=40)
 QUICK = ("--grid", 4)
@@ -91,7 +91,7 @@ def test_labels_are_asked_for_kept_and_heeded(where: list[str], shots: Path, tmp
         return result.stdout
 
     text = pressing("uynxsun", 4)
-    assert "no answer since the start is left to undo" in text
+    assert "this session has no answer to undo" in text
     assert "is the change important?" in text
     first = read_labels(labels)
     assert [label.important for label in first] == [True, False, False]
@@ -118,8 +118,8 @@ def test_a_report_is_written(where: list[str], shots: Path, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("names", "reason"),
     [
-        ((), "holds no pictures"),
-        (("2026-03-09.png",), "holds 1 pictures"),
+        ((), "contains no pictures"),
+        (("2026-03-09.png",), "contains 1 pictures"),
         (("a.png", "b.png", "c.png"), "the order of 3 pictures is not known"),
     ],
 )

@@ -15,8 +15,7 @@ from crossview.engine.changes.request import Change, Changes, ChangesRequest, Le
 from crossview.engine.errors import InvalidInputError, NotFoundError, NotReadyError
 from crossview.engine.home import Home
 from crossview.engine.item import IndexOptions
-from crossview.server.client.async_client import AsyncClient
-from crossview.server.client.client import Client
+from crossview.server.client.client import AsyncClient, Client
 from crossview.server.listen import RunningServer
 from crossview.server.settings import ServerSettings
 from crossview.server.wire.convert_changes import from_changes, from_changes_request, to_changes, to_changes_request

@@ -208,5 +208,5 @@ def test_sets_of_several_kinds_are_sent_together() -> None:
     assert again.others[0].comparisons.weights is not None
     assert again.others[0].comparisons.weights.tolist() == [0.5]
     message.others[0].others.add(size=2)
-    with pytest.raises(InvalidInputError, match="list them all beside each other"):
+    with pytest.raises(InvalidInputError, match="put them all into one list"):
         to_comparisons(message)

@@ -253,7 +253,7 @@ def test_requests_survive() -> None:
     assert to_request(collections_pb2.EvaluateRequest(view="color", space="a")).spaces == ("a",)
     with pytest.raises(InvalidInputError, match="at least 1 query, not 0"):
         to_request(collections_pb2.EvaluateRequest(view="color", max_queries=0))
-    with pytest.raises(InvalidInputError, match="this is no taxonomy: 'a' is below itself"):
+    with pytest.raises(InvalidInputError, match="invalid taxonomy: 'a' is below itself"):
         to_request(collections_pb2.EvaluateRequest(view="color", taxonomy=collections_pb2.Taxonomy(parents={"a": "a"})))
-    with pytest.raises(InvalidInputError, match=r"one space \(a\) or several \(b\), not both"):
+    with pytest.raises(InvalidInputError, match=r"either space \(a\) or spaces \(b\), not both"):
         to_request(collections_pb2.EvaluateRequest(view="color", space="a", spaces=["b"]))

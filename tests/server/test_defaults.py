@@ -9,11 +9,10 @@ from crossview.engine.ingest.orderings_file import read_orderings
 from crossview.engine.query import Query, SearchRequest
 from crossview.engine.recipe import Recipe
 from crossview.server.commands.evaluation import EvaluationOptions
-from crossview.server.commands.filters import FilterOptions
+from crossview.server.commands.filter_options import FilterOptions
 from crossview.server.commands.learn import RecipeOptions
-from crossview.server.commands.query import QueryOptions
-from crossview.server.commands.scores import ScoreOptions
-from crossview.server.commands.search import SearchOptions
+from crossview.server.commands.query_options import QueryOptions
+from crossview.server.commands.search import ScoreOptions, SearchOptions
 from crossview.server.wire.convert_training import from_recipe, to_recipe
 
 

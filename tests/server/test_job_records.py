@@ -77,7 +77,7 @@ def test_records_of_an_earlier_format_are_dropped_and_those_of_a_later_one_kept(
 def test_only_so_many_wait(records: Records) -> None:
     """A further one is refused until one has ended."""
     jobs = [add(records) for _ in range(MOST_WAITING)]
-    with pytest.raises(OverloadedError, match="100 jobs wait already"):
+    with pytest.raises(OverloadedError, match="100 jobs are waiting"):
         add(records)
     records.ask_to_stop(jobs[7], refusal(CancelledError("no")).status)
     add(records)

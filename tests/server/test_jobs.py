@@ -105,7 +105,7 @@ def test_a_request_is_carried_out_once(client: Client, rows: RemoteCollection) -
     again = rows.detached().train(BRIEF, space="once", request_id="one-request")
     assert (again.id, again.result) == ("one-request", first)
     assert rows.spaces.get("once").generations == (1,)
-    with pytest.raises(AlreadyExistsError, match="another request has the id 'one-request'"):
+    with pytest.raises(AlreadyExistsError, match="another request already has the id 'one-request'"):
         rows.train(BRIEF, space="twice", request_id="one-request")
     with pytest.raises(InvalidInputError, match="cannot name a request"):
         rows.train(BRIEF, request_id="a b")

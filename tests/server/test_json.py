@@ -19,7 +19,7 @@ from crossview.engine.item import NewItem
 from crossview.engine.recipe import Recipe
 from crossview.server.cli import COMMANDS
 from crossview.server.client.client import Client
-from crossview.server.commands.results import RESULTS
+from crossview.server.commands.result_types import RESULTS
 from crossview.server.listen import RunningServer
 from crossview.server.settings import ServerSettings
 

@@ -48,7 +48,7 @@ def test_health_waits_for_the_collections_that_are_loaded_first(home: Home, monk
             assert client.names() == ["drawn"]
             leave.set()
             until(serves)
-        with running.collections.at_hand("drawn") as collection:
+        with running.collections.if_open("drawn") as collection:
             assert collection is not None
             assert collection.memory.least_bytes() > 0
 
@@ -59,7 +59,7 @@ def test_what_cannot_be_loaded_keeps_health_from_serving(home: Home, caplog: pyt
         RunningServer(ServerSettings(home=home.path, port=0, load=("no-such",))) as running,
         Client(running.address) as client,
     ):
-        until(lambda: "collection 'no-such' is not loaded" in caplog.text)
+        until(lambda: "cannot load collection 'no-such'" in caplog.text)
         answer = health_pb2_grpc.HealthStub(client.channel).Check(health_pb2.HealthCheckRequest(service=""))
         assert answer.status == health_pb2.HealthCheckResponse.NOT_SERVING
     refused = run("serve", "--home", home.path, "--load", "no-such")
@@ -128,7 +128,7 @@ def test_the_collections_that_were_used_least_recently_are_closed(home: Home, tm
     def opened() -> str:
         found = []
         for name in "abcdef":
-            with collections.at_hand(name) as collection:
+            with collections.if_open(name) as collection:
                 found += [name] if collection is not None else []
         return "".join(found)
 

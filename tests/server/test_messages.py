@@ -13,7 +13,7 @@ from terminal import BOTH, done, fill_rows, reached, run
 
 from crossview.engine.home import Home
 from crossview.server.client.client import Client
-from crossview.server.commands.progress import duration
+from crossview.server.commands.progress_bar import duration
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND = (sys.executable, "-m", "crossview.server.cli")

@@ -9,7 +9,7 @@ from google.longrunning import operations_pb2
 from crossview.server.client.connection import OPTIONS
 from crossview.server.jobs.job_service import JobService, OperationsService
 from crossview.server.jobs.work import _WORK
-from crossview.server.methods import JOBS, METHODS, SERVICES, Each, Method, Room, Touch
+from crossview.server.methods import JOBS, METHODS, SERVICES, MessageStream, Method, Room, Touch
 from crossview.server.services.collection_service import CollectionService
 from crossview.server.services.question_service import QuestionService
 from crossview.server.services.search_service import SearchService
@@ -71,5 +71,5 @@ def test_clients_repeat_what_changes_nothing_and_nothing_else() -> None:
 def test_streams_of_searches_run_ahead_and_imports_do_not() -> None:
     """An import is answered once it is on disk, in order."""
     each = {method.name: method.each for method in METHODS.values() if method.each is not None}
-    assert each == {"StreamSearch": Each("Search", 16), "StreamImportItems": Each("ImportItems", 1)}
+    assert each == {"StreamSearch": MessageStream("Search", 16), "StreamImportItems": MessageStream("ImportItems", 1)}
     assert METHODS["/crossview.v1.SearchService/FindChanges"].room is Room.LONG

@@ -15,7 +15,7 @@ from crossview.engine.home import Home
 from crossview.engine.item import NewItem
 from crossview.server.client.client import Client
 from crossview.server.errors import JobStoppedError
-from crossview.server.jobs.settling import settled
+from crossview.server.jobs.slot import settled
 from crossview.server.listen import RunningServer
 from crossview.server.settings import ServerSettings
 from crossview.server.wire.status import Code, refusal

@@ -281,7 +281,7 @@ def _delete(name: str) -> Any:
     [
         (SearchRequest([Query("color", key="cat/0")], k=100_001), "may ask for 100,000 hits, not 100,001"),
         (SearchRequest([Query("color", key="cat/0")] * 101, k=1000), "not 101,000"),
-        (SearchRequest([Query("color", key="cat/0")] * 10_001, k=1), "10,001 queries are more than one request"),
+        (SearchRequest([Query("color", key="cat/0")] * 10_001, k=1), "at most 10,000 queries, not 10,001"),
     ],
 )
 def test_a_request_of_too_much_is_refused(running: RunningServer, request_: SearchRequest, words: str) -> None:
@@ -296,14 +296,14 @@ def test_the_event_loop_answers_no_search_for_many_hits(running: RunningServer) 
     near = from_search_request(replace(NEAR, queries=[Query("color", vector=np.zeros(64, np.float32))]))
     near.parent = "collections/rows"
     service.Search(near, None)  # type: ignore[arg-type]
-    assert service.search_at_hand(near) is not None
+    assert service.search_in_loop(near) is not None
     for more in ({"k": 101}, {"k": 51, "targets": ["color"] * 2}, {"k": 26, "queries": list(near.queries) * 4}):
         many = search_pb2.SearchRequest()
         many.CopyFrom(near)
         for name in more:
             many.ClearField(name)  # type: ignore[arg-type]
         many.MergeFrom(search_pb2.SearchRequest(**more))
-        assert service.search_at_hand(many) is None, more
+        assert service.search_in_loop(many) is None, more
 
 
 @pytest.mark.parametrize("streams", [False, True], ids=["calls", "streams"])
@@ -330,7 +330,7 @@ def test_searches_that_wait_are_answered_as_one_and_as_if_alone(
 
     monkeypatch.setattr(SearchService, "Search", slow)
     monkeypatch.setattr(SearchService, "search_together", counted)
-    monkeypatch.setattr("crossview.server.services.search_service._AT_HAND_BYTES", -1)
+    monkeypatch.setattr("crossview.server.services.search_service._IN_LOOP_BYTES", -1)
     monkeypatch.setattr("crossview.server.dispatch.rooms._SEARCH_PATIENCE", 60.0)
     settings = replace(running.settings, port=0, waiting=40)
     with RunningServer(settings) as server, Client(server.address, timeout=60) as client:

@@ -13,8 +13,7 @@ from terminal import BACKENDS, BOTH, done, fill_rows, reached, result_of, run
 from crossview.engine.home import Home
 from crossview.engine.item import NewItem
 from crossview.engine.query import CalibrationRequest, Query, SameRequest, SearchRequest
-from crossview.server.client.async_client import AsyncClient
-from crossview.server.client.client import Client
+from crossview.server.client.client import AsyncClient, Client
 
 COLOR = ("--view", "color")
 TRAIN = ("--learner", "fantope", "--views", "color", "--set", "n_constraints=100", "--set", "max_iter=20")

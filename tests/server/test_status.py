@@ -12,7 +12,7 @@ from crossview.engine import errors
 from crossview.features import errors as image_errors
 from crossview.features.errors import TruncatedImageError
 from crossview.server.client.client import Client
-from crossview.server.client.failures import error_of
+from crossview.server.client.connection import error_of
 from crossview.server.errors import DeadlineExceededError, OverloadedError, ServerFaultError, ServerUnavailableError
 from crossview.server.listen import RunningServer
 from crossview.server.settings import MESSAGE_BYTES

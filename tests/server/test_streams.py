@@ -15,8 +15,7 @@ from crossview.engine.errors import InvalidInputError, NotFoundError
 from crossview.engine.home import Home
 from crossview.engine.item import NewItem
 from crossview.engine.query import Query, SearchRequest, SuggestRequest
-from crossview.server.client.async_client import AsyncClient
-from crossview.server.client.client import Client
+from crossview.server.client.client import AsyncClient, Client
 from crossview.server.client.remote_collection import RemoteCollection
 from crossview.server.errors import DeadlineExceededError
 from crossview.server.listen import RunningServer
@@ -122,7 +121,7 @@ def test_a_server_that_stops_tells_its_streams(running: RunningServer, rows: Rem
     assert sent.wait(60)
     stopping = threading.Thread(target=lambda: running.stop(grace=60.0))
     stopping.start()
-    with pytest.raises(Exception, match="the server stops: what the stream had sent is answered"):
+    with pytest.raises(Exception, match="the server stops: it has answered all messages of the stream"):
         next(answers)
     stopped.set()
     stopping.join(60)

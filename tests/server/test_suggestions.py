@@ -57,7 +57,7 @@ def test_what_is_printed(home, backend):
             ("dog/1", "dog", "yes"),
         ]
         unsure = done(*command, "--min-share", 1)
-        assert "nothing is sure enough" in unsure
+        assert "no label is sure enough" in unsure
         assert "crossview set" not in unsure
 
 

@@ -14,12 +14,11 @@ from crossview.engine.query import Query, SearchRequest
 from crossview.engine.recipe import Recipe
 from crossview.server.backend import Backend, CollectionBackend
 from crossview.server.client.client import Client
-from crossview.server.demo.captions import WORDS, caption, write_captions
-from crossview.server.demo.pictures import STYLES, write_pictures
-from crossview.server.drawing.results import strips
+from crossview.server.demo.dataset import STYLES, WORDS, caption, write_captions, write_pictures
+from crossview.server.drawing.search_results import strips
 from crossview.server.listen import RunningServer
 from crossview.server.settings import ServerSettings
-from crossview.server.wire import batches
+from crossview.server.wire import message_batches
 from crossview.v1 import collections_pb2 as pb
 from crossview.v1 import collections_pb2_grpc, search_pb2, search_pb2_grpc, types_pb2
 
@@ -32,7 +31,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     """A server with pictures of ten classes, two in three with a caption, indexed and trained through it."""
     folder = tmp_path_factory.mktemp("words")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("crossview.server.demo.pictures.SIZE", (112, 84))
+        patch.setattr("crossview.server.demo.dataset.SIZE", (112, 84))
         write_pictures(folder / "pictures", PER_CLASS)
     write_captions(folder / "all.csv", folder / "pictures")
     header, *lines = (folder / "all.csv").read_text().splitlines()
@@ -192,13 +191,13 @@ def test_texts_are_imported_without_pictures(made: CollectionBackend) -> None:
 
 
 @pytest.mark.parametrize(
-    ("length", "most"), [(5_000, 100_000), pytest.param(999_999, batches.BATCH_BYTES, marks=pytest.mark.slow)]
+    ("length", "most"), [(5_000, 100_000), pytest.param(999_999, message_batches.BATCH_BYTES, marks=pytest.mark.slow)]
 )
 def test_long_texts_fit_into_pages(
     made: CollectionBackend, monkeypatch: pytest.MonkeyPatch, length: int, most: int
 ) -> None:
     """A page is cut where its texts are long, and listing goes on."""
-    monkeypatch.setattr(batches, "BATCH_BYTES", most)
+    monkeypatch.setattr(message_batches, "BATCH_BYTES", most)
     made.items.put([NewItem(f"{number:02}", text="é" * length) for number in range(40)])
     assert [item.key for item in made.items(limit=40)] == [f"{number:02}" for number in range(40)]
     assert len(made.items(limit=7)) == 7

@@ -16,7 +16,7 @@ from terminal import fill_rows
 from crossview.engine.errors import InvalidInputError
 from crossview.engine.home import Home
 from crossview.server.client.client import Client
-from crossview.server.dispatch.budget import Budget
+from crossview.server.dispatch.dispatcher import Budget
 from crossview.server.errors import OverloadedError
 from crossview.server.listen import RunningServer
 from crossview.server.settings import ServerSettings
@@ -141,7 +141,7 @@ def test_requests_under_way_have_a_budget(running: RunningServer, monkeypatch: p
         leave.set()
         errors = [one.exception(60) for one in outcomes]
         assert [type(error) for error in errors if error] == [OverloadedError] * 3
-        assert "the requests under way take 2 MB" in str(next(error for error in errors if error))
+        assert "the requests in progress have 2 MB" in str(next(error for error in errors if error))
         large = pb.ImportItemsRequest(parent=NAME, items=[*request.items, *request.items])
         assert client.call(client.collections.ImportItems, large).added == 0
 

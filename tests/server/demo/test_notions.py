@@ -9,7 +9,15 @@ from PIL import Image
 from crossview.engine.comparisons import Question
 from crossview.server.client.client import Client
 from crossview.server.demo import notions
-from crossview.server.demo.notions import HUES, NOTIONS, TEXTURES, answer_to, run_notions, sort_of, write_combinations
+from crossview.server.demo.notions import (
+    HUES,
+    NOTIONS,
+    TEXTURES,
+    answer_to,
+    feature_of,
+    run_notions,
+    write_combinations,
+)
 
 KEYS = ("pictures/dots/red-00.jpg", "pictures/dots/blue-01.jpg", "pictures/weave/red-02.jpg")
 
@@ -25,7 +33,7 @@ def test_every_texture_is_drawn_in_every_color(tmp_path: Path) -> None:
 
 def test_who_answers_goes_by_the_notion(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(notions, "MISTAKES", 0.0)
-    assert [[sort_of(key, notion) for key in KEYS] for notion in NOTIONS] == [
+    assert [[feature_of(key, notion) for key in KEYS] for notion in NOTIONS] == [
         ["red", "blue", "red"],
         ["dots", "dots", "weave"],
     ]

@@ -10,7 +10,7 @@ from crossview.server.demo import story
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("crossview.server.demo.pictures.SIZE", (112, 84))
+    monkeypatch.setattr("crossview.server.demo.dataset.SIZE", (112, 84))
     monkeypatch.setattr(story, "PER_CLASS", 6)
     monkeypatch.setattr(story, "QUERIES_PER_CLASS", 1)
     monkeypatch.setattr(story, "EXTRACTORS", ("color", "sift:words=24", "text:dim=10"))

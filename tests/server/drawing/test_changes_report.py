@@ -15,8 +15,15 @@ from crossview.engine.changes.request import Changes, ChangesRequest
 from crossview.engine.collection import Collection
 from crossview.engine.home import Home
 from crossview.engine.item import IndexOptions
-from crossview.server.drawing.changes import pair_sheet, write_pair, write_report
-from crossview.server.drawing.regions import FRAME, STRONG, framed, importance_map, made, version_picture
+from crossview.server.drawing.change_report import pair_sheet, write_pair, write_report
+from crossview.server.drawing.region_pictures import (
+    FRAME,
+    STRONG,
+    framed,
+    importance_map,
+    largest_regions,
+    version_picture,
+)
 from crossview.server.drawing.sheet import EMPTY
 from crossview.server.drawing.timeline import SIZE, timeline_picture
 
@@ -63,9 +70,9 @@ def test_regions_beside_each_other_have_one_frame() -> None:
 
 
 def test_the_fewest_regions_that_made_most_of_a_change_are_framed() -> None:
-    assert made([0.1, 0.5, 0.3, 0.1]) == {1, 2}
-    assert made([0.0, 0.0]) == set()
-    assert made([1.2, -0.2]) == {0}
+    assert largest_regions([0.1, 0.5, 0.3, 0.1]) == {1, 2}
+    assert largest_regions([0.0, 0.0]) == set()
+    assert largest_regions([1.2, -0.2]) == {0}
 
 
 def test_the_map_is_strongest_where_importance_is() -> None:

@@ -117,7 +117,7 @@ def test_the_ending_chooses_the_format(tmp_path: Path, suffix: str) -> None:
 def test_a_format_that_cannot_hold_the_sheet_is_named(tmp_path: Path) -> None:
     """WebP has at most 16,383 pixels a side."""
     strips = [Strip("t", Tile(None), [Tile(None)])] * 80
-    with pytest.raises(InvalidInputError, match=r"WEBP takes at most 16383 a side: write a \.png"):
+    with pytest.raises(InvalidInputError, match=r"WEBP takes at most 16383 per side: write a \.png"):
         write_sheet(tmp_path / "sheet.webp", strips)
     assert contact_sheet(strips).height > 16_383
 

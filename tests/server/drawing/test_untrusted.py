@@ -13,7 +13,7 @@ from terminal import done, reached
 
 from crossview.engine.home import Home
 from crossview.engine.item import NewItem
-from crossview.server.drawing.regions import version_picture
+from crossview.server.drawing.region_pictures import version_picture
 from crossview.server.drawing.sheet import Strip, Tile, contact_sheet
 
 EPS = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n%%EndComments\n0 0 9 9 rectfill\nshowpage\n%%EOF\n"

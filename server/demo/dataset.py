@@ -1,10 +1,15 @@
-"""A small labelled picture collection, drawn from a seed: ten classes, each with its own pattern and typical colours.
+"""The data set of the demo: labelled pictures of ten classes, and captions, generated from a seed.
 
-No view separates the classes alone: several classes share their colours, several have related textures. Scale, angle,
-light and noise vary inside a class, and one picture in eight has the colours of another.
+Each class has a pattern and typical colours. No single view separates all classes: several classes share colours, and
+several have similar textures. Scale, angle, light and noise vary within a class, and one picture in eight has the
+colours of another class.
+
+A caption never names its class: it contains some words of the class, words that several classes share, and sometimes a
+word of another class.
 """
 
 import colorsys
+import csv
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,13 +31,13 @@ Pattern = Callable[[Field, Field, Rng], Field]
 
 @dataclass(frozen=True)
 class Style:
-    """How one class of pictures looks."""
+    """The pattern and the colours of a class of pictures."""
 
     pattern: Pattern
     hue: float
-    """Middle of its ground colours, in turns of the colour wheel."""
+    """Mean hue of the ground, in turns of the colour wheel."""
     accent: float
-    """Hue of what lies on the ground."""
+    """Mean hue of the pattern on the ground."""
     period: float
     """Typical size of one period, in pixels."""
 
@@ -47,7 +52,7 @@ def _edge(distance: Field, width: float = 0.06) -> Field:
 
 
 def _cell_noise(columns: Field, rows: Field, rng: Rng) -> Field:
-    """Return one random number per cell of an endless grid, the same wherever the cell is looked at."""
+    """Return one random number per cell of a periodic grid, equal for all points of the cell."""
     table = rng.random((61, 59))
     values: Field = table[np.mod(rows.astype(int), 61), np.mod(columns.astype(int), 59)]
     return values
@@ -95,7 +100,7 @@ def rings(u: Field, v: Field, rng: Rng) -> Field:
 
 
 def pebbles(u: Field, v: Field, rng: Rng) -> Field:
-    """Return round stones side by side: distance to the nearest of scattered points."""
+    """Return round stones side by side, by the distance to the nearest of scattered points."""
     shift_u, shift_v, shade = (rng.random((61, 59)) for _ in range(3))
     columns, rows = np.floor(u).astype(int), np.floor(v).astype(int)
     best, tone = np.full(u.shape, np.inf), np.zeros(u.shape)
@@ -109,7 +114,7 @@ def pebbles(u: Field, v: Field, rng: Rng) -> Field:
 
 
 def leaves(u: Field, v: Field, rng: Rng) -> Field:
-    """Return pointed leaves lying every way, with a middle rib."""
+    """Return pointed leaves in all directions, with a middle rib."""
     picture = np.zeros(u.shape)
     count = int(2.2 * np.ptp(u) * np.ptp(v)) + 4
     for x, y in rng.uniform([u.min(), v.min()], [u.max(), v.max()], (min(count, 160), 2)):
@@ -161,7 +166,7 @@ def _colour(hue: float, saturation: float, value: float) -> NDArray[np.float64]:
 
 
 def _palette(style: Style, rng: Rng) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return ground and accent, clearly apart in lightness, either of them the lighter one."""
+    """Return the colours of ground and accent, with clearly different lightness; sometimes the ground is lighter."""
     dark, light = rng.uniform(0.2, 0.45), rng.uniform(0.7, 1.0)
     if rng.random() < 0.15:
         dark, light = light, dark
@@ -171,7 +176,7 @@ def _palette(style: Style, rng: Rng) -> tuple[NDArray[np.float64], NDArray[np.fl
 
 
 def _coordinates(period: float, rng: Rng) -> tuple[Field, Field]:
-    """Return a turned, shifted grid over the picture, in periods."""
+    """Return rotated and shifted coordinates of the pixels, in periods."""
     width, height = SIZE
     y, x = np.mgrid[0:height, 0:width].astype(np.float64)
     angle = rng.normal(0, 0.15)
@@ -182,7 +187,7 @@ def _coordinates(period: float, rng: Rng) -> tuple[Field, Field]:
 
 
 def _light(rng: Rng) -> Field:
-    """Return a lamp at one side of the picture."""
+    """Return the brightness of a picture with a lamp at one side."""
     width, height = SIZE
     y, x = np.mgrid[-1 : 1 : height * 1j, -1 : 1 : width * 1j]
     slope = rng.normal(0, 0.15, 2)
@@ -190,14 +195,14 @@ def _light(rng: Rng) -> Field:
 
 
 def draw(name: str, rng: Rng) -> Image.Image:
-    """Return a picture of a class of ``STYLES``, SIZE pixels; each call draws another one."""
+    """Return a picture of a class of ``STYLES``, SIZE pixels; each call draws a new one."""
     style = STYLES[name]
     colours = STYLES[str(rng.choice(list(STYLES)))] if rng.random() < BORROWED else style
     return painted(style, colours, rng)
 
 
 def painted(style: Style, colours: Style, rng: Rng) -> Image.Image:
-    """Return a picture with the pattern of one style in the colours of another, SIZE pixels; each call draws anew."""
+    """Return a picture of SIZE pixels with the pattern of one style and the colours of another; each call varies."""
     pattern = style.pattern(*_coordinates(style.period, rng), rng)
     ground, accent = _palette(colours, rng)
     picture = ground + pattern[..., None] * (accent - ground)
@@ -206,10 +211,62 @@ def painted(style: Style, colours: Style, rng: Rng) -> Image.Image:
 
 
 def write_pictures(folder: Path, per_class: int, seed: int = 0) -> int:
-    """Write ``folder/CLASS/CLASS-NN.jpg`` for every class, and return how many; a seed determines the pictures."""
+    """Write ``folder/CLASS/CLASS-NN.jpg`` for every class, and return the number; a seed determines the pictures."""
     for position, name in enumerate(STYLES):
         rng = np.random.default_rng([seed, position])
         (folder / name).mkdir(parents=True, exist_ok=True)
         for number in range(per_class):
             draw(name, rng).save(folder / name / f"{name}-{number:02d}.jpg", quality=90)
     return per_class * len(STYLES)
+
+
+MISTAKEN = 0.1
+"""Probability that a word of a caption comes from another class."""
+
+WORDS: Mapping[str, tuple[str, ...]] = {
+    "bricks": ("wall", "masonry", "mortar", "courses", "clay", "builder"),
+    "checks": ("chess", "board", "squares", "tiles", "tablecloth", "chequered"),
+    "clouds": ("sky", "haze", "mist", "overcast", "fog", "weather"),
+    "dots": ("spots", "polka", "speckled", "confetti", "beads", "freckles"),
+    "leaves": ("foliage", "garden", "hedge", "plants", "autumn", "forest"),
+    "pebbles": ("gravel", "beach", "shingle", "rocks", "riverbed", "cobbles"),
+    "rings": ("circles", "ripples", "target", "concentric", "vinyl", "hoops"),
+    "stripes": ("bands", "flag", "zebra", "barcode", "awning", "shirt"),
+    "waves": ("sea", "surf", "swell", "tide", "ocean", "undulating"),
+    "weave": ("fabric", "basket", "threads", "textile", "wicker", "cloth"),
+}
+"""Words for the captions of each class."""
+SHARED: Mapping[str, tuple[str, ...]] = {
+    "straight": ("bricks", "checks", "stripes", "weave"),
+    "round": ("dots", "rings", "pebbles"),
+    "soft": ("clouds", "waves", "weave"),
+    "outdoors": ("leaves", "pebbles", "clouds", "waves", "bricks"),
+    "grid": ("checks", "dots", "weave", "bricks"),
+    "lines": ("stripes", "waves", "rings"),
+    "small": ("pebbles", "dots", "leaves", "checks"),
+}
+"""Words for the captions of several classes."""
+FILLERS = ("a", "picture of", "with", "some", "the", "seen from above", "close-up,", "old", "nice", "in daylight")
+
+
+def caption(name: str, rng: Rng) -> str:
+    """Return a caption for a class of ``STYLES``; each call makes a new one."""
+    others = [other for other in WORDS if other != name]
+    words = []
+    for word in rng.choice(WORDS[name], int(rng.integers(2, 4)), replace=False):
+        mistaken = rng.random() < MISTAKEN
+        words.append(str(rng.choice(WORDS[str(rng.choice(others))]) if mistaken else word))
+    shared = [word for word, classes in SHARED.items() if name in classes]
+    words += [str(rng.choice(shared)), *(str(word) for word in rng.choice(FILLERS, 3, replace=False))]
+    return " ".join(str(word) for word in rng.permutation(words))
+
+
+def write_captions(path: Path, pictures: Path, seed: int = 0) -> int:
+    """Write lines ``path,caption`` for the pictures of ``write_pictures``, and return the number."""
+    files = sorted(pictures.rglob("*.jpg"))
+    rng = np.random.default_rng([seed, len(WORDS)])
+    with path.open("w", newline="", encoding="utf-8") as file:
+        lines = csv.writer(file)
+        lines.writerow(("path", "caption"))
+        lines.writerows((picture.relative_to(pictures), caption(picture.parent.name, rng)) for picture in files)
+    return len(files)

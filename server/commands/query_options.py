@@ -1,4 +1,4 @@
-"""The options by which commands take queries."""
+"""The options for queries."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ BaseRateOption = Annotated[
 
 @dataclass(frozen=True, kw_only=True)
 class QueryOptions:
-    """Queries, and where they are matched."""
+    """Queries, and the targets to search."""
 
     PANEL: ClassVar[str] = "Query"
 
@@ -60,7 +60,7 @@ class QueryOptions:
         return self.image, self.text, self.key, self.vector, self.by_label
 
     def queries(self, listing: bool = False) -> "list[Query]":
-        """Return the queries of the one input; feature rows are a query each. A ``listing`` needs no input."""
+        """Return the queries of the input: one for each feature row, otherwise one. A ``listing`` needs no input."""
         if listing and not self.given():
             from crossview.engine.query import Query
 
@@ -106,7 +106,7 @@ def _rows(path: Path) -> "Sequence[Sequence[float]]":
     with loading(path):
         rows = np.load(path, allow_pickle=False)
     if not isinstance(rows, np.ndarray) or rows.dtype.kind not in "fiu":
-        raise InvalidInputError(f"{path} must hold one array of numbers: write it with numpy.save")
+        raise InvalidInputError(f"{path} must contain one array of numbers: write it with numpy.save")
     if rows.ndim not in (1, 2):
         raise InvalidInputError(f"{path} has shape {rows.shape}; vectors have shape (d,) or (n, d)")
     return list(np.atleast_2d(rows))

@@ -7,7 +7,7 @@ from crossview.engine.item import NewItem
 from crossview.engine.query import Query, SearchRequest
 from crossview.server.backend import CollectionBackend
 from crossview.server.client.client import Client
-from crossview.server.drawing.results import strips
+from crossview.server.drawing.search_results import strips
 from crossview.server.listen import RunningServer
 
 DOTS = "pictures/dots/dots-00.jpg"

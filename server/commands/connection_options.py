@@ -1,4 +1,4 @@
-"""The options by which commands reach collections."""
+"""The options that connect a command to its collections."""
 
 import math
 import os
@@ -26,7 +26,7 @@ HomeOption = Annotated[
 
 @dataclass(frozen=True)
 class ConnectionOptions:
-    """A home on this machine, or a server and the seconds that each of its calls may take."""
+    """A home of this machine, or a server with the maximum time of its calls in seconds."""
 
     PANEL: ClassVar[str] = "Connection"
 
@@ -41,7 +41,7 @@ class ConnectionOptions:
     ] = None
 
     def __post_init__(self) -> None:
-        if self.server is None and self.home is None:  # an explicit home is meant more than an environment
+        if self.server is None and self.home is None:  # an explicit --home overrides the environment
             object.__setattr__(self, "server", os.environ.get("CROSSVIEW_SERVER") or None)
         if self.timeout is not None and not 0 < self.timeout < math.inf:
             raise typer.BadParameter(f"--timeout takes a positive number of seconds, not {self.timeout:g}")
@@ -52,7 +52,7 @@ class ConnectionOptions:
         if self.home is not None and self.server is not None:
             raise typer.BadParameter("a server has its own home: give --home or --server, not both")
         if self.server is None and self.timeout is not None:
-            raise typer.BadParameter("--timeout is for the calls of a server: give --server as well")
+            raise typer.BadParameter("--timeout limits the calls of a server: give --server as well")
         if self.server is None:
             yield self._home()
             return
@@ -85,12 +85,12 @@ class ConnectionOptions:
 
 
 HERE = ConnectionOptions()
-"""The home where none is named."""
+"""The default connection: the default home, or the server of the environment."""
 
 
 @dataclass(frozen=True)
 class PictureConnection(ConnectionOptions):
-    """The same for commands that read pictures, which may be large on this machine."""
+    """A connection for commands that read pictures, with a limit of their size for a local home."""
 
     max_megapixels: Annotated[
         float | None,
@@ -107,7 +107,7 @@ class PictureConnection(ConnectionOptions):
             raise typer.BadParameter(f"--max-megapixels takes a positive number, not {self.max_megapixels:g}")
         if self.max_megapixels is not None and self.server is not None:
             raise typer.BadParameter(
-                "--max-megapixels is for pictures that are read here; a server has a limit of its own: "
+                "--max-megapixels limits pictures that this machine reads; a server has its own limit: "
                 "crossview serve --max-megapixels N"
             )
 
@@ -121,4 +121,4 @@ class PictureConnection(ConnectionOptions):
 
 
 PICTURES_HERE = PictureConnection()
-"""The same home, with the usual limit."""
+"""The default connection, with the default limit of pictures."""

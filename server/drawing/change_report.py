@@ -1,4 +1,4 @@
-"""The report of important changes: one page that needs nothing else, and its pictures and figures as files."""
+"""The report of important changes: a self-contained HTML page, with its pictures and figures also as files."""
 
 import base64
 import dataclasses
@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from PIL import Image, ImageDraw
 
 from crossview.server.drawing.lettering import Lettering
-from crossview.server.drawing.regions import WIDTH, framed, importance_map, version_picture
-from crossview.server.drawing.results import Items
+from crossview.server.drawing.region_pictures import WIDTH, framed, importance_map, version_picture
+from crossview.server.drawing.search_results import Items
 from crossview.server.drawing.sheet import GAP, INK, PAPER
 from crossview.server.drawing.timeline import timeline_picture
 
@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from crossview.engine.changes.request import Change, Changes
 
 PAIRS = 12
-"""Changes that are drawn, the most important ones."""
+"""Maximum number of drawn changes, the most important first."""
 _HEAD = 54
+"""Height of the titles above a pair of versions, in pixels."""
 _STYLE = (
     "body{font:16px/1.5 system-ui,sans-serif;color:#26282c;background:#fafaf8;max-width:1200px;margin:2em auto;"
     "padding:0 1em}img{max-width:100%;height:auto}figure{margin:1.5em 0}figcaption{color:#555}"
@@ -34,7 +35,7 @@ _STYLE = (
 
 
 def write_report(folder: Path, items: Items, changes: "Changes") -> Path:
-    """Write the report into a folder, each file whole or not at all, and return its page."""
+    """Write the report into a folder, and return the path of its page; each file is replaced atomically."""
     folder.mkdir(parents=True, exist_ok=True)
     important = sorted((one for one in changes.changes if one.important), key=lambda one: -one.importance)[:PAIRS]
     newest = version_picture(items, changes.changes[-1].later)
@@ -70,7 +71,7 @@ def pair_sheet(items: Items, change: "Change") -> Image.Image:
 
 
 def write_pair(path: Path, items: Items, change: "Change") -> None:
-    """Write the picture of a pair, whole or not at all: a viewer may be showing the last one."""
+    """Write the picture of a pair, atomically, because a viewer may show the file."""
     sheet = pair_sheet(items, change)
     _write(path, partial(sheet.save, format="PNG"))
 
@@ -104,14 +105,14 @@ def _sentences(changes: "Changes", important: int) -> list[str]:
         f"{changes.source}; {important} of {len(changes.changes)} changes are important."
     )
     comparisons = (
-        f"What matters was learned from {learned.quadruplets:,} comparisons of pairs of versions, {labels}: versions "
-        f"near each other in time differ less than versions {changes.period} apart."
+        f"The importance of regions was learned from {learned.quadruplets:,} comparisons of pairs of versions, "
+        f"{labels}: versions near each other in time differ less than versions {changes.period} apart."
     )
     if learned.order is None:
         return [versions, comparisons]
     order = (
-        f"Of comparisons held out in time {learned.order:.0%} are in order; chance would have half of them. The higher "
-        "that is, the more the map can be trusted."
+        f"The metric puts {learned.order:.0%} of the comparisons held out in time in order; chance would give half. "
+        "The higher this share is, the more reliable is the map."
     )
     return [versions, comparisons, order]
 
@@ -146,4 +147,4 @@ def _write(path: Path, write: Callable[[Path], Any]) -> None:
 def _plain(value: Any) -> Any:
     if isinstance(value, datetime):
         return value.isoformat()
-    raise TypeError(f"{type(value).__name__} is no JSON value")
+    raise TypeError(f"{type(value).__name__} is not a JSON value")

@@ -1,4 +1,4 @@
-"""Regions drawn over a picture: how important each is, and which of them made a change."""
+"""Pictures of regions: the importance of each region over a version, and frames around a change."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -7,22 +7,25 @@ from pathlib import Path
 from PIL import Image, ImageDraw, ImageOps
 
 from crossview.server.drawing.lettering import Colour, Lettering
-from crossview.server.drawing.results import Items, thumbnail_of
+from crossview.server.drawing.search_results import Items, thumbnail_of
 from crossview.server.drawing.sheet import EMPTY, FAINT, INK, PAPER, decoded
 
 WIDTH = 480
-"""Of a version, in pixels."""
+"""Width of a drawn version, in pixels."""
 STRONG: Colour = (122, 1, 119)
-"""The colour of the most important regions: purple stands out, also for people with red-green blindness."""
+"""Colour of the most important regions: purple, which people with red-green blindness also see well."""
 FRAME: Colour = (213, 94, 0)
-"""Of regions that made a change: vermilion of Okabe and Ito's colours."""
-_MOST = 0.8  # opacity of the most important region
-_MADE = 0.6  # share of a change that the framed regions made
+"""Colour of the frames around a change: vermilion of the palette of Okabe and Ito."""
+_OPACITY = 0.8
+"""Opacity of the colour over the most important region."""
+_FRAMED_SHARE = 0.6
+"""Share of a change that the framed regions contribute together."""
 _LEGEND = 46
+"""Height of the legend, in pixels."""
 
 
 def version_picture(items: Items, key: str, width: int = WIDTH) -> Image.Image:
-    """Return the picture of a version: its file if it can be opened, else its thumbnail, else a grey tile."""
+    """Return the picture of a version: its readable file, otherwise its thumbnail, otherwise a grey tile."""
     source = items.get(key).source
     for data in _encoded(items, key, source):
         if (image := decoded(data, 2 * width)) is not None:
@@ -31,7 +34,7 @@ def version_picture(items: Items, key: str, width: int = WIDTH) -> Image.Image:
 
 
 def _encoded(items: Items, key: str, source: str) -> Iterator[bytes]:
-    """Yield the bytes of a version's file, if it can be opened, and of its thumbnail."""
+    """Yield the bytes of the file of a version, if it is readable, then of its thumbnail, if there is one."""
     from crossview.features.errors import ImageError
     from crossview.features.pictures import read_file
 
@@ -43,11 +46,11 @@ def _encoded(items: Items, key: str, source: str) -> Iterator[bytes]:
 
 
 def importance_map(picture: Image.Image, importance: Sequence[float]) -> Image.Image:
-    """Return a picture with the importance of its regions over it, by opacity, and a legend beneath."""
+    """Return a picture below the importance of its regions, shown by opacity, with a legend at the bottom."""
     grid = round(len(importance) ** 0.5)
     most = max(importance, default=0.0) or 1.0
     veil = Image.new("L", (grid, grid))
-    veil.putdata([round(255 * _MOST * share / most) for share in importance])
+    veil.putdata([round(255 * _OPACITY * share / most) for share in importance])
     calm = Image.blend(picture, ImageOps.grayscale(picture).convert("RGB"), 0.6)
     cover = Image.new("RGB", picture.size, STRONG)
     drawn = Image.composite(cover, calm, veil.resize(picture.size, Image.Resampling.NEAREST))
@@ -60,7 +63,7 @@ def importance_map(picture: Image.Image, importance: Sequence[float]) -> Image.I
 def framed(picture: Image.Image, shares: Sequence[float]) -> Image.Image:
     """Return a picture with a frame around the regions that contribute most to a change."""
     grid = round(len(shares) ** 0.5)
-    chosen = made(shares)
+    chosen = largest_regions(shares)
     drawn = picture.copy()
     draw = ImageDraw.Draw(drawn)
     for first, second in _outline(chosen, grid):
@@ -71,12 +74,12 @@ def framed(picture: Image.Image, shares: Sequence[float]) -> Image.Image:
     return drawn
 
 
-def made(shares: Sequence[float]) -> set[int]:
-    """Return the fewest regions that together contribute most of a change."""
+def largest_regions(shares: Sequence[float]) -> set[int]:
+    """Return the smallest set of regions that together contribute _FRAMED_SHARE of a change."""
     chosen: set[int] = set()
     total = 0.0
     for place in sorted(range(len(shares)), key=lambda one: -shares[one]):
-        if total >= _MADE or shares[place] <= 0:
+        if total >= _FRAMED_SHARE or shares[place] <= 0:
             break
         chosen.add(place)
         total += shares[place]
@@ -84,7 +87,7 @@ def made(shares: Sequence[float]) -> set[int]:
 
 
 def _outline(chosen: set[int], grid: int) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
-    """Yield the sides of cells between a chosen cell and one that is not."""
+    """Yield the sides between a chosen cell and a cell that is not chosen."""
 
     def has(row: int, column: int) -> bool:
         return 0 <= row < grid and 0 <= column < grid and row * grid + column in chosen
@@ -106,7 +109,7 @@ def _legend(sheet: Image.Image, top: int, most: float) -> None:
     letters = Lettering(draw, 14)
     left, right = 8, min(sheet.width - 8, 208)
     for x in range(left, right):
-        share = _MOST * (x - left) / (right - left)
+        share = _OPACITY * (x - left) / (right - left)
         colour = tuple(round(light + share * (strong - light)) for light, strong in zip(PAPER, STRONG, strict=True))
         draw.line([(x, top + 8), (x, top + 20)], fill=colour)
     draw.rectangle((left, top + 8, right, top + 20), outline=FAINT)

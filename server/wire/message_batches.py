@@ -1,4 +1,4 @@
-"""Batches of entries for one message each: bounded in bytes and number, in the order given."""
+"""Batches of entries, one for each message, with limited bytes and number of entries, in the original order."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
@@ -6,16 +6,16 @@ from typing import TypeVar
 from crossview.engine.item import ImportReport
 
 BATCH_BYTES = 8 * 2**20
-"""Size up to which a client fills a message; a larger picture is sent alone."""
+"""Maximum size to which a client fills a message; a larger picture has a message of its own."""
 BATCH_ITEMS = 64
-"""Largest number of items in a message: each message is one change on disk and one step of the progress."""
+"""Maximum number of items in a message: each message is one change on disk and one step of the progress."""
 _Entry = TypeVar("_Entry")
 
 
 def batches(
     entries: Iterable[_Entry], size: Callable[[_Entry], int], most: int = BATCH_ITEMS
 ) -> Iterator[list[_Entry]]:
-    """Yield batches of at most ``most`` entries and BATCH_BYTES; an entry that is larger is a batch of its own."""
+    """Yield batches of at most ``most`` entries and BATCH_BYTES; a larger entry forms its own batch."""
     batch: list[_Entry] = []
     total = 0
     for entry in entries:
@@ -30,7 +30,7 @@ def batches(
 
 
 def merged(reports: Sequence[ImportReport]) -> ImportReport:
-    """Return one report for several batches."""
+    """Return the sum of the reports of several batches."""
     return ImportReport(
         added=sum(report.added for report in reports),
         updated=sum(report.updated for report in reports),

@@ -1,4 +1,4 @@
-"""Reflection: tools such as grpcurl ask for the services and their messages; silent calls end."""
+"""The standard reflection service, from which tools such as grpcurl read the services; ends silent calls."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -14,14 +14,14 @@ from crossview.server.wire.status import refusal
 
 
 class ReflectionService:
-    """Answers ``grpc.reflection.v1alpha.ServerReflection`` for some services."""
+    """The service ``grpc.reflection.v1alpha.ServerReflection``, for the given services."""
 
     def __init__(self, services: Sequence[str], silences: Silences, stopping: asyncio.Future[Any]) -> None:
         self._answers = reflection.aio.ReflectionServicer(services)
         self._silences, self._stopping = silences, stopping
 
     def handler(self) -> Any:
-        """Return the handler of the service, for grpc."""
+        """Return the gRPC handler of the service."""
         methods: dict[str, Any] = {"ServerReflectionInfo": grpc.stream_stream_rpc_method_handler(self._answer)}
         return grpc.method_handlers_generic_handler(reflection.SERVICE_NAME, methods)
 

@@ -1,18 +1,18 @@
-"""Progress of long work: a bar, and notes."""
+"""The display of the progress of long work: a bar and notes on stderr."""
 
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from crossview.server.commands.saying import say
+from crossview.server.commands.output import say
 
 if TYPE_CHECKING:
     from crossview.engine.runtime.progress import Progress
 
 
 class Notes:
-    """Prints notes on stderr, one a line, with an estimate of the time left."""
+    """A progress function that prints notes on stderr, one per line, with an estimate of the remaining time."""
 
     def __init__(self) -> None:
         self._what = ""
@@ -42,9 +42,9 @@ def duration(seconds: float) -> str:
 
 @contextmanager
 def progress_bar(wanted: bool = True, unit: str = "") -> Iterator["Progress | None"]:
-    """Yield a function that shows progress on stderr: in a bar, on a terminal, and as notes everywhere.
+    """Yield a function that shows progress on stderr: always as notes, and on a terminal also as a bar.
 
-    Yields None if it is not ``wanted``. ``unit`` names what the bar counts per second; without it, no rate.
+    Yields None unless ``wanted``. With a ``unit``, such as images, the bar shows the rate per second.
     """
     if not wanted:
         yield None

@@ -1,4 +1,4 @@
-"""The versions that the changes command looks at: those of a folder, which a collection keeps, or of a collection."""
+"""The versions for the changes command: the pictures of a folder, stored in a collection, or of a collection."""
 
 import math
 import re
@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Protocol
 
 import typer
 
-from crossview.server.commands.connection import ConnectionOptions
+from crossview.server.commands.connection_options import ConnectionOptions
 from crossview.server.commands.hints import completed, remember_collection
-from crossview.server.commands.progress import progress_bar
-from crossview.server.commands.saying import say
+from crossview.server.commands.output import say
+from crossview.server.commands.progress_bar import progress_bar
 
 if TYPE_CHECKING:
     from crossview.engine.changes.request import Change, Changes, ChangesRequest
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from crossview.server.backend import Backend, CollectionBackend
 
 GRID, SIZE = 10, 320
-"""Regions a side, and about how many pixels a side a picture is resized to."""
+"""Number of regions per side, and approximate pixels per side of the resized picture."""
 SHOWN = 10
-"""Failures that are printed."""
+"""Maximum number of printed failures."""
 _MULTIPLE = 8
-"""The multiple of GIST's picture sizes."""
+"""GIST needs picture sizes that are multiples of this number."""
 
 
 class Printer(Protocol):
@@ -43,15 +43,15 @@ class Printer(Protocol):
 
 
 @dataclass(frozen=True)
-class Drawn:
-    """A collection as it is drawn: the files that its items name are opened only where they are known to be meant.
+class DrawableItems:
+    """The items of a collection for drawing, which hides sources that must not be opened.
 
-    A server may name any file of this machine, and its pixels would be in the report.
+    A server may name any file of this machine as the source of an item, and the report would show its pixels.
     """
 
     collection: "CollectionBackend"
     files: Collection[str] | None
-    """Those that may be opened; None: all."""
+    """The sources that drawing may open; None: all."""
 
     def get(self, key: str) -> "Item":
         """Return an item, without a source that must not be opened."""
@@ -71,12 +71,12 @@ class Versions:
     view: str
     folder: Path | None
     remote: bool
-    """Whether the collection is a server's."""
+    """Whether the collection is on a server."""
     gone: Sequence[str] = ()
     """Keys of the items whose files are no longer in the folder."""
 
     def index(self, show_progress: bool) -> list[str]:
-        """Read the new pictures of the folder; return why some could not be used, a line each."""
+        """Index the new pictures of the folder; return a line for each unusable picture, with the reason."""
         if self.folder is None:
             return []
         with progress_bar(show_progress, "images") as progress:
@@ -84,16 +84,16 @@ class Versions:
         self.gone = report.gone
         return [f"{failure.key}: {completed(failure.reason)}" for failure in report.failures]
 
-    def drawn(self) -> Drawn:
-        """Return the collection as it is drawn: with the files of its folder, or of a collection of this machine."""
+    def drawn(self) -> DrawableItems:
+        """Return the items for drawing; only files of the folder, or of a local collection, may be opened."""
         from crossview.engine.ingest.walk import readable, walk
 
         here = None if not self.remote else frozenset[str]()
         found = here if self.folder is None else {readable(file.path) for file in walk([self.folder]).files}
-        return Drawn(self.collection, found)
+        return DrawableItems(self.collection, found)
 
     def watch(self, request: "ChangesRequest", every: float, printer: Printer) -> None:
-        """Report important changes as pictures arrive, without end; learn their importance once, at the start."""
+        """Print important changes as pictures arrive, until interrupted; learn the importance once, at the start."""
         from crossview.engine.errors import InvalidInputError, NotReadyError
 
         printed: set[str] = set()
@@ -124,7 +124,7 @@ class Versions:
             except InvalidInputError:
                 if found is None:
                     raise
-                found = None  # the last version is gone: begin again
+                found = None  # the last version has disappeared: learn again
             time.sleep(every)
 
 
@@ -132,9 +132,10 @@ class Versions:
 def opened(
     source: str, name: str, grid: int | None, connection: ConnectionOptions, show_progress: bool, wait: bool
 ) -> Iterator[Versions]:
-    """Yield the versions of a folder, after reading its new pictures, or of a collection.
+    """Yield the versions of a folder, after indexing its new pictures, or of a collection.
 
-    Nothing is made of a folder with too few pictures, or pictures in no known order, unless more are waited for.
+    Unless ``wait``, a folder with too few pictures, or with pictures of unknown order, raises an error before anything
+    is stored.
     """
     folder = Path(source).expanduser()
     if not folder.is_dir():
@@ -173,8 +174,8 @@ def _check_pictures(folder: Path) -> None:
     files = walk([folder]).files
     if len(files) < FEWEST:
         raise NotReadyError(
-            f"{folder} holds {len(files) or 'no'} pictures, and changes are learned from {FEWEST} or more; "
-            "with --watch they are waited for"
+            f"{folder} contains {len(files) or 'no'} pictures, and the command needs {FEWEST} or more; "
+            "--watch waits for them"
         )
     file_timeline([file.path for file in files])
 
@@ -207,7 +208,7 @@ def _names(folder: Path) -> Iterator[str]:
 
 def _check_name(source: str, name: str) -> None:
     if name:
-        raise typer.BadParameter(f"--name is for the pictures of a folder, and {source!r} is none")
+        raise typer.BadParameter(f"--name is for the pictures of a folder, and {source!r} is not a folder")
     if "/" in source or source.startswith("."):
         from crossview.engine.errors import NotFoundError
 
@@ -215,7 +216,7 @@ def _check_name(source: str, name: str) -> None:
 
 
 def _view(collection: "CollectionBackend", grid: int | None) -> str:
-    """Return the view of a collection with so many regions a side; "" for any."""
+    """Return the view of a collection with ``grid`` regions per side; "" if any view will do."""
     if grid is None:
         return ""
     from crossview.engine.errors import NotFoundError

@@ -1,7 +1,11 @@
-"""Asking a person questions in a terminal: each is drawn into a file, and answered by keys."""
+"""Sessions in a terminal that ask a person about drawn pictures: similar items, and important changes."""
 
+import os
 import sys
-from dataclasses import dataclass, replace
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,20 +13,22 @@ import typer
 
 from crossview.engine.comparisons import Answer, Question, QuestionRequest
 from crossview.engine.errors import NotFoundError
-from crossview.server.commands.saying import say
+from crossview.server.commands.output import say
 from crossview.server.drawing.question import write_question
 
 if TYPE_CHECKING:
+    from crossview.engine.changes.request import Change, ChangesRequest
     from crossview.server.backend import CollectionBackend
+    from crossview.server.commands.picture_versions import Versions
 
 _ENTER, SKIP, UNDO, QUIT = "\r\n", "s", "u", ("q", "", "\x03", "\x04")
 _CHOICE = 2
-"""Candidates of a question that the first key answers."""
+"""Number of candidates of a question that one key answers."""
 
 
 @dataclass
-class Session:
-    """One person's questions, until they quit or have given ``most`` answers."""
+class QuestionSession:
+    """Questions about items to one person, who quits or gives ``most`` answers."""
 
     collection: "CollectionBackend"
     request: QuestionRequest
@@ -30,7 +36,7 @@ class Session:
     """The file to draw each question in."""
     most: int | None = None
     given: int = 0
-    """Answers stored, less those undone."""
+    """Number of stored answers, without undone ones."""
 
     def run(self) -> None:
         """Ask the questions; the session stores every answer at once."""
@@ -73,7 +79,7 @@ class Session:
         say(f"{choose}; s cannot tell, u undo, q quit")
 
     def _undone(self, question: Question) -> Question:
-        """Undo the last answer, and return its question; the present one if there is none."""
+        """Undo the last answer and return its question, or the current question without an answer."""
         try:
             last = self.collection.questions.undo(self.request.notion, self.request.person)
         except NotFoundError as error:
@@ -98,3 +104,75 @@ class Session:
 def pressed() -> str:
     """Return the next key that the user presses; from a pipe the next character, and "" at its end."""
     return typer.getchar() if sys.stdin.isatty() else sys.stdin.read(1)
+
+
+_ANSWERS = {"y": True, "n": False, SKIP: None}
+
+
+@dataclass
+class LabellingSession:
+    """Questions about pairs of versions: the next is always the pair whose label is the most informative now."""
+
+    versions: "Versions"
+    request: "ChangesRequest"
+    file: Path
+    """The file to which each answer is appended at once."""
+    picture: Path
+    """The file to draw each pair in."""
+    most: int
+    sizes: list[int] = field(default_factory=list)
+    """Sizes of the file before each answer of this session; an undo truncates the file to the last size."""
+
+    def run(self) -> None:
+        """Ask until ``most`` labels are given, the person quits, or no question is left."""
+        from crossview.engine.changes.label_file import read_labels
+
+        while len(self.sizes) < self.most:
+            found = self.versions.collection.changes(replace(self.request, labels=read_labels(self.file)))
+            if not found.questions:
+                say("every change has a label")
+                return
+            if not self._asked(found.changes[found.questions[0]]):
+                return
+
+    def _asked(self, change: "Change") -> bool:
+        """Ask about a change; return whether to continue."""
+        from crossview.server.drawing.change_report import write_pair
+
+        write_pair(self.picture, self.versions.drawn(), change)
+        say(
+            f"{self.picture}\n{change.earlier} -> {change.later} ({len(self.sizes) + 1} of {self.most}): "
+            "is the change important?\ny yes, n no, s cannot tell, u undo, q quit"
+        )
+        while (key := pressed()) not in QUIT:
+            if key in _ANSWERS:
+                self._answer(change, _ANSWERS[key])
+                return True
+            if key == UNDO:
+                self._undo()
+                return True
+        return False
+
+    def _answer(self, change: "Change", important: bool | None) -> None:
+        from crossview.engine.changes.label_file import add_labels
+        from crossview.engine.changes.request import PairLabel
+
+        self.sizes.append(add_labels(self.file, [PairLabel(change.earlier, change.later, important)]))
+
+    def _undo(self) -> None:
+        """Remove the last answer of this session from the file."""
+        if not self.sizes:
+            say("this session has no answer to undo")
+            return
+        os.truncate(self.file, self.sizes.pop())
+        say("undone")
+
+
+@contextmanager
+def picture_file(path: Path | None, name: str) -> Iterator[Path]:
+    """Yield the file to draw in: the one that the user names and keeps, or a temporary file with the given name."""
+    if path is not None:
+        yield path
+        return
+    with tempfile.TemporaryDirectory(prefix="crossview-") as folder:
+        yield Path(folder) / name

@@ -22,14 +22,14 @@ from crossview.server.commands.items import DeletedItems
 
 @dataclass(frozen=True, kw_only=True)
 class DescribedCollection(CollectionInfo):
-    """A collection, and what may need attention in it."""
+    """A collection with the inconsistencies in it."""
 
     findings: list[str]
 
 
 @dataclass(frozen=True, kw_only=True)
 class InputLabels(SuggestedLabels):
-    """The labels that are suggested for an input: a key, or the path of a picture."""
+    """The suggested labels for an input, which is a key or the path of a picture."""
 
     input: str
 

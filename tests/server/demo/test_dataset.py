@@ -3,7 +3,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from crossview.server.demo.pictures import SIZE, STYLES, draw, write_pictures
+from crossview.server.demo.dataset import SIZE, STYLES, draw, write_pictures
 
 
 def test_pictures_are_drawn_from_their_seed(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Printing what an import did."""
+"""The printed report of an import."""
 
 import time
 from collections.abc import Iterable
@@ -7,22 +7,22 @@ from typing import TYPE_CHECKING
 
 from crossview.server.commands.command import again
 from crossview.server.commands.hints import completed, hint
-from crossview.server.commands.saying import say
+from crossview.server.commands.output import say
 
 if TYPE_CHECKING:
     from crossview.engine.item import ImportReport
 
 SHOWN = 20
-"""Lines of a list that are printed."""
+"""Maximum number of printed lines of a list."""
 
 
 def since(began: float, report: "ImportReport") -> "ImportReport":
-    """Return a report with the seconds of the whole command, which began at that time of the monotonic clock."""
+    """Return a report with the duration of the command since ``began``, a time of the monotonic clock."""
     return replace(report, seconds=time.monotonic() - began)
 
 
 def show_report(report: "ImportReport", name: str) -> None:
-    """Print the counts, what was left out and why, and the commands for deleted items and missing files."""
+    """Print the counts, the failures with their reasons, and the commands for deleted items and missing files."""
     read = report.added + report.updated
     rate = f" ({read / report.seconds:.1f} items/s)" if read and report.seconds > 0 else ""
     say(

@@ -1,4 +1,4 @@
-"""Search results as a contact sheet."""
+"""Conversion of search results to the rows of a contact sheet."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -10,30 +10,31 @@ from crossview.server.drawing.sheet import Strip, Tile
 
 
 class Items(Protocol):
-    """What is drawn of a collection: its items and their thumbnails, by key."""
+    """The part of a collection that drawing needs: items and their thumbnails, by key."""
 
     def get(self, key: str) -> Item:
         """Return an item; raise NotFoundError if no item has the key."""
 
     def thumbnail(self, key: str) -> bytes:
-        """Return an item's thumbnail, JPEG; raise NotFoundError if it has no picture."""
+        """Return the JPEG thumbnail of an item; raise NotFoundError if the item has no picture."""
 
 
 def strips(
     items: Items, queries: Sequence[Query], results: Sequence[HitList], truth: str | None = None, name: str = ""
 ) -> list[Strip]:
-    """Return a row for each list of hits, which are marked only by ``truth``, the class of the queries.
+    """Return a row of a contact sheet for each list of hits.
 
-    An exact copy of a query is not marked as wrong, whatever its labels. ``name`` is that of the queries' file.
+    ``truth`` is the class of the queries: it marks hits of the class as right and others as wrong, except exact copies
+    of the query, which are never wrong. Without it, no hit is marked. ``name`` is the name of the file of the queries.
     """
-    drawn = _Drawn(items, truth)
+    tiles = _Tiles(items, truth)
     rows = []
     for hit_list in results:
         query = queries[hit_list.query]
         tile = _query_tile(items, query, truth or "", name)
-        hits = [drawn.hit(hit, query) for hit in hit_list.hits]
-        asked = f"{query.view} query" if query.inputs() else "every item"
-        rows.append(Strip(f"{asked} -> {hit_list.target or 'merged'} database", tile, hits))
+        hits = [tiles.hit(hit, query) for hit in hit_list.hits]
+        source = f"{query.view} query" if query.inputs() else "every item"
+        rows.append(Strip(f"{source} -> {hit_list.target or 'merged'} database", tile, hits))
     return rows
 
 
@@ -50,8 +51,8 @@ def _query_tile(items: Items, query: Query, truth: str, name: str) -> Tile:
     return Tile(query.image, truth or ("vector" if query.image is None else ""), name=name)
 
 
-class _Drawn:
-    """Tiles of hits, each thumbnail read once."""
+class _Tiles:
+    """The tiles of hits; each thumbnail is read once."""
 
     def __init__(self, items: Items, truth: str | None) -> None:
         self._items, self._truth = items, truth
@@ -76,7 +77,7 @@ class _Drawn:
         return self._truth in hit.labels or (None if self._is_copy(hit, query) else False)
 
     def _is_copy(self, hit: Hit, query: Query) -> bool:
-        """Return whether a hit has the very picture of a query."""
+        """Return whether a hit and a query have the same file content."""
         content = "" if query.image is None else content_hash(query.image)
         if query.key is not None:
             content = self._items.get(query.key).content_hash
@@ -84,12 +85,12 @@ class _Drawn:
 
 
 def _file_name(key: str) -> str:
-    """Return the end of a key, which is the name of a file as a rule."""
+    """Return the last part of a key, usually the name of a file."""
     return key.rpartition("/")[2] or key
 
 
 def thumbnail_of(items: Items, key: str) -> bytes | None:
-    """Return an item's thumbnail; None for an item without a picture."""
+    """Return the thumbnail of an item; None for an item without a picture."""
     try:
         return items.thumbnail(key)
     except NotFoundError:

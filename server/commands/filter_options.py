@@ -1,4 +1,4 @@
-"""The options by which commands choose items, and a check that each of them means something."""
+"""The options that choose items, and a check that each condition applies to some item."""
 
 import json
 import re
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from crossview.server.backend import CollectionBackend
 
 _COMPARISON = re.compile(r"([^=<>!~]*)([<>!~]=?|==)(.*)", re.DOTALL)
-"""Another comparison than equality."""
+"""A comparison other than equality."""
 
 
 @dataclass(frozen=True)
 class FilterOptions:
-    """Conditions that an item must all fulfil."""
+    """Conditions; items must meet all of them."""
 
     PANEL: ClassVar[str] = "Filters"
 
@@ -63,9 +63,9 @@ class FilterOptions:
 
 
 def check_names(collection: "CollectionBackend", chosen: "Filter") -> None:
-    """Raise NotFoundError for a condition of a filter that no item fulfils, with the names that are like it.
+    """Raise NotFoundError for a condition that no item meets, with similar names.
 
-    A filter of the engine may name what no item has yet. A person who types such a name has mistyped it.
+    The engine accepts names that no item has yet, but a person who types such a name has probably mistyped it.
     """
     from crossview.engine.errors import NotFoundError
 
@@ -121,4 +121,4 @@ def _value(text: str) -> Any:
 
 
 def _refuse(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is not JSON")  # though Python reads it
+    raise ValueError(f"{constant} is not JSON")  # although Python's parser accepts it
