@@ -105,7 +105,7 @@ class Picture(NamedTuple):
 class Capture:
     """When a picture was taken, and the page that was saved beside it.
 
-    Whoever has the file reads it (``engine.ingest.captures``), and it is kept with the item: the path of a file means
+    Whoever has the file reads it (``engine.ingest.capturing``), and it is kept with the item: the path of a file means
     nothing to a server.
     """
 

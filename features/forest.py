@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from crossview.features.base import FeatureRows, ImageExtractor, Labels
 from crossview.features.channels import CHANNELS, LUV, integral_image
 from crossview.features.errors import NotFittedError
-from crossview.features.haar import HaarTests, Responses, draw_tests
+from crossview.features.haar import HaarTests, Responses, draw_tests, patches
 from crossview.features.image import Image, check_image, shrink
-from crossview.features.patches import patches
 from crossview.features.trees import Trees, grow_tree, join_trees
 
 WORDS = 2000

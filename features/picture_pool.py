@@ -12,10 +12,10 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from crossview.features.base import ImageExtractor
-from crossview.features.budget import PixelBudget
 from crossview.features.errors import ImageError
 from crossview.features.picture_worker import Packed, PictureWorker, TooSlowError, WorkerDiedError
 from crossview.features.pictures import Checkpoint, PictureLimits, PictureTask, Result, Work
+from crossview.features.pixel_budget import PixelBudget
 from crossview.features.worker import cores
 
 _AHEAD = 2

@@ -27,10 +27,10 @@ from pathlib import Path
 from typing import Any
 
 from crossview.features.base import ImageExtractor
-from crossview.features.budget import NotWantedError
 from crossview.features.decode import pixels_to_decode
 from crossview.features.errors import ImageError, ImageTooLargeError
 from crossview.features.pictures import PictureLimits, encoded_picture
+from crossview.features.pixel_budget import NotWantedError
 from crossview.features.worker import become_worker
 
 _KEPT = 64

@@ -26,7 +26,7 @@ TABLE = ("tools/words.py",)
 """This file, which names the words."""
 UNREVISED = (
     "engine/ingest/extraction.py",
-    *(f"features/{name}.py" for name in ("budget", "picture_pool", "picture_worker", "worker")),
+    *(f"features/{name}.py" for name in ("pixel_budget", "picture_pool", "picture_worker", "worker")),
 )
 """Files of these rooms whose prose is not revised yet."""
 

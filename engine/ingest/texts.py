@@ -6,7 +6,7 @@ from itertools import compress
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.catalog.batches import batches
+from crossview.engine.catalog.bulk import batches
 from crossview.engine.catalog.catalog import Catalog
 from crossview.engine.catalog.extractors import text_extractors
 from crossview.engine.catalog.writing import check_views, put_rows, until_not_overtaken

@@ -5,8 +5,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from crossview.engine.questions.belief import Items, Values, checked_triplets, lowest
-from crossview.engine.questions.gain import probability
+from crossview.engine.questions.belief import Items, Values, checked_triplets, lowest, probability
 
 _DIMENSIONS = 12  # the directions in which items differ most; the others add little to a distance
 _UNIT = 0.3  # of the usual margin is one of which people are rather sure

@@ -43,8 +43,8 @@ class Views:
 
         Raises InvalidInputError (nothing to fit), NotFoundError, NotReadyError (too few), BusyError, StorageError.
         """
-        from crossview.engine.ingest.fitting import fit_views
         from crossview.engine.ingest.texts import place_texts
+        from crossview.engine.ingest.view_fitting import fit_views
 
         fit_views(
             self._opened.writable, images, one_or_several(views or ()), refit, seed, workers, self._opened.pictures

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from crossview.engine.catalog.batches import batches
+from crossview.engine.catalog.bulk import batches
 from crossview.engine.catalog.catalog import Catalog, Transaction
 from crossview.engine.catalog.description import RAW, no_space
 from crossview.engine.catalog.item_pages import ItemPages, Shown

@@ -21,7 +21,7 @@ from crossview.engine.training.duplicates import duplicates, sentence
 from crossview.engine.training.estimate import Figures, differences, over_splits, rows
 from crossview.engine.training.examples import Examples, examples
 from crossview.engine.training.groups import groups_of
-from crossview.engine.training.refitting import Refit, refitting
+from crossview.engine.training.learning import Refit, refitting
 from crossview.engine.training.retrieval import MeasurePlan, Trial, figures
 from crossview.engine.training.supervision import count_constraints, with_supervision
 from crossview.engine.training.targets import NO_LABEL, notion_of, target_views

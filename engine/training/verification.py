@@ -14,7 +14,7 @@ from crossview.engine.evaluation import Evaluation, EvaluationRequest
 from crossview.engine.info import Threshold
 from crossview.engine.learners.comparisons import Comparisons
 from crossview.engine.query import calibration_step
-from crossview.engine.spaces.item_pairs import FINGERPRINT, ItemPairs, PairRows, check_kinds, stated_pairs
+from crossview.engine.spaces.known_pairs import FINGERPRINT, ItemPairs, PairRows, check_kinds, stated_pairs
 from crossview.engine.spaces.search import target_of
 from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.target import Target

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from crossview.engine.ingest.label_cell import label_cell
+from crossview.engine.ingest.cells import label_cell
 
 CsvOption = Annotated[bool, typer.Option("--csv", help="Print CSV with a header.")]
 

@@ -11,8 +11,7 @@ from crossview.engine.comparisons import Answer, ItemComparisons, QuestionReques
 from crossview.engine.errors import InvalidInputError, NotFoundError, NotReadyError
 from crossview.engine.home import Home
 from crossview.engine.item import NewItem
-from crossview.engine.questions.agreement import by_notion
-from crossview.engine.questions.paging import every_answer
+from crossview.engine.questions.collected_answers import by_notion, every_answer
 
 
 @pytest.fixture

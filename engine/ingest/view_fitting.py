@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from crossview.engine.catalog import state
-from crossview.engine.catalog.batches import batches
+from crossview.engine.catalog.bulk import batches
 from crossview.engine.catalog.catalog import Catalog, Transaction
 from crossview.engine.catalog.checks import check_labels, check_seed
 from crossview.engine.catalog.extractors import find_view, inputs_of, step_for_rows, views_of
