@@ -7,8 +7,8 @@ import pytest
 
 from benchmarks.attributes_lmnn import benchmark as attributes_lmnn
 from benchmarks.attributes_lmnn import methods as attributes_lmnn_methods
+from benchmarks.attributes_lmnn.benchmark import PAPER
 from benchmarks.attributes_lmnn.methods import FANTOPE, METHODS, PEER, PLAIN, TRACE, Images, Method
-from benchmarks.attributes_lmnn.report import PAPER
 from benchmarks.frame.benchmark import MissingDataError
 from crossview.engine.spaces.parts import Part
 
