@@ -21,7 +21,7 @@ TREES = 4
 TESTS = 400
 """Number of random tests from which each forest's trees draw."""
 PATCHES_PER_IMAGE = 60
-"""Most patches of one training picture."""
+"""Maximum number of patches of one training picture."""
 WORKING_SIDE = 384
 """Longest side of an image for patches, so that a word covers the same share of every picture."""
 

@@ -12,7 +12,7 @@ from typing import BinaryIO
 MAX_BYTES = 2_000_000
 """Larger pages are refused."""
 MAX_ADDRESSES = 10_000
-"""Most different links, or images, of a page."""
+"""Maximum number of different links, or images, of a page."""
 _PIECE = 1 << 16
 
 

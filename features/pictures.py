@@ -24,7 +24,7 @@ Work = Callable[[bytes, Mapping[str, "ImageExtractor"], int], Result]
 """A function of a module. It takes the bytes of a picture file, extractors, and the maximum number of pixels; it raises
 ImageError for a picture that cannot be read."""
 Checkpoint = Callable[[], None]
-"""Raises an error when nobody waits for the result any more."""
+"""A function that raises an error if the result is no longer needed."""
 
 
 class PictureTask(NamedTuple):
@@ -71,7 +71,7 @@ class Pictures(Protocol):
 
     @property
     def max_pixels(self) -> int:
-        """The maximum number of pixels of a picture: in memory if pictures are trusted, else declared by the file."""
+        """The maximum number of pixels of a picture: in memory for trusted pictures, otherwise as the file declares."""
 
     def stream(
         self, work: Work[Result], tasks: Iterable[PictureTask], checkpoint: Checkpoint

@@ -15,7 +15,7 @@ from crossview.engine.errors import CrossviewError
 from crossview.engine.info import Threshold
 
 _MOST_TARGET = 200
-"""Most characters of a target's name, which is part of a file's name."""
+"""Maximum number of characters of a target's name, which is part of a file's name."""
 
 
 def check_sound(tx: Transaction) -> None:

@@ -16,7 +16,7 @@ from crossview.engine.ingest.table import Table
 from crossview.engine.item import Failure, ItemUpdate
 
 FOLDER = "folder"
-"""Given instead of a file of labels: each picture gets the name of its folder as its label."""
+"""The word that users give instead of a file of labels: each picture is labelled with the name of its folder."""
 
 _NAMES = ("path", "key", "file", "filename", "image")
 """Headers of the column that names the item."""

@@ -18,9 +18,9 @@ from crossview.engine.spaces.space import Space, Vectors
 from crossview.engine.spaces.target import Target
 
 MOST_ITEMS = 1_000
-"""Most labelled items from which pairs are drawn; a random sample of more."""
+"""Maximum number of labelled items from which pairs are drawn; larger sets are sampled at random."""
 MOST_PAIRS = 5_000
-"""Most pairs of each kind that are drawn."""
+"""Maximum number of pairs of each kind that are drawn."""
 FINGERPRINT = 8
 """Bytes of a pair's fingerprint."""
 _VALUES_AT_ONCE = 1 << 21
@@ -96,7 +96,7 @@ def stated_pairs(tx: Transaction, view: str, target: Target, given: ItemComparis
     comparisons = given.comparisons
     if comparisons.similar is None:
         raise InvalidInputError(
-            f"{comparisons.kind} do not say which pairs are the same: give pairs, with the columns key_a,key_b,similar"
+            f"{comparisons.kind} do not state which pairs are the same: give pairs, with columns key_a,key_b,similar"
         )
     if comparisons.weights is not None:
         raise InvalidInputError("calibration weighs all pairs the same: remove the column weight")

@@ -1,6 +1,6 @@
 """The spaces and extractors of an open collection, each loaded at first use.
 
-Learners, indexes and decoders are also imported at first use, so that describing a collection takes a moment.
+Learners, indexes and decoders are also imported at first use, so that describing a collection is fast.
 """
 
 import threading

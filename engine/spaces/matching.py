@@ -52,7 +52,7 @@ def neighbours(
     k: int,
     only: Selector,
 ) -> dict[Target, list[list[Neighbor]]]:
-    """Return the k nearest items of every query by target, among those that ``only`` selects, without its own item."""
+    """Return the k nearest items of every query by target, among those that ``only`` selects, without the own item."""
     lists = {}
     for target, vectors in probes.items():
         searcher = indexed.searcher(target)

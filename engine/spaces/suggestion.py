@@ -23,7 +23,7 @@ from crossview.engine.spaces.version import Version
 from crossview.index.base import Selection
 
 MOST_ITEMS = 1_000
-"""Most items that calibrate; a random sample of more."""
+"""Maximum number of items that calibrate; larger sets are sampled at random."""
 _PRIOR = 4.0
 """Weight of the prior that a share is its own probability, as a number of votes. On Corel the expected calibration
 error after 10 items is .07 with it and .10 without; after 150 items both are .06."""

@@ -41,7 +41,7 @@ class Cut:
     distances: Values
     """(m,) distances, ascending."""
     probabilities: Values
-    """(m,) probabilities of being the same, never growing; at least .5 up to the threshold, at most .5 beyond."""
+    """(m,) probabilities of being the same, never increasing; at least .5 up to the threshold, at most .5 beyond."""
 
 
 def fitted_cut(distances: Values, similar: Kinds) -> Cut:

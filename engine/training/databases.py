@@ -11,7 +11,7 @@ from crossview.engine.training.division import Division, Divisions
 from crossview.engine.training.examples import Examples
 
 _ENOUGH = 2
-"""Least number of labels, and of held-out items with each, for a default evaluation on unseen items."""
+"""Minimum number of labels, and of held-out items with each, for a default evaluation on unseen items."""
 FEW = (
     "unseen items are not a database here, because fewer than two labels are on two held-out items each in every view: "
     "hold out more"
@@ -29,7 +29,7 @@ _BY_ITEMS = {UNSEEN: "all held-out items", MIXED: "all held-out items and the tr
 def described(databases: Sequence[str], by: str) -> str:
     """Return a sentence about the items that the queries search."""
     held = _BY_ITEMS if by == ITEMS else _BY_LABELS
-    task = "each is to find its own item in another view, " if by == ITEMS else ""
+    task = "each must find its own item in another view, " if by == ITEMS else ""
     return task + ", ".join(f"database {name}: {held[name]}" for name in databases)
 
 

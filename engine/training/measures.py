@@ -106,7 +106,8 @@ def voted_for_own(votes: NDArray[np.intp], query_members: Members) -> Bools:
 def least_costs(votes: NDArray[np.intp], query_members: Members, costs: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return, per query, the least cost of its vote, (queries,), over its own classes; 1 without a vote.
 
-    ``costs``, (classes, classes), has the cost of taking one class for another. NaN for a query without a class.
+    ``costs``, (classes, classes), has the cost of a vote for one class (column) if another (row) is right. NaN for a
+    query without a class.
     """
     found = np.full(len(votes), np.inf)
     own = query_members.tocoo()

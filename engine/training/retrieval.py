@@ -32,7 +32,7 @@ Part = tuple[NDArray[np.intp], NDArray[np.intp], Sequence[int]]
 
 
 class MeasurePlan(NamedTuple):
-    """The measures that every space gets."""
+    """The options of measuring, the same for every space."""
 
     databases: Sequence[str]
     by: str

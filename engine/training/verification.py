@@ -189,4 +189,4 @@ def _comparisons(pairs: ItemPairs, keys: Mapping[int, str], named: Sequence[str]
 def _protocol(pairs: ItemPairs, note: str) -> str:
     similar = int(pairs.similar.sum())
     what = f"{similar} similar and {len(pairs) - similar} dissimilar {pairs.what}"
-    return "; ".join(part for part in (what, note, "standard errors take pairs as independent") if part)
+    return "; ".join(part for part in (what, note, "standard errors assume independent pairs") if part)
