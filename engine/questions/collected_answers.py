@@ -10,14 +10,14 @@ from crossview.engine.comparisons import Answer
 ANSWERS_AT_ONCE = 1_000
 
 
-class Asked(Protocol):
-    """The questions of a local collection, or of one on a server."""
+class AnswerPages(Protocol):
+    """The stored answers of a collection, local or on a server, page by page."""
 
     def answers(self, notion: str = "", person: str = "", after: int = 0, limit: int = ANSWERS_AT_ONCE) -> list[Answer]:
         """Return a page of answers."""
 
 
-def every_answer(questions: Asked, notion: str = "", person: str = "") -> Iterator[Answer]:
+def every_answer(questions: AnswerPages, notion: str = "", person: str = "") -> Iterator[Answer]:
     """Yield all answers in the order in which people gave them; ``notion`` and ``person`` restrict them."""
     after = 0
     while page := questions.answers(notion, person, after):
