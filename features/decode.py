@@ -66,7 +66,7 @@ class Quiet:
 
     @contextmanager
     def entered(self) -> Iterator[None]:
-        """Hold for the block."""
+        """Silence Pillow during the block."""
         with self._lock:
             if self._inside == 0:
                 self._caught = warnings.catch_warnings()
@@ -121,7 +121,7 @@ def decode(data: bytes, *, max_pixels: int = MAX_PIXELS, max_side: int | None = 
 
 
 def pixels_to_decode(data: bytes, *, max_pixels: int | None = MAX_PIXELS, max_side: int | None = WORKING_SIDE) -> int:
-    """Return how many pixels ``decode`` would have in memory, from the header: fewer than the file has of most JPEGs.
+    """Return the number of pixels that ``decode`` would have in memory, by the header; less than in most JPEG files.
 
     The errors are those that ``decode`` raises before it decodes a pixel, and ImageTooLargeError for a picture that
     declares more than ``max_pixels``, however few of them would be in memory; None allows any number.

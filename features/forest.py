@@ -17,7 +17,7 @@ from crossview.features.trees import Trees, grow_tree, join_trees
 WORDS = 2000
 MAX_WORDS = 65_536
 TREES = 4
-"""Trees of each of the two forests."""
+"""Number of trees of each of the two forests."""
 TESTS = 400
 """Number of random tests from which each forest's trees draw."""
 PATCHES_PER_IMAGE = 60

@@ -75,8 +75,7 @@ def test_writes_figures_of_every_method(folder, monkeypatch):
         for name, method in METHODS.items()
         if name != PEER
     }
-    for module in (attributes_lmnn, attributes_lmnn.report):
-        monkeypatch.setattr(module, "METHODS", short)
+    monkeypatch.setattr(attributes_lmnn, "METHODS", short)
     monkeypatch.setattr(attributes_lmnn, "TRAIN", 12)
     monkeypatch.setattr(attributes_lmnn_methods, "FOLDS", 2)
     monkeypatch.setattr(attributes_lmnn_methods, "REPEATS", 1)
