@@ -314,7 +314,7 @@ def _scaled(values: NDArray[np.int32] | NDArray[np.float32], low: float, factor:
 
 
 def _blocks(values: NDArray[np.int32] | NDArray[np.float32]) -> list[NDArray[Any]]:
-    """Yield rows of a picture, some hundred thousand pixels at a time, because computing takes eight bytes for each."""
+    """Return blocks of rows, some hundred thousand pixels each, because computing takes eight bytes for each pixel."""
     return np.array_split(values, 1 + values.size // _BLOCK_PIXELS)
 
 

@@ -96,7 +96,8 @@ def stated_pairs(tx: Transaction, view: str, target: Target, given: ItemComparis
     comparisons = given.comparisons
     if comparisons.similar is None:
         raise InvalidInputError(
-            f"{comparisons.kind} do not state which pairs are the same: give pairs, with columns key_a,key_b,similar"
+            f"{comparisons.kind} do not state which pairs are the same: give pairs, with the columns "
+            "key_a,key_b,similar"
         )
     if comparisons.weights is not None:
         raise InvalidInputError("calibration weighs all pairs the same: remove the column weight")
