@@ -18,8 +18,8 @@ MODULES: Mapping[str, str] = {
     "fantope-toy": "fantope_toy.benchmark",
     "isolet": "isolet.benchmark",
     "taxonomy": "taxonomy.benchmark",
-    "joint-poses": "joint.pose_curves",
-    "joint-attributes": "joint.attributes",
+    "joint-poses": "joint.objects",
+    "joint-attributes": "joint.objects",
     "joint-newview": "joint.newview",
     "joint-consistency": "joint.consistency",
     "music": "music.benchmark",
@@ -45,10 +45,14 @@ MODULES: Mapping[str, str] = {
     "soak": "serve.soak",
     "oracle": "serve.oracle.benchmark",
 }
-"""Modules of this package, imported on demand, in the order of the documents."""
+"""Modules of this package, imported on demand, in the order of the documents.
+
+A module defines ``BENCHMARK``, or ``BENCHMARKS`` by name if it defines several.
+"""
 
 
 def benchmark(name: str) -> Benchmark:
     """Return a benchmark; KeyError for an unknown name."""
-    found: Benchmark = importlib.import_module(f"benchmarks.{MODULES[name]}").BENCHMARK
+    module = importlib.import_module(f"benchmarks.{MODULES[name]}")
+    found: Benchmark = module.BENCHMARKS[name] if hasattr(module, "BENCHMARKS") else module.BENCHMARK
     return found

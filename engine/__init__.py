@@ -1,5 +1,6 @@
-"""The nouns (collection, home, query, item, info) and requests (recipe, evaluation), above the rooms that do the work.
+"""The engine: its nouns (collection, home, query, item, info) and requests (recipe, evaluation), above its rooms.
 
-``collection`` opens the rooms: ``ingest``, ``training`` and ``spaces``, which all work on the ``catalog``. ``learners``
-know none of them. All stand on ``runtime``. May import ``features`` and ``index``; never ``server``.
+``collection`` uses the rooms ``ingest``, ``training`` and ``spaces``, which read and write the ``catalog``.
+``learners`` import none of these rooms. Every room may import ``runtime``. The engine may import ``features`` and
+``index``, but not ``server``.
 """

@@ -97,7 +97,7 @@ class AnyItems(Protocol):
     def update(
         self, updates: Sequence[ItemUpdate], match_paths: bool = False, progress: Progress | None = None
     ) -> ImportReport:
-        """Change labels, attributes and texts of existing items; fields that are not named keep their values."""
+        """Change labels, attributes and texts of existing items; other fields keep their values."""
         ...
 
     def annotate(
@@ -210,7 +210,7 @@ class AnyStorage(Protocol):
 
 
 class AnyCollection(Protocol):
-    """A collection, here or on a server; see ``engine.collection.Collection`` for what the methods do."""
+    """A collection, here or on a server; see ``engine.collection.Collection`` for its methods."""
 
     @property
     def name(self) -> str:

@@ -1,6 +1,7 @@
-"""Collections: filling, training and searching them.
+"""Collections: the methods that fill, train and search one.
 
-The methods import the code that decodes pictures, learns or searches, so that a description needs little time.
+The methods import the code that decodes, learns or searches only when they need it, so that a description takes little
+time.
 """
 
 from collections.abc import Sequence
@@ -42,9 +43,9 @@ if TYPE_CHECKING:
 
 
 class Collection:
-    """One collection, open. Methods may be called from several threads and processes; they take turns to commit.
+    """An open collection. Several threads and processes can call its methods; they take turns to commit.
 
-    Raises ``CrossviewError`` for everything that a user can cause.
+    All errors that a user can cause are ``CrossviewError``.
 
     >>> import crossview
     >>> with crossview.open("flowers") as flowers:  # doctest: +SKIP
@@ -61,7 +62,7 @@ class Collection:
         self.spaces = Spaces(opened)
         """The spaces; a call lists them."""
         self.memory = Memory(opened)
-        """The data in memory, which answers without waiting."""
+        """The data in memory, from which a server answers without waiting."""
         self.storage = Storage(opened)
         """The state of the collection on disk."""
 

@@ -1,4 +1,4 @@
-"""Comparisons of items by key: which people found similar, or nearer to each other than others."""
+"""Comparisons of items by key, and the questions and answers of people that they come from."""
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -15,14 +15,15 @@ from crossview.features.vectors import MAX_VALUE
 
 SINGLE, GRID = "single", "grid"
 QUESTIONS = {SINGLE: 2, GRID: 9}
-"""How many candidates each kind of question has."""
+"""Number of candidates of each kind of question."""
 LONGEST_PERSON = 100
+"""Maximum number of characters of a person's name."""
 _COLUMNS = ("similar", "weights", "margins")
 _NOTION = re.compile(r"\w[\w.-]{0,39}")
 
 
 def check_notion(name: str) -> str:
-    """Return the name of a notion of similarity; InvalidInputError if it cannot be one."""
+    """Return the name of a notion of similarity; InvalidInputError if it is not valid."""
     if not _NOTION.fullmatch(name):
         raise InvalidInputError(
             f"{name!r} cannot name a notion: use 1 to 40 letters, digits, '_', '-' and '.', such as color or head"
@@ -31,42 +32,42 @@ def check_notion(name: str) -> str:
 
 
 def check_person(name: str) -> str:
-    """Return the name of a person who answers; InvalidInputError if it cannot be one."""
+    """Return the name of a person who answers; InvalidInputError if it is not valid."""
     if not name.strip() or len(name) > LONGEST_PERSON or not name.isprintable():
-        raise InvalidInputError(f"{name!r} cannot name who answers: use 1 to {LONGEST_PERSON} printable characters")
+        raise InvalidInputError(f"{name!r} cannot name a person: use 1 to {LONGEST_PERSON} printable characters")
     return name
 
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """Which of the candidates are like the anchor in a notion: of two the nearer one, of nine all that are near."""
+    """A question: which of two candidates is nearer to the anchor in a notion, or which of nine candidates are near."""
 
     notion: str
     anchor: str
     candidates: tuple[str, ...]
-    """Keys of items, as the anchor."""
+    """Keys of items; ``anchor`` is a key too."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class QuestionRequest:
-    """The notion and the person of the next question."""
+    """The options of the next question: its notion, its person, and how the candidates are chosen."""
 
     notion: str
     person: str
     kind: str = GRID
     """One of ``QUESTIONS``."""
     view: str = ""
-    """The view by whose rows the most informative question is chosen, among the items that have it. Empty: questions
-    are random, which suits views that have little to do with the notion."""
+    """The view whose rows determine the most informative question, among the items with the view [default: "", random
+    questions]. Random questions suit notions to which no view is related."""
     seed: int | None = None
-    """Draws the question; None: by chance."""
+    """Seed of the random choice [default: None, a different choice each time]."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """A person's answer: each of ``near`` is nearer to the anchor, in the notion, than each of ``far``.
+    """A person's answer: each item of ``near`` is nearer to the anchor in the notion than each item of ``far``.
 
-    If one of them is empty, the answer states no comparison: the person could not decide.
+    If ``near`` or ``far`` is empty, the answer contains no comparison, because the person could not decide.
     """
 
     notion: str
@@ -75,93 +76,97 @@ class Answer:
     far: tuple[str, ...] = ()
     person: str
     id: int = 0
-    """It grows from answer to answer; 0 before it is stored."""
+    """Number of the answer, larger than those of earlier answers; 0 before the answer is stored."""
     created: str = ""
-    """When it was stored, ISO 8601 in UTC."""
+    """Time of storage, ISO 8601 in UTC."""
 
     @property
     def kind(self) -> str:
-        """One of ``QUESTIONS``: whether it chose between two candidates."""
+        """The kind of the answered question, one of ``QUESTIONS``."""
         return SINGLE if len(self.near) + len(self.far) == QUESTIONS[SINGLE] else GRID
 
     @property
     def triplets(self) -> list[tuple[str, str, str]]:
-        """The comparisons (anchor, near, far) that it stands for, of a grid of nine up to 20."""
+        """The comparisons (anchor, near, far) that the answer stands for: up to 20 for a grid of nine."""
         return [(self.anchor, near, far) for near in self.near for far in self.far]
 
     def check(self) -> None:
-        """Raise InvalidInputError for what is no answer to any question."""
+        """Raise InvalidInputError unless this can be the answer to a question."""
         check_notion(self.notion)
         check_person(self.person)
         candidates = (*self.near, *self.far)
         least, most = QUESTIONS.values()
         if not least <= len(candidates) <= most:
-            raise InvalidInputError(f"an answer divides {least} to {most} candidates, not {len(candidates)}")
+            raise InvalidInputError(
+                f"an answer has {least} to {most} candidates, near and far together, not {len(candidates)}"
+            )
         if len({self.anchor, *candidates}) <= len(candidates):
-            raise InvalidInputError("an answer names the anchor and each candidate once")
+            raise InvalidInputError("an answer must name the anchor and each candidate exactly once")
 
 
 @dataclass(frozen=True, eq=False)
 class ItemComparisons:
-    """Pairs, triplets or quadruplets of items, all of one kind but for ``others``.
+    """Pairs, triplets or quadruplets of items; further kinds are in ``others``.
 
-    Raises InvalidInputError for arrays whose sizes disagree, repeated keys, positions that no key has, or where only
-    some of the sets name notions.
+    Raises InvalidInputError for arrays of different lengths, repeated keys, positions without a key, and sets of which
+    only some name notions.
     """
 
     keys: tuple[str, ...]
-    """The items that are named, each once."""
+    """The keys of the compared items, each once."""
     comparisons: Comparisons
-    """They name items by their positions in ``keys``."""
+    """The comparisons; items are positions in ``keys``."""
     lines: NDArray[np.int64] | None = None
-    """Lines of the file that they were read from, (n,), for messages; None where there is none."""
+    """Line numbers of the comparisons in their file, (n,), for messages; None without a file."""
     others: tuple["ItemComparisons", ...] = ()
-    """Further sets, of other kinds or weights, to be learned from together with these."""
+    """Further sets of other kinds or weights; a learner uses all sets together."""
 
     def __post_init__(self) -> None:
         items, count = self.comparisons.items, len(self.comparisons)
         if items.ndim != 2 or items.shape[1] not in KINDS or not count:
-            raise InvalidInputError(f"constraints are {', '.join(KINDS.values())}, and at least one, not {items.shape}")
+            raise InvalidInputError(
+                f"give at least one of {', '.join(KINDS.values())}, not an array of shape {items.shape}"
+            )
         columns = {name: getattr(self.comparisons, name) for name in (*_COLUMNS, "notions")} | {"lines": self.lines}
         for name, values in columns.items():
             if values is not None and values.shape != (count,):
-                raise InvalidInputError(f"there are {count} {self.comparisons.kind}, but {values.shape} {name}")
+                raise InvalidInputError(
+                    f"{name} of {self.comparisons.kind} must have shape ({count},), one value each, not {values.shape}"
+                )
         if (items.shape[1] == 2) != (self.comparisons.similar is not None):
-            raise InvalidInputError("pairs, and only pairs, have a column similar: whether each is")
+            raise InvalidInputError("give the column similar with pairs, and leave it out with other kinds")
         if items.shape[1] == 2 and self.comparisons.margins is not None:
             raise InvalidInputError(
                 "pairs have no margins: the learner's settings upper and lower bound their distances"
             )
         if len(set(self.keys)) < len(self.keys):
-            raise InvalidInputError("the items that constraints name must be listed once each, by key")
+            raise InvalidInputError("keys must be distinct: list each item once")
         if items.min() < 0 or items.max() >= len(self.keys):
-            raise InvalidInputError(f"constraints name items by their position among the {len(self.keys)} keys")
+            raise InvalidInputError(f"items of constraints are positions in keys, from 0 to {len(self.keys) - 1}")
         for name in self.notions:
             check_notion(name)
         if len({bool(one.notions) for one in self.sets}) > 1:
-            raise InvalidInputError(
-                "some constraints name the notion that they were made in and some do not: give a notion to all or none"
-            )
+            raise InvalidInputError("some constraints have a notion and some do not: give a notion to all or none")
 
     @property
     def sets(self) -> tuple["ItemComparisons", ...]:
-        """The sets, each of one kind: this one and the others."""
+        """This set and the others, each of one kind."""
         return (self, *self.others)
 
     @property
     def kind(self) -> str:
-        """Their names, such as "pairs and quadruplets"."""
+        """The kinds in words, such as "pairs and quadruplets"."""
         return " and ".join(dict.fromkeys(one.comparisons.kind for one in self.sets))
 
     def weighted(self, weight: float) -> Self:
-        """Return them with what each costs times a weight."""
+        """Return the comparisons of this set with their weights multiplied by ``weight``."""
         own = self.comparisons.weights
         weights = np.full(len(self.comparisons), float(weight)) if own is None else own * weight
         return replace(self, comparisons=replace(self.comparisons, weights=weights))
 
     @classmethod
     def of_answers(cls, answers: Iterable[Answer]) -> Self:
-        """Return the triplets that answers stand for; InvalidInputError where they stand for none."""
+        """Return the triplets that answers stand for; InvalidInputError if there are none."""
         named = [(*triplet, answer.notion) for answer in answers for triplet in answer.triplets]
         positions: dict[str, int] = {}
         items = [[positions.setdefault(key, len(positions)) for key in one[:3]] for one in named]
@@ -170,13 +175,13 @@ class ItemComparisons:
 
     @cached_property
     def notions(self) -> tuple[str, ...]:
-        """The notions in which they were made, sorted; none where they were all made in one that has no name."""
+        """The notions of this set, sorted; empty if the comparisons have no notion."""
         notions = self.comparisons.notions
         return () if notions is None else tuple(np.unique(notions.astype(str)).tolist())
 
     @property
     def notion_codes(self) -> NDArray[np.int64]:
-        """The position in ``notions`` of each comparison's, (n,); (0,) where there are none."""
+        """The position in ``notions`` of the notion of each comparison, (n,); shape (0,) without notions."""
         notions = self.comparisons.notions
         return np.empty(0, np.int64) if notions is None else np.searchsorted(self.notions, notions.astype(str))
 
@@ -184,9 +189,9 @@ class ItemComparisons:
         return sum(len(one.comparisons) for one in self.sets)
 
     def of_known(self, known: Collection[str]) -> tuple["ItemComparisons", str]:
-        """Return those that name known keys only, and a sentence on the others, "" where there are none.
+        """Return the comparisons of known keys, and a sentence about the other comparisons, "" if there are none.
 
-        Raises NotFoundError where none is left.
+        Raises NotFoundError if no comparison has only known keys.
         """
         kept = [one._only(known) for one in self.sets]
         sets = [one for one in kept if one is not None]
@@ -197,14 +202,14 @@ class ItemComparisons:
         return found, left_out(self.kind, len(self) - len(found), len(self), unknown)
 
     def _unknown(self, known: Collection[str]) -> Iterator[str]:
-        """Yield the keys of this set that are not among the known, in the order of its comparisons."""
+        """Yield the unknown keys of this set, in the order of its comparisons."""
         used = dict.fromkeys(self.comparisons.items.ravel().tolist())
         return (self.keys[item] for item in used if self.keys[item] not in known)
 
     def _only(self, known: Collection[str]) -> Self | None:
-        """Return those of this set that name known keys only; None where there are none."""
-        there = np.array([key in known for key in self.keys], bool)
-        kept = there[self.comparisons.items].all(axis=1)
+        """Return the comparisons of this set that have only known keys; None if there are none."""
+        is_known = np.array([key in known for key in self.keys], bool)
+        kept = is_known[self.comparisons.items].all(axis=1)
         if kept.all():
             return replace(self, others=())
         if not kept.any():
@@ -215,10 +220,10 @@ class ItemComparisons:
         return replace(self, comparisons=comparisons, lines=None if self.lines is None else self.lines[kept], others=())
 
     def check(self) -> None:
-        """Raise InvalidInputError for what makes no sense.
+        """Raise InvalidInputError for comparisons that no learner can use.
 
-        Triplets and quadruplets may contradict each other, because people do. A pair may not be both similar and
-        dissimilar.
+        Triplets and quadruplets may contradict each other, because people disagree. A pair must not be both similar
+        and dissimilar.
         """
         for one in self.others:
             one.check()
@@ -226,17 +231,17 @@ class ItemComparisons:
             values = getattr(self.comparisons, name)
             if values is not None and (row := _first(~(np.abs(values) < MAX_VALUE))) is not None:
                 raise InvalidInputError(
-                    f"{self._where(row)}: {name[:-1]} {values[row]:g} is no finite number below {MAX_VALUE:g}"
+                    f"{self._where(row)}: {name[:-1]} {values[row]:g} is not a finite number below {MAX_VALUE:g}"
                 )
         if (weights := self.comparisons.weights) is not None:
             if (row := _first(weights < 0)) is not None:
                 raise InvalidInputError(f"{self._where(row)}: weight {weights[row]} is negative")
             if not weights.any():
-                raise InvalidInputError("every constraint has weight 0: there is nothing to learn from")
-        self._check_sense()
+                raise InvalidInputError("every constraint has weight 0: give at least one constraint a positive weight")
+        self._check_items()
 
-    def _check_sense(self) -> None:
-        """Raise InvalidInputError for an item or a pair that is compared with itself, and pairs that contradict."""
+    def _check_items(self) -> None:
+        """Raise InvalidInputError for an item or a pair compared with itself, and for contradictory pairs."""
         near, far = self.comparisons.near, self.comparisons.far
         if (row := _first((near[:, 0] == near[:, 1]) | (far[:, 0] == far[:, 1]))) is not None:
             pair = near[row] if near[row, 0] == near[row, 1] else far[row]
@@ -249,7 +254,7 @@ class ItemComparisons:
 
     def _check_pairs(self, pairs: NDArray[np.int64], similar: NDArray[np.bool_]) -> None:
         codes = pairs[:, 0] * len(self.keys) + pairs[:, 1]
-        if self.notions:  # in another notion a pair may be the opposite
+        if self.notions:  # a pair can be similar in one notion and dissimilar in another
             codes += len(self.keys) ** 2 * self.notion_codes
         both = np.intersect1d(codes[similar], codes[~similar])
         if len(both):
@@ -264,7 +269,7 @@ class ItemComparisons:
         return f"constraint {row + 1}" if self.lines is None else f"constraints, line {self.lines[row]}"
 
     def of(self, keys: Sequence[str]) -> AnyComparisons:
-        """Return those that name only items of these keys, by their positions in them."""
+        """Return the comparisons whose items all have one of these keys; items become positions in ``keys``."""
         places = {key: place for place, key in enumerate(keys)}
         found = tuple(one._at(places) for one in self.sets)
         return found[0] if len(found) == 1 else MixedComparisons(found)
@@ -276,14 +281,16 @@ class ItemComparisons:
         return replace(found, items=positions[known][found.items])
 
     def naming(self, keys: Collection[str]) -> int:
-        """Return how many name an item of these keys."""
+        """Return the number of comparisons that name at least one of these keys."""
         named = np.array([key in keys for key in self.keys], bool)
         own = int(named[self.comparisons.items].any(axis=1).sum())
         return own + sum(one.naming(keys) for one in self.others)
 
     def to_state(self) -> dict[str, Any]:
-        """Return keys and arrays by name; lines are of use only while a file is read."""
-        items = self.comparisons.items.astype(np.int32)  # half the size: of a million comparisons this is what weighs
+        """Return keys and arrays by name, without ``lines``, which serve only messages about a file."""
+        items = self.comparisons.items.astype(
+            np.int32
+        )  # half the size: with a million comparisons, this array is most of the state
         columns = {name: getattr(self.comparisons, name) for name in _COLUMNS}
         if self.notions:
             columns["notions"] = {"names": self.notions, "codes": self.notion_codes.astype(np.int32)}
@@ -292,7 +299,7 @@ class ItemComparisons:
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Self:
-        """Return the comparisons that ``to_state`` described; those of earlier versions have no notions or others."""
+        """Return the comparisons of a state; states of earlier versions lack notions and others."""
         columns = {name: state[name] for name in _COLUMNS}
         if notions := state.get("notions"):
             columns["notions"] = np.array(notions["names"])[notions["codes"]]
@@ -302,11 +309,11 @@ class ItemComparisons:
 
 
 def left_out(kind: str, count: int, total: int, keys: Iterable[str]) -> str:
-    """Return a sentence on comparisons that were left out because no item has some of the keys; "" for none."""
+    """Return a sentence about the comparisons left out because of keys without an item; "" if none was left out."""
     return f"{count} of {total} {kind} left out: there is no item {few(map(repr, keys))}" if count else ""
 
 
 def _first(chosen: Any) -> int | None:
-    """Return the first position that a mask, (n,), chooses."""
+    """Return the first true position of a mask, (n,); None if no value is true."""
     found = np.flatnonzero(chosen)
     return int(found[0]) if len(found) else None

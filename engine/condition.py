@@ -1,7 +1,7 @@
-"""Conditions that items fulfil or not: a tree, and the visitors that make something of one.
+"""Conditions on items, as a tree, and the visitors that translate a tree.
 
-A visitor has a method for each kind of condition: the catalog's makes SQL of a tree, that of scores a mask over
-columns, ``Text`` a sentence, and the oracle of the tests decides in plain Python.
+A visitor has a method for each kind of condition. The visitor of the catalog returns SQL, the visitor of scores a mask
+over columns, and ``InWords`` a sentence; the oracle of the tests decides in plain Python.
 """
 
 import json
@@ -19,36 +19,36 @@ C = TypeVar("C", bound="Condition")
 
 
 class Condition(ABC):
-    """A condition that an item fulfils or not."""
+    """A condition that an item either fulfils or does not fulfil."""
 
     @abstractmethod
     def accept(self, visitor: "Visitor[T]") -> T:
-        """Return what a visitor makes of the condition."""
+        """Return the result of the visitor's method for this kind of condition."""
 
     def leaves(self) -> Iterator["Condition"]:
-        """Yield the conditions in it that are made of no others."""
+        """Yield the conditions in this tree that contain no other condition."""
         yield self
 
     @property
     def axes(self) -> tuple[str, ...]:
-        """The axes whose scores it looks at, each once; none: what the catalog stores decides it."""
+        """The axes whose scores the condition compares, each once; empty if the catalog alone decides the condition."""
         found = [one.axis for one in self.leaves() if isinstance(one, ScoreAtLeast | ScoreAtMost)]
         return tuple(dict.fromkeys(found))
 
     def __str__(self) -> str:
-        return self.accept(Text())
+        return self.accept(InWords())
 
 
 class Visitor(ABC, Generic[T]):
-    """Something that is made of a condition of any kind."""
+    """A translation of conditions: one method for each kind."""
 
     @abstractmethod
     def every(self, condition: "All") -> T:
-        """Visit a condition that all of its parts hold."""
+        """Visit a conjunction."""
 
     @abstractmethod
     def negated(self, condition: "Not") -> T:
-        """Visit a condition that another does not hold."""
+        """Visit a negation."""
 
     @abstractmethod
     def has_label(self, condition: "HasLabel") -> T:
@@ -76,11 +76,11 @@ class Visitor(ABC, Generic[T]):
 
 
 class LeafVisitor(Visitor[T]):
-    """A visitor that treats leaves alike, whatever their kind, except for kinds with a method of their own."""
+    """A visitor that treats all leaves alike, except for the kinds whose method it overrides."""
 
     @abstractmethod
     def leaf(self, condition: "Condition") -> T:
-        """Visit a condition of any other kind."""
+        """Visit a leaf whose own method is not overridden."""
 
     def has_label(self, condition: "HasLabel") -> T:
         """Visit a condition on labels."""
@@ -109,7 +109,7 @@ class LeafVisitor(Visitor[T]):
 
 @dataclass(frozen=True)
 class All(Condition):
-    """All parts hold; without parts every item passes, and the condition is false as a truth value."""
+    """The item fulfils all parts. Without parts, every item passes, and ``bool`` of the condition is False."""
 
     parts: tuple[Condition, ...] = ()
 
@@ -122,17 +122,17 @@ class All(Condition):
             yield from part.leaves()
 
     def accept(self, visitor: Visitor[T]) -> T:
-        """Visit it as a conjunction."""
+        """Call ``Visitor.every``."""
         return visitor.every(self)
 
     @property
     def stored(self) -> Self:
-        """The parts that the catalog decides by what it stores."""
+        """The conjunction of the parts that the catalog decides."""
         return self._of(part for part in self.parts if not part.axes)
 
     @property
     def scored(self) -> Self:
-        """The parts that look at scores."""
+        """The conjunction of the parts that compare scores."""
         return self._of(part for part in self.parts if part.axes)
 
     def _of(self, parts: Iterable[Condition]) -> Self:
@@ -143,7 +143,7 @@ class All(Condition):
 
 @dataclass(frozen=True)
 class Not(Condition):
-    """Another condition does not hold."""
+    """The item does not fulfil another condition."""
 
     part: Condition
 
@@ -152,7 +152,7 @@ class Not(Condition):
         yield from self.part.leaves()
 
     def accept(self, visitor: Visitor[T]) -> T:
-        """Visit it as a negation."""
+        """Call ``Visitor.negated``."""
         return visitor.negated(self)
 
 
@@ -163,7 +163,7 @@ class HasLabel(Condition):
     labels: tuple[str, ...]
 
     def accept(self, visitor: Visitor[T]) -> T:
-        """Visit it as a condition on labels."""
+        """Call ``Visitor.has_label``."""
         return visitor.has_label(self)
 
 
@@ -174,66 +174,66 @@ class HasKey(Condition):
     keys: tuple[str, ...]
 
     def accept(self, visitor: Visitor[T]) -> T:
-        """Visit it as a condition on the key."""
+        """Call ``Visitor.has_key``."""
         return visitor.has_key(self)
 
 
 @dataclass(frozen=True)
 class KeyBegins(Condition):
-    """The item's key begins so."""
+    """The key of the item begins with this prefix."""
 
     prefix: str
 
     def accept(self, visitor: Visitor[T]) -> T:
-        """Visit it as a condition on the beginning of the key."""
+        """Call ``Visitor.key_begins``."""
         return visitor.key_begins(self)
 
 
 @dataclass(frozen=True)
 class AttributeIs(Condition):
-    """A top-level attribute of the item equals a JSON scalar and has its type; numbers are one type."""
+    """A top-level attribute of the item equals a JSON scalar of the same type; all numbers have one type."""
 
     name: str
     value: Any
 
     def accept(self, visitor: Visitor[T]) -> T:
-        """Visit it as a condition on an attribute."""
+        """Call ``Visitor.attribute_is``."""
         return visitor.attribute_is(self)
 
 
 @dataclass(frozen=True)
 class ScoreAtLeast(Condition):
-    """The item's score on an axis of the space is at least so high, in standard deviations."""
+    """The score of the item on an axis of the space is at least ``bound``, in standard deviations."""
 
     axis: str
     bound: float
 
     def accept(self, visitor: Visitor[T]) -> T:
-        """Visit it as a lower bound."""
+        """Call ``Visitor.score_at_least``."""
         return visitor.score_at_least(self)
 
 
 @dataclass(frozen=True)
 class ScoreAtMost(Condition):
-    """The item's score on an axis of the space is at most so high, in standard deviations."""
+    """The score of the item on an axis of the space is at most ``bound``, in standard deviations."""
 
     axis: str
     bound: float
 
     def accept(self, visitor: Visitor[T]) -> T:
-        """Visit it as an upper bound."""
+        """Call ``Visitor.score_at_most``."""
         return visitor.score_at_most(self)
 
 
-class Text(Visitor[str]):
-    """What a condition says, in words; different conditions say different things."""
+class InWords(Visitor[str]):
+    """A condition in words; different conditions give different texts."""
 
     def every(self, condition: All) -> str:
-        """Join the parts; each is in parentheses, so that no two trees read alike."""
+        """Join the parts, each in parentheses, so that different trees give different texts."""
         return " and ".join(f"({part})" for part in condition.parts) or "every item"
 
     def negated(self, condition: Not) -> str:
-        """Deny the other condition."""
+        """Negate the other condition."""
         return f"not ({condition.part})"
 
     def has_label(self, condition: HasLabel) -> str:
@@ -249,7 +249,7 @@ class Text(Visitor[str]):
         return f"key begins {_json(condition.prefix)}"
 
     def attribute_is(self, condition: AttributeIs) -> str:
-        """Compare the attribute with its value as JSON, which tells 1 from true."""
+        """Compare the attribute with its value as JSON, which distinguishes 1 from true."""
         return f"attribute {_json(condition.name)} is {_json(condition.value)}"
 
     def score_at_least(self, condition: ScoreAtLeast) -> str:
@@ -262,8 +262,10 @@ class Text(Visitor[str]):
 
 
 def no_scores(axis: str) -> InvalidInputError:
-    """Return the error of a bound of scores where items are looked at outside of any space."""
-    return InvalidInputError(f"items have scores in a space only: bound {axis!r} in a search, not in a list of items")
+    """Return the error for a bound of scores in a request without a space."""
+    return InvalidInputError(
+        f"items have scores only in a space: use the bound of {axis!r} in a search, not in a list of items"
+    )
 
 
 def _json(value: Any) -> str:
@@ -272,7 +274,7 @@ def _json(value: Any) -> str:
 
 @dataclass(frozen=True, init=False)
 class Filter(All):
-    """Conditions that an item must all fulfil to be a hit; an empty filter lets every item pass."""
+    """The conditions that a hit must fulfil; every item passes an empty filter."""
 
     def __init__(
         self,
@@ -285,16 +287,16 @@ class Filter(All):
         at_least: Mapping[str, float] | None = None,
         at_most: Mapping[str, float] | None = None,
     ) -> None:
-        """State the conditions: only those that are given are parts of the filter.
+        """Make a filter from the given conditions.
 
         Args:
-            labels: At least one of these labels.
-            without_labels: None of these labels.
-            keys: One of these keys.
-            key_prefix: The beginning of the key.
-            attributes: Top-level attributes that equal these JSON scalars.
-            at_least: Lower bounds of scores, by axis, in standard deviations; only a search knows scores.
-            at_most: Upper bounds of scores.
+            labels: The item has at least one of these labels.
+            without_labels: The item has none of these labels.
+            keys: The item has one of these keys.
+            key_prefix: The key of the item begins with this prefix.
+            attributes: The top-level attributes of the item equal these JSON scalars.
+            at_least: Lower bounds of scores, by axis, in standard deviations; only for a search.
+            at_most: Upper bounds of scores, as ``at_least``.
         """
         parts: list[Condition] = []
         if names := one_or_several(labels):
@@ -311,7 +313,7 @@ class Filter(All):
         super().__init__(tuple(parts))
 
     def within(self, at_least: Mapping[str, float] | None, at_most: Mapping[str, float] | None) -> "Filter":
-        """Return the filter with further bounds of scores; InvalidInputError for a bound that it has already."""
+        """Return the filter with further bounds of scores; InvalidInputError for a bound that is given twice."""
         if not at_least and not at_most:
             return self
         for own, further in ((self.at_least, at_least), (self.at_most, at_most)):
@@ -329,27 +331,27 @@ class Filter(All):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The labels of which an item needs one; none: it needs none."""
+        """The labels of which a hit has at least one; empty without such a condition."""
         return next((one.labels for one in self._parts(HasLabel)), ())
 
     @property
     def without_labels(self) -> tuple[str, ...]:
-        """The labels that an item must not have."""
+        """The labels that a hit does not have."""
         return next((one.part.labels for one in self._parts(Not) if isinstance(one.part, HasLabel)), ())
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The keys of which an item needs one; none: every key will do."""
+        """The keys of which a hit has one; empty without such a condition."""
         return next((one.keys for one in self._parts(HasKey)), ())
 
     @property
     def key_prefix(self) -> str:
-        """The beginning of the key."""
+        """The prefix of the keys of hits; "" without such a condition."""
         return next((one.prefix for one in self._parts(KeyBegins)), "")
 
     @property
     def attributes(self) -> dict[str, Any]:
-        """The attributes that an item needs."""
+        """The attributes of hits, by name."""
         return {one.name: one.value for one in self._parts(AttributeIs)}
 
     @property
@@ -367,7 +369,7 @@ class Filter(All):
 
 
 def _sorted(values: Mapping[str, Any] | None) -> list[tuple[str, Any]]:
-    """Return entries in an order of their own, so that equal filters are equal trees."""
+    """Return entries sorted by name, so that equal filters are equal trees."""
     return sorted((values or {}).items(), key=lambda entry: str(entry[0]))
 
 

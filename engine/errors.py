@@ -1,4 +1,4 @@
-"""The errors of the engine: one tree, each a builtin too, each with a message that names the remedy.
+"""The errors of the engine: each also derives from a builtin error, and its message names the remedy.
 
 The root, and the errors of pictures that cannot be read, are in ``features.errors``.
 """
@@ -14,49 +14,50 @@ from crossview.features.errors import NotAnImageError as NotAnImageError
 from crossview.features.errors import TruncatedImageError as TruncatedImageError
 
 _SHOWN = 3
+"""Number of names that a message lists."""
 _LIBRARIES_OF_THE_ENGINE = frozenset({"cv2", "faiss", "scipy", "sklearn", "threadpoolctl"})
-"""What ``crossview[engine]`` installs, by the names of the imports; a client of a server goes without."""
+"""Import names of the libraries that ``crossview[engine]`` installs; a client of a server works without these."""
 
 
 class NotFoundError(CrossviewError, LookupError):
-    """A collection, item, view, space or target that does not exist; the message lists those that do."""
+    """A collection, item, view, space or target does not exist; the message lists the existing ones."""
 
 
 class AlreadyExistsError(CrossviewError, ValueError):
-    """A name that is taken."""
+    """The name is already in use."""
 
 
 class InvalidInputError(CrossviewError, ValueError):
-    """A value that cannot be used: wrong dimension, NaN, k < 1, unknown setting."""
+    """A value is invalid: a wrong dimension, NaN, k < 1, an unknown setting."""
 
 
 class NotReadyError(CrossviewError, RuntimeError):
-    """A step is missing (an unfitted view, no trained space); the message names the command that does it."""
+    """A step is missing (an unfitted view, no trained space); the message names the command for this step."""
 
 
 class BusyError(CrossviewError, RuntimeError):
-    """Others have been writing this collection for longer than a writer waits."""
+    """Another process or thread writes the collection for longer than the maximum wait."""
 
 
 class CancelledError(CrossviewError, RuntimeError):
-    """The work was stopped because nobody waits for it any more; uncommitted changes are undone."""
+    """The work was cancelled because no caller waits for its result; uncommitted changes are undone."""
 
 
 class StorageError(CrossviewError, OSError):
-    """The home cannot be read or written: disk full, read-only, damaged. Nothing acknowledged was lost."""
+    """The home cannot be read or written: disk full, read-only, damaged. Acknowledged changes are not lost."""
 
 
 class NotInstalledError(CrossviewError, ImportError):
-    """The work needs libraries that a client of a server goes without; the message states how to install them."""
+    """The work needs libraries that are not installed; the message states how to install them."""
 
 
 class InputWarning(UserWarning):
-    """A file that was read although it is not as documented; the message states how."""
+    """A file deviates from the documented format, but could be read; the message states how it was read."""
 
 
 @contextmanager
 def engine_installed() -> Iterator[None]:
-    """Raise NotInstalledError where the body imports a library of the engine that is absent."""
+    """Raise NotInstalledError if the block imports a library of the engine that is not installed."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -69,7 +70,7 @@ def engine_installed() -> Iterator[None]:
 
 
 def few(names: Iterable[str], separator: str = ", ") -> str:
-    """Return the first names for a message, and how many more there are."""
+    """Return the first names and the number of further ones, for a message."""
     listed = list(names)
     more = [f"and {len(listed) - _SHOWN} more"] if len(listed) > _SHOWN else []
     return separator.join([*listed[:_SHOWN], *more])

@@ -1,4 +1,4 @@
-"""Evaluations: what is to be measured, and what was found."""
+"""Evaluations: their requests and their results."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,11 +16,12 @@ if TYPE_CHECKING:
 LENGTHS = (5, 10, 30, 50, 70, 100)
 """Default lengths of the hit lists to measure."""
 RECALLS = (1, 10)
-"""Default lengths if each query is to find its own item."""
+"""Default lengths if each query must find its own item."""
 TRAINED, UNSEEN, MIXED = "trained", "unseen", "mixed"
 DATABASES = (TRAINED, UNSEEN, MIXED)
-"""The items that the queries, which are held-out items, are to find: those that the spaces were trained on, the other
-held-out items, or both. By labels, no query finds its own item or an item of its group, in any view."""
+"""The items that the queries search. Queries are held-out items; the database contains the training items of the
+spaces, the other held-out items, or both. By labels, no query finds its own item or an item of its group, in any
+view."""
 LABELS, ITEMS = "labels", "items"
 BY = (LABELS, ITEMS)
 """The relevant items of a query: those that share a label with it, or only its own item in another view."""
@@ -38,18 +39,18 @@ class EvaluationRequest:
     view: str
     """The query view."""
     spaces: tuple[str, ...] = ()
-    """All are measured with the same queries and database; none: the active space."""
+    """The spaces, all measured with the same queries and databases [default: (), the active space]."""
     targets: tuple[str, ...] = ()
-    """Empty: all targets that the view can be matched against."""
+    """The targets to search [default: (), all targets that the view can be matched against]."""
     databases: tuple[str, ...] = ()
-    """Some of ``DATABASES``. Empty: trained and unseen, if at least two labels have two held-out items each; otherwise
-    trained. By items: unseen."""
+    """Some of ``DATABASES`` [default: (), trained and unseen if at least two labels have two held-out items each,
+    otherwise trained; by items, unseen]."""
     by: str = ""
-    """One of ``BY``; "": labels, or items if no item has a label."""
+    """One of ``BY`` [default: "", labels, or items if no item has a label]."""
     k: tuple[int, ...] = ()
-    """Lengths of the hit lists; empty: ``LENGTHS``, or ``RECALLS`` by items."""
+    """Lengths of the hit lists [default: (), ``LENGTHS``, or ``RECALLS`` by items]."""
     refit: bool = False
-    """Whether to split the items again and refit the learners, in place of the items that training held out."""
+    """Whether to split the items again and refit the learners, instead of using the items that training held out."""
     test_size: float = 0.2
     """With ``refit``: the share of the queries."""
     splits: int = 1
@@ -58,16 +59,17 @@ class EvaluationRequest:
     """Draws the queries if there are more than ``max_queries`` held-out items, and with ``refit`` the first split; the
     next numbers draw the next splits and their queries."""
     group_by: "Grouping | None" = None
-    """With ``refit``: groups of items that stay on one side of a split; None: the groups of the spaces' training."""
+    """With ``refit``: groups of items that stay on one side of a split [default: None, the groups of the spaces'
+    training]."""
     max_queries: int = 2_000
     """Maximum number of held-out items to use as queries, drawn at random, the same for every space. The other held-out
     items can still be found. With 2,000 queries, the standard error of a share is below .012."""
     constraints: "ItemComparisons | None" = None
-    """Measure how well distances within the view agree with these, in place of retrieval by labels."""
+    """Comparisons that the distances within the view are measured by, instead of retrieval by labels."""
     taxonomy: "Taxonomy | None" = None
-    """A tree of the labels that also measures wrong votes; None: the taxonomy of the first space trained with one."""
+    """A tree of the labels that also weighs wrong votes [default: None, the taxonomy of the first space with one]."""
     pairs: "ItemComparisons | None" = None
-    """Measure how well distances separate these similar and dissimilar pairs, in place of retrieval by labels."""
+    """Similar and dissimilar pairs that the distances have to separate, measured instead of retrieval by labels."""
 
     def __post_init__(self) -> None:
         let_one_be_several(self, "spaces", "targets", "databases")
@@ -77,20 +79,20 @@ class EvaluationRequest:
         if self.taxonomy is not None and (self.constraints is not None or self.by == ITEMS):
             raise InvalidInputError("a taxonomy measures votes of labels: leave it out by items and by constraints")
         if self.by not in ("", *BY):
-            raise InvalidInputError(f"what is relevant goes by {' or '.join(BY)}, not by {self.by!r}")
+            raise InvalidInputError(f"by must be {' or '.join(BY)}, not {self.by!r}")
         if any(length < 1 for length in self.k):
             raise InvalidInputError(f"every k must be at least 1, not {', '.join(map(str, self.k))}")
         if self.max_queries < 1:
             raise InvalidInputError(f"draw at least 1 query, not {self.max_queries}: raise `max_queries`")
         check_seed(self.seed)
         if self.splits < 1:
-            raise InvalidInputError(f"at least 1 split is drawn, not {self.splits}")
+            raise InvalidInputError(f"splits must be at least 1, not {self.splits}")
         if not self.refit and (self.splits > 1 or self.group_by is not None):
-            raise InvalidInputError("splits and groups of items are those of a refit: ask for `refit=True` as well")
+            raise InvalidInputError("splits and groups of items need a refit: also use `refit=True`")
         self._check_pairs()
         if self.constraints is not None and (self.targets or self.refit or self.databases or self.by):
             raise InvalidInputError(
-                "comparisons are measured within the view, by what the space has learned: leave out targets, refit, "
+                "comparisons measure distances within the view, in the space as it is: leave out targets, refit, "
                 "database and by"
             )
 
@@ -99,8 +101,8 @@ class EvaluationRequest:
             return
         if self.constraints is not None or self.refit or self.databases or self.by or len(self.targets) > 1:
             raise InvalidInputError(
-                "pairs are measured in one target, by what the space has learned: leave out constraints, further "
-                "targets, refit, database and by"
+                "pairs measure distances in one target, in the space as it is: leave out constraints, further targets, "
+                "refit, database and by"
             )
 
     def _check_databases(self) -> None:
@@ -122,21 +124,27 @@ class EvaluationRow:
     query_view: str
     database_view: str
     metric: str
-    """``accuracy``, ``precision`` or ``map``; in a mixed database also ``unseen_share``: the share of held-out items
-    among the first k, divided by their share among all that the query can find; 1 is in proportion, and below 1 the
-    trained items keep the others out. By a taxonomy ``hierarchical_accuracy``, the mean over queries of 1 where the
-    vote is right, 1/2 where it is for a sibling class and else 0, and ``lca_loss``, the mean height of the lowest
-    common ancestor of the vote and the query's class over the height of the tree. By items ``recall``, the share of
-    queries that find their own item among the first k, and ``median_rank``, the median over queries of the rank that it
-    has, from 1. By comparisons ``order``, the share of triplets or quadruplets in order, or ``auc``, the area under the
-    ROC curve of pairs.
-    By pairs ``accuracy`` is the share of pairs that the threshold takes for what they are, ``equal_error_rate`` the
-    share of either kind that is taken for the other where both are equal, and ``true_accept_rate_0.1`` and
-    ``true_accept_rate_0.01`` the share of similar pairs below a distance that .1 and .01 of the others are below."""
+    """The measure.
+
+    - By labels: ``accuracy``, ``precision`` or ``map``. In a mixed database also ``unseen_share``, the share of
+      held-out items among the first k divided by their share among all items that the query can find: 1 is in
+      proportion, and below 1 training items displace held-out items.
+    - By a taxonomy: ``hierarchical_accuracy``, the mean over queries of 1 for a right vote, 1/2 for a vote for a
+      sibling class and 0 otherwise; and ``lca_loss``, the mean height of the lowest common ancestor of the vote and the
+      query's class, divided by the height of the tree.
+    - By items: ``recall``, the share of queries that find their own item among the first k; and ``median_rank``, the
+      median over queries of the rank of their own item, from 1.
+    - By comparisons: ``order``, the share of triplets or quadruplets in order, or ``auc``, the area under the ROC curve
+      of pairs.
+    - By pairs: ``accuracy``, the share of pairs that the threshold classifies right; ``equal_error_rate``, the error
+      rate of both kinds at the distance where these rates are equal; and ``true_accept_rate_0.1`` and
+      ``true_accept_rate_0.01``, the share of similar pairs below the distance that .1 and .01 of the dissimilar pairs
+      are below.
+    """
     k: int | None
     """Length of the hit list; None for metrics of whole rankings and of comparisons."""
     value: float
-    """0 to 1; an unseen_share and a median_rank may be above."""
+    """0 to 1; an unseen_share and a median_rank can be larger."""
     space: str = ""
     database: str = ""
     """One of ``DATABASES``; "" by comparisons."""
@@ -147,7 +155,7 @@ class EvaluationRow:
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluationDifference:
-    """A space's figure less that of the first space that was measured, over the same queries or comparisons."""
+    """The figure of a space minus the figure of the first measured space, over the same queries or comparisons."""
 
     space: str
     baseline: str
@@ -157,7 +165,7 @@ class EvaluationDifference:
     metric: str
     k: int | None
     value: float
-    """Above 0 where the space is better than the first; of a median_rank, lca_loss and equal_error_rate below 0."""
+    """Above 0 if the space is better than the first; for median_rank, lca_loss and equal_error_rate, below 0."""
     database: str = ""
     standard_error: float | None = None
     """Standard error of the mean paired difference, over queries, comparisons or splits; None if there are too few."""
@@ -165,7 +173,7 @@ class EvaluationDifference:
 
 @dataclass(frozen=True)
 class Overlap:
-    """The number of measured comparisons that a space has seen in training."""
+    """The numbers of measured comparisons that a space has seen in training."""
 
     space: str
     trained_items: int
@@ -176,22 +184,22 @@ class Overlap:
 
 @dataclass(frozen=True, kw_only=True)
 class Evaluation:
-    """How accurate spaces are, by the same queries or comparisons."""
+    """The result of an evaluation: the accuracy of spaces, by the same queries or comparisons."""
 
     rows: tuple[EvaluationRow, ...]
-    """Space by space."""
+    """The figures, space by space."""
     queries: int
     """Number of queries; with several splits, the rounded mean of a split."""
     protocol: str
-    """How it was measured, in a sentence."""
+    """A sentence about how the evaluation measured."""
     codebook: str
-    """The pictures that the visual words were fitted on, in a sentence."""
+    """A sentence about the pictures that the visual words were fitted on."""
     seconds: float
     databases: Mapping[str, int] = field(default_factory=dict)
-    """Items to find in each database that was measured; none by comparisons."""
+    """Number of items in each measured database; empty by comparisons."""
     differences: tuple[EvaluationDifference, ...] = ()
     """Differences of every space except the first, if both have a figure."""
     overlaps: tuple[Overlap, ...] = ()
-    """One for each space, where comparisons were measured."""
+    """One for each space, if the evaluation measured comparisons."""
     comparisons: int = 0
-    """Number of measured comparisons or pairs; then there are no queries."""
+    """Number of measured comparisons or pairs; 0 if the evaluation used queries."""

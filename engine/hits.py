@@ -1,4 +1,4 @@
-"""Hits: what searches find."""
+"""Hits: the results of a search."""
 
 import base64
 import html
@@ -11,16 +11,16 @@ from typing import Any, ClassVar, Self
 from crossview.engine.errors import CrossviewError, NotReadyError
 
 TEXT_SHOWN = 200
-"""Characters of an item's text that a hit shows."""
+"""Maximum number of characters of an item's text in a hit."""
 _DRAWN = 50
-"""Hits that a notebook shows; a longer table with thumbnails is slow to load."""
+"""Maximum number of hits that a notebook shows; a longer table with thumbnails is slow to load."""
 Thumbnail = Callable[[str], bytes]
-"""Returns the small picture (JPEG) of the item of a key."""
+"""A function that returns the thumbnail (JPEG) of an item by its key."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Hit:
-    """One item that was found for a query; smaller distance is better."""
+    """One item that a search found for a query; a smaller distance is better."""
 
     key: str
     distance: float
@@ -35,22 +35,22 @@ class Hit:
     scores: Mapping[str, float] = field(default_factory=dict)
     """The item's score on each axis of the space, in standard deviations from the mean of the training items."""
     probability: float | None = None
-    """Probability that the item is the same as the query, by the base rate; None if not requested."""
+    """Probability that the item is the same as the query, given the base rate; None if not requested."""
     base_rate: float | None = None
-    """The share of all pairs that are the same, which the probability goes by; None where there is none."""
+    """Base rate behind the probability: the share of all pairs that are the same; None without a probability."""
     stored: ClassVar[Hashable] = None
-    """No field: where it is known, the same for hits that differ in distance and target alone, so that what these have
-    in common can be prepared once."""
+    """Not a field: a key that hits share if they differ only in distance and target, so that a server encodes their
+    common content once; None if unknown."""
 
 
 @dataclass(frozen=True)
 class HitList:
-    """The hits of one query in one target, nearest first; a sequence, which a notebook shows with thumbnails."""
+    """The hits of one query in one target, nearest first: a sequence that a notebook shows with thumbnails."""
 
     query: int
     """Position of the query in the request."""
     target: str
-    """Empty for a merged list."""
+    """Name of the target; "" for a merged list."""
     hits: tuple[Hit, ...]
 
     def __len__(self) -> int:
@@ -62,7 +62,9 @@ class HitList:
     def __getitem__(self, place: int) -> Hit:
         return self.hits[place]
 
-    def __getstate__(self) -> dict[str, Any]:  # without the function of ``illustrated``, which has an open collection
+    def __getstate__(
+        self,
+    ) -> dict[str, Any]:  # without the function of ``illustrated``, which refers to an open collection
         return {one.name: getattr(self, one.name) for one in fields(self)}
 
     def illustrated(self, thumbnail: Thumbnail) -> Self:
@@ -74,7 +76,7 @@ class HitList:
     def to_pandas(self) -> Any:
         """Return a DataFrame with a row for each hit and a column for each attribute (``attributes.NAME``) and score.
 
-        Raises NotReadyError where pandas is not installed.
+        Raises NotReadyError if pandas is not installed.
         """
         try:
             pandas = import_module("pandas")
@@ -83,7 +85,7 @@ class HitList:
         return pandas.DataFrame([_row(hit) for hit in self.hits])
 
     def _repr_html_(self) -> str:
-        """Return the first hits as a table, as notebooks show it; what users wrote is escaped."""
+        """Return the first hits as an HTML table for notebooks; content of users is escaped."""
         head = f"{len(self.hits)} hits for query {self.query}" + (f" in {self.target}" if self.target else "")
         rows = "".join(map(self._html_row, self.hits[:_DRAWN]))
         more = f"<p>and {len(self.hits) - _DRAWN} more</p>" if len(self.hits) > _DRAWN else ""
@@ -95,7 +97,7 @@ class HitList:
         return f"<tr><td>{self._picture(hit.key)}</td>{''.join(f'<td>{html.escape(one)}</td>' for one in cells)}</tr>"
 
     def _picture(self, key: str) -> str:
-        """Return an image for an item; "" where it has no thumbnail, or the collection is closed or gone."""
+        """Return the image element of an item; "" without a thumbnail, or if the collection is closed or deleted."""
         data, thumbnail = b"", vars(self).get("_thumbnail")
         if thumbnail is not None:
             with suppress(CrossviewError):
@@ -104,7 +106,7 @@ class HitList:
 
 
 def _row(hit: Hit) -> dict[str, Any]:
-    """Return the cells of a hit by the names of their columns."""
+    """Return the cells of a hit by column name."""
     row = {one.name: getattr(hit, one.name) for one in fields(hit) if one.name not in ("attributes", "scores")}
     row |= {f"attributes.{name}": value for name, value in hit.attributes.items()}
     return row | {f"scores.{name}": value for name, value in hit.scores.items()}

@@ -1,4 +1,4 @@
-"""Homes: where collections live, one folder each, made and deleted in one step."""
+"""Homes: folders of collections. A collection is a folder, created and deleted in one step."""
 
 import os
 import re
@@ -25,14 +25,17 @@ if TYPE_CHECKING:
 DEFAULT_VIEWS = ("color", "sift", "gist")
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 _NEW, _DELETED = ".new-", ".deleted-"
-"""Begin the names of folders that are no collections yet, and no longer."""
+"""Prefixes of folders that are not yet, or no longer, collections."""
 
 
 class Home:
-    """A folder of collections: ``path``, or $CROSSVIEW_HOME, or ~/.crossview. It is made when first written to."""
+    """A folder of collections, created at the first write [default: $CROSSVIEW_HOME, or ~/.crossview]."""
 
     def __init__(self, path: Path | str | None = None, pictures: Pictures = IN_PROCESS) -> None:
-        """Raise InvalidInputError where the path is a file. ``pictures`` is where its collections read pictures."""
+        """Choose the folder and the place that reads pictures for its collections.
+
+        Raises InvalidInputError if the path is a file.
+        """
         self._pictures = pictures
         chosen = path or os.environ.get("CROSSVIEW_HOME") or Path.home() / ".crossview"
         self.path = Path(chosen).expanduser().absolute()
@@ -57,7 +60,7 @@ class Home:
         description: str = "",
         pictures: Pictures | None = None,
     ) -> "Collection":
-        """Create a collection with the views, each ``extractor`` or ``extractor:param=value``, and open it.
+        """Create a collection with views, each written ``extractor`` or ``extractor:param=value``, and open it.
 
         Raises InvalidInputError (name, views), AlreadyExistsError, StorageError.
         """
@@ -68,9 +71,9 @@ class Home:
         return self.open(name, pictures)
 
     def backup(self, name: str, path: Path | str, progress: Progress | None = None) -> Path:
-        """Write a copy of a collection into a file, as it is at this moment; others search and write it meanwhile.
+        """Write a copy of the current state of a collection to a file; searches and writes continue meanwhile.
 
-        The copy is checked, and is what ``restore`` takes. It has everything but the files that items were read from.
+        The method checks the copy, and ``restore`` reads it. The copy contains everything except the source files.
 
         Raises NotFoundError, AlreadyExistsError for a file that exists, StorageError.
         """
@@ -93,10 +96,10 @@ class Home:
     def restore(
         self, name: str, path: Path | str, replace: bool = False, progress: Progress | None = None
     ) -> "Collection":
-        """Make a collection of a copy, or with ``replace`` bring an existing one back to it, for every reader at once.
+        """Create a collection from a copy, or with ``replace`` replace the content of an existing one, in one step.
 
-        Raises InvalidInputError for a file that is damaged or no copy, AlreadyExistsError without ``replace``,
-        BusyError while somebody writes the collection, StorageError.
+        Raises InvalidInputError for a file that is damaged or not a copy, AlreadyExistsError for an existing collection
+        without ``replace``, BusyError while another process writes the collection, StorageError.
         """
         from crossview.engine.catalog.copies import copy_database, like_pages_of
         from crossview.engine.catalog.restoring import Copy
@@ -118,10 +121,12 @@ class Home:
         return self.open(name)
 
     def open(self, name: str, pictures: Pictures | None = None) -> "Collection":
-        """Open a collection; NotFoundError lists those that exist, StorageError where the catalog cannot be read.
+        """Open a collection.
 
-        ``pictures`` is where the pictures of queries and imports are read, by default where those of the home are. What
-        processes that were killed left in the home is removed.
+        ``pictures`` reads the pictures of queries and imports [default: the ``pictures`` of the home]. The method also
+        removes folders that killed processes left in the home.
+
+        Raises NotFoundError, which lists the existing collections, and StorageError if the catalog cannot be read.
         """
         self.check_exists(name)
         remove_leftovers(self.path, rf"({re.escape(_NEW)}|{re.escape(_DELETED)})[0-9a-f]{{32}}")
@@ -131,9 +136,9 @@ class Home:
         return Collection(CollectionFolder(self.path / name), pictures or self._pictures)
 
     def delete(self, name: str) -> None:
-        """Delete a collection with everything in it, at once for every reader.
+        """Delete a collection with all its content, in one step for all readers.
 
-        Raises NotFoundError, BusyError while others write it for long, StorageError.
+        Raises NotFoundError, BusyError if other processes write the collection for too long, StorageError.
         """
         self.check_exists(name)
         if (self.path / name).is_symlink():
@@ -159,7 +164,7 @@ class Home:
 
     @contextmanager
     def _new_folder(self) -> Iterator[Path]:
-        """Give the path of a new folder, which is removed again unless it was installed."""
+        """Make a new folder and remove it after the block, unless ``_install`` has renamed it."""
         new = self.path / f"{_NEW}{uuid.uuid4().hex}"
         with file_errors():
             make_folder(self.path, parents=True)
@@ -172,7 +177,7 @@ class Home:
                 shutil.rmtree(new, ignore_errors=True)
 
     def _install(self, new: Path, name: str) -> None:
-        """Give a new collection its name; AlreadyExistsError if another collection got the name first."""
+        """Rename a new folder to its collection; AlreadyExistsError if another collection got the name first."""
         checkpoint()
         try:
             with file_errors():
@@ -184,7 +189,7 @@ class Home:
         sync_folder(self.path)
 
     def check_exists(self, name: str) -> None:
-        """Raise NotFoundError where no collection has the name; the message names the remedy."""
+        """Raise NotFoundError if no collection has the name; the message names the remedy."""
         names = self.names()
         if name not in names:
             known = f"there are: {', '.join(names)}" if names else "there are none"
@@ -192,7 +197,7 @@ class Home:
             raise NotFoundError(f"no collection {name!r}; {known}{remedy}", detail=None if names else self.emptiness())
 
     def emptiness(self) -> str:
-        """Return a sentence on a home without collections: whether there is a folder at all."""
+        """Return a sentence about a home without collections: whether its folder exists."""
         if not self.path.is_dir():
             return f"the folder {self.path} does not exist"
         return f"there are none in {self.path}"

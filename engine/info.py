@@ -1,4 +1,4 @@
-"""Descriptions of collections, views and spaces: plain values for whoever shows or sends them."""
+"""Descriptions of collections, views and spaces, as plain values to show or to send."""
 
 from bisect import bisect_right
 from collections.abc import Mapping
@@ -16,25 +16,25 @@ class ViewInfo:
     dim: int
     """Length of its rows."""
     revision: int
-    """Counts the fits; 0 where none was made."""
+    """Number of fits; 0 before the first."""
     fitted: bool
     """Whether rows can be computed."""
     inputs: tuple[str, ...] = ()
-    """What rows are computed from: "image", "text"; none if another program makes the rows."""
+    """Kinds of input for the rows: "image", "text"; empty if another program computes the rows."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """Settings that tuning tried."""
+    """One combination of settings that tuning tried."""
 
     settings: Mapping[str, Any]
     score: float | None
-    """The mean measure over folds and crossings; None where the settings cannot be used."""
+    """The mean measure over folds and pairs of views; None if the settings cannot be used."""
     error: str = ""
-    """Why they cannot be used."""
+    """The reason why the settings cannot be used; "" if they can."""
 
     def sentence(self, measure: str) -> str:
-        """Return the settings and their score by a measure, or why they have none."""
+        """Return the settings with their score by a measure, or with the reason why they have no score."""
         settings = ", ".join(f"{name}={value}" for name, value in sorted(self.settings.items()))
         outcome = f"cannot be used: {self.error}" if self.score is None else f"{measure} {self.score:.3f}"
         return f"{settings}: {outcome}"
@@ -42,33 +42,33 @@ class Trial:
 
 @dataclass(frozen=True, kw_only=True)
 class Tuning:
-    """How settings were chosen by cross-validation among the training items."""
+    """The choice of settings by cross-validation on the training items."""
 
     measure: str
     """One of "map", "accuracy", "order" and "items"; larger is better."""
     folds: int
     items: int
-    """Training items that took part."""
+    """Number of training items in the cross-validation."""
     score: float
-    """That of the chosen settings."""
+    """Score of the chosen settings."""
     chosen: Mapping[str, Any]
-    """The settings that were open; ``kernel`` is a stage of the pipeline."""
+    """Values of the tuned settings; ``kernel`` is a stage of the pipeline."""
     tried: tuple[Trial, ...]
-    """Everything that was tried, in order."""
+    """All trials, in order."""
     database: str = ""
-    """What the items of a fold were to find: "unseen", the others of the fold, or, where too few of these are similar,
-    "trained", the items that were learned from; "" where comparisons were judged, or an earlier version tuned."""
+    """The items that the queries of a fold search: "unseen", the other items of the fold, or "trained", the training
+    items, if too few items of a fold are similar. "" if the measure was on comparisons, or in an earlier version."""
 
     @classmethod
     def from_json(cls, tree: Mapping[str, Any]) -> "Tuning":
-        """Return what ``dataclasses.asdict`` described."""
+        """Return the value from the result of ``dataclasses.asdict``."""
         fields = dict(tree)
         return cls(tried=tuple(Trial(**one) for one in fields.pop("tried")), **fields)
 
 
 @dataclass(frozen=True)
 class ConstraintCounts:
-    """How many comparisons a space was given and learned from; those of items without a view are left out of it."""
+    """Numbers of comparisons that a space was given and learned from; a metric needs items with its view."""
 
     kind: str
     """"pairs", "triplets" or "quadruplets"."""
@@ -76,7 +76,7 @@ class ConstraintCounts:
     held_out: int
     """Comparisons that name an item held out of training."""
     used: Mapping[str, int]
-    """Those that each view's metric learned from."""
+    """Comparisons that the metric of each view learned from."""
 
     def sentence(self) -> str:
         """Return the counts as a sentence."""
@@ -90,41 +90,41 @@ class Threshold:
     """The distance up to which two items count as the same, for queries of a view in a target of one generation."""
 
     view: str
-    """The view that the first item of a pair is described by."""
+    """The view of the first item of a pair, the query."""
     target: str
-    """Where the second one is."""
+    """The target of the second item of a pair."""
     distance: float
-    """The largest at which two items are the same."""
+    """The threshold: the largest distance at which two items are the same."""
     distances: tuple[float, ...]
-    """Ascending, at which ``probabilities`` are known."""
+    """Distances with a known probability, ascending."""
     probabilities: tuple[float, ...]
-    """Of being the same, never growing with the distance, if as many pairs are the same as not."""
+    """Probabilities of being the same at a base rate of 1/2, by distance; never increasing."""
     error_rate: float | None
-    """The mean of the shares of similar and of dissimilar pairs that are taken for the other, by thresholds that other
-    pairs set; None where the pairs are too few."""
+    """Mean error rate of similar and dissimilar pairs, by thresholds fitted to other pairs; None for too few pairs."""
     standard_error: float | None
-    """Of the error rate, as if all pairs were independent; None where the pairs are too few."""
+    """Standard error of the error rate, if all pairs were independent; None for too few pairs."""
     similar: int
-    """Pairs of the same that it was calibrated on."""
+    """Number of similar calibration pairs."""
     dissimilar: int
-    """Other pairs that it was calibrated on."""
+    """Number of dissimilar calibration pairs."""
     protocol: str
-    """What these pairs are, in a sentence."""
+    """A sentence about the calibration pairs."""
     created: str
-    """ISO 8601, UTC."""
+    """Time of creation, ISO 8601 in UTC."""
     base_rate: float = 0.5
-    """The share of all pairs of labelled items that are the same; without labels, of the given pairs."""
+    """Base rate: the share of similar pairs among all pairs of labelled items, or without labels among the calibration
+    pairs."""
 
     def probability(self, distance: float, base_rate: float = 0.5) -> float:
-        """Return how probable it is that two items at a distance are the same, if this share of all pairs are.
+        """Return the probability that two items at a distance are the same, given the base rate.
 
-        With the base rate 1/2 it is at least 1/2 up to the threshold.
+        At the base rate 1/2, the probability is at least 1/2 up to the threshold.
         """
         same, different = self._balanced(distance) * base_rate, (1 - self._balanced(distance)) * (1 - base_rate)
         return same / (same + different)
 
     def _balanced(self, distance: float) -> float:
-        """Return the probability if as many pairs are the same as not."""
+        """Return the probability at the base rate 1/2, linear between known distances."""
         if distance <= self.distances[0]:
             return self.probabilities[0]
         place = bisect_right(self.distances, distance)
@@ -134,7 +134,7 @@ class Threshold:
         return high + (low - high) * (distance - left) / (right - left)
 
     def sentence(self) -> str:
-        """Return the threshold, how often it errs and what it rests on."""
+        """Return a sentence with the threshold, its error rate and its calibration pairs."""
         error = "an unknown error rate"
         if self.error_rate is not None:
             error = f"an error rate of {self.error_rate:.3f}"
@@ -145,7 +145,7 @@ class Threshold:
 
 @dataclass(frozen=True, kw_only=True)
 class SpaceDescription:
-    """How one generation of a space was made."""
+    """A description of one generation of a space: its learners, views and training."""
 
     name: str
     generation: int
@@ -155,28 +155,30 @@ class SpaceDescription:
     settings: Mapping[str, Any] = field(default_factory=dict)
     seed: int = 0
     held_out: int = 0
-    """Items held out of training for evaluation."""
+    """Number of items held out of training for evaluation."""
     added: tuple[str, ...] = ()
-    """Of the views, those that were added later, while the others stayed as they were."""
+    """The views added after the first training, which left the other views unchanged."""
     tuning: Tuning | None = None
-    """How its settings were chosen; None where they were given."""
+    """The choice of the settings by tuning; None if the recipe gave the settings."""
     rerank: int = 0
-    """Codes found for each hit wanted, whose float vectors then give order and (Euclidean) distance; 0: none are."""
+    """Number of codes to find for each hit and to re-rank by the Euclidean distances of their float vectors; 0: no
+    re-ranking."""
     notes: tuple[str, ...] = ()
-    """Sentences on what is worth knowing of its training."""
+    """Sentences about the training that a user should know."""
     request_id: str = ""
-    """The id of the request that made it, where the caller gave one: by it is known whether that was carried out."""
+    """Id of the request that trained the generation, if the caller gave one: a caller can find out by the id whether
+    the request was carried out."""
 
     def to_json(self) -> dict[str, Any]:
-        """Return the JSON values that ``from_json`` reads: all but name and generation, which the catalog knows."""
+        """Return JSON values for ``from_json``, without name and generation, which the catalog stores itself."""
         names = [one.name for one in fields(SpaceDescription) if one.name not in ("name", "generation")]
         return {name: getattr(self, name) for name in names} | {"tuning": self.tuning and asdict(self.tuning)}
 
     @classmethod
     def from_json(cls, tree: Mapping[str, Any], **others: Any) -> Self:
-        """Return a description, or what extends one, from JSON values; ``others`` are the fields that are not in them.
+        """Return a description, or an instance of a subclass, from JSON values; ``others`` are the remaining fields.
 
-        Fields that an earlier version did not know have their defaults.
+        Fields that are missing in JSON of an earlier version get their defaults.
         """
         known = {one.name for one in fields(cls)} & tree.keys() - others.keys()
         found: dict[str, Any] = {name: tree[name] for name in known}
@@ -188,38 +190,38 @@ class SpaceDescription:
 
 @dataclass(frozen=True, kw_only=True)
 class SpaceInfo(SpaceDescription):
-    """One space of a collection, by the generation in use."""
+    """One space of a collection, with its generation in use."""
 
     active: bool
-    """Whether it answers searches that name no space."""
+    """Whether the space answers searches that name no space."""
     targets: tuple[str, ...]
     cross_view: bool
     dim: Mapping[str, int]
-    """Dimension of each target's vectors; where ``binary``, bits of its codes."""
+    """Dimension of the vectors of each target; bits of the codes if ``binary``."""
     trained_items: int
     created: str
-    """ISO 8601, UTC."""
+    """Time of creation, ISO 8601 in UTC."""
     generations: tuple[int, ...]
-    """Those that can be activated."""
+    """The stored generations, which can be activated."""
     pairs: int = 0
-    """Pairs of similar items that it learned from; 0 where it went by labels or neighbours."""
+    """Number of pairs of similar items that the space learned from; 0 for other supervision."""
     constraints: ConstraintCounts | None = None
-    """The comparisons that its metrics were learned from; None where none were given."""
+    """The numbers of comparisons that its metrics learned from; None without comparisons."""
     binary: bool = False
-    """Whether its vectors are codes, and distances the numbers of bits that differ."""
+    """Whether its vectors are codes, and its distances numbers of differing bits."""
     axes: tuple[str, ...] = ()
-    """The attributes that its vectors are scores of, by name; none where they are no scores, or of attributes without
+    """The names of the attributes whose scores are its vectors; empty for other vectors, and for attributes without
     names."""
     described: tuple[str, ...] = ()
-    """The classes that orderings alone describe: they can be searched, though no training item is of them."""
+    """The classes that only orderings describe; they can be searched for, although no training item has their label."""
     taxonomy: Mapping[str, str] = field(default_factory=dict)
-    """The parent of each node of the tree of classes that it learned from, "" of those on the first level; empty where
-    none was given."""
+    """The parent of each node of the taxonomy that the space learned from, "" for nodes of the first level; empty
+    without a taxonomy."""
     thresholds: tuple[Threshold, ...] = ()
-    """Those of this generation."""
+    """The thresholds of this generation."""
 
     def size(self, target: str) -> str:
-        """Return how long a target's vectors are, in words."""
+        """Return the dimension of a target's vectors, in words."""
         return f"{self.dim.get(target, '?')} bits" if self.binary else str(self.dim.get(target, "?"))
 
 
@@ -232,14 +234,14 @@ class CollectionInfo:
     views: tuple[ViewInfo, ...]
     spaces: tuple[SpaceInfo, ...]
     active_space: str
-    """The space that answers where none is named; "raw" before the first training."""
+    """The space that answers requests that name no space; "raw" before the first training."""
     labels: Mapping[str, int]
-    """Items of each label."""
+    """Number of items with each label."""
     sequence: int
     """The number of the last change."""
     bytes_on_disk: int
     created: str
-    """ISO 8601, UTC."""
+    """Time of creation, ISO 8601 in UTC."""
     description: str = ""
     notion_labels: Mapping[str, int] = field(default_factory=dict)
-    """Items that have a label in each notion of similarity."""
+    """Number of items with a label in each notion of similarity."""

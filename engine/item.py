@@ -1,4 +1,4 @@
-"""Items: what users search for; and the forms in which programs give pictures and names."""
+"""Items, the things that users search for; and the forms in which a program can give pictures and names."""
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,10 +24,10 @@ def content_hash(data: bytes) -> str:
 
 
 def encoded(given: object) -> bytes:
-    """Return the bytes of a picture file: as given, of the file at a path, or a PNG of a picture in memory.
+    """Return the bytes of a picture file: the given bytes, the content of a file, or a PNG of a picture in memory.
 
     Raises InvalidInputError for a file that cannot be read and for a value that is not a picture, ImageError for an
-    array of another shape or type than a picture has.
+    array whose shape or type is not that of a picture.
     """
     if isinstance(given, bytes | bytearray | memoryview):
         return bytes(given)
@@ -50,19 +50,19 @@ def encoded(given: object) -> bytes:
         ) from error
 
 
-class Held(Protocol):
-    """A picture in memory: an image of Pillow, or an array of NumPy."""
+class PictureInMemory(Protocol):
+    """A picture in memory: a Pillow image or a NumPy array."""
 
     @property
     def __array_interface__(self) -> dict[str, Any]: ...
 
 
-PictureForm = bytes | str | PathLike[str] | Held
+PictureForm = bytes | str | PathLike[str] | PictureInMemory
 """The forms in which a program gives a picture; see ``encoded``."""
 
 
 class Encoded:
-    """A field of a dataclass: the bytes of a picture file, or None. Other forms of a picture are encoded at once."""
+    """A field of a dataclass with the bytes of a picture file, or None; the field encodes other forms of a picture."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
@@ -74,28 +74,28 @@ class Encoded:
     def __get__(self, instance: object, owner: type) -> bytes | None: ...
 
     def __get__(self, instance: object | None, owner: type) -> bytes | None:
-        return None if instance is None else vars(instance)[self._name]  # the class gives the default
+        return None if instance is None else vars(instance)[self._name]  # dataclasses read the default from the class
 
     def __set__(self, instance: object, given: PictureForm | None) -> None:
         vars(instance)[self._name] = None if given is None else encoded(given)
 
 
 def one_or_several(given: str | Iterable[str]) -> tuple[str, ...]:
-    """Return names; a string is one, and not as many as it has letters."""
+    """Return names as a tuple; a string is one name, not a sequence of letters."""
     if isinstance(given, str):
         return (given,) if given else ()
     return tuple(given)
 
 
 def let_one_be_several(request: object, *names: str) -> None:
-    """Let a string in fields of a frozen dataclass stand for one name."""
+    """Replace a string in these fields of a frozen dataclass by a tuple of one name."""
     for name in names:
         if isinstance(given := getattr(request, name), str):
             object.__setattr__(request, name, one_or_several(given))
 
 
 class Picture(NamedTuple):
-    """An encoded picture to fit views on, and the labels that are known of it."""
+    """An encoded picture to fit views on, with its known labels."""
 
     image: bytes
     labels: tuple[str, ...] = ()
@@ -103,51 +103,52 @@ class Picture(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Capture:
-    """When a picture was taken, and the page that was saved beside it.
+    """The times of a picture, and the page that was saved beside it.
 
-    Whoever has the file reads it (``engine.ingest.captures``), and it is kept with the item: the path of a file means
-    nothing to a server.
+    The program that has the file reads the capture (``engine.ingest.capturing``), and the catalog stores it with the
+    item, because a server cannot open the path of a client's file.
     """
 
     stamp: str = ""
-    """Changes whenever the file or its page does; "": what is known is not to be relied on, and is read again."""
+    """A text that changes whenever the file or its page changes; "" if the capture is unreliable and must be read
+    again."""
     modified_ns: int = 0
-    """When the file was last written, in nanoseconds since 1970; 0 where that is not known."""
+    """Time of the last write to the file, in nanoseconds since 1970; 0 if unknown."""
     taken: int | None = None
-    """When the picture was taken by its EXIF data, in seconds since 1970 as if in UTC."""
+    """Time of the picture in its EXIF data, in seconds since 1970 as if in UTC; None if unknown."""
     page: Page | None = None
 
 
 @dataclass(frozen=True)
 class Item:
-    """One item as the catalog knows it."""
+    """One item, as the catalog stores it."""
 
     key: str
-    """Unique inside the collection: root alias and path (``photos/cats/1.jpg``), or what the importer chose."""
+    """Unique inside the collection: root alias and path (``photos/cats/1.jpg``), or a name that the importer chose."""
     _: KW_ONLY
     labels: tuple[str, ...] = ()
     """The item's classes, sorted."""
     attributes: Attributes = field(default_factory=dict)
     source: str = ""
-    """Absolute path of the file it was read from, where there is one."""
+    """Absolute path of its file; "" without a file."""
     content_hash: str = ""
-    """BLAKE2b-128 of the source bytes, hexadecimal; it only decides whether to extract again."""
+    """BLAKE2b-128 of the bytes of the file, hexadecimal; used only to decide whether to extract again."""
     width: int = 0
-    """Pixels, as displayed (after EXIF orientation); 0 where there is no picture."""
+    """Pixels, as displayed (after EXIF orientation); 0 without a picture."""
     height: int = 0
     views: tuple[str, ...] = ()
-    """The views the item has a feature row for."""
+    """The views of which the item has a feature row."""
     text: str = ""
-    """Its caption, tags or document; "" where it has none."""
+    """Its caption, tags or document; "" without a text."""
     notion_labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Its classes in notions of similarity, such as its colour's, sorted, by notion; not among ``labels``."""
+    """Its sorted classes in each notion of similarity, such as its colour; ``labels`` does not contain them."""
     stamp: str = ""
-    """Of its ``Capture``; "" where it has none."""
+    """Stamp of its ``Capture``; "" without a capture."""
 
 
 @dataclass(frozen=True)
 class PictureRecord:
-    """What is written of an item's picture."""
+    """The stored facts about the picture of an item."""
 
     size: int = 0
     """Bytes of the file."""
@@ -164,19 +165,19 @@ class DeletedPicture:
 
     key: str
     source: str
-    """Path of the file it was read from, where there was one."""
+    """Path of its file; "" without a file."""
     content_hash: str
     size: int
     """Bytes of the file."""
     modified_ns: int = 0
-    """When the file was last written, in nanoseconds; 0 where that is not known."""
+    """Time of the last write to the file, in nanoseconds since 1970; 0 if unknown."""
 
 
 @dataclass(frozen=True)
 class NewItem:
-    """One item to import: a picture's bytes, a text, ready feature rows, or several; given rows win over computed ones.
+    """One item to import: a picture, a text, feature rows, or several. Given rows take precedence over computed rows.
 
-    What is not named here stays as it is in an item that exists; an empty value clears.
+    In an existing item, fields that you do not name keep their values; an empty value clears a field.
     """
 
     key: str
@@ -184,21 +185,21 @@ class NewItem:
     image: Encoded = Encoded()
     """A picture (see ``encoded``)."""
     rows: Mapping[str, "NDArray[np.float32] | Sequence[float]"] = field(default_factory=dict)
-    """Feature rows by view name, each of the view's dimension."""
+    """Feature rows by view, each with the dimension of the view."""
     labels: tuple[str, ...] | None = None
-    """None leaves the labels as they are, () removes them."""
+    """None keeps the labels, () removes them."""
     attributes: Attributes | None = None
-    """They are added to those that the item has, in place of those of the same name; {} removes all, None none."""
+    """Attributes to add or replace, by name; {} removes all attributes, None keeps them."""
     source: str = ""
     """Path of the file that the picture was read from."""
     text: str | None = None
-    """None leaves the text as it is, "" removes it."""
+    """None keeps the text, "" removes it."""
     labels_given: bool = True
     """Whether a person chose the labels; False for a folder's name, which does not replace chosen labels."""
     notion_labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Labels by notion: they replace those of the same notion; () removes these."""
+    """Labels by notion, which replace the labels of the same notion; () removes the labels of a notion."""
     capture: Capture | None = None
-    """None leaves what is known of its file."""
+    """None keeps the stored capture."""
 
     def __post_init__(self) -> None:
         let_one_be_several(self, "labels")
@@ -206,23 +207,23 @@ class NewItem:
 
 @dataclass(frozen=True)
 class ItemUpdate:
-    """A change of one item's labels, attributes or text. None leaves it as it is, an empty value clears."""
+    """A change of one item's labels, attributes or text. None keeps a field, and an empty value clears it."""
 
     key: str
-    """The item's key; or, where paths are matched too, the path of its file, full or below its root."""
+    """Key of the item; if the update matches paths, also the path of its file, full or below its root."""
     _: KW_ONLY
     labels: tuple[str, ...] | None = None
     attributes: Attributes | None = None
-    """They are added to those that the item has, in place of those of the same name; {} removes all."""
+    """Attributes to add or replace, by name; {} removes all attributes."""
     removed_attributes: tuple[str, ...] = ()
     """Names of attributes to remove."""
     text: str | None = None
     labels_given: bool = True
     """Whether a person chose the labels; False for a folder's name, which does not replace chosen labels."""
     notion_labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Labels by notion: they replace those of the same notion; () removes these."""
+    """Labels by notion, which replace the labels of the same notion; () removes the labels of a notion."""
     capture: Capture | None = None
-    """None leaves what is known of its file."""
+    """None keeps the stored capture."""
 
     def __post_init__(self) -> None:
         let_one_be_several(self, "labels", "removed_attributes")
@@ -230,27 +231,29 @@ class ItemUpdate:
 
 @dataclass(frozen=True, kw_only=True)
 class IndexOptions:
-    """How pictures are indexed."""
+    """The options of indexing."""
 
     labels: str | Path | None = None
-    """``folder``: the label of each picture is the name of its folder, but labels that a person chose stay. Or a CSV
-    file (see ``engine.ingest.annotation_file.AnnotationFile``). Fields
-    that it does not name keep their values, and an empty value clears a field."""
+    """``folder``, or a CSV file. With ``folder``, the label of each picture is the name of its folder; labels that a
+    person chose stay. In a CSV file (``engine.ingest.annotation_file.AnnotationFile``), an empty value clears a field,
+    and fields that the file does not name keep their values."""
     captions: str | Path | None = None
     """A CSV file of texts."""
     replace_labels: bool = False
-    """Whether pictures that ``labels`` do not name lose theirs, and folders replace labels that a person chose."""
+    """Whether pictures that ``labels`` does not name lose their labels, and folders replace labels that a person
+    chose."""
     include_deleted: bool = False
-    """Files whose items were deleted stay out, unless they are named themselves, have changed, or this is set."""
+    """Whether to index files whose items were deleted. Without this option, indexing skips such files unless they have
+    changed or ``paths`` names them."""
     workers: int | None = None
     """Number of processes that read pictures, with limits of time and memory [default: one per core]. 1 reads them in
     this process, without these limits."""
     seed: int = 0
-    """Draws the sample that views are fitted on."""
+    """Seed of the sample that views are fitted on."""
     label_notion: str = ""
-    """The notion of similarity that ``labels`` are in; "": none, they are the items' own."""
+    """The notion of similarity of ``labels`` [default: "", the items' own labels]."""
     new_attributes: bool = False
-    """Whether columns of the files may be attributes that no item has, although their names are like known ones."""
+    """Whether a column may be a new attribute although its name resembles a known one."""
 
 
 DEFAULT_INDEXING = IndexOptions()
@@ -258,7 +261,7 @@ DEFAULT_INDEXING = IndexOptions()
 
 @dataclass(frozen=True)
 class Failure:
-    """One item, file or caption that could not be used, and why."""
+    """An item, file or caption that could not be used, and the reason."""
 
     key: str
     reason: str
@@ -266,7 +269,7 @@ class Failure:
 
 @dataclass(frozen=True, kw_only=True)
 class ImportReport:
-    """What an import or an indexing run did."""
+    """The result of an import or of indexing."""
 
     added: int = 0
     updated: int = 0
@@ -274,12 +277,12 @@ class ImportReport:
     failures: tuple[Failure, ...] = ()
     seconds: float = 0.0
     skipped: Mapping[str, int] = field(default_factory=dict)
-    """Files that were left out because of what they are, by kind, such as "PDF" or "hidden"."""
+    """Number of skipped files by kind, such as "PDF" or "hidden"."""
     deleted: tuple[str, ...] = ()
-    """Keys of files that were left out because their items were deleted; ``include_deleted`` takes them in."""
+    """Keys of files skipped because their items were deleted; ``include_deleted`` indexes them."""
     gone: tuple[str, ...] = ()
-    """Keys of items whose files are no longer below the folders that were searched; the items stay."""
+    """Keys of items whose files are no longer below the indexed folders; the items stay."""
     moved: Mapping[str, str] = field(default_factory=dict)
-    """Of these, those whose very content is now another item: its key by the old key."""
+    """Keys of ``gone`` items whose content is now another item; the value is the key of that item."""
     notes: tuple[str, ...] = ()
     """Warnings, such as that no picture got a label, a sentence each."""

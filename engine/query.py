@@ -1,4 +1,4 @@
-"""Searches: queries, filters, the requests that hold them, and what is found: hits, suggested labels, embeddings."""
+"""Searches: queries, filters and requests; and their results: hits, suggested labels, verdicts, embeddings."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
@@ -21,53 +21,53 @@ if TYPE_CHECKING:
 INPUTS = ("image", "text", "vector", "key", "label")
 """The kinds of input that a query can have."""
 AMOUNT = 2.0
-"""Default distance, in standard deviations, by which a query moves: on photographs of eight scenes, the least of 1,
-1.5, 2 and 3 for which the first 20 hits have more of each attribute for four queries of five."""
+"""Default distance, in standard deviations, by which a query moves. On photographs of eight scenes, it is the smallest
+of 1, 1.5, 2 and 3 for which the first 20 hits have more of the attribute for four of five queries."""
 
 
 @dataclass(frozen=True)
 class Query:
     """One query: exactly one of ``image``, ``text``, ``vector``, ``key`` and ``label``, described by ``view``.
 
-    It has none of them in a request that sorts by a score, which then lists items.
+    A query without any of these is valid only in a request that sorts by a score: the request then lists items.
     """
 
     view: str
-    """The query view: how the input is described before it is projected."""
+    """The query view, which describes the input before the space projects it."""
     _: KW_ONLY
     image: Encoded = Encoded()
     """A picture: the path or the bytes of its file (JPEG, PNG, WebP, TIFF, BMP, GIF), an image of Pillow, or an array,
-    (height, width, 3) in red, green and blue or (height, width) in grey, of uint8. It is read at
-    once; InvalidInputError if it cannot be read."""
+    (height, width, 3) in red, green and blue or (height, width) in grey, of uint8. The constructor reads it,
+    and raises InvalidInputError if this fails."""
     vector: NDArray[np.float32] | Sequence[float] | None = None
     """A raw feature row of the query view, shape (d,)."""
     key: str | None = None
-    """An item of the collection; its stored row is the query, and it is left out of its own hits."""
+    """Key of an item of the collection. The stored row of the item is the query, and hits do not contain the item."""
     text: str | None = None
-    """Words, for a view that is computed from texts."""
+    """A text, for a view that is computed from texts."""
     label: str | None = None
-    """A class, in a space of attributes. The query is the mean of its training items or, for a class without items, its
-    place according to its orderings."""
+    """A class, in a space of attributes. The query is the mean of its training items or, for a class without items, the
+    position that its orderings give."""
 
     def inputs(self) -> tuple[str, ...]:
-        """Return which kinds of input are given."""
+        """Return the kinds of input that the query has."""
         given = self.image, self.text, self.vector, self.key, self.label
         return tuple([name for name, value in zip(INPUTS, given, strict=True) if value is not None])
 
 
 @dataclass(frozen=True, init=False)
 class SearchRequest:
-    """Queries, and where and how they are matched."""
+    """A search: its queries, strategy, space and filter."""
 
     queries: Sequence[Query]
     strategy: Strategy
-    """How items are found; its options may be given in its place, such as ``targets`` or ``more``."""
+    """The way to find items; a caller can give its options instead, such as ``targets`` or ``more``."""
     k: int = 10
-    """Hits in each list; fewer are found where there are no more."""
+    """Maximum number of hits in each list."""
     space: str = ""
-    """Empty: the active space. ``raw``, the views themselves, is in every collection."""
+    """The space to search [default: "", the active space]. Every collection has ``raw``, the views themselves."""
     filter: Filter = EVERY_ITEM
-    """Conditions on hits; bounds of scores may be given beside it, as ``at_least`` and ``at_most``."""
+    """Conditions on hits. A caller can also give bounds of scores as ``at_least`` and ``at_most``."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class SearchRequest:
         at_most: Mapping[str, float] | None = None,
         **options: Unpack[StrategyOptions],
     ) -> None:
-        """State a search, by a strategy or by options of one; options beside a strategy replace its own.
+        """Make a request from a strategy or from options; options replace those of a given strategy.
 
         Raises InvalidInputError for options of different strategies, such as ``weights`` and ``more``.
         """
@@ -96,12 +96,12 @@ class SearchRequest:
 
     @property
     def axes(self) -> tuple[str, ...]:
-        """The axes that are named, each once."""
+        """The axes that the strategy and the filter name, each once."""
         return tuple(dict.fromkeys([*self.strategy.axes, *self.filter.axes]))
 
 
 class OneQuery(StrategyOptions, total=False):
-    """A search by one query, as ``search`` takes it without a request: the fields of both, by name."""
+    """The arguments of ``search`` for a search by one query: fields of ``Query`` and of ``SearchRequest``."""
 
     view: Required[str]
     image: PictureForm
@@ -117,10 +117,10 @@ class OneQuery(StrategyOptions, total=False):
 
 
 def request_of(request: SearchRequest | None, given: OneQuery | None) -> SearchRequest:
-    """Return the search that is stated by a request, or by the arguments of one query.
+    """Return the given request, or the request that the arguments of one query describe.
 
-    Raises InvalidInputError for both or none of them, an argument that a search does not have, and what SearchRequest
-    refuses.
+    Raises InvalidInputError for both a request and arguments, for neither, for an unknown argument, and for arguments
+    that ``SearchRequest`` refuses.
     """
     if given and request is not None:
         raise InvalidInputError(f"the request states the whole search: leave out {', '.join(given)}, or the request")
@@ -133,34 +133,34 @@ def request_of(request: SearchRequest | None, given: OneQuery | None) -> SearchR
         raise InvalidInputError("a search needs a SearchRequest, or a view and a query, such as view='color', key='a'")
     query = {name: value for name, value in given.items() if name in ("view", *INPUTS)}
     others = {name: value for name, value in given.items() if name not in query}
-    return SearchRequest([Query(**query)], **others)  # type: ignore[arg-type]  # what mypy has checked in the caller
+    return SearchRequest([Query(**query)], **others)  # type: ignore[arg-type]  # mypy checks the arguments in the caller
 
 
 @dataclass(frozen=True, kw_only=True)
 class CalibrationRequest:
-    """The pairs from which to learn the distance up to which two items are the same."""
+    """The options of calibration: the threshold to learn, and the pairs to learn it from."""
 
     view: str
-    """The view that the first item of a pair is described by."""
+    """The view of the first item of a pair, the query."""
     target: str = ""
-    """The target of the second item; "": the view itself."""
+    """The target of the second item [default: "", the view itself]."""
     space: str = ""
-    """Empty: the active space."""
+    """The space [default: "", the active space]."""
     pairs: "ItemComparisons | None" = None
-    """Which items are the same, and which are not; None: those that share a label are."""
+    """Pairs of items that are the same or different [default: None, items that share a label are the same]."""
     refit: bool = False
     """Whether to fit the learner again without each fold of the items, so that the pairs of a fold measure distances of
     unseen items; otherwise the distances are those of the space as it is."""
     group_by: "Grouping | None" = None
-    """With ``refit``: groups of items that stay in one fold; None: the groups of the space's training."""
+    """With ``refit``: groups of items that stay in one fold [default: None, the groups of the space's training]."""
 
     def __post_init__(self) -> None:
         if self.group_by is not None and not self.refit:
-            raise InvalidInputError("groups of items are those of a refit: ask for `refit=True` as well")
+            raise InvalidInputError("groups of items need a refit: also use `refit=True`")
 
 
 def calibration_step(space: str, view: str, target: str) -> str:
-    """Return the call that calibrates a place in a space, for messages."""
+    """Return the call that calibrates a view and a target of a space, for messages."""
     named = {"space": space, "view": view} | ({} if target == view else {"target": target})
     arguments = ", ".join(f"{name}={one!r}" for name, one in named.items())
     return f"`collection.spaces.calibrate(CalibrationRequest({arguments}))`"
@@ -168,45 +168,46 @@ def calibration_step(space: str, view: str, target: str) -> str:
 
 @dataclass(frozen=True)
 class SameRequest:
-    """Pairs of queries that are the same, or different."""
+    """A verification: pairs of queries, which can be the same or different."""
 
     pairs: Sequence[tuple[Query, Query]]
-    """The first of a pair is matched against the second, as against an item that a search finds."""
+    """The pairs. The first query of a pair is the query of a search, and the second is the item that the search
+    finds."""
     _: KW_ONLY
     target: str = ""
-    """The metric of the second one's view; "": the only one that there is."""
+    """The target of the second query's view [default: "", its only target]."""
     space: str = ""
-    """Empty: the active space."""
+    """The space [default: "", the active space]."""
     base_rate: float = 0.5
-    """The share of such pairs that are the same, above 0 and below 1: by default as many as not."""
+    """The share of such pairs that are the same, above 0 and below 1."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """Whether two queries are the same."""
+    """The answer for one pair of queries."""
 
     same: bool
-    """Whether their distance is at most the threshold."""
+    """Whether the distance is at most the threshold."""
     distance: float
     threshold: float
     probability: float
-    """Probability that both are the same, by the base rate of the request."""
+    """Probability that both are the same, given the base rate of the request."""
 
 
 @dataclass(frozen=True)
 class SuggestRequest:
-    """Queries that labels are suggested for, and which items vote on them."""
+    """A request for suggested labels: the queries, and the items that vote."""
 
     queries: Sequence[Query]
     _: KW_ONLY
     targets: Sequence[str] = ()
     """The targets to match the queries against, as in a search."""
     k: int = 10
-    """Labelled items that vote in each target."""
+    """Number of labelled items that vote in each target."""
     space: str = ""
-    """Empty: the active space."""
+    """The space [default: "", the active space]."""
     min_share: float = 0.5
-    """A label is suggested if its share is at least this: by default, if it is at least as probably right as wrong."""
+    """Minimum calibrated probability of a suggested label."""
 
     def __post_init__(self) -> None:
         let_one_be_several(self, "targets")
@@ -214,24 +215,24 @@ class SuggestRequest:
 
 @dataclass(frozen=True)
 class LabelShare:
-    """A label that some of the voters have."""
+    """A label with votes."""
 
     label: str
     share: float
-    """The probability that it is right, calibrated on items that the space was not trained on."""
+    """Probability that the label is right, calibrated on items that the space was not trained on."""
     votes: float
-    """The share of the voters that have it."""
+    """Share of the voters that have the label."""
 
 
 @dataclass(frozen=True)
 class LikeliestClass:
-    """The class that a query is likeliest of, by its scores of attributes."""
+    """The most likely class of a query, by its scores of attributes."""
 
     label: str
     share: float
-    """Its share of the densities of all classes where the scores lie; not calibrated."""
+    """Density of the class at the scores of the query, divided by the sum over all classes; not calibrated."""
     described: bool
-    """Whether orderings alone describe it: no item that the space learned from is of it."""
+    """Whether only orderings describe the class: no training item of the space has its label."""
 
 
 @dataclass(frozen=True)
@@ -241,14 +242,14 @@ class SuggestedLabels:
     query: int
     """Position of the query in the request."""
     labels: tuple[LabelShare, ...]
-    """The suggested labels; empty if none is probable enough."""
+    """The suggested labels; empty if no label is probable enough."""
     others: tuple[LabelShare, ...] = ()
-    """Labels with too few votes."""
+    """Labels whose probability is too small."""
     known: tuple[str, ...] = ()
     """The item's own labels, for a query by key; the item does not vote on itself."""
     likeliest: LikeliestClass | None = None
-    """The likeliest of all classes, in a space of attributes with classes that only orderings describe, for which no
-    item can vote. None in other spaces."""
+    """The most likely of all classes, in a space of attributes with classes that only orderings describe; no item can
+    vote for these classes. None in other spaces."""
 
 
 @dataclass(frozen=True)
@@ -256,14 +257,14 @@ class Suggestions:
     """The labels of every query."""
 
     results: tuple[SuggestedLabels, ...]
-    """Query by query."""
+    """The labels, query by query."""
     calibration: str
-    """The items that the shares were calibrated on, in a sentence for each view."""
+    """A sentence for each view about the items that calibrate the shares."""
 
 
 @dataclass(frozen=True)
 class Embedding:
-    """The vector or code of one query in a space, to be matched against one target."""
+    """The vector or code of one query for one target of a space."""
 
     query: int
     """Position of the query in the request."""
@@ -276,7 +277,7 @@ class Embedding:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ItemEmbeddings:
-    """A page of items that have a view, and what a space makes of their rows."""
+    """A page of items that have a view, with the embeddings of their rows in a space."""
 
     space: str
     generation: int
@@ -287,4 +288,4 @@ class ItemEmbeddings:
     bits: int = 0
     """Number of bits of a code; 0 for float vectors."""
     after: str = ""
-    """The next page has the items after this key; "" on the last page."""
+    """Last key of the page, after which the next page begins; "" on the last page."""

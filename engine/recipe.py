@@ -1,4 +1,4 @@
-"""Recipes: everything that a training is to do, as one value."""
+"""Recipes: all options of a training, as one value."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,15 +12,15 @@ if TYPE_CHECKING:
     from crossview.engine.learners.comparisons import Taxonomy
 
 DEFAULT = "default"
-"""The name for the learner that suits the supervision, and for its space."""
+"""Name of the learner that is chosen by the supervision, and of its space."""
 OF_ORDERINGS, _ORDERINGS = "attributes", {"orderings", "names"}
-"""The learner of orderings, and the settings that no other learner takes."""
+"""The learner of orderings, and the settings that only this learner has."""
 FOLDS = 3
 ORDER, ITEMS = "order", "items"
 MEASURES = ("map", "accuracy", ORDER, ITEMS)
 """The measures of tuning: mean average precision; accuracy of the nearest neighbours' vote; agreement of distances
 with constraints, which is the share of triplets or quadruplets in order or the area under the ROC curve of pairs; or
-the rank at which an item's own other view is found, 1 - (sqrt(rank) - 1) / (sqrt(n) - 1), which needs no labels."""
+the rank of an item's own other view, as 1 - (sqrt(rank) - 1) / (sqrt(n) - 1), which needs no labels."""
 
 
 @dataclass(frozen=True)
@@ -35,23 +35,23 @@ class Pair:
 
 @dataclass(frozen=True)
 class Grouping:
-    """Which items belong together, such as recordings of one speaker: splits and folds do not part them."""
+    """Groups of items that belong together, such as recordings of one speaker; splits and folds keep them together."""
 
     name: str
-    """An attribute, whose equal values are a group; with ``groups``, the file that these were read from."""
+    """An attribute: items with equal values are a group. With ``groups``, the file that contained the groups."""
     groups: Mapping[str, str] = field(default_factory=dict)
-    """Groups by the items' keys or by the paths of their files, in place of an attribute."""
+    """Groups by the keys of items or the paths of their files, instead of an attribute."""
 
 
 @dataclass(frozen=True)
 class Tune:
-    """How the settings that a recipe leaves open are chosen by cross-validation."""
+    """Options of the choice of settings by cross-validation."""
 
     values: Mapping[str, Sequence[Any]] = field(default_factory=dict)
-    """Values to try by setting, in place of the usual ones; ``kernel`` (none, chi2, rbf, linear) is a setting too, and
-    so is ``learner`` if the recipe names none."""
+    """Values to try, by setting, instead of the usual values. ``kernel`` (none, chi2, rbf, linear) is a setting too,
+    and so is ``learner`` if the recipe names no learner."""
     measure: str = ""
-    """One of ``MEASURES``; "": map if labels or pairs state which items are similar, else items."""
+    """One of ``MEASURES`` [default: "", map if labels or pairs state which items are similar, otherwise items]."""
     folds: int = FOLDS
 
 
@@ -64,9 +64,9 @@ class Recipe:
     views: tuple[str, ...]
     """The training uses the items that have at least one of these views."""
     dim: int | None = None
-    """Dimension of the embeddings; None: the learner's own choice."""
+    """Dimension of the embeddings [default: None, the learner chooses]."""
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """Parameters of the last learner; views go by name."""
+    """Parameters of the last learner, by name; views are named."""
     holdout: float = 0.0
     """The share of the items that is held out of training, for an evaluation: 0 to below 1."""
     group_by: Grouping | None = None
@@ -74,19 +74,21 @@ class Recipe:
     the groups. An item without a group is a group of its own. Folds of comparisons are not grouped."""
     seed: int = 0
     pairs: tuple[Pair, ...] = ()
-    """Pairs of similar items; empty: the learner finds them, usually by labels."""
+    """Pairs of similar items [default: (), the learner draws pairs, usually by labels]."""
     tune: Tune | None = None
-    """How to choose the settings that are not given; None: they have the learner's defaults."""
+    """Options of the choice of missing settings [default: None, the learner's own defaults without tuning]."""
     constraints: "ItemComparisons | None" = None
-    """Comparisons to learn a metric from, of one or several kinds; None: the learner draws them, usually from labels.
-    For attributes: pairs of items in their order, each with the attribute as its notion (``Comparisons``)."""
+    """Comparisons to learn a metric from, of one or several kinds [default: None, the learner draws comparisons,
+    usually by labels]. For attributes: pairs of items in their order, each with the attribute as its notion
+    (``Comparisons``)."""
     taxonomy: "Taxonomy | None" = None
     """A tree whose leaves are the labels, for a metric by which siblings are nearer than other classes."""
     answers: bool = False
-    """Whether people's answers (``Collection.questions``) take the place of ``constraints``."""
+    """Whether to learn from the answers of people (``Collection.questions``) instead of ``constraints``."""
     rerank: int = 0
-    """Number of codes to find for each hit, and to sort by their float vectors; 0: none. Only for a pipeline that ends
-    in a hasher, such as ``multi-npp,itq:32``, whose spaces are searched by the number of differing bits."""
+    """Number of codes to find for each hit and to re-rank by their float vectors [default: 0, no re-ranking]. Only for
+    a pipeline that ends in a hasher, such as ``multi-npp,itq:32``, whose spaces are searched by the number of differing
+    bits."""
 
     def __post_init__(self) -> None:
         let_one_be_several(self, "views")
@@ -94,9 +96,9 @@ class Recipe:
             object.__setattr__(self, "spec", OF_ORDERINGS)
 
     def space_name(self) -> str:
-        """Return the name of a space that is given none: its last learner's."""
+        """Return the default name of the space: the name of the last learner."""
         return parse_stages(self.spec)[-1].name
 
     def all_settings(self) -> dict[str, Any]:
-        """Return the settings with the dimension among them."""
+        """Return the settings, including the dimension."""
         return dict(self.settings) | ({} if self.dim is None else {"n_components": self.dim})

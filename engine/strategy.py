@@ -1,4 +1,4 @@
-"""Strategies: the closed set of ways to search. Each holds its own options and checks them."""
+"""Strategies: the closed set of ways to search. Each strategy holds and checks its own options."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -9,17 +9,17 @@ from crossview.engine.errors import InvalidInputError
 from crossview.engine.item import let_one_be_several, one_or_several
 
 EVERY_AXIS = "all"
-"""In place of names of axes: all that do not move."""
+"""The name that stands for all axes that do not move."""
 
 
 def check_base_rate(rate: float) -> None:
-    """Raise InvalidInputError unless a rate is a share of pairs of which some are the same and some are not."""
+    """Raise InvalidInputError unless a base rate is above 0 and below 1."""
     if not 0 < rate < 1:
         raise InvalidInputError(f"a base rate is a share of pairs, above 0 and below 1, not {rate:g}")
 
 
 class StrategyOptions(TypedDict, total=False):
-    """The options of all strategies, as a search request takes them; the strategies explain them."""
+    """The options of all strategies, as arguments of a search request; each strategy explains its own."""
 
     targets: Sequence[str]
     merge: bool | None
@@ -34,34 +34,34 @@ class StrategyOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, kw_only=True)
 class Strategy:
-    """One way to search. Its fields are its options; other options of ``StrategyOptions`` do not go with it."""
+    """One way to search. Its fields are its options; it refuses the other options of ``StrategyOptions``."""
 
     refused: ClassVar[Mapping[str, str]] = {}
-    """Why an option does not go with the strategy, by its name."""
+    """The reason why the strategy refuses an option, by option."""
     lists_items: ClassVar[bool] = False
-    """Whether its queries have no input, because it lists items."""
+    """Whether the strategy lists items, so that its queries have no input."""
 
     def __post_init__(self) -> None:
         let_one_be_several(self, *({"targets", "hold"} & vars(self).keys()))
 
     @property
     def names(self) -> Sequence[str]:
-        """The targets that the strategy names; empty: every target that a query's view can be matched against."""
+        """The targets that the strategy names; empty for every target that the query's view can be matched against."""
         return tuple(vars(self).get("targets", ()))
 
     @property
     def axes(self) -> tuple[str, ...]:
-        """The axes that the strategy names; a name may come twice."""
+        """The axes that the strategy names, possibly more than once."""
         sort_by = vars(self).get("sort_by", "")
         return (sort_by.removeprefix("-"),) if sort_by else ()
 
     def check(self) -> None:
-        """Raise InvalidInputError for options that no space can search by."""
+        """Raise InvalidInputError for options that are invalid in every space."""
 
 
 _IN_ONE_TARGET = (
-    "how probable it is that two are the same is told by their distance in one target: leave out weights, more and "
-    "less, and give a query"
+    "the distance in one target determines the probability that two are the same: leave out weights, more and less, "
+    "and give a query"
 )
 
 
@@ -70,62 +70,62 @@ class Nearest(Strategy):
     """The items nearest to each query."""
 
     targets: Sequence[str] = ()
-    """What the queries are matched against; none: everything that a query's view can be matched against."""
+    """The targets to search [default: (), every target that the query's view can be matched against]."""
     merge: bool | None = None
-    """Whether each query gets one list, by distance where the targets are metrics of one view, else as
-    ``engine.spaces.fusion.fuse`` merges. None: only the former are merged."""
+    """Whether each query gets one list over all targets. Lists of targets on a common scale merge by distance, other
+    lists by ``engine.spaces.fusion.fuse`` [default: None, merge only targets on a common scale]."""
     sort_by: str = ""
-    """An axis: each list is in the order of these scores, the greatest first; of ``-natural`` the least. Empty: lists
-    are in the order of distances."""
+    """An axis whose scores order each list, the greatest first; with a minus, as in ``-natural``, the least first
+    [default: "", the order of distances]."""
     probabilities: bool = False
-    """Whether hits carry how probable it is that they and the query are the same."""
+    """Whether hits have the probability that they are the same as the query."""
     base_rate: float | None = None
-    """With ``probabilities``: the share of all pairs of a query and an item that are the same, above 0 and below 1.
-    None: that of the threshold, which is the labels' as a rule."""
+    """With ``probabilities``: the share of all pairs of a query and an item that are the same, above 0 and below 1
+    [default: None, the base rate stored with the threshold, usually that of the labels]."""
 
     def check(self) -> None:
-        """Raise InvalidInputError for a base rate that is none, or without probabilities."""
+        """Raise InvalidInputError for an invalid base rate, or for a base rate without probabilities."""
         if self.base_rate is not None:
             check_base_rate(self.base_rate)
             if not self.probabilities:
-                raise InvalidInputError("a base rate is what probabilities go by: ask for `probabilities=True` as well")
+                raise InvalidInputError("a base rate needs probabilities: also use `probabilities=True`")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Moved(Strategy):
-    """The items nearest to where each query comes when it is moved along axes, by distance in scores; exact.
+    """The items nearest to each query after a move along axes, by distance in scores; exact.
 
-    Amounts are in standard deviations of the scores of the training items. Other attributes go along as they do in
-    these items.
+    Amounts are in standard deviations of the scores of the training items. Other attributes change along with
+    them, as they do in these items.
     """
 
     refused: ClassVar[Mapping[str, str]] = {"probabilities": _IN_ONE_TARGET, "base_rate": _IN_ONE_TARGET}
 
     targets: Sequence[str] = ()
-    """As of ``Nearest``."""
+    """See ``Nearest``."""
     merge: bool | None = None
-    """As of ``Nearest``."""
+    """See ``Nearest``."""
     sort_by: str = ""
-    """As of ``Nearest``."""
+    """See ``Nearest``."""
     more: Mapping[str, float] = field(default_factory=dict)
-    """How much more of attributes the hits shall have than the query, by the axes of the space."""
+    """Amount by which each attribute increases, by axis of the space."""
     less: Mapping[str, float] = field(default_factory=dict)
-    """How much less."""
+    """Amount by which each attribute decreases, by axis of the space."""
     hold: Sequence[str] = ()
-    """Attributes that do not go along; ``("all",)``: none goes."""
+    """Attributes that do not move along with others; ``("all",)`` for all attributes."""
 
     @property
     def amounts(self) -> dict[str, float]:
-        """How far a query is moved, by axis."""
+        """The signed distance that a query moves, by axis."""
         return {**self.more, **{name: -amount for name, amount in self.less.items()}}
 
     @property
     def axes(self) -> tuple[str, ...]:
-        """The axes that move, those that are held, and the one that lists are sorted by."""
+        """The axes that move, the held axes, and the axis of ``sort_by``."""
         return *self.amounts, *(name for name in self.hold if name != EVERY_AXIS), *super().axes
 
     def check(self) -> None:
-        """Raise InvalidInputError for amounts that move nothing, or for an axis that is named twice."""
+        """Raise InvalidInputError for an invalid amount, an axis that is named twice, or ``hold`` without a move."""
         for flag, values in (("more", self.more), ("less", self.less)):
             for name, amount in values.items():
                 if not (math.isfinite(amount) and amount > 0):
@@ -135,10 +135,12 @@ class Moved(Strategy):
         if twice := sorted((self.more.keys() & self.less.keys()) | (set(self.hold) & self.amounts.keys())):
             raise InvalidInputError(f"{twice[0]!r} cannot move both ways, or move and be held: name it once")
         if self.hold and not self.amounts:
-            raise InvalidInputError("hold says what stays while something moves: name that by more or less")
+            raise InvalidInputError(
+                "hold fixes attributes while others move: name an attribute that moves by more or less"
+            )
 
 
-_OF_NOTIONS = "weights are of notions, more and less of attributes: give one of the two"
+_NOTIONS_OR_ATTRIBUTES = "weights apply to notions, more and less to attributes: give one of the two"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,15 +149,15 @@ class Weighted(Strategy):
 
     refused: ClassVar[Mapping[str, str]] = {
         "targets": "weights name the notions to search by: leave the targets out",
-        **dict.fromkeys(("more", "less", "hold"), _OF_NOTIONS),
-        "sort_by": "weights are of notions, and scores of attributes: sort by a score, or give weights",
+        **dict.fromkeys(("more", "less", "hold"), _NOTIONS_OR_ATTRIBUTES),
+        "sort_by": "weights apply to notions, and scores to attributes: sort by a score, or give weights",
         **dict.fromkeys(("probabilities", "base_rate"), _IN_ONE_TARGET),
     }
 
     weights: Mapping[str, float]
-    """Weights of notions, from 0 up."""
+    """Weights of notions, not negative."""
     merge: bool | None = None
-    """As of ``Nearest``; there is one list, so False is refused."""
+    """See ``Nearest``; False is invalid, because there is one list."""
 
     @property
     def names(self) -> Sequence[str]:
@@ -163,7 +165,7 @@ class Weighted(Strategy):
         return tuple(self.weights)
 
     def check(self) -> None:
-        """Raise InvalidInputError for weights that weigh nothing, or for a list by target."""
+        """Raise InvalidInputError for a negative or infinite weight, weights that are all 0, or ``merge=False``."""
         for name, weight in self.weights.items():
             if not (math.isfinite(weight) and weight >= 0):
                 raise InvalidInputError(f"the weight of {name!r} must be a number from 0 up, not {weight:g}")
@@ -187,14 +189,14 @@ class Listed(Strategy):
     lists_items: ClassVar[bool] = True
 
     sort_by: str
-    """An axis: the greatest scores come first; of ``-natural`` the least."""
+    """An axis whose greatest scores come first; with a minus, as in ``-natural``, the least."""
     targets: Sequence[str] = ()
-    """As of ``Nearest``."""
+    """See ``Nearest``."""
     merge: bool | None = None
-    """As of ``Nearest``; there are no distances to merge by, so True is refused."""
+    """See ``Nearest``; True is invalid, because there are no distances to merge by."""
 
     def check(self) -> None:
-        """Raise InvalidInputError for lists to merge."""
+        """Raise InvalidInputError for ``merge=True``."""
         if self.merge:
             raise InvalidInputError(_NO_QUERY)
 
@@ -210,13 +212,13 @@ DEFAULTS: Mapping[str, Any] = {
     "probabilities": False,
     "base_rate": None,
 }
-"""What an option is that is not given."""
+"""Default value of each option."""
 
 
 def strategy_of(options: Mapping[str, Any], has_input: bool) -> Strategy:
-    """Return the strategy that some of ``StrategyOptions`` ask for; ``has_input``: whether any query has one.
+    """Return the strategy that the given ``StrategyOptions`` determine; ``has_input``: whether a query has an input.
 
-    Raises InvalidInputError for options of different strategies, and TypeError for those of none.
+    Raises InvalidInputError for options of different strategies, and TypeError for an unknown option.
     """
     given = {}
     for name, value in options.items():

@@ -11,7 +11,7 @@ from crossview.features.image import Image, grey
 LUV, ORIENTATIONS = 3, 8
 CHANNELS = LUV + ORIENTATIONS
 _LEVELS = 511
-"""Differences that two grey levels can have, -255 to 255."""
+"""Number of differences of two grey levels, -255 to 255."""
 
 
 def integral_image(image: Image) -> NDArray[np.int32]:

@@ -2,6 +2,11 @@
 
 import io
 import math
+import re
+import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,14 +25,19 @@ from crossview.features.errors import (
 )
 from crossview.features.formats import KNOWN, formats
 from crossview.features.image import Image, shrink, turn
-from crossview.features.jpeg_scans import MAX_SCANS, scans
 from crossview.features.pictures import MAX_PIXELS
-from crossview.features.quiet import quiet
 from crossview.features.tiff_bands import TiffBands
 
 WORKING_SIDE = 640
 """Longest side, in pixels, of images for feature extraction."""
+MAX_SCANS = 100
+"""Maximum number of scans of a JPEG; encoders write about ten. Each scan of a progressive JPEG passes over the whole
+picture, even if the scan is empty, so a small file with many scans can take hours."""
 
+_MARKER = re.compile(rb"\xff+([^\x00\x01\xff\xd0-\xd7])")
+"""A marker with a length; inside the data of a scan, 0 or a marker without a length follows 0xff."""
+_START, _SCAN, _END = 2, 0xDA, 0xD9
+_SCAN_BYTES = bytes((0xFF, _SCAN))
 _ORIENTATION = 0x0112
 _BLOCK_PIXELS = 1 << 18
 _BAND_PIXELS = 1 << 24
@@ -39,6 +49,42 @@ _SIGNATURES = {
     "BMP": (b"BM",),
     "GIF": (b"GIF87a", b"GIF89a"),
 }
+
+
+class Quiet:
+    """Silences Pillow's warnings and removes its limit while a thread is inside; our own limit is checked instead.
+
+    ``warnings.catch_warnings`` saves and restores a list that all threads share. Therefore only the first thread that
+    enters installs the filter, and only the last one that leaves removes it.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._inside = 0
+        self._caught = warnings.catch_warnings()
+        self._limit: int | None = None
+
+    @contextmanager
+    def entered(self) -> Iterator[None]:
+        """Silence Pillow during the block."""
+        with self._lock:
+            if self._inside == 0:
+                self._caught = warnings.catch_warnings()
+                self._caught.__enter__()
+                warnings.filterwarnings("ignore", module=r"PIL\.")
+                self._limit, Pillow.MAX_IMAGE_PIXELS = Pillow.MAX_IMAGE_PIXELS, None
+            self._inside += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._inside -= 1
+                if self._inside == 0:
+                    Pillow.MAX_IMAGE_PIXELS = self._limit
+                    self._caught.__exit__(None, None, None)
+
+
+quiet = Quiet()
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +121,7 @@ def decode(data: bytes, *, max_pixels: int = MAX_PIXELS, max_side: int | None = 
 
 
 def pixels_to_decode(data: bytes, *, max_pixels: int | None = MAX_PIXELS, max_side: int | None = WORKING_SIDE) -> int:
-    """Return how many pixels ``decode`` would have in memory, from the header: fewer than the file has of most JPEGs.
+    """Return the number of pixels that ``decode`` would have in memory, by the header; less than in most JPEG files.
 
     The errors are those that ``decode`` raises before it decodes a pixel, and ImageTooLargeError for a picture that
     declares more than ``max_pixels``, however few of them would be in memory; None allows any number.
@@ -268,9 +314,20 @@ def _scaled(values: NDArray[np.int32] | NDArray[np.float32], low: float, factor:
 
 
 def _blocks(values: NDArray[np.int32] | NDArray[np.float32]) -> list[NDArray[Any]]:
-    """Yield rows of a picture, some hundred thousand pixels at a time, because computing takes eight bytes for each."""
+    """Return blocks of rows, some hundred thousand pixels each, because computing takes eight bytes for each pixel."""
     return np.array_split(values, 1 + values.size // _BLOCK_PIXELS)
 
 
 def _grey_to_bgr(grey: NDArray[np.uint8]) -> Image:
     return np.asarray(cv2.cvtColor(grey, cv2.COLOR_GRAY2BGR), dtype=np.uint8)
+
+
+def scans(data: bytes) -> int:
+    """Return the number of scans of the first picture of a JPEG file; up to ``MAX_SCANS``, lookalikes also count."""
+    if (most := data.count(_SCAN_BYTES)) <= MAX_SCANS:
+        return most  # a quick count that is enough for nearly all files
+    found, place = 0, _START
+    while (marker := _MARKER.search(data, place)) is not None and (kind := marker[1][0]) != _END:
+        found += kind == _SCAN
+        place = marker.end() + int.from_bytes(data[marker.end() : marker.end() + 2])
+    return found

@@ -16,7 +16,7 @@ _CHANNELS = (3, 4)
 
 
 def png(held: Any) -> bytes | None:
-    """Return a picture in memory as PNG, upright and without loss; None for what is not a picture.
+    """Return a picture in memory as PNG, upright and without loss; None for any other value.
 
     An array has red, green and blue (and alpha), or grey, from 0 to 255.
 

@@ -5,7 +5,7 @@ The root is here because every room that raises one of them may import ``feature
 
 
 class CrossviewError(Exception):
-    """Base of every error that a user can cause and mend.
+    """Base of every error that a user can cause and correct.
 
     ``detail`` is for the person who runs the program: a path, a process or a command. A server writes it to its log
     only.

@@ -10,19 +10,18 @@ from numpy.typing import NDArray
 from crossview.features.base import FeatureRows, ImageExtractor, Labels
 from crossview.features.channels import CHANNELS, LUV, integral_image
 from crossview.features.errors import NotFittedError
-from crossview.features.haar import HaarTests, Responses, draw_tests
+from crossview.features.haar import HaarTests, Responses, draw_tests, patches
 from crossview.features.image import Image, check_image, shrink
-from crossview.features.patches import patches
 from crossview.features.trees import Trees, grow_tree, join_trees
 
 WORDS = 2000
 MAX_WORDS = 65_536
 TREES = 4
-"""Trees of each of the two forests."""
+"""Number of trees of each of the two forests."""
 TESTS = 400
 """Number of random tests from which each forest's trees draw."""
 PATCHES_PER_IMAGE = 60
-"""Most patches of one training picture."""
+"""Maximum number of patches of one training picture."""
 WORKING_SIDE = 384
 """Longest side of an image for patches, so that a word covers the same share of every picture."""
 

@@ -17,11 +17,11 @@ _AVIF = {"AVIF": (".avif",)} if features.check("avif") else {}
 _HEIC = {"HEIF": (".heic", ".heif", ".hif")} if find_spec("pillow_heif") else {}
 
 SUFFIXES_OF = {**_ALWAYS, **_AVIF, **_HEIC}
-"""Suffixes of file names by format, as Pillow calls it."""
+"""Suffixes of file names by Pillow's name of the format."""
 SUFFIXES = frozenset(suffix for suffixes in SUFFIXES_OF.values() for suffix in suffixes)
-"""Suffixes of the names of pictures."""
+"""Suffixes of the names of picture files."""
 KNOWN = "JPEG, PNG, WebP, TIFF, BMP, GIF" + (", AVIF" if _AVIF else "") + (", HEIC" if _HEIC else "")
-"""The formats in words."""
+"""The names of the formats, for messages."""
 
 
 @cache

@@ -13,4 +13,4 @@ INPUTS: Mapping[str, frozenset[Input]] = {
     "text": frozenset({"text"}),
     "vectors": frozenset(),
 }
-"""By name of the extractor."""
+"""Kinds of input by name of the extractor."""

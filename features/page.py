@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 MAX_BYTES = 2_000_000
-"""Larger pages are refused."""
+"""Maximum size of a page in bytes."""
 MAX_ADDRESSES = 10_000
-"""Most different links, or images, of a page."""
+"""Maximum number of different links, or images, of a page."""
 _PIECE = 1 << 16
 
 

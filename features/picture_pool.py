@@ -12,16 +12,17 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from crossview.features.base import ImageExtractor
-from crossview.features.budget import PixelBudget
 from crossview.features.errors import ImageError
 from crossview.features.picture_worker import Packed, PictureWorker, TooSlowError, WorkerDiedError
 from crossview.features.pictures import Checkpoint, PictureLimits, PictureTask, Result, Work
+from crossview.features.pixel_budget import PixelBudget
 from crossview.features.worker import cores
 
 _AHEAD = 2
 """Default for the pictures that one call has in the queue for each process: few, so that calls take turns."""
 _ATTEMPTS = 2
-"""Another program may end a process while it reads a picture. If two processes end, the picture is the cause."""
+"""Number of processes that try a picture. One process can end for another reason; if two end, the picture is the
+cause."""
 _WAKE = 0.1
 """Seconds between two calls of the checkpoint while a call waits."""
 
@@ -135,7 +136,7 @@ class PicturePool:
         return ImageError("reading this picture kills the process that does it")
 
     def _taken(self) -> PictureWorker:
-        """Take an idle worker; while none is idle, start another one if the pool is not full."""
+        """Take an idle worker. If none is idle, wait for one, and start another one unless the pool is full."""
         with self._changed:
             failures = len(self._failures)
             self._waiting += 1
@@ -154,7 +155,7 @@ class PicturePool:
                 self._waiting -= 1
 
     def _has_idle(self) -> bool:
-        """Return whether a process is idle; forget those that have ended."""
+        """Return whether a process is idle; forget processes that have ended."""
         while self._idle and not self._idle[-1].alive():
             gone = self._idle.pop()
             gone.end()

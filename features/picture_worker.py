@@ -27,10 +27,10 @@ from pathlib import Path
 from typing import Any
 
 from crossview.features.base import ImageExtractor
-from crossview.features.budget import NotWantedError
 from crossview.features.decode import pixels_to_decode
 from crossview.features.errors import ImageError, ImageTooLargeError
 from crossview.features.pictures import PictureLimits, encoded_picture
+from crossview.features.pixel_budget import NotWantedError
 from crossview.features.worker import become_worker
 
 _KEPT = 64
@@ -88,7 +88,7 @@ class _Answer:
 
 
 class PictureWorker:
-    """The process, as its owner sees it; RuntimeError if it cannot start."""
+    """The owner's side of a process; the constructor raises RuntimeError if the process cannot start."""
 
     def __init__(self, limits: PictureLimits) -> None:
         self._limits = limits
@@ -207,11 +207,11 @@ def serve(connection: int, parent: int, memory_bytes: int) -> None:
 
 def _end_with(parent: int) -> None:
     os.read(parent, 1)
-    os._exit(1)  # no one waits for results
+    os._exit(1)  # the parent has ended, so nothing waits for results
 
 
 def _limit_memory(more: int) -> None:
-    """Limit this process to ``more`` bytes besides those that it has; only Linux states how many it has."""
+    """Limit this process to ``more`` bytes in addition to its present memory, which only Linux reports."""
     sizes = Path("/proc/self/statm")
     if sizes.exists():
         has = int(sizes.read_text().split()[0]) * resource.getpagesize()
@@ -220,7 +220,7 @@ def _limit_memory(more: int) -> None:
 
 @dataclass
 class _Reader:
-    """The process, as it sees itself."""
+    """The side of the process: it answers orders, and keeps the extractors that it knows."""
 
     connection: Connection
     known: OrderedDict[str, ImageExtractor] = field(default_factory=OrderedDict)

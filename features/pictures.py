@@ -24,7 +24,7 @@ Work = Callable[[bytes, Mapping[str, "ImageExtractor"], int], Result]
 """A function of a module. It takes the bytes of a picture file, extractors, and the maximum number of pixels; it raises
 ImageError for a picture that cannot be read."""
 Checkpoint = Callable[[], None]
-"""Raises an error when nobody waits for the result any more."""
+"""A function that raises an error if the result is no longer needed."""
 
 
 class PictureTask(NamedTuple):
@@ -33,7 +33,7 @@ class PictureTask(NamedTuple):
     image: bytes | Path
     """The encoded picture, or its file. The process that decodes the picture reads the file."""
     extractors: Mapping[str, "ImageExtractor"]
-    """The extractors must not change after this."""
+    """Extractors by view; they must not change after the task is made."""
 
     def encoded(self, max_pixels: int) -> bytes:
         """Return the encoded picture; ImageError if its file cannot be read."""
@@ -42,12 +42,12 @@ class PictureTask(NamedTuple):
 
 @dataclass(frozen=True)
 class PictureLimits:
-    """Limits for reading pictures in a pool of processes. The defaults are for pictures from anyone."""
+    """Limits for reading pictures in a pool of processes. The defaults suit pictures from untrusted users."""
 
     pixels: int = 25_000_000
     """Maximum number of pixels; the header decides, before decoding."""
     largest_at_once: int = 2
-    """How many pictures of this size the pool decodes at once. It decodes more pictures at once if they are smaller."""
+    """Number of pictures of maximum size that the pool decodes at once; it decodes more if pictures are smaller."""
     seconds: float = 30.0
     """Maximum time for one picture."""
     trusted: bool = False
@@ -71,7 +71,7 @@ class Pictures(Protocol):
 
     @property
     def max_pixels(self) -> int:
-        """The maximum number of pixels of a picture: in memory if pictures are trusted, else declared by the file."""
+        """The maximum number of pixels of a picture: in memory for trusted pictures, otherwise as the file declares."""
 
     def stream(
         self, work: Work[Result], tasks: Iterable[PictureTask], checkpoint: Checkpoint
@@ -146,7 +146,7 @@ def max_file_bytes(max_pixels: int) -> int:
 
 
 def encoded_picture(path: Path, max_pixels: int) -> bytes:
-    """Return the bytes of a picture file; ImageError if it cannot be read, for whatever reason."""
+    """Return the bytes of a picture file; ImageError if the file cannot be read for any reason."""
     try:
         return read_file(path, max_pixels)
     except OSError as error:

@@ -15,7 +15,7 @@ from crossview.features.words import count_words, fit_words
 WORDS = 300
 MAX_WORDS = 65_536
 DESCRIPTORS_PER_IMAGE = 100
-"""Most descriptors of one training picture."""
+"""Maximum number of descriptors of one training picture."""
 
 
 class Sift(ImageExtractor):

@@ -23,11 +23,12 @@ STOP_WORDS = ("none", "english")
 MAX_DIM, MAX_WORDS = 4_096, 1_000_000
 
 _FEW_TEXTS = 5_000
-"""Most texts that LDA learns from at once, in 20 passes; it learns from more texts in small batches, in 5 passes."""
+"""Maximum number of texts that LDA learns from at once, in 20 passes; it learns from more texts in small batches, in 5
+passes."""
 _ROUNDS, _CHANGE, _TINY = 100, 1e-3, np.finfo(np.float64).eps
 """Tolerance and most iterations for the topics of one text, as in scikit-learn's LatentDirichletAllocation."""
 LONGEST_WORD = 40
-"""Most letters of a word; longer runs are addresses and noise, and would make vocabularies large."""
+"""Maximum number of letters of a word; longer runs are addresses and noise, and would make vocabularies large."""
 _RUN = re.compile(r"[^\W_]+")
 _WEAK = 1e-6
 """Share of the strongest direction below which directions and rows are rounding errors."""

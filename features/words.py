@@ -9,7 +9,7 @@ from threadpoolctl import threadpool_limits
 Array = NDArray[np.float32]
 
 MAX_DESCRIPTORS = 100_000
-"""Most descriptors for learning a codebook; a random sample of more."""
+"""Maximum number of descriptors for learning a codebook; larger sets are sampled at random."""
 
 _BATCH = 4096
 _PASSES = 20

@@ -9,8 +9,9 @@ from threadpoolctl import threadpool_limits
 from crossview.features.priority import give_way
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
+"""Parameters of mallopt, as in malloc.h."""
 _KEPT_BYTES = 1 << 28
-_LARGEST_KEPT = 1 << 25  # the most that glibc takes
+_LARGEST_KEPT = 1 << 25  # the maximum that glibc accepts
 
 
 def cores() -> int:
@@ -19,7 +20,7 @@ def cores() -> int:
 
 
 def become_worker() -> None:
-    """Set up this process as one of several workers: one thread, low priority, and memory that it keeps."""
+    """Set up this process as one of several workers: one thread, low priority, and no return of freed memory."""
     give_way()
     cv2.setNumThreads(1)  # one process per core already keeps every core busy
     threadpool_limits(1)

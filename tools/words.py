@@ -20,14 +20,9 @@ PATHS = (
     *(f"{room}/**/*.py" for room in ("engine", "features", "index", "server", "benchmarks", "tools", "tests/helpers")),
     "crossview/*.py",
 )
-GENERATED = ("docs/benchmarks.md",)
-TABLE = ("tools/words.py",)
+GENERATED = ("docs/benchmarks.md", "server/pb/**/*.py")
+TABLE = "tools/words.py"
 """This file, which names the words."""
-UNREVISED = (
-    "engine/ingest/extraction.py",
-    *(f"features/{name}.py" for name in ("budget", "picture_pool", "picture_worker", "worker")),
-)
-"""Files of these rooms whose prose is not revised yet."""
 
 _BEGINNINGS = (
     r"\A",
@@ -67,6 +62,9 @@ ADVICE = {
     r"\bwhatever\s+the\b": "use for any",
     r"\bas a rule\b": "use usually",
     r"\bat hand\b": "use in memory, or name the place",
+    r"(?:\bNone|\b0|\"\")\s+where\b": "use if, or without",
+    r"\bgoes\s+by\b": "use depends on, or uses",
+    r"\bnever\s+growing\b": "use never increasing",
     rf"{_BEGIN}(?-i:Of)\b": "begin with the subject",
     rf"{_BEGIN}(?-i:Whoever|Who){_NOT_ASKED}": "begin with the person or the program",
     rf"{_BEGIN}(?-i:What){_NOT_ASKED}": "name the thing",
@@ -123,7 +121,7 @@ def hits(text: str, suffix: str) -> Iterator[tuple[int, str, str]]:
 
 def documents(root: Path) -> list[Path]:
     """Return the files of a checkout that the table applies to."""
-    left_out = {root / name for name in (*GENERATED, *TABLE, *UNREVISED)}
+    left_out = {root / TABLE, *(path for pattern in GENERATED for path in root.glob(pattern))}
     return sorted({path for pattern in PATHS for path in root.glob(pattern)} - left_out)
 
 

@@ -25,8 +25,8 @@ from benchmarks.frame.benchmark import Benchmark, MissingDataError, trial_argume
 from benchmarks.frame.journal import cache_folder, run_trials
 from crossview.engine.changes.importance import learn
 from crossview.engine.changes.monotony import monotony
-from crossview.engine.changes.regions import region_distances
 from crossview.engine.changes.times import file_timeline
+from crossview.engine.changes.version_distances import region_distances
 from crossview.features.decode import decode
 
 SERIES = "webshots"

@@ -104,7 +104,7 @@ def _content(seed: int, kind: str, place: int, shown: Shown) -> str:
 
 
 def _picture(kind: str, place: int, shown: Shown) -> str | None:
-    """Return the file name of the picture of a block; None where it has none."""
+    """Return the file name of the picture of a block; None if the block has no picture."""
     if kind == "story":
         return f"story-{shown[1]}.svg"
     if kind in ("advert", "rotation", "gallery"):

@@ -15,8 +15,8 @@ from benchmarks.changes.pages import TO_LEARN, Page
 from crossview.engine.changes.decision import decide, least_sure
 from crossview.engine.changes.importance import Importance, Labels, learn
 from crossview.engine.changes.monotony import monotony
-from crossview.engine.changes.regions import region_distances
 from crossview.engine.changes.request import Form
+from crossview.engine.changes.version_distances import region_distances
 from crossview.engine.learners.view_rows import Rows
 
 Places = NDArray[np.int64]

@@ -13,7 +13,7 @@ from rich.progress import track
 from benchmarks.changes.designs import Block
 from benchmarks.changes.history import HOURS_A_DAY, History
 from benchmarks.changes.rendering import KEPT, render
-from crossview.engine.changes.structure import distances
+from crossview.engine.changes.version_distances import source_distances
 from crossview.features.decode import decode
 from crossview.features.descriptors import color_sift
 from crossview.features.gist import Gist
@@ -63,7 +63,7 @@ def page(design: str, seed: int, cache: Path) -> Page:
         _describe(paths, described)
     arrays = np.load(described)
     sources = [read_page(path.with_suffix(".html")) for path in paths]
-    pairs = [distances(earlier, later) for earlier, later in pairwise(sources)]
+    pairs = [source_distances(earlier, later) for earlier, later in pairwise(sources)]
     rows = {grid: arrays[f"gist{grid}"] for grid in GRIDS}
     return Page(history, rows, arrays["words"], np.array(pairs))
 

@@ -30,7 +30,7 @@ def rows_with(rows: Iterable[Row], **names: Any) -> list[Row]:
 
 
 def values_by(rows: Iterable[Row], names: Sequence[str]) -> list[tuple[dict[str, Any], list[float]]]:
-    """Return the values of the rows of equal names, None where a row has not the name, with these names."""
+    """Return the values of rows with equal names, with these names; a name that a row lacks is None."""
     values: dict[tuple[Any, ...], list[float]] = {}
     for row in rows:
         values.setdefault(tuple(row.get(name) for name in names), []).append(row["value"])

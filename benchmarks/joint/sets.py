@@ -37,7 +37,7 @@ class Notions:
     Attributes:
         names: T.
         distances: (T, n, n): in notion t, b is nearer to a than c where element (t, a, b) is less than (t, a, c).
-        classes: (n,), or None where there are none.
+        classes: (n,), or None without classes.
     """
 
     names: tuple[str, ...]

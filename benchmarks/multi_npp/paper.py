@@ -74,6 +74,6 @@ PAPER = tuple(_row(line) for line in _TABLES.strip().splitlines())
 
 
 def paper_row(method: str, dim: int | None, query_view: str, database_view: str) -> PaperRow | None:
-    """Return the paper's line for a method, or None where it has none."""
+    """Return the paper's line for a method; None if the paper has no such line."""
     key = (method, dim, query_view, database_view)
     return next((row for row in PAPER if row[1:5] == key), None)

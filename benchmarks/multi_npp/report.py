@@ -116,7 +116,7 @@ class Layout:
         return [method.name for method in three_views(self.views)]
 
     def paper_row(self, method: str, dim: int | None, pair: tuple[str, str]) -> PaperRow | None:
-        """Return the paper's line for a method, also for one as printed; None where it has none or none is shown."""
+        """Return the paper's line for a method, also for one as printed; None if it has none or none is shown."""
         return paper_row(method.removesuffix(AS_PRINTED), dim, *pair) if self.papers else None
 
 

@@ -65,6 +65,6 @@ class Music:
 
 
 def order(distances: NDArray[np.float64], triplets: Triplets) -> NDArray[np.float64]:
-    """Return how (n, n) distances order (m, 3) triplets: 1 as they are, -1 otherwise, 0 where there is a tie."""
+    """Return how (n, n) distances order (m, 3) triplets: 1 as they are, -1 for the opposite order, 0 for a tie."""
     near, far = (distances[triplets[:, 0], triplets[:, place]] for place in (1, 2))
     return np.asarray(np.sign(far - near))

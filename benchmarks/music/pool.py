@@ -10,7 +10,7 @@ from crossview.engine.learners.joint.losses import LossName
 from crossview.engine.learners.joint.objectives import Objects
 from crossview.engine.learners.view_rows import Rows
 from crossview.engine.questions import Places
-from crossview.engine.questions.gain import information_gain
+from crossview.engine.questions.belief import information_gain
 from crossview.engine.questions.places import FIRST
 
 LOSS: LossName = "tste"

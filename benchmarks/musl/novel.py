@@ -79,7 +79,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def values(trials: Trials, name: str, **about: Any) -> list[float]:
-    """Return a figure of every trial; none where there is no such figure."""
+    """Return a figure of every trial that has it."""
     return [row[name] for trial in trials for row in trial["novel"] if about.items() <= row.items()]
 
 

@@ -161,6 +161,6 @@ def _within_kinds(learner: MuSL, halves: Halves) -> dict[str, float]:
 
 
 def kind_of(learner: MuSL, metric: int, kinds: Mapping[str, str]) -> str:
-    """Return the kind of most classes that a metric was learned for; "" where it was learned for none."""
+    """Return the kind of most classes that a metric was learned for; "" for a metric that was learned for no class."""
     found = [kinds[str(name)] for name in learner.classes_[learner.metric_of_class(learner.classes_) == metric]]
     return max(sorted(set(found)), key=found.count, default="")

@@ -67,7 +67,7 @@ def counts(trials: Trials, part: str) -> list[int]:
 
 
 def values(trials: Trials, part: str, name: str, **about: Any) -> list[Any]:
-    """Return a figure of every trial; none where there is no such figure."""
+    """Return a figure of every trial that has it."""
     found = [row for trial in trials for row in trial.get(part, []) if about.items() <= row.items()]
     return [row[name] for row in found if name in row]
 

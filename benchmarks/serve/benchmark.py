@@ -8,8 +8,9 @@ processes of their own. Servers and clients share the machine's cores: the echo 
 """
 
 import argparse
+import math
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
@@ -17,21 +18,50 @@ from typing import Any
 
 from rich.console import Console
 
-from benchmarks.frame.benchmark import Benchmark, numbers, positive
+from benchmarks.frame.benchmark import Benchmark, Document, numbers, positive
+from benchmarks.frame.plots import panels
 from benchmarks.frame.record import usable_cores
+from benchmarks.frame.tables import Row, figures_by, rows_with, table
 from benchmarks.frame.workers import alone
+from benchmarks.serve import beside, overload, speed
 from benchmarks.serve.beside import measure_beside
 from benchmarks.serve.clients import clients
 from benchmarks.serve.data import SHARED, fill, requests
-from benchmarks.serve.figures import medians
+from benchmarks.serve.figures import OURS, REFERENCE, STREAMS, Limit, medians
 from benchmarks.serve.overload import measure_overload
 from benchmarks.serve.process import accepts, reference, serving
-from benchmarks.serve.report import CAPTION, draw_plot, markdown
 from benchmarks.serve.speed import Served, check_answers, measure_limits, measure_speed
 from crossview.v1 import search_pb2
 
 PARTS = ("speed", "overload", "beside")
 _STEADY = 3  # times the seconds of other measurements: 20 calls a second are few
+
+SHARE, ABOVE = "share that ours reaches", "p50 of ours above, ms"
+CAPTION = "Calls a second by calls at once"
+LEGIBLE = 100_000  # items below which the limits say nothing
+LIMITS: Mapping[tuple[str, str, int, str, str], Limit] = {
+    ("speed", "vector", 32, REFERENCE, SHARE): Limit(0.75),
+    ("speed", "code", 32, REFERENCE, SHARE): Limit(0.60),
+    ("speed", "vector", 1, REFERENCE, ABOVE): Limit(most=1.0),
+    ("speed", "code", 1, REFERENCE, ABOVE): Limit(most=1.0),
+    ("speed", "vector", 32, STREAMS, "times unary"): Limit(1.3),
+    ("speed", "code", 32, STREAMS, "times unary"): Limit(1.3),
+}
+PICTURES = Limit(0.9)
+"""Share of the pictures a second that the cores extract, with 32 at once."""
+ANY_TASK: Mapping[tuple[str, str, str], Limit] = {
+    (beside.PART, beside.SEARCHES, "p99 above idle, ms"): Limit(most=25.0),
+    (beside.PART, beside.CHECKS, "p99, ms"): Limit(most=100.0),
+    (overload.PART, OURS, "p99 accepted, times unloaded"): Limit(most=3.0),
+    (overload.PART, OURS, "p99 refused, ms"): Limit(most=50.0),
+    (overload.PART, OURS, "ended otherwise, %"): Limit(most=0.0),
+}
+_ABOUT = (
+    "Medians over {trials} trials of {seconds:g} s each; {items:,} vectors of 50 numbers. Methods take turns, and a "
+    "share is the median of those of the same turns. Servers and {clients} client processes share the cores, so that "
+    "the echo, which answers with what it gets, is as much as the clients can ask. Streams have 8 calls each at most, "
+    "as far as that many are made. Figures that miss their limit are bold; limits are for 100,000 items and more."
+)
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
@@ -92,6 +122,98 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--parts", nargs="*", choices=PARTS, default=list(PARTS), metavar="PART", help=", ".join(PARTS))
     parser.add_argument("--data", type=Path, default=SHARED, help="holds corel1k/images; drawn pictures where missing")
     parser.add_argument("--seed", type=int, default=0)
+
+
+def markdown(document: Document) -> str:
+    """Return the report."""
+    rows, settings = document["rows"], document["settings"]
+    parts = ["# A server's speed", _ABOUT.format(**settings)]
+    fast = rows_with(rows, part=speed.PART)
+    if fast:
+        parts.append(
+            table([["query by", "method", "at once", "calls/s", "p50, ms", "p95", "p99", "failed"], *_calls(fast)])
+        )
+        parts.append(table([["query by", "at once", "figure", "value", "limit"], *_shares(fast, settings["items"])]))
+    for part, head in ((beside.PART, "## Beside other work"), (overload.PART, "## Ten times the capacity")):
+        if chosen := rows_with(rows, part=part):
+            parts += [
+                head,
+                table([["beside" if part == beside.PART else "load", *_columns(chosen)], *_wide(chosen, settings)]),
+            ]
+    return "\n\n".join(parts)
+
+
+def _calls(rows: list[Row]) -> Iterator[list[str]]:
+    for (task, count), methods in figures_by(rows, "task", "clients").items():
+        for method, found in methods.items():
+            times = [_short(found.get(metric)) for metric in speed.PERCENTILES]
+            yield [task, method, str(count), _short(found["calls/s"]), *times, _short(found.get("failed"))]
+
+
+def _shares(rows: list[Row], items: int) -> Iterator[list[str]]:
+    """Return the rows that have a limit, or are a share of another method's figure."""
+    for row in rows:
+        place = (row["part"], row["task"], row["clients"], row["method"], row["metric"])
+        if row["metric"] in (SHARE, ABOVE, "times unary"):
+            name = f"{row['metric']}: {row['method']}"
+            yield [row["task"], str(row["clients"]), name, *_judged(row["value"], LIMITS.get(place), items)]
+    for limit in rows_with(rows, task="picture", method=speed.EXTRACTION):
+        for row in rows_with(rows, task="picture", metric="calls/s"):
+            if row["method"].startswith(OURS):
+                allowed = PICTURES if row["clients"] == 32 else None
+                name = f"{SHARE}: {limit['method']}, {row['method']}"
+                yield ["picture", str(row["clients"]), name, *_judged(row["value"] / limit["value"], allowed, items)]
+
+
+def _columns(rows: list[Row]) -> list[str]:
+    return ["method", *dict.fromkeys(row["metric"] for row in rows)]
+
+
+def _wide(rows: list[Row], settings: Mapping[str, Any]) -> Iterator[list[str]]:
+    """Return a line for each task and method, a column for each metric."""
+    _, *metrics = _columns(rows)
+    part = rows[0]["part"]
+    for (task,), methods in figures_by(rows, "task").items():
+        for method, found in methods.items():
+            limits = (ANY_TASK.get((part, method, metric)) for metric in metrics)
+            cells = zip(metrics, limits, strict=True)
+            yield [task, method, *(_judged(found.get(one), limit, settings["items"])[0] for one, limit in cells)]
+    for method in dict.fromkeys(method for of, method, _ in ANY_TASK if of == part):
+        limits = (ANY_TASK.get((part, method, metric)) for metric in metrics)
+        yield ["limit", method, *("" if limit is None else str(limit) for limit in limits)]
+
+
+def _judged(value: float | None, limit: Limit | None, items: int) -> list[str]:
+    """Return a figure, bold where it misses its limit, and the limit."""
+    missed = limit is not None and value is not None and items >= LEGIBLE and value not in limit
+    return [f"**{_short(value)}**" if missed else _short(value), "" if limit is None else str(limit)]
+
+
+def _short(value: float | None) -> str:
+    """Return three significant digits, and whole numbers in full."""
+    if value is None:
+        return ""
+    digits = max(0, 2 - math.floor(math.log10(abs(value)))) if value else 0
+    return f"{value:,.{min(digits, 3)}f}"
+
+
+def draw_plot(path: Path, document: Document) -> None:
+    """Draw calls a second by calls at once, a panel for each kind of query."""
+    rows = rows_with(document["rows"], part=speed.PART, metric="calls/s")
+    rows = [row for row in rows if row["method"] not in (speed.RAW, speed.EXTRACTION)]
+    kinds = list(dict.fromkeys(row["task"] for row in rows)) or ["none"]
+    with panels(path, 1, len(kinds), (3.2 * len(kinds), 3.2), squeeze=False) as figure:
+        for axis, kind in zip(figure.axes, kinds, strict=True):
+            chosen = rows_with(rows, task=kind)
+            for method in dict.fromkeys(row["method"] for row in chosen):
+                of = rows_with(chosen, method=method)
+                axis.plot([row["clients"] for row in of], [row["value"] for row in of], marker="o", label=method)
+            axis.set(title=kind, xlabel="calls at once", ylabel="calls/s", xscale="log", ylim=(0, None))
+            counts = sorted({row["clients"] for row in chosen})
+            axis.set_xticks(counts, map(str, counts), minor=False)
+            axis.minorticks_off()
+            if rows:
+                axis.legend(fontsize=7)
 
 
 BENCHMARK = Benchmark("serve-speed", __doc__, _arguments, measure, markdown, draw_plot, CAPTION)

@@ -35,7 +35,7 @@ def judged(rows: Iterable[Row], limits: Mapping[str, Limit], form: str = ",.4g")
 
 
 def figure(part: str, task: str, method: str, metric: str, value: float, clients: int = 0) -> dict[str, Any]:
-    """Return one row; ``clients`` is how many calls were made at once, 0 where that says nothing."""
+    """Return one row; ``clients`` is the number of simultaneous calls, 0 if it has no meaning."""
     return dict(zip((*NAMES, "value"), (part, task, clients, method, metric, value), strict=True))
 
 

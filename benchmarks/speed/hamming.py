@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from benchmarks.frame.benchmark import Benchmark, Document, numbers
-from benchmarks.frame.memory import resident
 from benchmarks.frame.plots import panels
+from benchmarks.frame.resident_memory import resident
 from benchmarks.frame.tables import figures_by, table
 from benchmarks.frame.workers import alone
 from crossview.index.binary_flat import BinaryFlatIndex

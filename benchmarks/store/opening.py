@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.frame.memory import resident
+from benchmarks.frame.resident_memory import resident
 from benchmarks.store.data import DIM, VIEW, K
 
 TINY = "tiny"

@@ -40,7 +40,7 @@ class Split:
     fit: Pairs
     check: Pairs
     parts: Sequence[Part] = ()
-    """The views that are joined in the rows, as they are extracted; none where the rows are ready."""
+    """The views that are joined in the rows, as they are extracted; empty if the rows are ready."""
 
     @property
     def known_items(self) -> NDArray[np.int64]:
@@ -70,7 +70,7 @@ class Trial:
     outer: Split
     inner: Sequence[Split]
     classes: NDArray[np.str_] | None = None
-    """(n,) of the rows; None where there are none."""
+    """(n,) of the rows; None without classes."""
 
 
 def kinship(data: Path) -> list[Trial]:

@@ -2,14 +2,16 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import chain
-from typing import Any
+from itertools import chain, islice
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import sqlite
 
-from crossview.engine.catalog.batches import SIZE, batches
+T = TypeVar("T")
 
+MOST_PARAMETERS = 10_000
+"""Maximum number of parameters of a statement; SQLite accepts at most 32,766."""
 _ROWS = 200
 """Rows of one INSERT: to run a statement takes SQLite as long as to write a short row."""
 
@@ -53,7 +55,7 @@ def select_among(
     query: "sa.Select[Any]",
     column: "sa.ColumnElement[Any]",
     values: Iterable[Any],
-    at_once: int = SIZE,
+    at_once: int = MOST_PARAMETERS,
 ) -> Iterator[Sequence[Any]]:
     """Yield the rows of a query whose column is among the values, ``at_once`` values for each statement.
 
@@ -77,3 +79,10 @@ def _marks(count: int) -> str:
 
 def _quoted(name: str) -> str:
     return f'"{name}"'
+
+
+def batches(values: Iterable[T], size: int = MOST_PARAMETERS) -> Iterator[list[T]]:
+    """Yield the values in lists of at most ``size``."""
+    iterator = iter(values)
+    while batch := list(islice(iterator, size)):
+        yield batch

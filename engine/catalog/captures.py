@@ -7,7 +7,7 @@ import numpy as np
 import sqlalchemy as sa
 
 from crossview.engine.catalog import bulk
-from crossview.engine.catalog.batches import batches
+from crossview.engine.catalog.bulk import batches
 from crossview.engine.catalog.schema import captures
 from crossview.engine.item import Capture
 from crossview.features.page import Page

@@ -13,19 +13,20 @@ from typing import Any
 from crossview.engine.errors import InvalidInputError
 
 MAX_KEY = 1024
-"""Characters that a key may have."""
+"""Maximum number of characters of a key."""
 MAX_LABEL = 1024
-"""Characters that a label may have."""
+"""Maximum number of characters of a label."""
 MAX_TEXT = 1_000_000
-"""Characters that a text may have."""
+"""Maximum number of characters of a text."""
 MAX_SOURCE = 1 << 14
-"""Characters of the path of a file; each of its bytes can take four characters."""
+"""Maximum number of characters of the path of a file; each of its bytes can take four characters."""
 MAX_ATTRIBUTES = 100_000
-"""Characters of an item's attributes, written as JSON."""
+"""Maximum number of characters of an item's attributes, written as JSON."""
 MAX_NAME = 1024
-"""Characters of a name."""
+"""Maximum number of characters of a name."""
 MAX_DEPTH = 16
-"""Levels of nested lists and objects: protobuf refuses messages 100 levels deep, and each JSON level takes up to 3."""
+"""Maximum number of levels of nested lists and objects: protobuf refuses messages 100 levels deep, and each JSON level
+takes up to 3."""
 MAX_INTEGER = 2**53
 """Largest integer of an attribute: servers send numbers as doubles, which round larger integers."""
 MAX_SEED = 2**31 - 1
@@ -104,7 +105,7 @@ def check_labels(labels: Iterable[str]) -> tuple[str, ...]:
 
 
 _ESCAPED, _NUMBER = 12, 3
-"""Most characters of one escaped character in JSON; a number or word takes at most three times as many."""
+"""Maximum number of characters of one escaped character in JSON; a number or word takes at most three times as many."""
 
 
 def check_attribute_name(name: Any) -> str:

@@ -12,10 +12,9 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from crossview.engine.catalog.database import IN_PIECES, storage_errors
+from crossview.engine.catalog.database import IN_PIECES, foreign_object, storage_errors
 from crossview.engine.catalog.file_errors import file_errors
 from crossview.engine.catalog.folder import sync_folder
-from crossview.engine.catalog.foreign import foreign_object
 from crossview.engine.catalog.leftovers import PART, PART_NAME, at_work, remove_leftovers
 from crossview.engine.catalog.private import make_file
 from crossview.engine.errors import AlreadyExistsError, InvalidInputError, StorageError

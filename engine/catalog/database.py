@@ -12,7 +12,6 @@ from urllib.parse import quote
 import sqlalchemy as sa
 
 from crossview.engine.catalog.file_errors import DISK_FAILS, DISK_FULL, OPEN_FILES, file_errors, too_many_files
-from crossview.engine.catalog.foreign import foreign_object
 from crossview.engine.catalog.schema import metadata
 from crossview.engine.errors import BusyError, NotReadyError, StorageError
 
@@ -45,6 +44,19 @@ _versions = sa.Table(
     sa.PrimaryKeyConstraint("version_num", name="alembic_version_pkc"),
 )
 """Alembic's table of the schema version."""
+_OBJECTS = "SELECT type || ' ' || name FROM sqlite_master WHERE type NOT IN ('table', 'index')"
+_TABLES = (
+    "SELECT type || ' table ' || name FROM pragma_table_list WHERE schema = 'main' AND type != 'table' "
+    "ORDER BY type DESC"  # a virtual table before its shadow tables
+)
+_COLUMNS = (
+    "SELECT 'computed column ' || columns.name || ' of ' || tables.name FROM sqlite_master AS tables, "
+    "pragma_table_xinfo(tables.name) AS columns WHERE tables.type = 'table' AND columns.hidden"
+)
+_INDEXES = (
+    "SELECT 'computed index ' || indexes.name FROM sqlite_master AS indexes, "
+    "pragma_index_xinfo(indexes.name) AS columns WHERE indexes.type = 'index' AND columns.cid = -2"
+)
 
 
 class Database:
@@ -284,3 +296,14 @@ def _begin(connection: sa.Connection) -> None:
     # A writer takes SQLite's lock at once: to upgrade a read transaction later can fail as busy without a wait.
     if not options.get(_ALONE, False):  # statements that SQLite refuses inside a transaction
         connection.exec_driver_sql("BEGIN IMMEDIATE" if options.get(_WRITE, False) else "BEGIN")
+
+
+def foreign_object(database: sqlite3.Connection) -> str:
+    """Return a view, trigger, virtual table, computed column or computed index of a database in words; "" for none.
+
+    Such objects run code of their maker at any read or write. A catalog never has one.
+    """
+    for query in (_OBJECTS, _TABLES, _COLUMNS, _INDEXES):
+        if (found := database.execute(query).fetchone()) is not None:
+            return str(found[0])
+    return ""

@@ -29,7 +29,8 @@ class CollectionFolder:
         """The folder of the index snapshots; the first snapshot makes it."""
         self.writer = WriterLock(path / "lock")
         self.saver = WriterLock(path / "snapshots.lock")
-        """Held by the process that writes index snapshots, so that two do not write the same ones."""
+        """The lock of the process that writes index snapshots, so that two processes do not write the same
+        snapshots."""
         self.database = path / "catalog.db"
         """The catalog's file."""
         # A path can name another collection after a deletion; the inode of the database identifies this one.

@@ -13,7 +13,8 @@ ITEMS_A_PAGE, READ_AT_ONCE = 256, 4
 _parsed = json.JSONDecoder().raw_decode
 """Skips the search for blanks around the value, which takes as long as decoding it."""
 MOST_BYTES = 400 << 20
-"""Most memory for items: enough for a million without long texts and attributes. The oldest pages go first."""
+"""Maximum memory for items: enough for a million without long texts and attributes. The oldest pages are dropped
+first."""
 _ITEM = 300
 """Bytes of an item in Python without its characters."""
 _HIT = 64

@@ -12,8 +12,7 @@ import numpy as np
 import sqlalchemy as sa
 from numpy.typing import NDArray
 
-from crossview.engine.catalog.batches import batches
-from crossview.engine.catalog.bulk import select_among
+from crossview.engine.catalog.bulk import batches, select_among
 from crossview.engine.catalog.captures import Captures
 from crossview.engine.catalog.checks import normal
 from crossview.engine.catalog.conditions import ATTRIBUTES_AS_TEXT, LIVE, each_attribute, fulfils, listed

@@ -24,9 +24,9 @@ from crossview.engine.errors import InvalidInputError, NotFoundError
 from crossview.engine.item import Item
 
 MAX_NAMES = 10_000
-"""Most labels or keys that a filter may name."""
+"""Maximum number of labels or keys that a filter may name."""
 MAX_ATTRIBUTES = 100
-"""Most attributes that a filter may name; SQLite accepts conditions up to 1,000 levels deep."""
+"""Maximum number of attributes that a filter may name; SQLite accepts conditions up to 1,000 levels deep."""
 
 _BOUNDS = ScoreAtLeast, ScoreAtMost
 

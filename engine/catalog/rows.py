@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from numpy.typing import NDArray
 
 from crossview.engine.catalog import bulk
-from crossview.engine.catalog.batches import SIZE, batches
+from crossview.engine.catalog.bulk import MOST_PARAMETERS, batches
 from crossview.engine.catalog.schema import rows, suspect_rows
 from crossview.engine.catalog.views import ViewRecord
 
@@ -57,7 +57,7 @@ class RowStore:
         that compute.
         """
         found, data = list[NDArray[np.int64]](), list[bytes]()
-        at_once = max(1, min(SIZE, _BYTES_AT_ONCE // (4 * view.dim)))
+        at_once = max(1, min(MOST_PARAMETERS, _BYTES_AT_ONCE // (4 * view.dim)))
         query = _joined(view.id, view.revision)
         for numbers, digits in bulk.select_among(self._connection, query, rows.c.item_id, ids, at_once):
             if numbers is not None:

@@ -14,7 +14,7 @@ class ViewRecord:
     """One view of a collection."""
 
     id: int
-    """Never used again, even after a deletion: derived data is current if id and revision match."""
+    """Id of the view, never reused after a deletion: derived data is current if id and revision match."""
     name: str
     extractor: str
     params: Mapping[str, Any]

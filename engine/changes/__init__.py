@@ -1,8 +1,8 @@
-"""Changes: which versions of a page or a fixed view differ importantly, and in which regions, learned from time.
+"""Important changes between versions of a page or a fixed view, and their regions, learned from time.
 
 Law, Thome and Cord, "Learning a Distance Metric from Relative Comparisons between Quadruplets of Images" (IJCV 2017),
-section 5. ``series`` has the versions of a collection, ``regions`` and ``structure`` how far two differ, ``monotony``
-the quadruplets that time gives, ``importance`` the metric that is learned of them, ``decision`` the threshold,
-``finding`` all of it from a request. May import ``engine.catalog``, ``engine.learners``,
-``engine.runtime`` and ``features``.
+section 5. ``series`` reads the versions of a collection, ``version_distances`` compares two of them, ``monotony`` makes
+quadruplets from time, ``importance`` learns a metric from quadruplets, and ``decision`` learns the threshold.
+``finding`` answers a request. This room may import ``engine.catalog``, ``engine.learners``, ``engine.runtime`` and
+``features``.
 """

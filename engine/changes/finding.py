@@ -12,11 +12,10 @@ from crossview.engine.catalog.catalog import Transaction
 from crossview.engine.changes.decision import Decision, decide, least_sure
 from crossview.engine.changes.importance import Importance, Labels, learn
 from crossview.engine.changes.monotony import monotony
-from crossview.engine.changes.regions import region_distances
 from crossview.engine.changes.request import Change, Changes, ChangesRequest, LearnedImportance, PairLabel
 from crossview.engine.changes.series import Series, read_series
-from crossview.engine.changes.structure import distances
 from crossview.engine.changes.times import Period
+from crossview.engine.changes.version_distances import region_distances, source_distances
 from crossview.engine.errors import InvalidInputError, NotReadyError
 from crossview.engine.learners.view_rows import Rows
 from crossview.engine.runtime.cancellation import checkpoint
@@ -142,7 +141,7 @@ def _structure(pages: list[Page | None], pairs: NDArray[np.int64], request: Chan
         checkpoint()
         earlier, later = pages[one], pages[other]
         if earlier is not None and later is not None:
-            found[place] = distances(earlier, later)
+            found[place] = source_distances(earlier, later)
     return found
 
 

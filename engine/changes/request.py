@@ -48,7 +48,7 @@ class LearnedImportance:
 
 @dataclass(frozen=True, kw_only=True)
 class ChangesRequest:
-    """Which changes of the pictures of a collection are important, learned from their times.
+    """A request for the important changes of the pictures of a collection, learned from their times.
 
     Raises InvalidInputError from ``check``.
     """

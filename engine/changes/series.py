@@ -20,7 +20,7 @@ from crossview.features.page import Page
 
 EXTRACTOR = "gist"
 FEWEST = 3
-"""Least number of versions for learning."""
+"""Minimum number of versions for learning."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,7 +25,7 @@ _USUAL_STEPS = 4
 _LATE, _REGULAR = 0.1, 0.8  # most times between versions are the usual one, nearly
 SOURCES = "names", "EXIF data", "times of the files"
 LEAST_SHARE = 0.75
-"""Least share of the pictures whose time a source must know; the other pictures are left out."""
+"""Minimum share of the pictures whose time a source must know; the other pictures are left out."""
 
 Seconds = Callable[[int], float | None]
 """A function of a position that returns the picture's time in seconds since 1970; None if unknown."""
@@ -139,7 +139,7 @@ def _untold(paths: Sequence[PurePath], known: Mapping[int, datetime]) -> str:
 
 
 def named_time(path: PurePath) -> datetime | None:
-    """Return the time in the name of a file; None where it has none.
+    """Return the time in the name of a file; None if the name has none.
 
     Examples: 2026-03-09T15-30-00, 20260309_1530, only seconds since 1970, or 15-30 in a folder 2026-03-09.
     """

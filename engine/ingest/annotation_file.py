@@ -10,14 +10,13 @@ from typing import Any, NoReturn
 
 from crossview.engine.catalog.checks import check_label, check_text, normal
 from crossview.engine.errors import InvalidInputError
-from crossview.engine.ingest.json_text import json_or_text
-from crossview.engine.ingest.label_cell import labels_of
+from crossview.engine.ingest.cells import json_or_text, labels_of
 from crossview.engine.ingest.near_names import NEAR, near_names
 from crossview.engine.ingest.table import Table
 from crossview.engine.item import Failure, ItemUpdate
 
 FOLDER = "folder"
-"""Given instead of a file of labels: each picture gets the name of its folder as its label."""
+"""The word that users give instead of a file of labels: each picture is labelled with the name of its folder."""
 
 _NAMES = ("path", "key", "file", "filename", "image")
 """Headers of the column that names the item."""
@@ -100,7 +99,7 @@ class AnnotationFile:
     """Annotations of items by key, by path below a root, or by absolute path, in any Unicode form.
 
     A CSV file whose first line names its columns: ``path`` or ``key``, then ``label`` (which may repeat), ``caption``,
-    and attributes, whose values are JSON or text. A cell may contain several labels (``engine.ingest.label_cell``).
+    and attributes, whose values are JSON or text. A cell may contain several labels (``engine.ingest.cells``).
     Several lines of one item are joined; an item with only empty cells in a column loses its value there. A file with
     the columns of ``LISTING`` restores what was listed.
 

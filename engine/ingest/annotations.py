@@ -51,7 +51,7 @@ class Annotations:
 
     @property
     def have_labels(self) -> bool:
-        """Whether labels are given at all."""
+        """Whether the run gives labels, from folders or from a file."""
         return self.by_folder or self.labels is not None
 
     @property

@@ -1,4 +1,4 @@
-"""Extraction: what the catalog stores of a picture, and where the pictures of a folder are read."""
+"""Extraction: the stored content of a picture, and the processes that read the pictures of a folder."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
@@ -17,10 +17,10 @@ from crossview.features.reading import rows_of
 from crossview.features.worker import cores
 
 _SECONDS = 120.0
-"""Maximum time for one picture of a folder, with the default limit of pixels. Large files are common there, and the
-processes give way to others."""
+"""Maximum time for one picture of a folder, with the default limit of pixels. Folders often contain large files, and
+the processes have a low priority."""
 _AHEAD = 16
-"""Pictures in the queue of each process: it stays busy while a slow picture holds back the results of others."""
+"""Number of pictures in the queue of each process, so that it stays busy while another process reads a slow picture."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Extracted:
 
 
 def extract(data: bytes, extractors: Mapping[str, ImageExtractor], max_pixels: int = MAX_PIXELS) -> Extracted:
-    """Return everything that the catalog stores of a picture; ImageError states why it cannot be read."""
+    """Return the content of a picture for the catalog; ImageError states why the picture cannot be read."""
     picture = decode(data, max_pixels=max_pixels)
     small = thumbnail(picture.image)
     record = PictureRecord(len(data), 0, content_hash(data), picture.width, picture.height, small)
@@ -41,10 +41,10 @@ def extract(data: bytes, extractors: Mapping[str, ImageExtractor], max_pixels: i
 
 @contextmanager
 def reading_files(workers: int | None, max_pixels: int) -> Iterator[Pictures]:
-    """Provide the place that reads the files of this machine, for the block.
+    """Open, for the block, the processes that read the files of this machine.
 
-    The place is a pool of ``workers`` processes [default: one per core] with limits of time and memory for each
-    picture, or this process if ``workers`` is 1, which saves the start of another one.
+    They are a pool of ``workers`` processes [default: one per core] with limits of time and memory for each picture.
+    If ``workers`` is 1, this process reads the files, which saves the start of another process.
     """
     if workers == 1:
         yield InProcess(max_pixels)

@@ -13,7 +13,7 @@ _GROUP = "group"
 def read_groups(path: Path | str) -> Grouping:
     """Return the groups of a CSV with the columns ``key`` or ``path``, and ``group``, in any order.
 
-    An item with an empty group is left out, and so alone. Raises InvalidInputError for an unreadable file, another
+    An item with an empty group is a group of its own. Raises InvalidInputError for an unreadable file, another
     header, a file without groups, an invalid line, or a second group for an item.
     """
     table = Table(path, "groups")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from crossview.engine.catalog.batches import batches
+from crossview.engine.catalog.bulk import batches
 from crossview.engine.catalog.catalog import Catalog, Transaction
 from crossview.engine.catalog.extractors import image_extractors, text_extractors
 from crossview.engine.catalog.item_writer import NewRecord
@@ -16,14 +16,14 @@ from crossview.engine.catalog.items import Stored
 from crossview.engine.catalog.views import ViewRecord
 from crossview.engine.catalog.writing import check_views, put_records, until_not_overtaken
 from crossview.engine.ingest.annotations import Annotations, checked_columns, label_notes
-from crossview.engine.ingest.captures import read_capture
+from crossview.engine.ingest.capturing import read_capture
 from crossview.engine.ingest.extraction import Extracted, extract, reading_files
 from crossview.engine.ingest.file_keys import moved_items
-from crossview.engine.ingest.fitting import empty_images, fit_missing_texts, fit_view, unfitted
 from crossview.engine.ingest.interruption import Committed, interruptible
 from crossview.engine.ingest.plan import Plan, make_plan, sample_size
 from crossview.engine.ingest.texts import place_texts, text_rows
 from crossview.engine.ingest.updating import current_records, still_needed
+from crossview.engine.ingest.view_fitting import empty_images, fit_missing_texts, fit_view, unfitted
 from crossview.engine.ingest.walk import SourceFile, readable, walk
 from crossview.engine.item import Failure, ImportReport, IndexOptions
 from crossview.engine.runtime.cancellation import checkpoint

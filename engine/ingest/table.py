@@ -21,8 +21,9 @@ csv.field_size_limit(1 << 24)
 class Table:
     """A CSV file in UTF-8, with or without a byte order mark, or in the formats of spreadsheets in many countries.
 
-    Those separate cells by semicolons or tabs, and write Windows-1252 or UTF-16; an InputWarning states the assumption.
-    For messages, ``content`` is the expected content in the plural, and ``hint`` is an alternative for the user.
+    Spreadsheets separate cells by semicolons or tabs, and write Windows-1252 or UTF-16; an InputWarning states the
+    assumption. For messages, ``content`` is the expected content in the plural, and ``hint`` is an alternative for the
+    user.
     """
 
     def __init__(self, path: Path | str, content: str, hint: str = "") -> None:

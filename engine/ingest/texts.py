@@ -6,7 +6,7 @@ from itertools import compress
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.catalog.batches import batches
+from crossview.engine.catalog.bulk import batches
 from crossview.engine.catalog.catalog import Catalog
 from crossview.engine.catalog.extractors import text_extractors
 from crossview.engine.catalog.writing import check_views, put_rows, until_not_overtaken
@@ -19,7 +19,7 @@ TextRows = dict[str, NDArray[np.float32] | None]
 
 
 def text_rows(extractors: Mapping[str, TextExtractor], text: str | None) -> TextRows:
-    """Return a text's row of each view; None for a view without its words. No text has no rows."""
+    """Return the row of a text in each view, None if the view knows none of its words; {} without a text."""
     return {} if text is None else {view: one.row(text) for view, one in extractors.items()}
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Self, TypeVar
 
-from crossview.engine.catalog.batches import batches
+from crossview.engine.catalog.bulk import batches
 from crossview.engine.catalog.catalog import Catalog, Transaction
 from crossview.engine.catalog.checks import (
     MAX_SOURCE,
@@ -22,7 +22,7 @@ from crossview.engine.catalog.lookup import named_keys
 from crossview.engine.catalog.writing import put_records
 from crossview.engine.comparisons import check_notion
 from crossview.engine.errors import InvalidInputError
-from crossview.engine.ingest.captures import check_capture
+from crossview.engine.ingest.capturing import check_capture
 from crossview.engine.ingest.texts import text_rows
 from crossview.engine.item import Failure, ImportReport, Item, ItemUpdate, NewItem
 from crossview.engine.runtime.progress import Progress

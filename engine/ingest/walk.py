@@ -39,7 +39,7 @@ class SourceFile:
     named: bool = False
     """Whether the user named the file itself, not a folder above it."""
     page: Path | None = None
-    """The HTML file beside it: ``page.html`` or ``page.png.html`` for ``page.png``."""
+    """The HTML file beside the picture: ``page.html`` or ``page.png.html`` for ``page.png``."""
     stamp: str = ""
     """A text that changes with the file or its page."""
 

@@ -22,8 +22,8 @@ from crossview.engine.comparisons import (
 )
 from crossview.engine.errors import InvalidInputError, NotFoundError, NotReadyError
 from crossview.engine.questions.choosing import choose
+from crossview.engine.questions.collected_answers import ANSWERS_AT_ONCE
 from crossview.engine.questions.metric import Metric
-from crossview.engine.questions.paging import ANSWERS_AT_ONCE
 from crossview.engine.spaces.indexed import IndexedSpace
 from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.target import Target

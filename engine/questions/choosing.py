@@ -5,8 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from crossview.engine.questions.belief import Belief, Items, checked_triplets
-from crossview.engine.questions.gain import information_gain
+from crossview.engine.questions.belief import Belief, Items, checked_triplets, information_gain
 
 Gains = NDArray[np.float64]
 

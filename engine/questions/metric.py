@@ -5,8 +5,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from crossview.engine.questions.belief import Items, Values, checked_triplets, lowest
-from crossview.engine.questions.gain import probability
+from crossview.engine.questions.belief import Items, Values, checked_triplets, lowest, probability
 
 _DIMENSIONS = 12  # principal directions of the features; a metric over them has 78 numbers
 _SAMPLE = 4096

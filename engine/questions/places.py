@@ -5,13 +5,13 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from crossview.engine.questions.belief import Items, Values, checked_triplets, lowest
-from crossview.engine.questions.gain import probability
+from crossview.engine.questions.belief import Items, Values, checked_triplets, lowest, probability
 
 _DIMENSIONS = 12  # the directions in which items differ most; the others add little to a distance
 _UNIT = 0.3  # of the usual margin is one of which people are rather sure
 FIRST = 2.5
-"""Least answers for each item: questions chosen by an embedding from fewer answers are worse than random ones."""
+"""Minimum number of answers for each item: questions chosen by an embedding from fewer answers are worse than random
+ones."""
 _SAMPLE = 4096  # triplets from which the typical margin is estimated
 _LEAST = 1e-3  # least share of the mean variance, because no direction is known before an answer
 

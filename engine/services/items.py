@@ -19,7 +19,7 @@ from crossview.engine.services.views import Views
 from crossview.engine.spaces.item_embeddings import ITEMS_AT_ONCE
 
 _FIRST_ITEMS, _MOST_CHARACTERS = 32, 1 << 23
-"""Items of a page that are read first, and the characters of texts and attributes after which no more are read."""
+"""Number of items that a page reads first, and number of characters of texts and attributes after which it stops."""
 
 
 class Items:
@@ -36,10 +36,10 @@ class Items:
             return with_views(tx, tx.items.page(check_filter(filter), after, limit))
 
     def page(self, filter: Filter, after: str, most: int) -> tuple[list[Item], bool]:
-        """Return the first of these items, fewer if their texts and attributes are long, and whether there are more.
+        """Return at most ``most`` of the items, fewer if their texts and attributes are long, and whether more follow.
 
-        A few are read first, and as many of the rest as there is room for by the size of these; all in one state of
-        the collection.
+        The method reads a few items first, and estimates from their size how many more the page has room for. All items
+        are from one state of the collection.
         """
         chosen, found, wanted = check_filter(filter), list[Item](), min(most, _FIRST_ITEMS)
         with self._opened.read() as tx:

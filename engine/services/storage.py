@@ -28,12 +28,12 @@ class Storage:
             return tuple(_findings(tx))
 
     def compact(self) -> None:
-        """Give the disk space of what was deleted or replaced back: in index snapshots, tombstones, and the catalog.
+        """Free the disk space of deleted and replaced data: in index snapshots, in tombstones, and in the catalog.
 
-        Searches go on meanwhile; writers wait while the catalog is written anew. That needs free disk space for a copy,
-        and as much again while the copy takes the catalog's place.
+        Searches continue meanwhile; writers wait while the method writes the catalog again. It needs free disk space
+        for a copy of the catalog, and as much again while the copy replaces the catalog.
 
-        Raises BusyError, StorageError (where it lacks that space, too), after which nothing is lost but the space.
+        Raises BusyError, StorageError (also without enough disk space). No data is lost in either case.
         """
         from crossview.engine.catalog.copies import write_anew
         from crossview.engine.spaces.deletion import forget_old_snapshots, free_disk_space
@@ -50,7 +50,7 @@ class Storage:
 
 
 def _findings(tx: Transaction) -> Iterator[str]:
-    """Yield each oddity that earlier versions accepted, with its remedy."""
+    """Yield a sentence, with the remedy, about each inconsistency that earlier versions accepted."""
     if groups := tx.items.with_equal_sources():
         what = "1 file is" if len(groups) == 1 else f"{len(groups)} files are"
         yield f"{what} indexed under more than one key, such as {_listed(groups[0])}: delete all but one"

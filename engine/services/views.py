@@ -36,15 +36,15 @@ class Views:
         workers: int | None = None,
         refit: bool = False,
     ) -> tuple[ViewInfo, ...]:
-        """Fit views (by default those that need it and are not fitted) and return all views.
+        """Fit views [default: those that need a fit and have none] and return all views.
 
-        Views of pictures are fitted on encoded ones, with labels if each is a ``Picture``; views of texts on those of
-        the items, whose rows are computed at once.
+        The method fits views of pictures on ``images``, encoded pictures with labels if each is a ``Picture``. It fits
+        views of texts on the texts of the items, and computes the rows of these texts at once.
 
         Raises InvalidInputError (nothing to fit), NotFoundError, NotReadyError (too few), BusyError, StorageError.
         """
-        from crossview.engine.ingest.fitting import fit_views
         from crossview.engine.ingest.texts import place_texts
+        from crossview.engine.ingest.view_fitting import fit_views
 
         fit_views(
             self._opened.writable, images, one_or_several(views or ()), refit, seed, workers, self._opened.pictures

@@ -14,7 +14,7 @@ from crossview.engine.condition import Condition
 from crossview.index.base import Searcher, Selection
 
 MOST_FILTERS = 32
-"""Most remembered filters; the least recently used goes first."""
+"""Maximum number of remembered filters; the least recently used is dropped first."""
 _WORTH_KEEPING = 1_000
 """Changes after which a filter is evaluated again for all items instead of the changed ones."""
 
@@ -28,7 +28,8 @@ class _Passing:
     sequence: int
     ids: Ids
     selections: WeakKeyDictionary[Searcher, Selection] = field(default_factory=WeakKeyDictionary)
-    """By searcher. A weak reference: no filter keeps a searcher in memory that nobody uses any more."""
+    """Prepared selections by searcher. References are weak, so that a filter does not keep an unused searcher in
+    memory."""
 
 
 class Filters:

@@ -113,7 +113,7 @@ class IndexedSpace:
         return self.holding({target: replace(one, unsaved=max(0, one.unsaved - count)) for target, one, count in held})
 
     def searcher(self, target: Target) -> Searcher:
-        """Return what finds the neighbours of a target: here its index, which also has the vectors in memory."""
+        """Return the searcher of a target: its index, which has the vectors in memory."""
         return self.indexes[target].index
 
     def place(self, target: Target) -> Place:

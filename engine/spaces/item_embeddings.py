@@ -7,7 +7,7 @@ from crossview.engine.errors import BusyError
 from crossview.engine.query import ItemEmbeddings
 
 ITEMS_AT_ONCE = 1_000
-"""Most items of a page."""
+"""Maximum number of items of a page."""
 
 
 class Embedder(Protocol):

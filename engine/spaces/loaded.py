@@ -1,6 +1,6 @@
 """The spaces and extractors of an open collection, each loaded at first use.
 
-Learners, indexes and decoders are also imported at first use, so that describing a collection takes a moment.
+Learners, indexes and decoders are also imported at first use, so that describing a collection is fast.
 """
 
 import threading
@@ -10,7 +10,7 @@ from crossview.engine.catalog.catalog import Catalog, Transaction
 from crossview.engine.catalog.description import RAW, no_space, raw_identity
 from crossview.engine.catalog.extractors import load_extractor
 from crossview.engine.catalog.joined import joined_view
-from crossview.engine.catalog.typed import mistyped
+from crossview.engine.catalog.soundness import mistyped
 from crossview.engine.catalog.views import ViewRecord
 from crossview.engine.errors import CrossviewError, InvalidInputError, StorageError
 from crossview.engine.info import SpaceDescription

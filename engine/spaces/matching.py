@@ -7,10 +7,9 @@ from crossview.engine.query import Hit, Query
 from crossview.engine.spaces.answer_size import take_room
 from crossview.engine.spaces.indexed import IndexedSpace
 from crossview.engine.spaces.loaded import LoadedSpaces
-from crossview.engine.spaces.neighbor import Neighbor
 from crossview.engine.spaces.query_rows import query_rows
 from crossview.engine.spaces.space import Space, Vectors
-from crossview.engine.spaces.target import Target
+from crossview.engine.spaces.target import Neighbor, Target
 from crossview.engine.spaces.version import Version
 from crossview.index.base import Selection
 
@@ -53,7 +52,7 @@ def neighbours(
     k: int,
     only: Selector,
 ) -> dict[Target, list[list[Neighbor]]]:
-    """Return the k nearest items of every query by target, among those that ``only`` selects, without its own item."""
+    """Return the k nearest items of every query by target, among those that ``only`` selects, without the own item."""
     lists = {}
     for target, vectors in probes.items():
         searcher = indexed.searcher(target)

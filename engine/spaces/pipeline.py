@@ -23,7 +23,7 @@ _VIEW_SETTINGS = ("frozen", "neighbor_view", "views")
 """Parameters of learners whose values are positions of views; users give the names of views."""
 _BETWEEN = "\x1f"  # separates the labels of a class
 _ITEMS_AT_ONCE = 4_096
-"""Bytes of the float64 vectors in memory at a time: converting all float32 vectors would triple the memory."""
+"""Number of items whose vectors are float64 at a time: converting all float32 vectors would triple the memory."""
 
 
 def build(

@@ -9,9 +9,9 @@ from crossview.engine.errors import CrossviewError
 from crossview.engine.spaces.version import StaleError, Version
 
 MOST_ITEMS = 1 << 17
-"""Most items of a collection that is read ahead, about 50 MB without texts and attributes."""
+"""Maximum number of items of a collection that is read ahead, about 50 MB without texts and attributes."""
 AFTER_SECONDS = 1.0
-"""Seconds between opening a collection and reading ahead: a program that asks once should not pay for it."""
+"""Seconds between opening a collection and reading ahead: a program that searches only once does not need it."""
 _PAUSE = 3.0
 """Pause between two pages, as a multiple of the time of reading one, so that searches get the interpreter lock."""
 

@@ -8,7 +8,7 @@ from typing import Any, TypeVar, cast
 from crossview.engine.runtime.locks import held
 
 MOST_VALUES = 64
-"""Most values that are kept; the least recently used goes first."""
+"""Maximum number of kept values; the least recently used is dropped first."""
 T = TypeVar("T")
 
 

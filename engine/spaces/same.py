@@ -8,8 +8,8 @@ import numpy as np
 from crossview.engine.errors import InvalidInputError
 from crossview.engine.item import Failure
 from crossview.engine.query import Query, SameRequest, Verdict
+from crossview.engine.spaces.known_pairs import pair_distances
 from crossview.engine.spaces.loaded import LoadedSpaces
-from crossview.engine.spaces.pair_distances import pair_distances
 from crossview.engine.spaces.query_rows import query_rows, without_row
 from crossview.engine.spaces.search import target_of
 from crossview.engine.spaces.space import Space

@@ -10,10 +10,9 @@ from crossview.engine.spaces.fusion import fuse
 from crossview.engine.spaces.indexed import IndexedSpace
 from crossview.engine.spaces.loaded import LoadedSpaces
 from crossview.engine.spaces.matching import Hits, OwnItems, Probes, Selector, hits_of, neighbours, query_probes
-from crossview.engine.spaces.neighbor import Neighbor
 from crossview.engine.spaces.scores import in_order
 from crossview.engine.spaces.space import Space
-from crossview.engine.spaces.target import Target, on_common_scale
+from crossview.engine.spaces.target import Neighbor, Target, on_common_scale
 from crossview.engine.spaces.version import Version
 from crossview.engine.spaces.weighting import check_notions, nearest_by_weights, shown
 from crossview.engine.strategy import Listed, Moved, Nearest, Strategy, Weighted

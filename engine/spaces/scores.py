@@ -18,7 +18,7 @@ from crossview.engine.condition import All, Condition, LeafVisitor, Not, ScoreAt
 from crossview.engine.errors import InvalidInputError, NotFoundError
 from crossview.engine.query import HitList, SearchRequest
 from crossview.engine.runtime.cancellation import checkpoint
-from crossview.engine.spaces.neighbor import Neighbor
+from crossview.engine.spaces.target import Neighbor
 from crossview.engine.strategy import EVERY_AXIS, Moved
 from crossview.index.base import Ids, Index, Selection
 

@@ -24,7 +24,7 @@ from crossview.engine.spaces.versions import TargetsOf, Versions
 from crossview.index.base import Selection
 
 _PAGE_BYTES = 1 << 23
-"""Most bytes of the rows or vectors of a page, unless one item needs more."""
+"""Maximum number of bytes of the rows or vectors of a page, unless one item needs more."""
 
 
 def check_queries(queries: Sequence[Query], k: int = 1, listing: bool = False) -> None:

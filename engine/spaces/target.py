@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import NamedTuple
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,3 +44,11 @@ def on_common_scale(targets: Collection[Target]) -> bool:
     """Return whether distances in all targets are comparable, so that their hits can be merged by distance."""
     scales = {target.scale for target in targets}
     return len(scales) == 1 and "" not in scales
+
+
+class Neighbor(NamedTuple):
+    """An item that a search finds in a target, before its content is read."""
+
+    item: int
+    """Id of the item."""
+    distance: float

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from crossview.engine.catalog.batches import batches
+from crossview.engine.catalog.bulk import batches
 from crossview.engine.catalog.catalog import Catalog, Transaction
 from crossview.engine.catalog.description import RAW, no_space
 from crossview.engine.catalog.item_pages import ItemPages, Shown
@@ -149,7 +149,7 @@ class Version:
         return self.filters.ids(condition, self.sequence, self.read)
 
     def selection(self, only: Condition, space: IndexedSpace, target: Target) -> Selection:
-        """Return what passes a filter of the vectors of a target."""
+        """Return the selection of the items of a target that pass a filter."""
         return self.filters.selection(only, self.sequence, self.read, space.searcher(target))
 
     def shown(self, ids: Set[int]) -> dict[int, Shown]:

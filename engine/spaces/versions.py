@@ -29,7 +29,7 @@ from crossview.engine.spaces.version import StaleError, Version, Views
 
 _log = logging.getLogger(__name__)
 _FEWEST_SAVED = 10_000
-"""Least changes since the last snapshot for a new snapshot while the collection is open."""
+"""Minimum number of changes since the last snapshot for a new one while the collection is open."""
 
 _UNTIL_NEXT_SAVE = 60.0
 """Seconds between a failed snapshot and the next attempt while the collection is open."""

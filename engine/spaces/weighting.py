@@ -7,9 +7,8 @@ import numpy as np
 
 from crossview.engine.errors import InvalidInputError
 from crossview.engine.runtime.cancellation import checkpoint
-from crossview.engine.spaces.neighbor import Neighbor
 from crossview.engine.spaces.space import Space, Vectors
-from crossview.engine.spaces.target import Target
+from crossview.engine.spaces.target import Neighbor, Target
 from crossview.index.base import Index, Selection
 
 _FIRST_DEPTH = 4

@@ -19,8 +19,8 @@ from crossview.engine.training.codebooks import codebooks
 from crossview.engine.training.estimate import Estimate, Figures, area_under_curve, differences, in_order, rows
 
 _VALUES_AT_ONCE = 1 << 22
-"""Bytes of the float64 vectors whose distances are computed at a time."""
-_INDEPENDENT = "standard errors take them as independent"
+"""Components of the vectors whose distances are computed at a time: 32 MiB as float64."""
+_INDEPENDENT = "standard errors assume independent comparisons"
 
 
 def agree(tx: Transaction, spaces: Sequence[Space], view: str, given: ItemComparisons) -> Callable[[], Evaluation]:

@@ -9,19 +9,20 @@ from crossview.engine.recipe import DEFAULT, Recipe
 from crossview.engine.training.grids import LEARNER
 
 OF_LABELS = "posteriors,dot"
-"""Best or equal on unseen databases of photographs, texts and sounds, with any kernel."""
+"""The learner for labels: best or equal on unseen databases of photographs, texts and sounds, with any kernel."""
 OF_PAIRS = "co-em,dot"
-"""Finds the classes behind the pairs, and the wrong pairs."""
+"""The learner for pairs: it finds the classes behind the pairs, and the wrong pairs."""
 OF_SOME_LABELS = "co-em,dot"
-"""Also learns from items without labels, and finds classes without a labelled item."""
+"""The learner for labels of some items: it also learns from items without labels, and finds classes without a labelled
+item."""
 OF_NOTIONS = "joint"
 OF_ITEMS = "sqrt,kernel:rbf,cca"
-"""Without labels, the only supervision is which views belong to one item."""
+"""The learner without labels: the only supervision is which views belong to one item."""
 OF_ONE_VIEW = "pca"
 _UNLABELLED = 0.1
-"""Least share of unlabelled items for a learner that learns from them."""
+"""Minimum share of unlabelled items for a learner that learns from them."""
 _ITEMS_OF_A_LABEL = 4
-"""Least mean number of items for each label: with fewer, most labels are names, not classes."""
+"""Minimum mean number of items for each label: with fewer, most labels are names, not classes."""
 OTHERS_OF_LABELS = ("sqrt,kernel:rbf,semantic,dot", "sqrt,kernel:rbf,multi-npp,dot")
 """Further learners that tuning tries: each is second best on some data set."""
 

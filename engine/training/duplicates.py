@@ -9,12 +9,12 @@ from crossview.engine.training.division import Division
 from crossview.engine.training.examples import Examples
 
 SHARE = 0.1
-"""Rows are nearly the same up to this share of the usual distance to the nearest trained row, the median of the
-queries."""
+"""Largest distance between nearly equal rows, as a share of the median distance of the queries to their nearest
+training row."""
 MOST = 1_000
-"""Most queries that are checked; a random sample of more."""
+"""Maximum number of queries that are checked; larger sets are sampled at random."""
 _ROWS_AT_ONCE = 16_384
-"""Trained rows compared with the queries at a time."""
+"""Number of training rows that are compared with the queries at a time."""
 
 
 def duplicates(items: Examples, division: Division) -> NDArray[np.bool_]:

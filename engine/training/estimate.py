@@ -11,9 +11,9 @@ from crossview.engine.evaluation import EvaluationDifference, EvaluationRow
 
 Values = NDArray[np.float64]
 _DRAWS = 1_000
-"""Bootstrap samples of a median."""
+"""Number of bootstrap samples for a median."""
 _DRAWS_OF_PAIRS = 300
-"""Bootstrap samples of a statistic of pairs, which takes longer."""
+"""Number of bootstrap samples for a statistic of pairs, which takes longer."""
 
 
 @dataclass(frozen=True, eq=False)

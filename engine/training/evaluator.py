@@ -15,16 +15,23 @@ from crossview.engine.runtime.progress import Progress
 from crossview.engine.spaces.space import Space
 from crossview.engine.training.agreement import agree
 from crossview.engine.training.codebooks import codebooks
-from crossview.engine.training.databases import check_database, chosen_databases, contents, described
+from crossview.engine.training.databases import (
+    NO_LABEL,
+    check_database,
+    chosen_databases,
+    contents,
+    described,
+    notion_of,
+    target_views,
+)
 from crossview.engine.training.division import Division, Divisions, check_trained, divide, draw_queries, grouping_of
 from crossview.engine.training.duplicates import duplicates, sentence
 from crossview.engine.training.estimate import Figures, differences, over_splits, rows
 from crossview.engine.training.examples import Examples, examples
 from crossview.engine.training.groups import groups_of
-from crossview.engine.training.refitting import Refit, refitting
+from crossview.engine.training.learning import Refit, refitting
 from crossview.engine.training.retrieval import MeasurePlan, Trial, figures
 from crossview.engine.training.supervision import count_constraints, with_supervision
-from crossview.engine.training.targets import NO_LABEL, notion_of, target_views
 from crossview.engine.training.taxonomy import measured_by
 from crossview.engine.training.verification import verify
 

@@ -49,7 +49,7 @@ class LearnerGuide:
     """Whether ``space extend`` can add a view."""
     least_views: int
     most_views: int | None
-    """None: any number."""
+    """Maximum number of views; None for any number."""
     argument: str | None
     """The setting that a value after a colon sets, as in ``pca:10``."""
     kernels: tuple[str, ...]

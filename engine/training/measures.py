@@ -1,10 +1,10 @@
-"""Measures of retrieval, on rankings of a database for each query; pure NumPy and SciPy.
+"""Measures of retrieval, on rankings of a database for each query, and the blocks of queries that are ranked at a time.
 
 A *ranking* is an integer array (queries, n) of database positions, nearest first. *Members* are sparse boolean arrays
 (items, classes): which classes each item carries; two items are relevant to each other if they share one.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
@@ -12,6 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
+from crossview.engine.runtime.cancellation import checkpoint
+
+DISTANCES_AT_ONCE = 1 << 22
+"""Distances in memory at a time: 32 MiB of float64, and as much for their ranks. Results do not depend on it."""
 Bools = NDArray[np.bool_]
 Members = Any
 """A sparse boolean array (items, classes) of SciPy, in rows."""
@@ -102,7 +106,8 @@ def voted_for_own(votes: NDArray[np.intp], query_members: Members) -> Bools:
 def least_costs(votes: NDArray[np.intp], query_members: Members, costs: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return, per query, the least cost of its vote, (queries,), over its own classes; 1 without a vote.
 
-    ``costs``, (classes, classes), has the cost of taking one class for another. NaN for a query without a class.
+    ``costs``, (classes, classes), has the cost of a vote for one class (column) if another (row) is right. NaN for a
+    query without a class.
     """
     found = np.full(len(votes), np.inf)
     own = query_members.tocoo()
@@ -158,3 +163,11 @@ def nearness_of_own(ranked: Bools) -> NDArray[np.float64]:
     ranks = ranked.argmax(axis=1) + 1.0
     found = 1 - (np.sqrt(ranks) - 1) / (np.sqrt(max(2, ranked.shape[1])) - 1)
     return np.where(ranked.any(axis=1), found, np.nan)
+
+
+def blocks(queries: NDArray[np.intp], items: int) -> Iterator[NDArray[np.intp]]:
+    """Yield queries, (q,), in non-empty parts with at most ``DISTANCES_AT_ONCE`` distances to ``items`` items."""
+    at_once = max(1, DISTANCES_AT_ONCE // max(1, items))
+    for start in range(0, len(queries), at_once):
+        checkpoint()
+        yield queries[start : start + at_once]

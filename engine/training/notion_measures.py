@@ -5,9 +5,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import cdist
 
 from crossview.engine.learners.view_rows import Rows
-from crossview.engine.training.blocks import blocks
 from crossview.engine.training.estimate import Estimate, Sample, in_order
-from crossview.engine.training.measures import knn_correct, members, ranking
+from crossview.engine.training.measures import blocks, knn_correct, members, ranking
 
 Triplets = NDArray[np.int64]
 NEIGHBORS = 3

@@ -12,7 +12,7 @@ from crossview.engine.query import CalibrationRequest
 from crossview.engine.recipe import FOLDS
 from crossview.engine.runtime.progress import Progress
 from crossview.engine.spaces import threshold_calibration
-from crossview.engine.spaces.item_pairs import (
+from crossview.engine.spaces.known_pairs import (
     ItemPairs,
     PairRows,
     base_rate,
@@ -26,7 +26,7 @@ from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.target import Target
 from crossview.engine.training.examples import Examples, examples
 from crossview.engine.training.groups import fold_groups, groups_of
-from crossview.engine.training.refitting import refitting
+from crossview.engine.training.learning import refitting
 from crossview.engine.training.supervision import with_supervision
 
 

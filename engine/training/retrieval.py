@@ -16,10 +16,10 @@ from crossview.engine.runtime.progress import Progress
 from crossview.engine.spaces.pipeline import codes_and_vectors, distances, metrics_of_items, vectors
 from crossview.engine.spaces.space import Space
 from crossview.engine.training import measures
-from crossview.engine.training.blocks import blocks
 from crossview.engine.training.division import Division
 from crossview.engine.training.estimate import Estimate, Figures, Key, Median, Sample
 from crossview.engine.training.examples import Examples
+from crossview.engine.training.measures import blocks
 from crossview.engine.training.taxonomy import HIERARCHICAL_ACCURACY, Costs, costs
 
 _ROWS_AT_ONCE = 16_384
@@ -32,7 +32,7 @@ Part = tuple[NDArray[np.intp], NDArray[np.intp], Sequence[int]]
 
 
 class MeasurePlan(NamedTuple):
-    """The measures that every space gets."""
+    """The options of measuring, the same for every space."""
 
     databases: Sequence[str]
     by: str

@@ -70,7 +70,7 @@ def measured_by(request: EvaluationRequest, spaces: Sequence[Space], items: Exam
 
 
 def costs(taxonomy: Taxonomy, classes: Sequence[str]) -> dict[str, Costs]:
-    """Return the cost of taking one class for another by each measure, (L, L); the classes are leaves.
+    """Return the cost of confusing one class with another by each measure, (L, L); the classes are leaves.
 
     The complement of hierarchical accuracy: 1/2 for a sibling, 1 for any other. Law, Thome and Cord, "Learning a
     Distance Metric from Relative Comparisons between Quadruplets of Images" (IJCV 2017), equation (24). The loss of

@@ -20,9 +20,9 @@ from crossview.engine.training.grids import KERNEL, LEARNER, NO_KERNEL, OF_KERNE
 from crossview.engine.training.validation import Scored, by_crossing, validate_order, validate_retrieval
 
 _HOPELESS = 4.0
-"""Standard errors behind the first candidate, in every direction, after which tuning stops a candidate early."""
+"""Number of standard errors behind the first candidate, in every direction, at which tuning stops a candidate early."""
 MOST_ITEMS = 5_000
-"""Most training items for tuning; a random sample of more."""
+"""Maximum number of training items for tuning; larger sets are sampled at random."""
 
 
 def tune(

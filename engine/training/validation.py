@@ -17,13 +17,13 @@ from crossview.engine.learners.selection import CrossValidation, Fold, Scores
 from crossview.engine.learners.view_rows import cut
 from crossview.engine.recipe import ITEMS
 from crossview.engine.spaces.pipeline import distances, metrics_of_items
-from crossview.engine.training.blocks import blocks
 from crossview.engine.training.examples import Examples
 from crossview.engine.training.groups import fold_groups
 from crossview.engine.training.learning import learn
 from crossview.engine.training.measures import (
     Members,
     average_precision,
+    blocks,
     knn_correct,
     members,
     nearness_of_own,

@@ -14,7 +14,7 @@ from crossview.engine.evaluation import Evaluation, EvaluationRequest
 from crossview.engine.info import Threshold
 from crossview.engine.learners.comparisons import Comparisons
 from crossview.engine.query import calibration_step
-from crossview.engine.spaces.item_pairs import FINGERPRINT, ItemPairs, PairRows, check_kinds, stated_pairs
+from crossview.engine.spaces.known_pairs import FINGERPRINT, ItemPairs, PairRows, check_kinds, stated_pairs
 from crossview.engine.spaces.search import target_of
 from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.target import Target
@@ -189,4 +189,4 @@ def _comparisons(pairs: ItemPairs, keys: Mapping[int, str], named: Sequence[str]
 def _protocol(pairs: ItemPairs, note: str) -> str:
     similar = int(pairs.similar.sum())
     what = f"{similar} similar and {len(pairs) - similar} dissimilar {pairs.what}"
-    return "; ".join(part for part in (what, note, "standard errors take pairs as independent") if part)
+    return "; ".join(part for part in (what, note, "standard errors assume independent pairs") if part)

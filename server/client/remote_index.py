@@ -11,7 +11,7 @@ from crossview.engine.any_collection import AnyCollection
 from crossview.engine.catalog.roots import free_alias
 from crossview.engine.errors import NotReadyError
 from crossview.engine.ingest.annotations import Annotations, checked_columns, label_notes
-from crossview.engine.ingest.captures import read_capture
+from crossview.engine.ingest.capturing import read_capture
 from crossview.engine.ingest.file_keys import deleted_before, match_files, moved_items
 from crossview.engine.ingest.interruption import Committed, interruptible
 from crossview.engine.ingest.plan import sample_size

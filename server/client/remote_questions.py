@@ -1,7 +1,7 @@
 """The questions of a collection on a server, with the methods of ``engine.questions.asking.Questions``."""
 
 from crossview.engine.comparisons import Answer, Question, QuestionRequest
-from crossview.engine.questions.paging import ANSWERS_AT_ONCE
+from crossview.engine.questions.collected_answers import ANSWERS_AT_ONCE
 from crossview.server.client.async_connection import AsyncConnection
 from crossview.server.client.script import Runner, Script, Stubs, ask, awaited, blocking
 from crossview.server.wire import pages

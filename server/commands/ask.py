@@ -15,7 +15,7 @@ from crossview.server.commands.output import say, show, table
 
 if TYPE_CHECKING:
     from crossview.engine.comparisons import ItemComparisons
-    from crossview.engine.questions.agreement import NotionAnswers
+    from crossview.engine.questions.collected_answers import NotionAnswers
     from crossview.server.backend import CollectionBackend
 
 DISPUTES_SHOWN = 20
@@ -110,7 +110,7 @@ def answered(collection: "CollectionBackend", notion: str = "", person: str = ""
     """
     from crossview.engine.comparisons import ItemComparisons
     from crossview.engine.errors import NotReadyError
-    from crossview.engine.questions.paging import every_answer
+    from crossview.engine.questions.collected_answers import every_answer
 
     answers = [answer for answer in every_answer(collection.questions, notion, person) if answer.triplets]
     if not answers:
@@ -123,8 +123,7 @@ def answered(collection: "CollectionBackend", notion: str = "", person: str = ""
 
 
 def _show(collection: "CollectionBackend", options: AskOptions, as_json: bool) -> None:
-    from crossview.engine.questions.agreement import by_notion
-    from crossview.engine.questions.paging import every_answer
+    from crossview.engine.questions.collected_answers import by_notion, every_answer
 
     found = by_notion(every_answer(collection.questions, person=options.person))
     if as_json:

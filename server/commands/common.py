@@ -147,7 +147,7 @@ def _split(pairs: list[str] | None, option: str) -> Iterator[tuple[str, str]]:
 
 
 def _value(text: str) -> Any:
-    from crossview.engine.ingest.json_text import json_or_text
+    from crossview.engine.ingest.cells import json_or_text
 
     return json_or_text(text)
 

@@ -115,7 +115,7 @@ def _attributes(pairs: list[str] | None) -> dict[str, Any]:
 
 
 def _value(text: str) -> Any:
-    from crossview.engine.ingest.json_text import json_or_text
+    from crossview.engine.ingest.cells import json_or_text
 
     return json_or_text(text, _refuse)
 

@@ -10,7 +10,7 @@ from crossview.engine.evaluation import Evaluation
 from crossview.engine.info import CollectionInfo, SpaceInfo, Threshold, ViewInfo
 from crossview.engine.item import ImportReport, Item
 from crossview.engine.query import HitList, SuggestedLabels, Verdict
-from crossview.engine.questions.agreement import NotionAnswers
+from crossview.engine.questions.collected_answers import NotionAnswers
 from crossview.engine.training.guide import LearnerGuide
 from crossview.server.client.job import Job
 from crossview.server.commands.ask import WrittenComparisons

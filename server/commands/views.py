@@ -156,7 +156,7 @@ def place(
     if (constraints is None) != answers:
         raise typer.BadParameter("give either --constraints FILE.csv or --answers")
     from crossview.engine.ingest.comparison_files import read_comparisons
-    from crossview.engine.training.places import places
+    from crossview.engine.training.comparison_rows import places
 
     with connection.collection(name) as collection:
         given = answered(collection) if constraints is None else read_comparisons(constraints)

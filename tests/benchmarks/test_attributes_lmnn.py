@@ -7,8 +7,8 @@ import pytest
 
 from benchmarks.attributes_lmnn import benchmark as attributes_lmnn
 from benchmarks.attributes_lmnn import methods as attributes_lmnn_methods
+from benchmarks.attributes_lmnn.benchmark import PAPER
 from benchmarks.attributes_lmnn.methods import FANTOPE, METHODS, PEER, PLAIN, TRACE, Images, Method
-from benchmarks.attributes_lmnn.report import PAPER
 from benchmarks.frame.benchmark import MissingDataError
 from crossview.engine.spaces.parts import Part
 
@@ -75,8 +75,7 @@ def test_writes_figures_of_every_method(folder, monkeypatch):
         for name, method in METHODS.items()
         if name != PEER
     }
-    for module in (attributes_lmnn, attributes_lmnn.report):
-        monkeypatch.setattr(module, "METHODS", short)
+    monkeypatch.setattr(attributes_lmnn, "METHODS", short)
     monkeypatch.setattr(attributes_lmnn, "TRAIN", 12)
     monkeypatch.setattr(attributes_lmnn_methods, "FOLDS", 2)
     monkeypatch.setattr(attributes_lmnn_methods, "REPEATS", 1)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from benchmarks.information import report
+from benchmarks.information import benchmark as information
 from benchmarks.information.kinds import KINDS, known
 from benchmarks.unseen.data import Split
 
@@ -62,7 +62,7 @@ def test_labels_and_pairs_are_told_together(split):
 
 def test_who_leads_is_told_beyond_the_standard_error():
     values = {"co-em": np.array([0.5, 0.6, 0.55]), "posteriors": np.array([0.4, 0.5, 0.46]), "few": np.array([0.9])}
-    best, gain, error = report.lead(values, 3, 0.25)
+    best, gain, error = information.lead(values, 3, 0.25)
     assert best == "posteriors"
     assert gain == pytest.approx(0.0967, abs=1e-3)
     assert 0 < error < gain

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from benchmarks.serve.benchmark import BENCHMARK
+from benchmarks.serve.benchmark import ABOVE, BENCHMARK, SHARE, markdown
 from benchmarks.serve.clients import clients
 from benchmarks.serve.data import ASKED_PICTURES, STORED_PICTURES, pictures, requests
 from benchmarks.serve.drawn import FORMATS, picture
@@ -13,7 +13,6 @@ from benchmarks.serve.figures import ECHO, OURS, REFERENCE, Limit, figure, media
 from benchmarks.serve.load import OK, REFUSED, SEARCH, Calls, Load
 from benchmarks.serve.process import reference
 from benchmarks.serve.reference import ECHO as ECHO_METHOD
-from benchmarks.serve.report import ABOVE, SHARE, markdown
 from crossview.features.decode import decode
 from crossview.v1 import search_pb2
 

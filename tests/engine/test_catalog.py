@@ -12,7 +12,7 @@ from alembic.migration import MigrationContext
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crossview.engine.catalog.batches import batches
+from crossview.engine.catalog.bulk import batches
 from crossview.engine.catalog.catalog import Catalog
 from crossview.engine.catalog.database import HEAD, make_tables, migrate
 from crossview.engine.catalog.extractors import add_views

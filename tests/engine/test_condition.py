@@ -107,5 +107,5 @@ def made(tmp_path: Path) -> Collection:
 def test_bounds_of_scores_are_refused_where_there_are_none(made: Collection) -> None:
     """Here and on the way to a server, instead of being left out."""
     for refused in (made.items, made.count, from_filter):
-        with pytest.raises(InvalidInputError, match="bound 'busy' in a search, not in a list of items"):
+        with pytest.raises(InvalidInputError, match="use the bound of 'busy' in a search, not in a list of items"):
             refused(Filter(at_least={"busy": 0.5}))

@@ -52,7 +52,11 @@ WORK: dict[str, tuple[Any, str, Callable[[Collection], object]]] = {
         "area_under_curve",
         lambda made: made.evaluate(EvaluationRequest(view="v", pairs=pairs())),
     ),
-    "calibration": (threshold_calibration, "fitted", lambda made: made.spaces.calibrate(CalibrationRequest(view="v"))),
+    "calibration": (
+        threshold_calibration,
+        "fitted_cut",
+        lambda made: made.spaces.calibrate(CalibrationRequest(view="v")),
+    ),
     "calibration by refits": (
         refit_calibration,
         "with_supervision",

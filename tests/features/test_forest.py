@@ -17,8 +17,7 @@ from crossview.features.forest import (
     Forest,
     candidates,
 )
-from crossview.features.haar import Responses
-from crossview.features.patches import CELLS, GRID, patches
+from crossview.features.haar import CELLS, GRID, Responses, patches
 from crossview.features.registry import extractor
 from crossview.features.trees import grow_tree, join_trees
 

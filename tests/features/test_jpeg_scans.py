@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from PIL import Image
 from scans import many_scans
 
-from crossview.features.decode import decode, pixels_to_decode
+from crossview.features.decode import MAX_SCANS, decode, pixels_to_decode, scans
 from crossview.features.errors import ImageTooLargeError
-from crossview.features.jpeg_scans import MAX_SCANS, scans
 
 
 @pytest.mark.parametrize("read", [decode, pixels_to_decode])

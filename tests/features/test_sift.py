@@ -2,8 +2,16 @@ import cv2
 import numpy as np
 import pytest
 
-from crossview.features.contrast import CHROMA_GAIN, OPPONENT, channel_shares, opponent_channels, square_means
-from crossview.features.descriptors import CONTRAST_THRESHOLD, color_sift, key_points
+from crossview.features.descriptors import (
+    CHROMA_GAIN,
+    CONTRAST_THRESHOLD,
+    OPPONENT,
+    channel_shares,
+    color_sift,
+    key_points,
+    opponent_channels,
+    square_means,
+)
 from crossview.features.errors import NotFittedError
 from crossview.features.registry import extractor, stored_extractor
 from crossview.features.sift import Sift

@@ -10,7 +10,7 @@ from crossview.engine.item import NewItem
 
 COUNT = 60
 NOTIONS = {"color": slice(0, 2), "shape": slice(2, 4)}
-"""Which numbers of a row each notion goes by; the last two are noise."""
+"""The columns of a row that each notion depends on; the last two columns are noise."""
 
 
 def rows() -> NDArray[np.float32]:

@@ -117,7 +117,7 @@ def test_what_is_wrong_with_a_file_is_told(where: list[str], tmp_path: Path) -> 
             "constraints, line 2: there is no item 'item/99'",
         ),
         ("anchor,near,far\nitem/0,item/1,item/1\n", "constraints, line 2: the pair 'item/0' and 'item/1' is compared"),
-        ("key_a,key_b,similar,weight\nitem/0,item/1,1,nan\n", "constraints, line 2: weight nan is no finite number"),
+        ("key_a,key_b,similar,weight\nitem/0,item/1,1,nan\n", "constraints, line 2: weight nan is not a finite number"),
         ("item/0,item/1,item/2\n", "but the first line must name the columns: key_a,key_b,similar or anchor,near,far"),
         ("anchor,near,far\nitem/0,item/1\n", "line 2: expected anchor,near,far but found 'item/0,item/1'"),
     ):

@@ -137,5 +137,5 @@ def test_splits_are_drawn_and_part_no_groups(where: list[str], tmp_path: Path) -
     assert f"means over 3 splits: 20% of the groups of labelled items by {file}" in several["protocol"]
     assert "Nadeau and Bengio" in several["protocol"]
     assert (several["queries"], several["databases"]["trained"]) == (4, 16)
-    assert "ask for --refit" in run(*ask, "--splits", 3).stderr
+    assert "also use --refit" in run(*ask, "--splits", 3).stderr
     assert "none of them has an attribute 'speaker'" in run(*ask, "--refit", "--group-by", "speaker").stderr

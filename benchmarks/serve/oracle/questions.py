@@ -62,7 +62,7 @@ class Maps:
                     self.known |= {(training, view): _affine(space, view) for view in views}
 
     def of(self, state: State, space: str, view: str) -> Affine | None:
-        """Return what a space of a state makes of rows; None where that is not known."""
+        """Return the map from rows to vectors of a space of a state; None if it is unknown."""
         if space in ("pca", RAW):  # which keep distances
             return Affine(np.eye(VIEWS[view]), np.zeros(VIEWS[view]))
         return self.known.get((state.spaces[space].training, view))

@@ -12,7 +12,7 @@ from crossview.engine.catalog.checks import MAX_TEXT, check_characters, check_ke
 from crossview.engine.collection import Collection
 from crossview.engine.errors import InvalidInputError
 from crossview.engine.home import Home
-from crossview.engine.ingest.json_text import json_or_text
+from crossview.engine.ingest.cells import json_or_text
 from crossview.engine.item import NewItem
 
 ROWS = np.ones((2, 3), np.float32)

@@ -11,8 +11,7 @@ from crossview.engine.comparisons import Answer, ItemComparisons, QuestionReques
 from crossview.engine.errors import InvalidInputError, NotFoundError, NotReadyError
 from crossview.engine.home import Home
 from crossview.engine.item import NewItem
-from crossview.engine.questions.agreement import by_notion
-from crossview.engine.questions.paging import every_answer
+from crossview.engine.questions.collected_answers import by_notion, every_answer
 
 
 @pytest.fixture
@@ -110,11 +109,11 @@ def test_people_who_disagree_are_shown() -> None:
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
-        (said(0, (1,), ()), "an answer divides 2 to 9 candidates, not 1"),
+        (said(0, (1,), ()), "an answer has 2 to 9 candidates, near and far together, not 1"),
         (said(0, (1,), tuple(range(2, 12))), "not 11"),
-        (said(0, (1,), (0,)), "names the anchor and each candidate once"),
+        (said(0, (1,), (0,)), "must name the anchor and each candidate exactly once"),
         (said(0, (1,), (2,), notion="a:b"), "'a:b' cannot name a notion"),
-        (said(0, (1,), (2,), person=" "), "cannot name who answers"),
+        (said(0, (1,), (2,), person=" "), "cannot name a person"),
     ],
 )
 def test_what_is_no_answer_is_refused(things: Collection, answer: Answer, words: str) -> None:

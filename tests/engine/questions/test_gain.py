@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import entr, expit
 
-from crossview.engine.questions.gain import information_gain, probability
+from crossview.engine.questions.belief import information_gain, probability
 
 
 def integrated(mean, variance):

@@ -141,7 +141,7 @@ def test_a_base_rate_that_is_none_is_refused(made, rate):
         made.search(SearchRequest([query], probabilities=True, base_rate=rate))
     with pytest.raises(InvalidInputError, match="above 0 and below 1"):
         made.same(SameRequest([(query, query)], base_rate=rate))
-    with pytest.raises(InvalidInputError, match="ask for `probabilities=True`"):
+    with pytest.raises(InvalidInputError, match="also use `probabilities=True`"):
         made.search(SearchRequest([query], base_rate=0.5))
 
 
@@ -337,7 +337,7 @@ def test_what_cannot_be_refitted_is_refused(made):
     """Raw views learn nothing; groups are those of a refit; pairs must lie within the folds."""
     with pytest.raises(InvalidInputError, match="learns nothing"):
         made.spaces.calibrate(CalibrationRequest(view="a", refit=True))
-    with pytest.raises(InvalidInputError, match="ask for `refit=True`"):
+    with pytest.raises(InvalidInputError, match="also use `refit=True`"):
         CalibrationRequest(view="a", group_by=Grouping("class"))
     made.train(Recipe(spec="fantope", views=("a",), dim=4), space="m")
     with pytest.raises(NotFoundError, match="attribute 'class'"):

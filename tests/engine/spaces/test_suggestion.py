@@ -10,9 +10,8 @@ from crossview.engine.errors import InvalidInputError, NotReadyError
 from crossview.engine.item import ItemUpdate, NewItem
 from crossview.engine.query import Query, SuggestRequest
 from crossview.engine.recipe import Recipe
-from crossview.engine.spaces.neighbor import Neighbor
-from crossview.engine.spaces.vote_calibration import calibrate, fitted
-from crossview.engine.spaces.voting import Voters
+from crossview.engine.spaces.suggestion import Voters, calibrate, fitted_calibration
+from crossview.engine.spaces.target import Neighbor
 
 
 def noisy(count=60, seed=0):
@@ -135,7 +134,7 @@ def test_calibration_never_falls_and_learns_what_votes_are_worth(count):
     generator = np.random.default_rng(count)
     shares = generator.integers(1, 11, 10 * count) / 10
     right = generator.random(len(shares)) < shares / 2
-    found = fitted(shares, right, "")
+    found = fitted_calibration(shares, right, "")
     probabilities = [found.probability(share) for share in np.linspace(0, 1, 50)]
     assert (np.diff(probabilities) >= 0).all()
     assert 0 <= min(probabilities) <= max(probabilities) < 1

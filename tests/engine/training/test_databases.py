@@ -205,9 +205,9 @@ def test_what_cannot_be_found_is_refused_with_the_way_out(groups, unlabelled):
     [
         ({"databases": ("all",)}, "no database 'all'; there are: trained, unseen, mixed"),
         ({"databases": ("mixed", "mixed")}, "each database once"),
-        ({"by": "pairs"}, "by labels or items, not by 'pairs'"),
-        ({"splits": 3}, "ask for `refit=True`"),
-        ({"splits": 0, "refit": True}, "at least 1 split"),
+        ({"by": "pairs"}, "by must be labels or items, not 'pairs'"),
+        ({"splits": 3}, "also use `refit=True`"),
+        ({"splits": 0, "refit": True}, "splits must be at least 1"),
     ],
 )
 def test_requests_that_make_no_sense_are_refused(options, words):

@@ -7,7 +7,7 @@ from rows import each, fill, item
 from crossview.engine.evaluation import EvaluationRequest
 from crossview.engine.item import NewItem
 from crossview.engine.recipe import Recipe, Tune
-from crossview.engine.training import blocks
+from crossview.engine.training import measures
 
 COUNT, KS = 80, (1, 4)
 LABELS = ("a", "b", "c", "d")
@@ -49,7 +49,7 @@ def figures(queries: np.ndarray, database: np.ndarray) -> dict[tuple[str, int | 
 @AT_ONCE
 def test_figures_are_those_of_plain_numpy(home, monkeypatch, at_once):
     """With items of several labels, and distances most of which are equal: these rank in an order drawn once."""
-    monkeypatch.setattr(blocks, "DISTANCES_AT_ONCE", at_once)
+    monkeypatch.setattr(measures, "DISTANCES_AT_ONCE", at_once)
     with home.create("tied", ["v=vectors:dim=4"]) as tied:
         tied.items.put([NewItem(f"{i:02}", rows={"v": ROWS[i]}, labels=TAGS[i]) for i in range(COUNT)])
         found = tied.evaluate(EvaluationRequest(view="v", spaces=("raw",), test_size=0.5, k=KS))
@@ -76,7 +76,7 @@ def test_codes_and_their_order_by_float_vectors_are_the_same_however_many_are_co
         ]
         expected = [made.evaluate(request).rows for request in requests]
         tuned = made.spaces.get("pca").tuning
-        monkeypatch.setattr(blocks, "DISTANCES_AT_ONCE", at_once)
+        monkeypatch.setattr(measures, "DISTANCES_AT_ONCE", at_once)
         assert [made.evaluate(request).rows for request in requests] == expected
         made.train(Recipe(spec="pca", views=("color",), holdout=0.4, tune=tune), space="again")
         assert made.spaces.get("again").tuning == tuned

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from crossview.engine.catalog import state
-from crossview.engine.catalog.batches import batches
+from crossview.engine.catalog.bulk import batches
 from crossview.engine.catalog.catalog import Catalog, Transaction
 from crossview.engine.catalog.checks import check_labels, check_seed
 from crossview.engine.catalog.extractors import find_view, inputs_of, step_for_rows, views_of
@@ -25,7 +25,7 @@ from crossview.features.registry import stored_extractor
 from crossview.features.worker import cores
 
 MAX_TEXTS = 50_000
-"""Most texts for fitting a view; a random sample of more."""
+"""Maximum number of texts for fitting a view; larger sets are sampled at random."""
 _READ_AT_ONCE = 32
 """Pictures in memory at a time."""
 
@@ -58,7 +58,7 @@ def fit_views(
     """Fit the named views, or all unfitted ones: text views on the texts of the items, others on encoded pictures.
 
     Unreadable pictures are left out. A picture without labels gets those of an item with the same bytes. ``workers`` is
-    the number of threads that read pictures if ``pictures`` reads them in this process (None: one for each core).
+    the number of threads that read pictures if ``pictures`` reads them in this process [default: one per core].
 
     Raises InvalidInputError for a view that learns nothing, for a fitted view (unless ``refit``) and for an invalid
     seed, NotFoundError for an unknown view, NotReadyError for too few pictures or texts.

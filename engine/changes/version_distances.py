@@ -1,9 +1,23 @@
-"""The distance of two versions in each region of a grid."""
+"""Distances of two versions of a page: by its source, and by its picture in each region of a grid."""
+
+from collections.abc import Collection
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crossview.engine.learners.view_rows import Rows
+from crossview.features.page import Page
+
+
+def source_distances(one: Page, other: Page) -> tuple[float, float]:
+    """Return the Jaccard distances of the links and of the images (section 5.2 of the paper)."""
+    return jaccard(one.links, other.links), jaccard(one.images, other.images)
+
+
+def jaccard(one: Collection[object], other: Collection[object]) -> float:
+    """Return 1 minus the common share of two sets; 0 for two empty sets."""
+    union = len({*one, *other})
+    return 1 - (len(one) + len(other) - union) / union if union else 0.0
 
 
 def region_distances(rows: NDArray[np.float32], pairs: NDArray[np.int64], grid: int) -> Rows:

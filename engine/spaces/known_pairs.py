@@ -13,16 +13,18 @@ from crossview.engine.catalog.catalog import Transaction
 from crossview.engine.catalog.joined import joined_view
 from crossview.engine.comparisons import ItemComparisons
 from crossview.engine.errors import InvalidInputError, NotReadyError
-from crossview.engine.spaces.pair_distances import pair_distances
-from crossview.engine.spaces.space import Space
+from crossview.engine.runtime.cancellation import checkpoint
+from crossview.engine.spaces.space import Space, Vectors
 from crossview.engine.spaces.target import Target
 
 MOST_ITEMS = 1_000
-"""Most labelled items from which pairs are drawn; a random sample of more."""
+"""Maximum number of labelled items from which pairs are drawn; larger sets are sampled at random."""
 MOST_PAIRS = 5_000
-"""Most pairs of each kind that are drawn."""
+"""Maximum number of pairs of each kind that are drawn."""
 FINGERPRINT = 8
 """Bytes of a pair's fingerprint."""
+_VALUES_AT_ONCE = 1 << 21
+"""Components, or bytes of codes, of the vectors whose distances are computed at a time: 16 MiB as float64."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +96,8 @@ def stated_pairs(tx: Transaction, view: str, target: Target, given: ItemComparis
     comparisons = given.comparisons
     if comparisons.similar is None:
         raise InvalidInputError(
-            f"{comparisons.kind} do not say which pairs are the same: give pairs, with the columns key_a,key_b,similar"
+            f"{comparisons.kind} do not state which pairs are the same: give pairs, with the columns "
+            "key_a,key_b,similar"
         )
     if comparisons.weights is not None:
         raise InvalidInputError("calibration weighs all pairs the same: remove the column weight")
@@ -207,3 +210,39 @@ def _having(tx: Transaction, view: str, target: Target, items: NDArray[np.int64]
 
 def _views(view: str, target: Target) -> str:
     return f"view {view!r}" if view == target.view else f"views {view!r} and {target.view!r}"
+
+
+def pair_distances(
+    space: Space,
+    target: Target,
+    first: tuple[str, NDArray[np.float32]],
+    second: NDArray[np.float32],
+    pairs: NDArray[np.int64],
+) -> NDArray[np.float64]:
+    """Return the distance of every pair, (n,), the same as a search in the target returns.
+
+    ``first`` is a view and its rows, (m, d), as queries; ``second`` has rows of the target's view, (l, e), as items.
+    ``pairs``, (n, 2), has positions in both. Distances are Euclidean, not squared, or numbers of differing bits.
+
+    Raises the errors of ``Space.probe``.
+    """
+    asking = space.probe(*first, [str(target)])[target]
+    found = space.probe(target.view, second, [str(target)], items=True)[target]
+    distances, at_once = np.empty(len(pairs)), max(1, _VALUES_AT_ONCE // max(1, asking.shape[1]))
+    for start in range(0, len(pairs), at_once):
+        checkpoint()
+        ones, others = pairs[start : start + at_once].T
+        distances[start : start + at_once] = _between(target, asking[ones], found[others])
+    return distances
+
+
+def _between(target: Target, ones: Vectors, others: Vectors) -> NDArray[np.float64]:
+    """Return the distances of vectors of a target, (n, w) each, row by row."""
+    if target.codes and not target.floats:
+        differing: NDArray[np.float64] = np.bitwise_count(np.bitwise_xor(ones, others)).sum(axis=1, dtype=np.float64)
+        return differing
+    if target.floats:  # the float vectors follow the code
+        ones, others = (
+            np.ascontiguousarray(vectors[:, target.code_bytes :]).view(np.float32) for vectors in (ones, others)
+        )
+    return np.asarray(np.linalg.norm(ones.astype(np.float64) - others, axis=1))

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from crossview.features.budget import NotWantedError, PixelBudget
+from crossview.features.pixel_budget import NotWantedError, PixelBudget
 
 PATIENCE = 30.0
 

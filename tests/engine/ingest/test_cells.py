@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crossview.engine.ingest.label_cell import label_cell, labels_of
+from crossview.engine.ingest.cells import label_cell, labels_of
 
 LABELS = st.text(st.sampled_from('ab;" \n\t\\') | st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8)
 

@@ -1,4 +1,4 @@
-"""A budget of pixels, which all pictures that are decoded at once share."""
+"""A budget of pixels, which all pictures that are being decoded share."""
 
 import threading
 from collections import deque
@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 _WAKE = 0.1
-"""Seconds between two checks whether the caller still waits."""
+"""Seconds between two checks whether the caller still wants the picture."""
 
 
 class NotWantedError(Exception):
-    """The caller does not wait any more."""
+    """The caller no longer wants the picture."""
 
 
 class PixelBudget:
-    """At most ``most`` pixels at once. Callers wait in order; a picture above the budget gets all of it, alone."""
+    """A limit of ``most`` pixels at once. Callers wait in order; a picture above the limit is decoded alone."""
 
     def __init__(self, most: int) -> None:
         self._most, self._held = most, 0
@@ -23,7 +23,7 @@ class PixelBudget:
 
     @contextmanager
     def held(self, pixels: int, wanted: Callable[[], bool]) -> Iterator[None]:
-        """Hold some of the budget for the block; NotWantedError if ``wanted`` becomes false while it waits."""
+        """Reserve pixels for the block; raise NotWantedError if ``wanted`` returns False during the wait."""
         self._take(pixels, wanted)
         try:
             yield

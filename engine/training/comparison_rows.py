@@ -1,4 +1,4 @@
-"""Places: rows of items computed only from people's comparisons."""
+"""Rows of items that are computed only from comparisons by people."""
 
 import numpy as np
 from numpy.typing import NDArray

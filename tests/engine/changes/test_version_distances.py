@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crossview.engine.changes.structure import distances, jaccard
+from crossview.engine.changes.version_distances import jaccard, source_distances
 from crossview.features.page import Page
 
 SETS = st.frozensets(st.sampled_from("abcdef"))
@@ -18,4 +18,4 @@ def test_jaccard_is_a_metric(one: frozenset[str], other: frozenset[str], third: 
 
 
 def test_distances_are_those_of_links_and_of_images() -> None:
-    assert distances(Page((1, 2, 3), (9,)), Page((2, 3, 4), (9,))) == (0.5, 0.0)
+    assert source_distances(Page((1, 2, 3), (9,)), Page((2, 3, 4), (9,))) == (0.5, 0.0)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crossview.engine.info import Threshold
-from crossview.engine.spaces.thresholds import error_rate, fitted, wrong_by_others
+from crossview.engine.spaces.threshold_calibration import error_rate, fitted_cut, wrong_by_others
 
 PAIRS = st.lists(
     st.tuples(st.sampled_from([0.0, 0.1, 0.5, 0.7, 1.0, 3.0]), st.booleans()), min_size=2, max_size=30
@@ -17,7 +17,7 @@ PAIRS = st.lists(
 
 def threshold_of(distances, similar):
     """What is stored of a cut."""
-    cut = fitted(np.array(distances), np.array(similar))
+    cut = fitted_cut(np.array(distances), np.array(similar))
     return Threshold(
         view="v",
         target="v",
@@ -52,8 +52,8 @@ def test_either_kind_counts_as_one_half():
     generator = np.random.default_rng(0)
     distances = np.concatenate([generator.normal(1, 0.4, 60), generator.normal(2, 0.4, 60)])
     similar = np.arange(120) < 60
-    even = fitted(distances, similar)
-    uneven = fitted(np.concatenate([distances, distances[60:]]), np.concatenate([similar, similar[60:]]))
+    even = fitted_cut(distances, similar)
+    uneven = fitted_cut(np.concatenate([distances, distances[60:]]), np.concatenate([similar, similar[60:]]))
     assert uneven.distance == even.distance
 
 

@@ -1,10 +1,28 @@
-"""Agreement of people: their answers in each notion, and the contradictions among them."""
+"""The answers of people: all pages of them, and a summary for each notion with the contradictions."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 from crossview.engine.comparisons import Answer
+
+ANSWERS_AT_ONCE = 1_000
+
+
+class AnswerPages(Protocol):
+    """The stored answers of a collection, local or on a server, page by page."""
+
+    def answers(self, notion: str = "", person: str = "", after: int = 0, limit: int = ANSWERS_AT_ONCE) -> list[Answer]:
+        """Return a page of answers."""
+
+
+def every_answer(questions: AnswerPages, notion: str = "", person: str = "") -> Iterator[Answer]:
+    """Yield all answers in the order in which people gave them; ``notion`` and ``person`` restrict them."""
+    after = 0
+    while page := questions.answers(notion, person, after):
+        yield from page
+        after = page[-1].id
 
 
 @dataclass(frozen=True, kw_only=True)

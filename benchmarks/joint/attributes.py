@@ -1,5 +1,0 @@
-"""The benchmark ``joint-attributes``."""
-
-from benchmarks.joint.objects import BENCHMARKS
-
-BENCHMARK = BENCHMARKS["joint-attributes"]
