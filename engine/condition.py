@@ -308,8 +308,7 @@ class Filter(All):
         if key_prefix:
             parts.append(KeyBegins(key_prefix))
         parts += [AttributeIs(name, value) for name, value in _sorted(attributes)]
-        parts += [ScoreAtLeast(axis, bound) for axis, bound in _sorted(at_least)]
-        parts += [ScoreAtMost(axis, bound) for axis, bound in _sorted(at_most)]
+        parts += _bounds(at_least, at_most)
         super().__init__(tuple(parts))
 
     def within(self, at_least: Mapping[str, float] | None, at_most: Mapping[str, float] | None) -> "Filter":
@@ -319,15 +318,7 @@ class Filter(All):
         for own, further in ((self.at_least, at_least), (self.at_most, at_most)):
             if twice := sorted(own.keys() & (further or {}).keys()):
                 raise InvalidInputError(f"the filter has a bound of {twice[0]!r} already: give the bound once")
-        return Filter(
-            labels=self.labels,
-            without_labels=self.without_labels,
-            keys=self.keys,
-            key_prefix=self.key_prefix,
-            attributes=self.attributes,
-            at_least={**self.at_least, **(at_least or {})},
-            at_most={**self.at_most, **(at_most or {})},
-        )
+        return self._of([*self.parts, *_bounds(at_least, at_most)])
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -366,6 +357,11 @@ class Filter(All):
 
     def _parts(self, kind: type[C]) -> Iterator[C]:
         return (part for part in self.parts if isinstance(part, kind))
+
+
+def _bounds(at_least: Mapping[str, float] | None, at_most: Mapping[str, float] | None) -> list[Condition]:
+    lower: list[Condition] = [ScoreAtLeast(axis, bound) for axis, bound in _sorted(at_least)]
+    return lower + [ScoreAtMost(axis, bound) for axis, bound in _sorted(at_most)]
 
 
 def _sorted(values: Mapping[str, Any] | None) -> list[tuple[str, Any]]:

@@ -64,5 +64,5 @@ def test_a_word_that_is_no_choice_is_refused_with_the_choices() -> None:
 
 def test_a_value_of_a_later_version_is_refused_by_the_engine() -> None:
     """Its number stands for it, which is no word."""
-    with pytest.raises(InvalidInputError, match="not by '9'"):
+    with pytest.raises(InvalidInputError, match="not '9'"):
         to_evaluation_request(collections_pb2.EvaluateRequest(view="v", by=9))
