@@ -136,8 +136,11 @@ class All(Condition):
         return self._of(part for part in self.parts if part.axes)
 
     def _of(self, parts: Iterable[Condition]) -> Self:
+        chosen = tuple(parts)
+        if chosen == self.parts:  # every search asks, most filters are empty, and a copy takes longer than the question
+            return self
         made = copy(self)
-        vars(made)["parts"] = tuple(parts)
+        vars(made)["parts"] = chosen
         return made
 
 
