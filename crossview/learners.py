@@ -21,7 +21,9 @@ from crossview.engine.learners.steps.inner import InnerProduct
 from crossview.engine.learners.steps.kernels import KernelMap
 from crossview.engine.learners.steps.normalization import L1, L2, Scale, Sqrt, Standardize
 from crossview.engine.learners.subspace.cca import CanonicalCorrelation
+from crossview.engine.learners.subspace.class_instance import ClassInstance
 from crossview.engine.learners.subspace.co_em import CoEM
+from crossview.engine.learners.subspace.instances import Instances
 from crossview.engine.learners.subspace.lda import LinearDiscriminants
 from crossview.engine.learners.subspace.pca import PCA
 from crossview.engine.learners.subspace.pls import PartialLeastSquares
@@ -37,11 +39,13 @@ __all__ = [
     "PCA",
     "CanonicalCorrelation",
     "Chain",
+    "ClassInstance",
     "ClassPosteriors",
     "CoEM",
     "Fantope",
     "Hybrid",
     "InnerProduct",
+    "Instances",
     "JointMetrics",
     "KernelMap",
     "LinearDiscriminants",

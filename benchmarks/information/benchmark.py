@@ -170,6 +170,8 @@ class Method:
 
 METHODS: Mapping[str, Method] = {
     "co-em": Method("co-em,dot", Known.supervision),
+    "class and instance": Method("class-instance:co-em,dot", Known.supervision),
+    "instances": Method("instances", lambda given: Supervision(mask=given.mask, groups=given.groups)),
     "posteriors": Method("posteriors,dot", Known.by_classes),
     "ridge to the classes": Method("sqrt,kernel:rbf,semantic,dot", Known.by_classes),
     "multi-npp": Method("sqrt,kernel:rbf,multi-npp", Known.by_pairs),

@@ -40,6 +40,7 @@ SHAPES: Mapping[str, Shape] = {
 }
 METHODS: Mapping[str, Mapping[str, Any]] = {
     "posteriors,dot": {"random_state": 0},
+    "class-instance,dot": {"random_state": 0},
     "co-em,dot": {"random_state": 0},
     "multi-npp": {"random_state": 0},
     "hybrid": {"random_state": 0},

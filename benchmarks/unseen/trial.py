@@ -22,6 +22,8 @@ from crossview.engine.training.default_learner import OF_LABELS
 DEFAULT = "default"
 METHODS = {
     DEFAULT: OF_LABELS,
+    "posteriors, dot": "posteriors,dot",
+    "instances": "instances",
     "multi-npp": "multi-npp",
     "kernel multi-npp": "sqrt,kernel:rbf,multi-npp",
     "hybrid": "hybrid",

@@ -28,7 +28,9 @@ from crossview.engine.learners.steps.inner import InnerProduct
 from crossview.engine.learners.steps.kernels import KernelMap
 from crossview.engine.learners.steps.normalization import L1, L2, Scale, Sqrt, Standardize
 from crossview.engine.learners.subspace.cca import CanonicalCorrelation
+from crossview.engine.learners.subspace.class_instance import ClassInstance
 from crossview.engine.learners.subspace.co_em import CoEM
+from crossview.engine.learners.subspace.instances import Instances
 from crossview.engine.learners.subspace.lda import LinearDiscriminants
 from crossview.engine.learners.subspace.pca import PCA
 from crossview.engine.learners.subspace.pls import PartialLeastSquares
@@ -65,6 +67,8 @@ LEARNERS: dict[str, type[MultiViewLearner]] = {
         NPPHash,
         ClassPosteriors,
         CoEM,
+        Instances,
+        ClassInstance,
     )
 }
 

@@ -8,15 +8,16 @@ from crossview.engine.catalog.joined import joined_view
 from crossview.engine.recipe import DEFAULT, Recipe
 from crossview.engine.training.grids import LEARNER
 
-OF_LABELS = "posteriors,dot"
-"""The learner for labels: best or equal on unseen databases of photographs, texts and sounds, with any kernel."""
-OF_PAIRS = "co-em,dot"
+OF_LABELS = "class-instance,dot"
+"""The learner for labels: it ranks by the probability of one class, which is best or equal on unseen databases of
+photographs, texts and sounds, and within and beyond classes by the item itself."""
+OF_PAIRS = "class-instance:co-em,dot"
 """The learner for pairs: it finds the classes behind the pairs, and the wrong pairs."""
-OF_SOME_LABELS = "co-em,dot"
+OF_SOME_LABELS = "class-instance:co-em,dot"
 """The learner for labels of some items: it also learns from items without labels, and finds classes without a labelled
 item."""
 OF_NOTIONS = "joint"
-OF_ITEMS = "sqrt,kernel:rbf,cca"
+OF_ITEMS = "instances"
 """The learner without labels: the only supervision is which views belong to one item."""
 OF_ONE_VIEW = "pca"
 _UNLABELLED = 0.1

@@ -48,6 +48,8 @@ GRIDS: Mapping[str, Mapping[str, Sequence[Any]]] = {
     },
     "pls": {KERNEL: _KERNELS, "n_components": _DIMS},
     "posteriors": {"scaling": (None, "sqrt", "standardize"), "alpha": (None, 1e-4, 1e-3, 1e-2)},
+    "class-instance": {"weight": (None, 0.05, 0.2, 0.4), "n_components": _DIMS},
+    "instances": {"n_components": _DIMS, "penalty": (None, 1e-4, 1e-3, 1e-2)},
     "co-em": {"label_noise": (None, 0.0), "new_classes": (None, 0)},
     "lda": {KERNEL: _KERNELS},
     "lmnn": {"n_neighbors": (3, 1, 10), "pull": (1.0, 0.1, 10.0), "mu": (0.0, 0.1), "n_components": (32, 10, 100)},

@@ -68,7 +68,7 @@ def test_a_view_is_added_later(where: list[str]) -> None:
 def test_a_learner_need_not_be_named(where: list[str]) -> None:
     """The default learns a space that is searched across views."""
     output = done("train", "rows", "--views", "color,gist", *where)
-    assert "trained default generation 1: posteriors,dot on 20 items" in output
+    assert "trained default generation 1: class-instance,dot on 20 items" in output
     assert "across views" in output
 
 

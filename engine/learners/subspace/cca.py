@@ -125,7 +125,7 @@ def correlated(cross: Mapping[tuple[int, int], Matrix], size: int) -> tuple[list
     """
     count = max(w for _, w in cross) + 1
     if count == 2:
-        left, values, right = np.linalg.svd(cross[0, 1], full_matrices=False)
+        left, values, right = _singular(cross[0, 1])
         return [left[:, :size], right[:size].T], values[:size]
     widths = [cross[0, 1].shape[0], *(cross[0, v].shape[1] for v in range(1, count))]
     ends = np.cumsum(widths)
@@ -137,3 +137,14 @@ def correlated(cross: Mapping[tuple[int, int], Matrix], size: int) -> tuple[list
     found = scipy.linalg.eigh(blocks, lower=False, subset_by_index=(len(blocks) - directions, len(blocks) - 1))
     values, vectors = found[0][::-1], found[1][:, ::-1]
     return np.split(vectors * np.sqrt(count), ends[:-1]), values / (count - 1)
+
+
+def _singular(matrix: Matrix) -> tuple[Matrix, NDArray[np.float64], Matrix]:
+    """Return the thin singular value decomposition of a finite matrix."""
+    try:
+        return np.linalg.svd(matrix, full_matrices=False)
+    except np.linalg.LinAlgError:  # LAPACK's divide and conquer (gesdd) can fail to converge; QR iteration does not
+        found: tuple[Matrix, NDArray[np.float64], Matrix] = scipy.linalg.svd(
+            matrix, full_matrices=False, lapack_driver="gesvd"
+        )
+        return found

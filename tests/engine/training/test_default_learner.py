@@ -11,9 +11,9 @@ BOTH = ("color", "gist")
 @pytest.mark.parametrize(
     ("labelled", "recipe", "spec"),
     [
-        (True, Recipe(views=BOTH), "posteriors,dot"),
-        (True, Recipe(views=("color",)), "posteriors,dot"),
-        (False, Recipe(views=BOTH), "sqrt,kernel:rbf,cca"),
+        (True, Recipe(views=BOTH), "class-instance,dot"),
+        (True, Recipe(views=("color",)), "class-instance,dot"),
+        (False, Recipe(views=BOTH), "instances"),
         (False, Recipe(views=("gist",)), "pca"),
         (True, Recipe(views=("gist",), spec="pca:2"), "pca:2"),
     ],
@@ -30,10 +30,10 @@ def test_pairs_decide_before_labels(home):
     items = [item(group, number) for group, number in each()]
     pairs = (Pair(items[0].key, items[1].key),)
     with fill(home, "one", items) as made:
-        assert made.train(Recipe(views=BOTH, pairs=pairs)).spec == "co-em,dot"
+        assert made.train(Recipe(views=BOTH, pairs=pairs)).spec == "class-instance:co-em,dot"
 
 
-@pytest.mark.parametrize(("views", "spec"), [(BOTH, "co-em,dot"), (("color",), "posteriors,dot")])
+@pytest.mark.parametrize(("views", "spec"), [(BOTH, "class-instance:co-em,dot"), (("color",), "class-instance,dot")])
 def test_items_without_labels_are_learned_from_where_views_can_tell_of_them(home, views, spec):
     """A third of the items have no labels: with two views each says of these what the other shows."""
     items = [item(group, number, **({"labels": ()} if number % 3 == 0 else {})) for group, number in each()]
@@ -45,14 +45,14 @@ def test_a_label_for_each_item_is_a_name(home):
     """Names tell of no class."""
     items = [item(group, number, labels=() if number % 3 == 0 else (f"{group} {number}",)) for group, number in each()]
     with fill(home, "one", items) as made:
-        assert made.train(Recipe(views=BOTH)).spec == "sqrt,kernel:rbf,cca"
+        assert made.train(Recipe(views=BOTH)).spec == "instances"
 
 
 def test_one_label_for_all_tells_nothing_apart(home):
     """Two labels that are shared are needed, in every view."""
     items = [item(group, number, labels=("same",)) for group, number in each()]
     with fill(home, "one", items) as made:
-        assert made.train(Recipe(views=BOTH)).spec == "sqrt,kernel:rbf,cca"
+        assert made.train(Recipe(views=BOTH)).spec == "instances"
 
 
 def test_tuning_tries_several_learners(home):
@@ -61,7 +61,7 @@ def test_tuning_tries_several_learners(home):
         tuned = made.train(Recipe(views=BOTH, tune=Tune()))
         assert tuned.tuning is not None
         tried = [one.settings["learner"] for one in tuned.tuning.tried]
-        assert tried[0] == "posteriors,dot"
+        assert tried[0] == "class-instance,dot"
         assert len(tried) == 3
         assert tuned.spec == tuned.tuning.chosen["learner"]
 

@@ -1,0 +1,237 @@
+"""Classes and instances: a space that ranks by class and, within and beyond classes, by the item itself."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Any, Literal
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from crossview.engine.learners.base import MultiViewLearner
+from crossview.engine.learners.capabilities import Capabilities
+from crossview.engine.learners.settings import Dimensions, Seed, Weight
+from crossview.engine.learners.subspace.co_em import CoEM
+from crossview.engine.learners.subspace.instances import Fold, Instances
+from crossview.engine.learners.subspace.posteriors import ClassPosteriors
+from crossview.engine.learners.supervision import Supervision, shared_classes
+from crossview.engine.learners.view_rows import Rows
+from crossview.engine.runtime.cancellation import checkpoint
+
+WEIGHTS = (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8)
+"""Weights of the instance part to choose from; the smallest only orders items of equal probability."""
+_TOLERANCE = 0.005
+"""Loss of mean average precision that any weight may cost, if the standard error is smaller."""
+_UNMEASURED = 0.1
+"""The weight if held-out items cannot measure it: without classes, with a single view, or with few items."""
+_LEAST = 100
+"""Minimum number of held-out items that measure the weights."""
+_MEASURED = 400
+"""Maximum number of held-out items of a fold that measure a weight."""
+_FIRST = 10
+"""Length of the hit lists in which items have to find themselves."""
+
+State = dict[str, Any]
+"""The state of a fitted learner."""
+
+
+@dataclass(eq=False, repr=False)
+class ClassInstance(MultiViewLearner):
+    """Embeddings of rows as class probabilities beside an instance embedding, whose inner products add up.
+
+    The inner product of two embeddings is the probability that the rows are of one class, plus ``weight_`` times the
+    cosine of their instance embeddings; end a pipeline in ``dot`` to rank by it. The probabilities are those of
+    ``ClassPosteriors`` or ``CoEM``. They place all items of a class at almost the same point, so they find the class of
+    a query but not the items that look like it. The instance embeddings, see ``Instances``, are near each other for the
+    rows of one item in all views, and far apart for rows of different items. They order the items of a class, and
+    decide where the class is uncertain.
+
+    The weight is that of the highest instance recall, the share of held-out items that find themselves by another view
+    among the first ten hits, of all weights whose mean average precision by class is within one standard error, or
+    0.005 if this is more, of the best. Both are measured on labelled items that have all views: the probabilities leave
+    out each item, and the instance embeddings its fold.
+
+    Args:
+        classes: the learner of class probabilities: "posteriors" or "co-em".
+        weight: weight of the instance part; None: chosen, or 0.1 if fewer than 100 labelled items with two or more
+            views can measure it.
+        n_components: maximum number of dimensions of the instance part.
+        random_state: seed of the draws.
+        view_slices: widths of the views in a 2-D ``X``; None: one view.
+
+    Attributes:
+        weight_: float, the weight of the instance part.
+        class_state_: dict, the state of the fitted learner of class probabilities.
+        instance_state_: dict, the state of the fitted ``Instances``; empty if fewer than two items have two
+            views.
+        left_out_: list of (n_v, K + D) embeddings of the training rows that have the view; the probabilities leave each
+            row out.
+
+    Raises:
+        ValueError: from ``fit``, as the learner of class probabilities.
+    """
+
+    name = "class-instance"
+    capabilities = Capabilities(
+        cross_view=True, takes_neighbors=True, multilabel=True, adds_views=True, main_parameter="classes"
+    )
+
+    weight_: float = field(init=False)
+    class_state_: State = field(init=False)
+    instance_state_: State = field(init=False)
+    left_out_: list[NDArray[np.float32]] = field(init=False)
+
+    classes: Literal["posteriors", "co-em"] = "posteriors"
+    weight: Weight | None = None
+    n_components: Dimensions = 50
+    random_state: Seed | np.random.RandomState | None = None
+    view_slices: Sequence[int] | None = None
+
+    @property
+    def needs_labels(self) -> bool:
+        """Whether the learner of class probabilities needs labels."""
+        return self.classes == "posteriors"
+
+    def _needs_classes(self, given: Supervision) -> bool:
+        return super()._needs_classes(given) or given.classes is not None
+
+    def _fit(self, views: list[Rows], given: Supervision) -> None:
+        learner = ClassPosteriors if self.classes == "posteriors" else CoEM
+        classes = learner(random_state=self.random_state).fit(views, given)
+        instances, folds = None, []
+        if (given.mask.sum(axis=1) >= min(2, len(views))).sum() > 1:
+            instances = Instances(n_components=self.n_components, random_state=self.random_state)
+            folds = instances.fit_folds(views, Supervision(mask=given.mask, groups=given.groups))
+        left_out = classes.left_out_
+        self.weight_ = _UNMEASURED if self.weight is None else self.weight
+        if self.weight is None and folds and given.classes is not None:
+            spread = [_spread(rows, present) for rows, present in zip(left_out, given.mask.T, strict=True)]
+            self.weight_ = chosen_weight(_measurable(folds, given), spread, given.classes)
+        self._hold(classes, instances)
+        self.left_out_ = [
+            self._joined(probabilities, rows[present], view).astype(np.float32)
+            for view, (probabilities, rows, present) in enumerate(zip(left_out, views, given.mask.T, strict=True))
+        ]
+
+    def _add_view(self, views: list[Rows], given: Supervision) -> None:
+        self._made: Any = None  # the learners that embed rows now must stay as they are if an error follows
+        classes, instances = self._models()
+        self._made = None
+        classes.add_view(views, given)
+        if instances is not None:
+            if (given.mask[:, -1] & given.mask[:, :-1].any(axis=1)).sum() > 1:
+                instances.add_view(views, Supervision(mask=given.mask))
+            else:
+                instances.add_blank(views[-1].shape[1])
+        left_out = classes.left_out_[-1]
+        self._hold(classes, instances)
+        added = self._joined(left_out, views[-1][given.mask[:, -1]], len(views) - 1).astype(np.float32)
+        self.left_out_ = [*self.left_out_, added]
+
+    def _hold(self, classes: ClassPosteriors, instances: Instances | None) -> None:
+        """Hold the states of two fitted learners; embeddings of training rows are stored once, in ``left_out_``."""
+        classes.left_out_ = []
+        self.class_state_ = classes.to_state()
+        self.instance_state_ = {} if instances is None else instances.to_state()
+
+    def _models(self) -> tuple[ClassPosteriors, Instances | None]:
+        """Return the two fitted learners, made once for each state."""
+        held = getattr(self, "_made", None)
+        if held is None or held[0] is not self.class_state_:  # a fit, and loading a state, replace it
+            learner = ClassPosteriors if self.classes == "posteriors" else CoEM
+            instances = Instances.from_state(self.instance_state_) if self.instance_state_ else None
+            held = self._made = (self.class_state_, learner.from_state(self.class_state_), instances)
+        return held[1], held[2]
+
+    def _project(self, rows: Rows, view: int) -> Rows:
+        return self._joined(self._models()[0].embedded(rows, view), rows, view)
+
+    def _joined(self, probabilities: NDArray[Any], rows: Rows, view: int) -> Rows:
+        """Return class probabilities beside the weighted instance embeddings of rows."""
+        instances = self._models()[1]
+        if instances is None:
+            return np.asarray(probabilities, dtype=np.float64)
+        return np.hstack([probabilities, np.sqrt(self.weight_) * instances.embedded(rows, view)])
+
+
+def chosen_weight(folds: Sequence[Fold], probabilities: Sequence[Rows], classes: Any) -> float:
+    """Return the weight of the highest instance recall with nearly the best mean average precision, see the class.
+
+    Args:
+        folds: held-out items that have labels and all views.
+        probabilities: (n, K) class probabilities of all items in each view, each without the item.
+        classes: (n,) classes of all items, or an (n, L) sparse matrix of their labels.
+    """
+    measured = [_measured(fold, probabilities, classes) for fold in folds if len(fold[0])]
+    precisions, found = (
+        (np.concatenate(one, axis=1) for one in zip(*measured, strict=True)) if measured else (None, None)
+    )
+    if precisions is None or found is None or precisions.shape[1] < _LEAST:
+        return _UNMEASURED
+    means, recalls = precisions.mean(axis=1), found.mean(axis=1)
+    best = int(np.argmax(means))
+    error = precisions[best].std(ddof=1) / np.sqrt(precisions.shape[1])
+    recalls[means < means[best] - max(error, _TOLERANCE)] = -1.0
+    return WEIGHTS[int(np.argmax(recalls))]
+
+
+def _measured(fold: Fold, probabilities: Sequence[Rows], classes: Any) -> tuple[Rows, Rows]:
+    """Return the average precision by class of the held-out items of a fold for each weight, over all pairs of views,
+    (W, m) for the m items that share their class, and the share of pairs of views in which each finds itself."""
+    left, instances = fold
+    relevant = _sharing(classes[left])
+    np.fill_diagonal(relevant, False)
+    precisions = np.zeros((len(WEIGHTS), len(left)))
+    own: list[NDArray[np.bool_]] = []
+    for query, target in product(range(len(instances)), repeat=2):
+        checkpoint()
+        by_class = probabilities[query][left] @ probabilities[target][left].T
+        by_instance = instances[query] @ instances[target].T
+        similar = [by_class + weight * by_instance for weight in WEIGHTS]
+        precisions += [_average_precision(one, relevant) for one in similar]
+        if query != target:
+            own.append(np.array([_finds_itself(one) for one in similar]))
+    return precisions[:, relevant.any(axis=1)] / len(instances) ** 2, np.mean(own, axis=0)
+
+
+def _measurable(folds: Sequence[Fold], given: Supervision) -> list[Fold]:
+    """Return of each fold the first items that have labels and all views."""
+    labelled = given.labelled
+    if labelled is None and sp.issparse(given.classes):
+        labels: Any = given.classes
+        labelled = np.diff(labels.indptr) > 0
+    elif labelled is None:
+        labelled = np.isin(given.classes, shared_classes(given.classes))
+    able = np.asarray(labelled, bool) & given.mask.all(axis=1)
+    chosen = [(left, np.flatnonzero(able[left])[:_MEASURED], embedded) for left, embedded in folds]
+    return [(left[some], [rows[some] for rows in embedded]) for left, some, embedded in chosen]
+
+
+def _spread(rows: NDArray[np.float32], present: NDArray[np.bool_]) -> Rows:
+    """Return the rows of the items that have a view, and zeros for the others, (n, K)."""
+    found = np.zeros((len(present), rows.shape[1]))
+    found[present] = rows
+    return found
+
+
+def _average_precision(similar: Rows, relevant: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Return the average precision of each item's ranking of the others, (n,); 0 if no other is relevant."""
+    others = np.array(similar)
+    np.fill_diagonal(others, -np.inf)
+    ranked = np.take_along_axis(relevant, np.argsort(-others, axis=1, kind="stable"), axis=1)
+    precision = ranked.cumsum(axis=1) / np.arange(1, ranked.shape[1] + 1)
+    return np.asarray((precision * ranked).sum(axis=1) / np.maximum(ranked.sum(axis=1), 1))
+
+
+def _finds_itself(similar: Rows) -> NDArray[np.bool_]:
+    """Return whether each item is among the first items that it finds, (n,); of equal ones it is the last."""
+    return np.asarray((similar >= similar.diagonal()[:, None]).sum(axis=1) <= _FIRST)
+
+
+def _sharing(classes: Any) -> NDArray[np.bool_]:
+    """Return which of some items share a class, or one of their labels, (m, m)."""
+    if sp.issparse(classes):
+        labels: Any = classes
+        return np.asarray((labels @ labels.T).toarray() > 0)
+    return np.asarray(classes[:, None] == classes[None, :])

@@ -1,0 +1,324 @@
+"""Instance embeddings: rows of all views of an item are near each other, and far from the rows of other items."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations, permutations
+from typing import Annotated, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp
+from sklearn.metrics.pairwise import euclidean_distances
+from sklearn.model_selection import GroupKFold, KFold
+from sklearn.utils import check_random_state
+
+from crossview.engine.learners.base import MultiViewLearner
+from crossview.engine.learners.capabilities import Capabilities
+from crossview.engine.learners.settings import Between, Count, Dimensions, Positive, Seed
+from crossview.engine.learners.steps.kernels import KernelMap
+from crossview.engine.learners.steps.normalization import signed_root
+from crossview.engine.learners.subspace.cca import Matrix, correlated
+from crossview.engine.learners.subspace.kernel_regression import PENALTIES as REGRESSION_PENALTIES
+from crossview.engine.learners.subspace.kernel_regression import drawn
+from crossview.engine.learners.subspace.ridge_path import RidgePath
+from crossview.engine.learners.supervision import Supervision
+from crossview.engine.learners.view_rows import MultiView, Rows, slices
+from crossview.engine.runtime.cancellation import checkpoint
+
+PENALTIES = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2)
+"""Penalties to choose from, in units of the total variance of a view."""
+FOLDS = 3
+Fold = tuple[NDArray[np.intp], list[Rows]]
+"""The numbers of held-out items, and their embeddings in each view by a model without them."""
+_UNMEASURED = 3e-3
+"""The penalty if there are too few items for folds."""
+_FEATURES = 400
+"""Maximum number of kernel features of a view, those of greatest variance."""
+_TRIED_ROWS = 500
+"""Maximum number of held-out items of a fold that measure a penalty."""
+_SHARPNESS = (2.0, 4.0, 8.0, 16.0, 32.0)
+_MOST_CORRELATED = 0.99
+
+
+@dataclass(eq=False, repr=False)
+class Instances(MultiViewLearner):
+    """Embeddings of unit length, in which the rows of one item in all views are near each other and those of different
+    items far apart: kernel canonical correlation analysis that identifies items.
+
+    The analysis (Akaho 2001; Bach and Jordan, JMLR 2002) whitens the kernel features of each view with a penalty and
+    finds the directions of greatest correlation r between views. Each direction has the weight r / (1 - r^2) in the
+    product of two embeddings, as it has in the likelihood ratio of one item against two items under Gaussian variables.
+    The kernel is Gaussian, of signed square roots of the rows. The penalty is that with the smallest contrastive loss
+    of held-out items: the mean of -log p, with p the softmax, over the held-out items, of the scaled cosines of an
+    item's row with their rows in another view (van den Oord et al. 2018).
+
+    A single view keeps its kernel features of greatest variance. An added view learns to predict the mean embedding of
+    its items in the other views, by ridge regression. Items with two or more views take part in the pairs of their
+    views.
+
+    Args:
+        n_components: maximum number of dimensions.
+        penalty: penalty of the whitening, in units of the variance of a view; None: the best of six from 1e-4 to 3e-2.
+        n_landmarks: maximum number of landmarks of the kernel.
+        max_items: maximum number of items to learn from, drawn at random.
+        random_state: seed of the draws.
+        view_slices: widths of the views in a 2-D ``X``; None: one view.
+
+    Attributes:
+        penalty_: float, the penalty; 0 for a single view.
+        landmarks_: list of (m, d_v) arrays, see ``InstanceMap``.
+        scales_: list of float.
+        maps_: list of (m, D) arrays.
+        offsets_: list of (D,) arrays.
+
+    Raises:
+        ValueError: from ``fit``, for parameters out of range, or if fewer than two items have two views.
+    """
+
+    name = "instances"
+    capabilities = Capabilities(cross_view=True, adds_views=True, main_parameter="n_components")
+
+    penalty_: float = field(init=False)
+    landmarks_: list[Rows] = field(init=False)
+    scales_: list[float] = field(init=False)
+    maps_: list[Rows] = field(init=False)
+    offsets_: list[NDArray[np.float64]] = field(init=False)
+
+    n_components: Dimensions = 50
+    penalty: Positive | None = None
+    n_landmarks: Annotated[int, Between(2, 10_000)] = 1000
+    max_items: Count = 5000
+    random_state: Seed | np.random.RandomState | None = None
+    view_slices: Sequence[int] | None = None
+
+    def fit_folds(self, X: MultiView, y: Any = None) -> list[Fold]:
+        """Fit the learner and return the held-out items by which it measured penalties; none if it measured none.
+
+        Args, raises: as ``fit``.
+        """
+        return self._learned(*self._validated(X, y))
+
+    def _fit(self, views: list[Rows], given: Supervision) -> None:
+        self._learned(views, given)
+
+    def _learned(self, views: list[Rows], given: Supervision) -> list[Fold]:
+        items = np.flatnonzero(given.mask.sum(axis=1) >= min(2, len(views)))
+        if len(items) < 2:
+            raise ValueError(f"{len(items)} items have two of the views; at least 2 are needed")
+        random = check_random_state(self.random_state)
+        items = items[drawn(len(items), self.max_items, random)]
+        mask = given.mask[items]
+        groups = None if given.groups is None else np.asarray(given.groups)[items]
+        features = [
+            KernelFeatures.of(rows[items], present, self.n_landmarks, random)
+            for rows, present in zip(views, mask.T, strict=True)
+        ]
+        self.penalty_ = 0.0
+        folds: list[Fold] = []
+        if len(views) == 1:
+            maps = [features[0].map(np.eye(features[0].rows.shape[1])[:, -self.n_components :])]
+        else:
+            maps, self.penalty_, folds = instance_maps(features, self.n_components, self.penalty, groups)
+        self._hold(maps, ())
+        return [(items[left], embedded) for left, embedded in folds]
+
+    def _add_view(self, views: list[Rows], given: Supervision) -> None:
+        known, present = given.mask[:, :-1], given.mask[:, -1]
+        items = np.flatnonzero(present & known.any(axis=1))
+        if len(items) < 2:
+            raise ValueError(f"{len(items)} items have the added view and another; at least 2 are needed")
+        random = check_random_state(self.random_state)
+        items = items[drawn(len(items), self.max_items, random)]
+        sums = np.zeros((len(items), self.maps_[0].shape[1]))
+        for view, has in enumerate(known[items].T):
+            sums[has] += self._project(views[view][items[has]], view)
+        features = KernelFeatures.of(views[-1][items], np.ones(len(items), bool), self.n_landmarks, random)
+        means = sums / known[items].sum(axis=1, keepdims=True)
+        self._hold([regressed_map(features, means)], [self._map(view) for view in range(len(views) - 1)])
+
+    def add_blank(self, width: int) -> None:
+        """Add a view whose rows, of a width, have the embedding 0, because no items show what they have in common with
+        other views."""
+        blank = InstanceMap(np.zeros((1, width)), 1.0, np.zeros((1, self.maps_[0].shape[1])), 0 * self.offsets_[0])
+        self._hold([blank], [self._map(view) for view in range(len(self.view_widths_))])
+        self.view_widths_, self.n_features_in_ = [*self.view_widths_, width], self.n_features_in_ + width
+
+    def _hold(self, maps: Sequence["InstanceMap"], before: Sequence["InstanceMap"]) -> None:
+        """Hold the maps of views, after those of views before."""
+        held = [*before, *maps]
+        self.landmarks_, self.scales_ = [one.landmarks for one in held], [one.scale for one in held]
+        self.maps_, self.offsets_ = [one.weights for one in held], [one.offsets for one in held]
+
+    def _map(self, view: int) -> "InstanceMap":
+        return InstanceMap(self.landmarks_[view], self.scales_[view], self.maps_[view], self.offsets_[view])
+
+    def _project(self, rows: Rows, view: int) -> Rows:
+        found = np.empty((len(rows), self.maps_[view].shape[1]))
+        for part in slices(len(rows), len(self.landmarks_[view])):
+            found[part] = self._map(view).embedded(rows[part])
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class InstanceMap:
+    """The map of one view's rows to instance embeddings of unit length.
+
+    Attributes:
+        landmarks: (m, d) signed square roots of rows with which a Gaussian kernel compares others.
+        scale: the squared distance at which the kernel falls to 1/e.
+        weights: (m, D) weights of the kernel's values.
+        offsets: (D,) embedding of the mean row, before scaling to unit length.
+    """
+
+    landmarks: Rows
+    scale: float
+    weights: Rows
+    offsets: NDArray[np.float64]
+
+    def embedded(self, rows: Rows) -> Rows:
+        """Return the embeddings of (n, d) rows, (n, D)."""
+        kernel = np.exp(euclidean_distances(signed_root(rows), self.landmarks, squared=True) / -self.scale)
+        return unit_length(kernel @ self.weights - self.offsets)
+
+
+@dataclass(frozen=True, eq=False)
+class KernelFeatures:
+    """The kernel features of the rows of one view.
+
+    Attributes:
+        kernel: a fitted kernel map of one view.
+        rows: (n, r) features, the r of greatest variance, without their mean; 0 for an item without the view.
+        mean: (r,) their mean.
+        present: (n,), whether each item has the view.
+    """
+
+    kernel: KernelMap
+    rows: Rows
+    mean: NDArray[np.float64]
+    present: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, rows: Rows, present: NDArray[np.bool_], landmarks: int, random_state: Any) -> "KernelFeatures":
+        """Return the features of the present of (n, d) rows by a Gaussian kernel of their signed square roots."""
+        own = signed_root(rows[present])
+        kernel = KernelMap(n_landmarks=landmarks, random_state=random_state).fit([own])
+        kernel.maps_ = [kernel.maps_[0][:, -_FEATURES:]]
+        features = kernel.embedded(own, 0)
+        mean = features.mean(axis=0)
+        found = np.zeros((len(rows), features.shape[1]))
+        found[present] = features - mean
+        return cls(kernel, found, mean, present)
+
+    def map(self, weights: Rows) -> InstanceMap:
+        """Return the map of rows whose features have (r, D) weights."""
+        root = self.kernel.maps_[0] @ weights
+        return InstanceMap(self.kernel.landmarks_[0], self.kernel.scales_[0], root, self.mean @ weights)
+
+
+def instance_maps(
+    views: Sequence[KernelFeatures], size: int, penalty: float | None, groups: NDArray[Any] | None
+) -> tuple[list[InstanceMap], float, list[Fold]]:
+    """Return the maps of two or more views, see ``Instances``, their penalty, and held-out embeddings.
+
+    Args:
+        views: features of the same items in each view.
+        size: maximum number of dimensions.
+        penalty: the penalty; None: that with the smallest contrastive loss of held-out items.
+        groups: (n,) groups of items that stay in one fold; None: each item is its own group.
+
+    Returns:
+        The maps, the penalty, and for each fold the positions of its held-out items and their embeddings in each view,
+        by maps without them; no fold if there are fewer than two items, or groups, for each.
+    """
+    rows = [view.rows for view in views]
+    penalties = PENALTIES if penalty is None else (penalty,)
+    mask = np.column_stack([view.present for view in views])
+    losses, held_out = np.zeros(len(penalties)), []
+    for learned, left in _folds(len(mask), groups):
+        checkpoint()
+        whitening = [_Whitening.of(view[learned]) for view in rows]
+        found = [_directions(whitening, mask[learned], size, one) for one in penalties]
+        embedded = [
+            [unit_length(view[left] @ one) for view, one in zip(rows, weights, strict=True)] for weights in found
+        ]
+        losses += [contrastive_loss(each, mask[left]) for each in embedded]
+        held_out.append((left, embedded))
+    best = int(np.argmin(losses))
+    chosen = penalties[best] if held_out or penalty is not None else _UNMEASURED
+    weights = _directions([_Whitening.of(view) for view in rows], mask, size, chosen)
+    maps = [view.map(one) for view, one in zip(views, weights, strict=True)]
+    return maps, chosen, [(left, embedded[best]) for left, embedded in held_out]
+
+
+def regressed_map(features: KernelFeatures, targets: Rows) -> InstanceMap:
+    """Return the map of a view by ridge regression to (n, D) instance embeddings of the same items in other views."""
+    path = RidgePath.of_rows(features.rows, targets)
+    penalty = path.best_penalty(REGRESSION_PENALTIES * (float(path.values.sum()) or 1.0))
+    weights = features.rows.T @ path.coefficients(penalty)
+    found = features.map(weights)
+    return replace(found, offsets=found.offsets - path.means)
+
+
+def contrastive_loss(views: Sequence[Rows], mask: NDArray[np.bool_]) -> float:
+    """Return the contrastive loss of (n, D) embeddings of n items in each view, of those that an (n, V) mask states to
+    exist, with the best of several scales; 0 if no item has two views."""
+    cosines = []
+    for query, target in permutations(range(len(views)), 2):
+        both = np.flatnonzero(mask[:, query] & mask[:, target])[:_TRIED_ROWS]
+        if len(both):
+            cosines.append(views[query][both] @ views[target][both].T)
+    if not cosines:
+        return 0.0
+    return min(
+        float(np.mean([(logsumexp(scale * one, axis=1) - scale * one.diagonal()).mean() for one in cosines]))
+        for scale in _SHARPNESS
+    )
+
+
+def unit_length(rows: Rows) -> Rows:
+    """Return rows of unit length; a row of zeros stays."""
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.asarray(rows / np.where(lengths > 0, lengths, 1.0))
+
+
+@dataclass(frozen=True, eq=False)
+class _Whitening:
+    """The eigenvectors of the scatter of one view's features, (r, r), its eigenvalues, and the features in them."""
+
+    vectors: Matrix
+    values: NDArray[np.float64]
+    coordinates: Rows
+
+    @classmethod
+    def of(cls, rows: Rows) -> "_Whitening":
+        values, vectors = np.linalg.eigh(rows.T @ rows)
+        return cls(vectors, np.maximum(values, 0.0), rows @ vectors)
+
+    def root(self, penalty: float) -> NDArray[np.float64]:
+        """Return the factors of the coordinates, (r,), that whiten them, given a penalty."""
+        total = float(self.values.sum()) or 1.0
+        return np.asarray(1.0 / np.sqrt(self.values + penalty * total))
+
+
+def _directions(views: Sequence[_Whitening], mask: NDArray[np.bool_], size: int, penalty: float) -> list[Rows]:
+    """Return the (r, D) weights of each view's features, given which items have which view, (n, V)."""
+    roots = [view.root(penalty) for view in views]
+    white = [view.coordinates * root for view, root in zip(views, roots, strict=True)]
+    counts = mask.T.astype(np.float64) @ mask  # of items with both views
+    cross: Mapping[tuple[int, int], Matrix] = {
+        (v, w): white[v].T @ white[w] * np.sqrt(counts[v, v] * counts[w, w]) / max(counts[v, w], 1.0)
+        for v, w in combinations(range(len(views)), 2)
+    }
+    found, correlations = correlated(cross, size)
+    correlations = np.clip(correlations, 0.0, _MOST_CORRELATED)
+    scale = np.sqrt(correlations / (1.0 - correlations**2))
+    return [(view.vectors * root) @ (one * scale) for view, root, one in zip(views, roots, found, strict=True)]
+
+
+def _folds(count: int, groups: NDArray[Any] | None) -> list[Any]:
+    """Return the positions of learned and of held-out items of each fold; none for too few items or groups."""
+    if (count if groups is None else len(np.unique(groups))) < 2 * FOLDS:
+        return []
+    if groups is None:
+        return list(KFold(FOLDS, shuffle=True, random_state=0).split(np.zeros(count)))
+    return list(GroupKFold(FOLDS).split(np.zeros(count), groups=groups))

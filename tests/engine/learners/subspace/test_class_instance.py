@@ -1,0 +1,191 @@
+"""Classes and instances: the probability of one class and the likeness of items add up in one inner product."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.metrics import average_precision_score
+
+from crossview.engine.learners.registry import from_state, parse_chain
+from crossview.engine.learners.subspace.class_instance import WEIGHTS, ClassInstance, _average_precision, chosen_weight
+from crossview.engine.learners.subspace.instances import Instances, unit_length
+from crossview.engine.learners.subspace.posteriors import ClassPosteriors
+from crossview.engine.learners.supervision import Supervision
+
+CLASSES, EACH = 4, 60
+ITEMS = CLASSES * EACH
+
+
+def drawn(views: int = 2, seed: int = 0):
+    """Rows of views that show the class of an item and three further numbers of its own."""
+    random = np.random.default_rng(seed)
+    classes = np.repeat(np.arange(CLASSES), EACH)
+    shown = np.hstack([2.0 * np.eye(CLASSES)[classes], random.normal(size=(ITEMS, 3))])
+    rows = [shown @ random.normal(size=(7, 9)) + 0.3 * random.normal(size=(ITEMS, 9)) for _ in range(views)]
+    return rows, classes
+
+
+def own(learner, views) -> float:
+    """The share of items that find themselves among the first ten in the other view."""
+    query, target = (learner.transform(views[view], view=view) for view in (0, 1))
+    similar = query @ target.T
+    return float(((similar > similar.diagonal()[:, None]).sum(axis=1) < 10).mean())
+
+
+@pytest.fixture(scope="module")
+def learned():
+    views, classes = drawn()
+    return ClassInstance(random_state=0, weight=0.3).fit(views, classes), views, classes
+
+
+def test_products_are_those_of_classes_and_instances(learned):
+    learner, views, classes = learned
+    probabilities = ClassPosteriors(random_state=0).fit(views, classes)
+    instances = Instances(random_state=0).fit(views)
+    for query, target in ((0, 1), (1, 1)):
+        expected = sum(
+            weight * model.transform(views[query], view=query) @ model.transform(views[target], view=target).T
+            for weight, model in ((1.0, probabilities), (0.3, instances))
+        )
+        found = learner.transform(views[query], view=query) @ learner.transform(views[target], view=target).T
+        np.testing.assert_allclose(found, expected, atol=1e-9)
+
+
+def test_items_find_themselves_and_their_class():
+    """New items: nearly as well by class as posteriors, far better themselves."""
+    views, classes = drawn()
+    learned_from = np.arange(ITEMS) % 2 == 0
+    known, new = [rows[learned_from] for rows in views], [rows[~learned_from] for rows in views]
+    ours = ClassInstance(random_state=0).fit(known, classes[learned_from])
+    usual = ClassPosteriors(random_state=0).fit(known, classes[learned_from])
+
+    def precision(learner) -> float:
+        similar = learner.transform(new[0], view=0) @ learner.transform(new[1], view=1).T
+        return float(_average_precision(similar, classes[~learned_from][:, None] == classes[~learned_from]).mean())
+
+    assert ours.weight_ > 0
+    assert precision(ours) > precision(usual) - 0.02
+    assert own(ours, new) > own(usual, new) + 0.2
+
+
+def test_training_rows_leave_themselves_out(learned):
+    learner, views, classes = learned
+    usual = ClassPosteriors(random_state=0).fit(views, classes)
+    np.testing.assert_allclose(learner.left_out_[0][:, :CLASSES], usual.left_out_[0], atol=1e-6)
+    np.testing.assert_allclose(
+        learner.left_out_[0][:, CLASSES:], learner.transform(views[0], view=0)[:, CLASSES:], atol=1e-6
+    )
+
+
+def test_a_state_embeds_the_same(learned):
+    learner, views, _ = learned
+    again = from_state(learner.to_state())
+    np.testing.assert_array_equal(again.transform(views[1], view=1), learner.transform(views[1], view=1))
+
+
+def test_a_second_fit_forgets_the_first(learned):
+    _, views, classes = learned
+    chain = parse_chain("class-instance,dot", {"random_state": 0, "weight": 0.1})
+    once = chain.fit(views, classes).transform(views[0], view=0)
+    others, _ = drawn(seed=1)
+    again = chain.fit(others, classes[::-1]).fit(views, classes).transform(views[0], view=0)
+    np.testing.assert_array_equal(once, again)
+
+
+def test_the_weight_is_of_the_most_instance_recall_that_the_classes_allow():
+    """Probabilities that say nothing allow any weight; noise beside perfect ones may cost little."""
+    random = np.random.default_rng(0)
+    classes = np.repeat(np.arange(CLASSES), 50)
+    same = unit_length(random.normal(size=(200, 20)))
+    folds = [(np.arange(200), [same, same])]
+    flat = [np.full((200, CLASSES), 1 / CLASSES)] * 2
+    sure = [np.eye(CLASSES)[classes]] * 2
+    noise = [(np.arange(200), [unit_length(random.normal(size=(200, 2))) for _ in range(2)])]
+    assert chosen_weight(folds, flat, classes) > 0
+    assert chosen_weight(folds, sure, classes) > 0
+    assert chosen_weight(noise, sure, classes) < WEIGHTS[-1]
+
+
+def test_few_measured_items_leave_the_usual_weight():
+    views, classes = drawn()
+    some = np.arange(ITEMS) % 6 == 0
+    assert ClassInstance(random_state=0).fit([rows[some] for rows in views], classes[some]).weight_ == 0.1
+
+
+def test_average_precision_is_the_usual_one():
+    random = np.random.default_rng(0)
+    similar, relevant = random.normal(size=(9, 9)), random.random((9, 9)) < 0.4
+    np.fill_diagonal(relevant, False)
+    relevant[0] = False
+    found = _average_precision(similar, relevant)
+    assert found[0] == 0
+    for row in range(1, 9):
+        others = np.arange(9) != row
+        assert found[row] == pytest.approx(average_precision_score(relevant[row, others], similar[row, others]))
+
+
+def test_label_sets_are_learned():
+    views, classes = drawn()
+    labels = sp.csr_array(np.eye(CLASSES)[classes] + np.eye(CLASSES)[(classes + (np.arange(ITEMS) % 2)) % CLASSES] > 0)
+    learner = ClassInstance(random_state=0).fit(views, labels)
+    assert own(learner, views) > 0.5
+
+
+def test_co_em_learns_from_pairs_alone():
+    views, classes = drawn()
+    random = np.random.default_rng(0)
+    first = random.integers(ITEMS, size=2 * ITEMS)
+    second = np.array([random.choice(np.flatnonzero(classes == classes[one])) for one in first])
+    pairs = sp.csr_array((np.ones(len(first)), (first, second)), shape=(ITEMS, ITEMS))
+    learner = ClassInstance(classes="co-em", random_state=0).fit(views, Supervision(neighbors=pairs))
+    similar = learner.transform(views[0], view=0) @ learner.transform(views[1], view=1).T
+    same = classes[:, None] == classes
+    assert similar[same].mean() > similar[~same].mean() + 0.3
+    assert own(learner, views) > 0.5
+
+
+def test_posteriors_need_labels():
+    views, _ = drawn()
+    with pytest.raises(ValueError, match="requires y"):
+        ClassInstance().fit(views)
+
+
+def test_views_that_share_no_items_are_compared_by_class():
+    views, classes = drawn()
+    mask = np.arange(ITEMS)[:, None] % 2 == [[0, 1]]
+    learner = ClassInstance(random_state=0).fit(views, Supervision(classes=classes, mask=mask))
+    assert learner.transform(views[0], view=0).shape == (ITEMS, CLASSES)
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_an_added_view_learns_both_parts(shared):
+    """Or its classes alone, if no item has it and another view."""
+    views, classes = drawn(views=3)
+    learner = ClassInstance(random_state=0).fit(views[:2], classes)
+    before = learner.transform(views[0], view=0)
+    rows, mask = views, np.ones((ITEMS, 3), bool)
+    if not shared:
+        rows = [np.vstack([one, one]) for one in views]
+        mask = np.repeat([[True, True, False], [False, False, True]], ITEMS, axis=0)
+    learner.add_view(rows, Supervision(classes=np.resize(classes, len(mask)), mask=mask))
+    np.testing.assert_array_equal(learner.transform(views[0], view=0), before)
+    added = learner.transform(views[2], view=2)
+    assert added[:, CLASSES:].any() == shared
+    similar = added @ before.T
+    same = classes[:, None] == classes
+    assert similar[same].mean() > similar[~same].mean() + 0.3
+    assert len(learner.left_out_) == 3
+
+
+def test_an_error_while_a_view_is_added_changes_nothing(learned, monkeypatch):
+    learner, views, classes = learned
+    before = learner.transform(views[0], view=0)
+
+    def refuse(*_):
+        raise ValueError("refused")
+
+    monkeypatch.setattr(Instances, "_add_view", refuse)
+    with pytest.raises(ValueError, match="refused"):
+        learner.add_view([*views, views[0]], classes)
+    np.testing.assert_array_equal(learner.transform(views[0], view=0), before)
+    with pytest.raises(ValueError, match="unknown"):
+        learner.transform(views[0], view=2)
