@@ -87,13 +87,16 @@ def _methods(kernel: bool) -> list[Method]:
         Method(f"{name}scm", "scm:{bits}", {"shrinkage": ["auto", 1e-6, 0.3, 0.9]}, seeded=landmarks),
         Method(f"{name}scratch", "scratch:{bits}", _SCRATCH_GRID, seeded=seeded, exhaustive=False),
         Method(f"{name}class codes", "class-codes:{bits}", {"alpha": [None, 1e-5, 1e-4, 1e-3, 1e-2]}, seeded=seeded),
-        Method(f"{name}npp-hash", "npp-hash:{bits}", _POSTERIORS_GRID, seeded=seeded),
+        Method(f"{name}npp-hash", "npp-hash:{bits}", {"instances": [0.0], **_POSTERIORS_GRID}, seeded=seeded),
+        Method(f"{name}npp-hash with instances", "npp-hash:{bits}", _POSTERIORS_GRID, seeded=seeded),
     ]
 
 
 METHODS: tuple[Method, ...] = (*_methods(kernel=False), *_methods(kernel=True))
 OURS = ("npp-hash", KERNEL + "npp-hash")
 """The hashers that the others are compared with."""
+WITH_INSTANCES = tuple(f"{name} with instances" for name in OURS)
+"""They code classes with fewer bits, to find the item besides."""
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from benchmarks.frame.benchmark import Document
 from benchmarks.frame.databases import TEST, UNSEEN, of_database
 from benchmarks.frame.plots import panels
 from benchmarks.frame.tables import mean_and_error, rows_with, table
-from benchmarks.hashing.methods import KERNEL, METHODS, OURS, TUNED_BITS, Method
+from benchmarks.hashing.methods import KERNEL, METHODS, OURS, TUNED_BITS, WITH_INSTANCES, Method
 from benchmarks.hashing.trial import LABELLED, PROTOCOLS
 from benchmarks.wikipedia.report import PUBLISHED
 
@@ -100,7 +100,7 @@ def plot(path: Path, document: Document) -> None:
 
 
 def _draw(axis: Any, trials: Trials, bits: Sequence[int], database: str) -> None:
-    for method in (method for method in METHODS if method.binary):
+    for method in (one for one in METHODS if one.binary and one.name not in WITH_INSTANCES):
         values = [_figures(trials, method.name, length, database, "across").mean() for length in bits]
         color = COLORS[method.name.removeprefix(KERNEL)]
         style = "-" if method.kernel else "--"
@@ -143,7 +143,8 @@ def _comparisons(document: Document) -> Iterator[list[str]]:
         trials = rows_with(document["trials"], data=data)
         for database, where, (group, kernels) in ((d, w, g) for d in PROTOCOLS for w in WITHIN for g in groups.items()):
             if trials:
-                methods = [method for method in METHODS if method.binary and method.kernel in kernels]
+                methods = [one for one in METHODS if one.binary and one.kernel in kernels]
+                methods = [one for one in methods if one.name not in WITH_INSTANCES]
                 cells = [_difference(trials, methods, length, database, where) for length in bits]
                 yield [data, database, where, group, *cells]
 

@@ -1,4 +1,4 @@
-"""A supervised cross-view hasher: codes whose distances rank items by the predicted probability of one class."""
+"""A supervised cross-view hasher: codes whose distances rank items by predicted classes and by the item itself."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -16,7 +16,8 @@ from crossview.engine.learners.npp.multi_npp import MultiNPP
 from crossview.engine.learners.npp.neighborhoods import pair_relations
 from crossview.engine.learners.npp.problem import draw_rows
 from crossview.engine.learners.npp.similarity import similarity_of
-from crossview.engine.learners.settings import Between, Bits, PairRows, Positive, Seed, Steps
+from crossview.engine.learners.settings import Between, Bits, PairRows, Positive, Seed, Share, Steps
+from crossview.engine.learners.subspace.instances import Instances
 from crossview.engine.learners.subspace.posteriors import ClassPosteriors
 from crossview.engine.learners.subspace.ridge_path import RidgePath
 from crossview.engine.learners.supervision import Supervision
@@ -71,6 +72,11 @@ def predicted(predictor: Predictor, rows: Rows) -> Rows:
 
 
 Matrix = NDArray[np.float64]
+_INSTANCE_CONTRAST = 0.25
+"""The root mean square of 1 - 2 d / B of the instance bits, with the usual ``contrast``: that of cosines in 16
+dimensions."""
+_INSTANCE_WEIGHT = 0.1
+"""The weight of instance embeddings in the vectors that re-rank hits, as ``ClassInstance`` usually chooses it."""
 _KNOWN = 0.2
 """Weight of the known classes among the items; the predictions of rows have the rest."""
 _DIGITS = 6  # groups that are equal after rounding to so many digits are one group
@@ -78,7 +84,8 @@ _DIGITS = 6  # groups that are equal after rounding to so many digits are one gr
 
 @dataclass(eq=False, repr=False)
 class NPPHash(Hasher):
-    """Codes of several views, whose Hamming distances rank items by the probability that they are similar to a query.
+    """Codes of several views, whose Hamming distances rank items by the probability that they are similar to a query,
+    and by the item itself.
 
     Each view predicts the classes of its rows (see :class:`ClassPosteriors`): the inner product of two predictions is
     the probability that the rows are of one class, by which retrieval should rank. The learner finds codes whose
@@ -89,11 +96,16 @@ class NPPHash(Hasher):
     query's prediction does not change its ranking, but that of an item's prediction does. If pairs of similar items are
     given, a ridge regression predicts the groups that they form.
 
+    Further bits code the instance embeddings of rows, see :class:`Instances`, in the same way: items of one class would
+    otherwise have almost the same code. If no two items have two views, all bits code classes.
+
     An added view learns its own predictions, and the codes of the other views stay. Items may lack views: the learner
     uses all rows that exist.
 
     Args:
         n_bits: bits of a code (B).
+        instances: share of the bits that code instances. With fewer, codes find the class of a query more often, and
+            the item itself less often.
         contrast: how much the distances d of items to a query differ: the root mean square of 1 - 2 d / B, in units of
             its value for certain classes that are far from each other. With a larger contrast, errors of bits matter
             less, but fewer certain items have different distances.
@@ -115,6 +127,8 @@ class NPPHash(Hasher):
         covariance_: (K, K) covariance of the items' predictions.
         contrast_: float, the root mean square of 1 - 2 d / B that the codes approximate.
         reach_: float, twice the greatest length of an item's prediction.
+        instance_state_: dict, the state of the fitted ``Instances``; empty without instance bits.
+        instance_codes_: dict, the same of the instance bits, by name.
         objective_: (n_iter_ + 1,) the error of the products at the start and after each turn, never rising.
         n_iter_: int, number of turns.
 
@@ -134,8 +148,11 @@ class NPPHash(Hasher):
     covariance_: Matrix = field(init=False)
     contrast_: float = field(init=False)
     reach_: float = field(init=False)
+    instance_state_: Predictor = field(init=False)
+    instance_codes_: Predictor = field(init=False)
 
     n_bits: Bits = 64
+    instances: Share = 0.375
     contrast: Annotated[float, Between(0.01, 100)] = 1.0
     alpha: Positive | None = None
     max_iter: Steps = 10
@@ -154,16 +171,24 @@ class NPPHash(Hasher):
         members = np.asarray(classes)[:, None] == self.classes_[None, :]
         if not members.any(axis=1).all():
             raise ValueError("some of the classes were not learned; only learned classes have codes")
-        return np.asarray(self._codes.item_scores(members.astype(float)) > 0, dtype=float)
+        codes = self._codes.item_scores(members.astype(float))
+        if (of_instances := self._instance_codes()) is not None:
+            middle = of_instances.item_scores(of_instances.mean[None, :])  # a class is near all of its items
+            codes = np.hstack([codes, np.repeat(middle, len(codes), axis=0)])
+        return np.asarray(codes > 0, dtype=float)
 
     def unhashed(self, rows: ArrayLike, view: int = 0, queries: bool = False) -> Rows:
-        """Return (n, K + 2) vectors whose distances rank items as products of predictions do; errors as in ``scores``.
+        """Return vectors whose distances rank items as products of predictions and of instances do, (n, K + D + 2);
+        errors as in ``scores``.
 
-        A vector contains the predictions divided by ``reach_``, and one column for queries or one for items that brings
-        it to unit length.
+        A vector contains the predictions and the weighted instance embedding, divided by ``reach_``, and one column for
+        queries or one for items that brings it to unit length.
         """
         check_is_fitted(self)
-        found = predicted(self.predictors_[view], self._checked_rows(rows, view).astype(float, copy=False))
+        checked = self._checked_rows(rows, view).astype(float, copy=False)
+        found = predicted(self.predictors_[view], checked)
+        if (model := self._instances()) is not None:
+            found = np.hstack([found, np.sqrt(_INSTANCE_WEIGHT) * model.embedded(checked, view)])
         found /= self.reach_
         squares = (found * found).sum(axis=1, keepdims=True)
         found /= np.sqrt(np.maximum(squares, 1.0))
@@ -185,16 +210,44 @@ class NPPHash(Hasher):
             self.predictors_, left_out = [one for one, _ in fitted], [rows for _, rows in fitted]
             self.classes_ = np.empty(0, np.intp)
         drawn = [rows[draw_rows(len(rows), self.max_rows, random)] for rows in left_out]
-        self._learn(np.vstack(drawn), np.unique(targets.round(_DIGITS), axis=0), random)
+        bits = self._learn_instances(views, given)
+        self._learn(np.vstack(drawn), np.unique(targets.round(_DIGITS), axis=0), self.n_bits - bits, random)
+        if bits:
+            self.reach_ = float(np.hypot(self.reach_, 2.0 * np.sqrt(_INSTANCE_WEIGHT)))
 
-    def _learn(self, predictions: Rows, known: Rows, random: np.random.RandomState) -> None:
-        """Learn codes from (m, K) predictions of rows and from (g, K) known groups."""
+    def _learn_instances(self, views: list[Rows], given: Supervision) -> int:
+        """Learn instance embeddings and their codes; return the number of their bits, 0 without any."""
+        self.instance_state_, self.instance_codes_ = {}, {}
+        bits = min(round(self.instances * self.n_bits), self.n_bits - 1)
+        if not bits or (given.mask.sum(axis=1) > 1).sum() < 2:
+            return 0
+        # With its own generator, so that the bits of classes do not depend on those of instances.
+        random = check_random_state(self.random_state)
+        model = Instances(random_state=random.randint(1 << 31))
+        model.fit(list(views), Supervision(mask=given.mask, groups=given.groups))
+        rows = [one[present] for one, present in zip(views, given.mask.T, strict=True)]
+        drawn = [one[draw_rows(len(one), self.max_rows, random)] for one in rows]
+        embedded = np.vstack([model.embedded(one, view) for view, one in enumerate(drawn)])
+        examples = Examples(embedded, embedded, np.full(len(embedded), 1 / len(embedded)))
+        codes, _ = learn_codes(examples, bits, self.contrast * _INSTANCE_CONTRAST, self.max_iter, random)
+        self.instance_state_ = model.to_state()
+        self.instance_codes_ = {
+            "weights": [codes.queries.weights, codes.items.weights],
+            "products": [codes.queries.products, codes.items.products],
+            "mean": codes.mean,
+            "covariance": codes.covariance,
+            "contrast": codes.contrast,
+        }
+        return bits
+
+    def _learn(self, predictions: Rows, known: Rows, bits: int, random: np.random.RandomState) -> None:
+        """Learn codes of some bits from (m, K) predictions of rows and from (g, K) known groups."""
         shares = np.repeat([(1 - _KNOWN) / len(predictions), _KNOWN / len(known)], [len(predictions), len(known)])
         examples = Examples(predictions, np.vstack([predictions, known]), shares)
         self.contrast_ = self.contrast * _contrast(known)
         most = self.max_iter
         codes, errors = learn_codes(
-            examples, self.n_bits, self.contrast_, most, random, lambda turn: report_progress(turn, most)
+            examples, bits, self.contrast_, most, random, lambda turn: report_progress(turn, most)
         )
         report_progress(most, most)
         self.weights_ = [codes.queries.weights, codes.items.weights]
@@ -204,6 +257,17 @@ class NPPHash(Hasher):
         self.objective_, self.n_iter_ = np.array(errors), len(errors) - 1
 
     def _add_view(self, views: list[Rows], given: Supervision) -> None:
+        instances = Instances.from_state(self.instance_state_) if self._instances() is not None else None
+        if instances is not None:
+            if (given.mask[:, -1] & given.mask[:, :-1].any(axis=1)).sum() > 1:
+                instances.add_view(list(views), Supervision(mask=given.mask))
+            else:
+                instances.add_blank(views[-1].shape[1])
+        self._add_predictor(views, given)
+        if instances is not None:
+            self.instance_state_ = instances.to_state()
+
+    def _add_predictor(self, views: list[Rows], given: Supervision) -> None:
         new, mask = len(views) - 1, given.mask
         if given.neighbors is None and len(self.classes_):
             alone = replace(given, mask=mask[:, new:])
@@ -228,11 +292,34 @@ class NPPHash(Hasher):
         queries, items = (CodeFunction(*both) for both in zip(self.products_, self.weights_, strict=True))
         return ProductCodes(queries, items, self.mean_, self.covariance_, self.contrast_)
 
+    def _instances(self) -> Instances | None:
+        """Return the fitted instances, made once for each state; None without instance bits."""
+        state = getattr(self, "instance_state_", None)  # states of earlier versions have none
+        held: tuple[Any, Instances | None] = getattr(self, "_made", (None, None))
+        if state and held[0] is not state:
+            held = self._made = (state, Instances.from_state(state))
+        return held[1] if state else None
+
+    def _instance_codes(self) -> ProductCodes | None:
+        if self._instances() is None:
+            return None
+        held = self.instance_codes_
+        queries, items = (CodeFunction(*both) for both in zip(held["products"], held["weights"], strict=True))
+        return ProductCodes(queries, items, held["mean"], held["covariance"], held["contrast"])
+
     def _scores(self, rows: Rows, view: int) -> Rows:
-        return self._codes.item_scores(predicted(self.predictors_[view], rows))
+        scores = self._codes.item_scores(predicted(self.predictors_[view], rows))
+        model, codes = self._instances(), self._instance_codes()
+        if model is None or codes is None:
+            return scores
+        return np.hstack([scores, codes.item_scores(model.embedded(rows, view))])
 
     def _project_queries(self, rows: Rows, view: int) -> Rows:
-        return np.asarray(self._codes.query_scores(predicted(self.predictors_[view], rows)) > 0, dtype=float)
+        scores = self._codes.query_scores(predicted(self.predictors_[view], rows))
+        model, codes = self._instances(), self._instance_codes()
+        if model is not None and codes is not None:
+            scores = np.hstack([scores, codes.query_scores(model.embedded(rows, view))])
+        return np.asarray(scores > 0, dtype=float)
 
 
 def _contrast(known: Rows) -> float:

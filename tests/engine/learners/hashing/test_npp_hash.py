@@ -45,7 +45,7 @@ def test_the_objective_never_rises():
 def test_codes_of_unseen_items_meet_across_views(bits):
     """Three planted classes, three views: items differ in few bits within a class, in about half between classes."""
     views, labels = classes_in_views(180, (7, 9, 5))
-    learner = NPPHash(bits, random_state=0).fit([rows[:90] for rows in views], labels[:90])
+    learner = NPPHash(bits, instances=0, random_state=0).fit([rows[:90] for rows in views], labels[:90])
     same = labels[90:, None] == labels[None, 90:]
     for first, second in ((0, 1), (1, 2), (2, 2)):
         apart = between(learner, [rows[90:] for rows in views], first, second) / bits
@@ -74,7 +74,9 @@ def test_a_view_added_later():
     views, labels = classes_in_views(180, (7, 9, 5))
     mask = np.random.default_rng(0).random((90, 3)) > 0.3
     train = [rows[:90] for rows in views]
-    learner = NPPHash(32, random_state=0).fit(train[:2], Supervision(classes=labels[:90], mask=mask[:, :2]))
+    learner = NPPHash(32, instances=0, random_state=0).fit(
+        train[:2], Supervision(classes=labels[:90], mask=mask[:, :2])
+    )
     kept = [learner.transform(views[view], view=view) for view in (0, 1)]
     learner.add_view(train, Supervision(classes=labels[:90], mask=mask))
     for view in (0, 1):
@@ -108,7 +110,7 @@ def test_kinds_of_similarity(told):
         "labels": sp.csr_array(indicator),
         "neighbors": Supervision(neighbors=sp.csr_array(same.astype(float))),
     }
-    learner = NPPHash(16, random_state=0).fit(views, given_as[told])
+    learner = NPPHash(16, instances=0, random_state=0).fit(views, given_as[told])
     apart = between(learner, views)
     assert apart[same].mean() < 0.15 * 16
     assert apart[~same].mean() > 0.4 * 16
@@ -145,6 +147,68 @@ def test_vectors_behind_the_codes_rank_as_probabilities_do():
     assert 0.95 * found < mean_average_precision(chain.steps[0], test, test_labels) < 1.03 * found
 
 
+def own(learner, views) -> float:
+    """The share of items that find themselves by the other view among the first tenth."""
+    apart = between(learner, views)
+    return float(((apart <= apart.diagonal()[:, None]).sum(axis=1) <= len(apart) // 10).mean())  # last among equals
+
+
+def shared_numbers(n=300):
+    """Rows of two views that show three classes, and four numbers of each item."""
+    random = np.random.default_rng(0)
+    labels = np.arange(n) % 3
+    shown = np.hstack([4.0 * np.eye(3)[labels], random.normal(size=(n, 4))])
+    return [shown @ random.normal(size=(7, 9)) + 0.1 * random.normal(size=(n, 9)) for _ in range(2)], labels
+
+
+def test_instance_bits_find_the_item_and_bits_of_classes_stay():
+    """The first bits are those of a learner with as many bits for classes alone."""
+    views, labels = shared_numbers()
+    both = NPPHash(64, random_state=0).fit([rows[:200] for rows in views], labels[:200])
+    classes = NPPHash(40, instances=0, random_state=0).fit([rows[:200] for rows in views], labels[:200])
+    new = [rows[200:] for rows in views]
+    np.testing.assert_array_equal(both.transform(new[0], view=0)[:, :40], classes.transform(new[0], view=0))
+    assert own(both, new) > own(classes, new) + 0.2
+    assert mean_average_precision(both, new, labels[200:]) > 0.9
+
+
+def test_views_that_share_no_items_have_bits_of_classes_alone():
+    views, labels = shared_numbers()
+    mask = np.arange(300)[:, None] % 2 == [[0, 1]]
+    learner = NPPHash(16, random_state=0).fit(views, Supervision(classes=labels // 2 % 3, mask=mask))
+    assert learner.transform(views[0], view=0).shape == (300, 16)
+    assert not learner.instance_state_
+
+
+def test_a_state_of_an_earlier_version_has_bits_of_classes_alone():
+    views, labels = shared_numbers()
+    learner = NPPHash(16, instances=0, random_state=0).fit(views, labels)
+    state = learner.to_state()
+    del state["params"]["instances"], state["fitted"]["instance_state_"], state["fitted"]["instance_codes_"]
+    again = from_state(state)
+    np.testing.assert_array_equal(again.transform(views[0], view=0), learner.transform(views[0], view=0))
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_instance_bits_of_a_view_added_later(shared):
+    """Items with it and another view teach it; without any, its codes have the same length."""
+    views, labels = shared_numbers()
+    learner = NPPHash(32, random_state=0).fit(views, labels)
+    before = learner.transform(views[0], view=0)
+    rows, mask = [*views, views[1] + 1.0], np.ones((300, 3), bool)
+    if not shared:
+        rows, mask = (
+            [np.vstack([one, one]) for one in rows],
+            np.repeat([[True, True, False], [False, False, True]], 300, 0),
+        )
+    learner.add_view(rows, Supervision(classes=np.resize(labels, len(mask)), mask=mask))
+    np.testing.assert_array_equal(learner.transform(views[0], view=0), before)
+    added = learner.transform_queries(rows[2][:300], 2)
+    assert added.shape == (300, 32)
+    if shared:
+        assert (added[:, 20:] == before[:, 20:]).mean() > 0.7
+
+
 @pytest.mark.parametrize("told", ["classes", "neighbors"])
 def test_as_it_was_when_stored(told):
     """A learner of its state makes the same codes of queries and of items."""
@@ -160,7 +224,7 @@ def test_codes_of_known_classes():
     """Of a class without a row: near to queries of the class, and the same for all items of it; others are refused."""
     views, labels = classes_in_views(180)
     names = np.array(["ant", "bee", "cat"])[labels]
-    learner = NPPHash(32, random_state=0).fit([rows[:90] for rows in views], names[:90])
+    learner = NPPHash(32, instances=0, random_state=0).fit([rows[:90] for rows in views], names[:90])
     stored = learner.codes_of_classes(names[:90])
     asked = learner.transform_queries(views[0][90:], 0)
     apart = (asked[:, None] != stored[None]).mean(axis=2)
@@ -189,7 +253,7 @@ def test_follows_a_kernel():
     assert chain.capabilities.binary
     codes, vectors = chain.codes_and_vectors(views[0], 0)
     assert codes.shape == (90, 24)
-    assert vectors.shape == (90, 3 + 2)
+    assert vectors.shape == (90, 3 + 50 + 2)  # classes, instances, and the columns of queries and items
 
 
 @pytest.mark.parametrize(
