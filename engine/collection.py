@@ -135,8 +135,9 @@ class Collection:
         """Fit a learner and place every item: a new generation of ``space`` [default: named after the learner].
 
         The generation in use answers until the new one replaces it in one step. The space becomes the active one if
-        ``activate`` is True, or if it is None and no trained space is active; with False, the generation is only
-        stored. A training that is stopped changes nothing. ``spaces.made_by`` finds the generation by ``request_id``.
+        ``activate`` is True, or if it is None and no space was activated before; with False, the generation is
+        only stored. A training that is stopped changes nothing. ``spaces.made_by`` finds the generation by
+        ``request_id``.
 
         Raises InvalidInputError, NotFoundError, NotReadyError (no items, nothing to tune by), BusyError, StorageError.
         """

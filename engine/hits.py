@@ -4,11 +4,12 @@ import base64
 import html
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from importlib import import_module
 from typing import Any, ClassVar, Self
 
 from crossview.engine.errors import CrossviewError, NotReadyError
+from crossview.features.base import QueryWords
 
 TEXT_SHOWN = 200
 """Maximum number of characters of an item's text in a hit."""
@@ -52,6 +53,9 @@ class HitList:
     target: str
     """Name of the target; "" for a merged list."""
     hits: tuple[Hit, ...]
+    words: QueryWords | None = None
+    """The words of a query by text that the view knows, and the others; None for other queries, and for a view that
+    does not compare words."""
 
     def __len__(self) -> int:
         return len(self.hits)
@@ -69,7 +73,7 @@ class HitList:
 
     def illustrated(self, thumbnail: Thumbnail) -> Self:
         """Return the same list with the function that reads thumbnails for notebooks."""
-        made = type(self)(self.query, self.target, self.hits)
+        made = replace(self)
         vars(made)["_thumbnail"] = thumbnail
         return made
 

@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Self
 
+from crossview.engine.labels import LabelReport
+
 
 @dataclass(frozen=True, kw_only=True)
 class ViewInfo:
@@ -168,11 +170,19 @@ class SpaceDescription:
     request_id: str = ""
     """Id of the request that trained the generation, if the caller gave one: a caller can find out by the id whether
     the request was carried out."""
+    ignored_labels: tuple[str, ...] = ()
+    """Labels that the training did not see, as if the items had none of them; evaluations and suggestions of the space
+    do not see them either."""
+    labels: tuple[LabelReport, ...] = ()
+    """How well the space recognises the labels that it was trained on, the worst recognised first; at most 1,000."""
+    label_test: str = ""
+    """How the labels were tested; "" if they were not."""
 
     def to_json(self) -> dict[str, Any]:
         """Return JSON values for ``from_json``, without name and generation, which the catalog stores itself."""
         names = [one.name for one in fields(SpaceDescription) if one.name not in ("name", "generation")]
-        return {name: getattr(self, name) for name in names} | {"tuning": self.tuning and asdict(self.tuning)}
+        trees = {"tuning": self.tuning and asdict(self.tuning), "labels": [asdict(one) for one in self.labels]}
+        return {name: getattr(self, name) for name in names} | trees
 
     @classmethod
     def from_json(cls, tree: Mapping[str, Any], **others: Any) -> Self:
@@ -185,6 +195,8 @@ class SpaceDescription:
         found |= {name: tuple(value) for name, value in found.items() if isinstance(value, list)}
         if found.get("tuning"):
             found["tuning"] = Tuning.from_json(found["tuning"])
+        if found.get("labels"):
+            found["labels"] = tuple(LabelReport(**{**one, "faults": tuple(one["faults"])}) for one in found["labels"])
         return cls(**found, **others)
 
 
@@ -219,6 +231,8 @@ class SpaceInfo(SpaceDescription):
     without a taxonomy."""
     thresholds: tuple[Threshold, ...] = ()
     """The thresholds of this generation."""
+    active_space: str = ""
+    """The space that answers searches that name no space; this one if it is active."""
 
     def size(self, target: str) -> str:
         """Return the dimension of a target's vectors, in words."""

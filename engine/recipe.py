@@ -61,8 +61,8 @@ class Recipe:
 
     spec: str = DEFAULT
     """A learner or a pipeline of them, such as ``sqrt,cca``; or "default", which is "attributes" with orderings."""
-    views: tuple[str, ...]
-    """The training uses the items that have at least one of these views."""
+    views: tuple[str, ...] = ()
+    """The training uses the items that have at least one of these views [default: (), all views that items have]."""
     dim: int | None = None
     """Dimension of the embeddings [default: None, the learner chooses]."""
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -83,6 +83,8 @@ class Recipe:
     (``Comparisons``)."""
     taxonomy: "Taxonomy | None" = None
     """A tree whose leaves are the labels, for a metric by which siblings are nearer than other classes."""
+    ignore_labels: tuple[str, ...] = ()
+    """Labels that the training, and evaluations and suggestions of the space, do not see; items keep them."""
     answers: bool = False
     """Whether to learn from the answers of people (``Collection.questions``) instead of ``constraints``."""
     rerank: int = 0
@@ -91,7 +93,7 @@ class Recipe:
     bits."""
 
     def __post_init__(self) -> None:
-        let_one_be_several(self, "views")
+        let_one_be_several(self, "views", "ignore_labels")
         if self.spec == DEFAULT and not _ORDERINGS.isdisjoint(self.settings):
             object.__setattr__(self, "spec", OF_ORDERINGS)
 

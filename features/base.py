@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
@@ -14,6 +15,15 @@ FeatureRows = NDArray[np.float32]
 Input = Literal["image", "text"]
 Labels = Sequence[tuple[str, ...]]
 """The sorted set of labels of each sample; () without labels."""
+
+
+@dataclass(frozen=True)
+class QueryWords:
+    """The words of a text query without stop words, each once, in order."""
+
+    known: tuple[str, ...]
+    """The words in the vocabulary of the view, which determine the row."""
+    unknown: tuple[str, ...]
 
 
 class Extraction(NamedTuple):
@@ -119,3 +129,15 @@ class TextExtractor(Extractor):
 
         Raises NotFittedError before fitting.
         """
+
+    def query_text(self, text: str) -> str:
+        """Return the part of a query that determines its row, such as the text without its stop words."""
+        return text
+
+    def words_of_query(self, text: str) -> QueryWords | None:
+        """Return the words of a query that the extractor knows, and the others; None without a vocabulary of words."""
+        return None
+
+    def frequent_words(self) -> tuple[str, ...]:
+        """Return a few frequent words that the extractor knows, for a message."""
+        return ()

@@ -1,9 +1,13 @@
 """The text view: captions, tags or documents as directions of meaning, or as topics."""
 
+import json
 import re
 import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import cache
+from itertools import islice
+from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -11,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import digamma
 from threadpoolctl import threadpool_limits
 
-from crossview.features.base import FeatureRows, Labels, TextExtractor
+from crossview.features.base import FeatureRows, Labels, QueryWords, TextExtractor
 from crossview.features.errors import NotFittedError
 
 Array = NDArray[np.float64]
@@ -29,6 +33,8 @@ _ROUNDS, _CHANGE, _TINY = 100, 1e-3, np.finfo(np.float64).eps
 """Tolerance and most iterations for the topics of one text, as in scikit-learn's LatentDirichletAllocation."""
 LONGEST_WORD = 40
 """Maximum number of letters of a word; longer runs are addresses and noise, and would make vocabularies large."""
+_FREQUENT = 5
+"""Number of words in a message."""
 _RUN = re.compile(r"[^\W_]+")
 _WEAK = 1e-6
 """Share of the strongest direction below which directions and rows are rounding errors."""
@@ -107,6 +113,27 @@ class Text(TextExtractor):
         length = np.linalg.norm(row)
         return None if length < _WEAK else np.asarray(row / length, np.float32)
 
+    def query_text(self, text: str) -> str:
+        """Return the words of a query without stop words, which the row of an item counts.
+
+        A word that most texts contain is not a stop word for this reason: it may be their subject.
+        """
+        return " ".join(word for word in words_of(text) if not is_stop_word(word))
+
+    def words_of_query(self, text: str) -> QueryWords:
+        """Return the words of a query that are in the vocabulary, and the others, both without stop words."""
+        found = list(dict.fromkeys(words_of(self.query_text(text))))
+        known = tuple(word for word in found if word in self._positions)
+        return QueryWords(known, tuple(word for word in found if word not in self._positions))
+
+    def frequent_words(self) -> tuple[str, ...]:
+        """Return the most frequent words of the vocabulary, without stop words and numbers."""
+        if not self._state:
+            return ()
+        frequent = -self._state["weights"] if self.model == "tfidf" else self._state["topics"].sum(axis=0)
+        words = self._state["vocabulary"][np.argsort(-frequent, kind="stable")].tolist()
+        return tuple(islice((word for word in words if not is_stop_word(word) and not word.isdigit()), _FREQUENT))
+
     def to_state(self) -> dict[str, NDArray[Any]]:
         """Return ``vocabulary`` (V,), with ``weights`` (V,) and ``axes`` (dim, V), or ``topics`` (dim, V)."""
         return {name: array.copy() for name, array in self._state.items()}
@@ -167,6 +194,21 @@ class Text(TextExtractor):
                 break
         shares: Array = np.sqrt(strength / strength.sum())
         return shares
+
+
+@cache
+def _stop_words() -> frozenset[str]:
+    listed = json.loads(Path(__file__).with_name("stop_words.json").read_text(encoding="utf-8"))
+    return frozenset(word for words in listed.values() for word in words.split())
+
+
+def is_stop_word(word: str) -> bool:
+    """Return whether a word is a stop word, such as an article, a preposition or a letter of an elision (l'eau).
+
+    The list has seven languages, without words that mean a thing in another of them, such as the German "hat": a query
+    of a hat must find hats.
+    """
+    return word in _stop_words() or (len(word) == 1 and word.isascii() and word.isalpha())
 
 
 def words_of(text: str) -> list[str]:

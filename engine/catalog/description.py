@@ -41,15 +41,16 @@ def raw_identity(views: Sequence[ViewRecord]) -> tuple[int, ...]:
     return tuple(number for view in views for number in (view.id, view.revision))
 
 
-def raw_info(tx: Transaction, active: bool) -> SpaceInfo:
+def raw_info(tx: Transaction) -> SpaceInfo:
     """Return the description of the raw space; the steps of views keep widths, so vectors are as wide as the views."""
     views = tx.views.all()
     dims = {view.name: view.dim for view in raw_views(views)}
-    number = raw_generation(views)
+    number, active = raw_generation(views), tx.active_space() or RAW
     return SpaceInfo(
         name=RAW,
         generation=number,
-        active=active,
+        active=active == RAW,
+        active_space=active,
         spec="",
         views=tuple(dims),
         targets=tuple(dims),
@@ -68,15 +69,19 @@ def raw_info(tx: Transaction, active: bool) -> SpaceInfo:
 
 
 def space_info(
-    used: Generation, generations: Sequence[Generation], active: bool, thresholds: tuple[Threshold, ...] = ()
+    used: Generation, generations: Sequence[Generation], active: str, thresholds: tuple[Threshold, ...] = ()
 ) -> SpaceInfo:
-    """Return the description of a space by its generation in use; ``generations`` are all its generations."""
+    """Return the description of a space by its generation in use.
+
+    ``generations`` are all its generations, and ``active`` is the name of the active space.
+    """
     counts = used.summary.get("constraints")
     return SpaceInfo.from_json(
         used.summary,
         name=used.space,
         generation=used.generation,
-        active=active,
+        active=used.space == active,
+        active_space=active,
         created=used.created,
         generations=tuple(one.generation for one in generations),
         constraints=counts and ConstraintCounts(**counts),
@@ -103,12 +108,12 @@ def collection_info(tx: Transaction, bytes_on_disk: int) -> CollectionInfo:
 
 def space_infos(tx: Transaction) -> tuple[SpaceInfo, ...]:
     """Return the descriptions of the trained spaces, then the description of ``raw``."""
-    active, infos = tx.active_space(), []
+    active, infos = tx.active_space() or RAW, []
     for name, number in tx.spaces.in_use().items():
         generations = tx.spaces.generations(name)
         used = next(one for one in generations if one.generation == number)
-        infos.append(space_info(used, generations, name == active, tx.spaces.thresholds(name, number)))
-    return (*infos, raw_info(tx, active in ("", RAW)))
+        infos.append(space_info(used, generations, active, tx.spaces.thresholds(name, number)))
+    return (*infos, raw_info(tx))
 
 
 def find_space_info(tx: Transaction, name: str) -> SpaceInfo:

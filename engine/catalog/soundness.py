@@ -64,7 +64,7 @@ def _check_spaces(tx: Transaction, views: set[str]) -> None:
 
 
 def _check_generation(tx: Transaction, one: Generation, views: set[str]) -> None:
-    info = space_info(one, [one], False, _thresholds(tx, one.space, one.generation))
+    info = space_info(one, [one], "", _thresholds(tx, one.space, one.generation))
     if found := mistyped(info):
         raise ValueError(f"{found} of space {one.space!r} has a wrong type")
     for target in (*info.targets, *info.dim):

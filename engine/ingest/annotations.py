@@ -12,6 +12,7 @@ from crossview.engine.errors import InvalidInputError
 from crossview.engine.ingest.annotation_file import FOLDER, Annotation, AnnotationFile, joined
 from crossview.engine.ingest.walk import SourceFile, readable
 from crossview.engine.item import Failure, ImportReport, Item, ItemUpdate
+from crossview.engine.labels import fault_of_name, remedy
 from crossview.engine.runtime.progress import Progress
 
 _PAGE = 1_000
@@ -168,8 +169,13 @@ def _without_label(items: Annotatable, file: AnnotationFile, notion: str) -> Ite
 
 
 def label_notes(annotations: Annotations, keyed: Mapping[str, SourceFile]) -> tuple[str, ...]:
-    """Return a note if a run of these files has labels but no file got one."""
-    found = (annotations.of(file, key) for key, file in keyed.items())
-    if not keyed or not annotations.have_labels or any(one.labels or any(one.notion_labels.values()) for one in found):
+    """Return a note on a run of these files that has labels: no file got one, or some are not classes."""
+    if not keyed or not annotations.have_labels:
         return ()
-    return ("no picture got a label",)
+    found = [annotations.of(file, key) for key, file in keyed.items()]
+    if not any(one.labels or any(one.notion_labels.values()) for one in found):
+        return ("no picture got a label",)
+    names = sorted({label for one in found for label in one.labels or ()}) if annotations.by_folder else []
+    if odd := [name for name in names if fault_of_name(name)]:
+        return (f"labels that are names of dates or folders rather than classes; train without them: {remedy(odd)}",)
+    return ()

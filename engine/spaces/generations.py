@@ -12,6 +12,7 @@ from crossview.engine.errors import NotFoundError, NotReadyError
 from crossview.engine.info import SpaceInfo
 from crossview.engine.runtime.cancellation import uncancellable
 from crossview.engine.spaces.indexed import IndexedSpace
+from crossview.engine.spaces.label_recognition import reported
 from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.versions import Versions
 
@@ -33,7 +34,7 @@ def add_generation(
     ``prepare`` reads the training data and returns the function that fits. Other threads and processes search and
     write during the fit, so the generation gets its number only in the commit. A cancelled training stores nothing.
     The generation keeps ``request_id``. With ``activate`` the generation becomes the one in use, and its space the
-    active one. With None the generation is in use, and its space becomes active only if no trained space is. With
+    active one. With None the generation is in use, and its space becomes active only if no space was activated. With
     False neither changes.
 
     Raises NotReadyError if a view is fitted again or deleted during the training.
@@ -45,6 +46,8 @@ def add_generation(
     with catalog.read() as tx:
         _check_views(tx, fitted, views)
         built = IndexedSpace(fitted, (), tx.head().history).built(tx)
+        labels, test = reported(tx, built)
+        fitted = replace(fitted, labels=labels, label_test=test)
     with versions.files.changing() as tx:
         _check_views(tx, fitted, views)
         made = _store(tx, replace(fitted, request_id=request_id))
@@ -53,7 +56,7 @@ def add_generation(
         used = activate is not False
         if used:
             tx.spaces.use(name, made.generation)
-        if activate or (used and (tx.active_space() or RAW) == RAW):
+        if activate or (used and not tx.active_space()):
             tx.activate(name)
         info = find_space_info(tx, name)
     with uncancellable():

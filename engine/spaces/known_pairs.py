@@ -13,6 +13,7 @@ from crossview.engine.catalog.catalog import Transaction
 from crossview.engine.catalog.joined import joined_view
 from crossview.engine.comparisons import ItemComparisons
 from crossview.engine.errors import InvalidInputError, NotReadyError
+from crossview.engine.labels import without_labels
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.spaces.space import Space, Vectors
 from crossview.engine.spaces.target import Target
@@ -137,7 +138,7 @@ def labelled_pairs(tx: Transaction, space: Space, view: str, target: Target, see
 
     If those items give pairs of only one kind, use all labelled items. Raises NotReadyError if these also do.
     """
-    labels, keys = labels_for(tx, target), tx.items.keys()
+    labels, keys = labels_for(tx, target, space.ignored_labels), tx.items.keys()
     able = having_both(tx, view, target).tolist()
     labelled = [item for item in able if item in labels]
     unseen = [item for item in labelled if keys[item] not in space.training_keys]
@@ -168,9 +169,9 @@ def drawn_pairs(items: Sequence[int], labels: Mapping[int, Sequence[str]], gener
     return ItemPairs(ids[drawn], np.arange(len(drawn)) < count, "")
 
 
-def base_rate(tx: Transaction, view: str, target: Target, seed: int = 0) -> float:
+def base_rate(tx: Transaction, view: str, target: Target, ignored: Sequence[str] = (), seed: int = 0) -> float:
     """Return the share of pairs with a common label among all pairs of labelled items; 0 without labels."""
-    labels = labels_for(tx, target)
+    labels = labels_for(tx, target, ignored)
     labelled = [item for item in having_both(tx, view, target).tolist() if item in labels]
     ids, shared = _sharing(labelled, labels, np.random.default_rng(seed))
     pairs = len(ids) * (len(ids) - 1)
@@ -196,10 +197,13 @@ def having_both(tx: Transaction, view: str, target: Target) -> NDArray[np.int64]
     return np.intersect1d(joined_view(tx, view).ids(tx), joined_view(tx, target.view).ids(tx))
 
 
-def labels_for(tx: Transaction, target: Target) -> Mapping[int, Sequence[str]]:
-    """Return the labels by item that define sameness in a target: labels in its notion, otherwise the items' own."""
+def labels_for(tx: Transaction, target: Target, ignored: Sequence[str] = ()) -> Mapping[int, Sequence[str]]:
+    """Return the labels by item that define sameness in a target: labels in its notion, otherwise the items' own.
+
+    The own labels are those that the space does not ignore.
+    """
     in_notion = {item: found[target.name] for item, found in tx.items.notion_labels().items() if found.get(target.name)}
-    return in_notion or tx.items.labels()
+    return in_notion or without_labels(tx.items.labels(), ignored)
 
 
 def _having(tx: Transaction, view: str, target: Target, items: NDArray[np.int64]) -> NDArray[np.bool_]:

@@ -14,12 +14,12 @@ from crossview.engine.catalog.joined import JoinedView
 from crossview.engine.catalog.lookup import item_id
 from crossview.engine.catalog.values import check_row
 from crossview.engine.catalog.views import ViewRecord
-from crossview.engine.errors import CrossviewError, InvalidInputError, NotFoundError
+from crossview.engine.errors import CrossviewError, InvalidInputError, NotFoundError, few
 from crossview.engine.query import Query
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.spaces.loaded import LoadedSpaces
 from crossview.engine.spaces.version import Version
-from crossview.features.base import Extractor, FeatureRows, ImageExtractor
+from crossview.features.base import Extractor, FeatureRows, ImageExtractor, QueryWords, TextExtractor
 from crossview.features.errors import ImageError
 from crossview.features.pictures import Pictures, PictureTask
 from crossview.features.reading import rows as read_rows
@@ -80,7 +80,7 @@ def query_rows(
     extractors = {part.name: loaded.extractor(part) for part in view.parts} if pictures or texts else {}
     found = _rows_of_pictures(loaded.pictures, extractors, pictures, queries) if pictures else {}
     if texts:
-        found |= _rows_of_texts(extractors, texts)
+        found |= _rows_of_texts(extractors, texts, queries)
     for number, parts in found.items():
         rows[number] = _joined(view, parts, number, queries)
     own = [stored[number][0] if number in stored else None for number in numbers]
@@ -102,11 +102,34 @@ def _rows_of_pictures(
     return found
 
 
-def _rows_of_texts(extractors: Mapping[str, Extractor], texts: Mapping[int, str]) -> dict[int, dict[str, FeatureRows]]:
-    """Return the rows of texts by query number and by view; a view without a row is left out."""
+def words_of_queries(version: Version, loaded: LoadedSpaces, queries: Sequence[Query]) -> dict[int, QueryWords]:
+    """Return the words of queries by text by query number; a part of a joined view without words adds none."""
+    found = {}
+    for number, query in enumerate(queries):
+        if query.text is not None:
+            extractors = [loaded.extractor(part) for part in version.joined_view(query.view).parts]
+            words = [one.words_of_query(query.text) for one in extractors if isinstance(one, TextExtractor)]
+            if known := [one for one in words if one is not None]:
+                found[number] = known[0]
+    return found
+
+
+def _rows_of_texts(
+    extractors: Mapping[str, Extractor], texts: Mapping[int, str], queries: Sequence[Query]
+) -> dict[int, dict[str, FeatureRows]]:
+    """Return the rows of texts by query number and by view; a view without a row is left out.
+
+    Raises InvalidInputError for a text without a known word that is not a stop word.
+    """
     found: dict[int, dict[str, FeatureRows]] = {number: {} for number in texts}
     for view, one in extractors.items():
-        extraction = one.extract(list(texts.values()))
+        if not isinstance(one, TextExtractor):
+            continue
+        for number, text in texts.items():
+            if (words := one.words_of_query(text)) is not None and not words.known:
+                with _naming(number, queries):
+                    raise InvalidInputError(_without_words(view, text, words, one.frequent_words()))
+        extraction = one.extract([one.query_text(text) for text in texts.values()])
         for number, row in zip(compress(texts, extraction.present), extraction.rows, strict=True):
             found[number][view] = row
     return found
@@ -181,8 +204,18 @@ def _without_row(view: ViewRecord, query: Query) -> str:
     """Return why a view has no row for a picture or a text."""
     if query.text is None:
         return f"view {view.name!r} finds nothing in the picture"
-    shown = query.text if len(query.text) <= _TEXT_QUOTED else query.text[:_TEXT_QUOTED] + "..."
-    return f"view {view.name!r} does not know any word of {shown!r}: it was fitted on other texts"
+    return f"view {view.name!r} does not know any word of {_shown(query.text)}: it was fitted on other texts"
+
+
+def _without_words(view: str, text: str, words: QueryWords, known: Sequence[str]) -> str:
+    """Return why a text query without a known word is refused, and which words a query can use."""
+    why = f"unknown: {few(words.unknown)}" if words.unknown else "stop words do not count"
+    use = f"; use words of the items' texts, such as {', '.join(known)}" if known else ""
+    return f"view {view!r} does not know any word of {_shown(text)}: {why}{use}"
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= _TEXT_QUOTED else text[:_TEXT_QUOTED] + "...")
 
 
 def _wrong_input(version: Version, view: JoinedView, part: ViewRecord, given: str) -> str:

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 
 from crossview.engine.catalog.catalog import Transaction
@@ -14,7 +15,7 @@ from crossview.engine.spaces.indexed import IndexedSpace
 from crossview.engine.spaces.item_embeddings import ITEMS_AT_ONCE
 from crossview.engine.spaces.loaded import LoadedSpaces
 from crossview.engine.spaces.matching import Selector, by_view, query_probes
-from crossview.engine.spaces.query_rows import check_inputs
+from crossview.engine.spaces.query_rows import check_inputs, words_of_queries
 from crossview.engine.spaces.scans import scan_of
 from crossview.engine.spaces.scores import check_axes
 from crossview.engine.spaces.space import Space
@@ -89,7 +90,9 @@ def answer(version: Version, indexed: IndexedSpace, loaded: LoadedSpaces, reques
     """
     check_axes(indexed.space.axes, indexed.space.name, request)
     only = _passing(version, indexed, request.filter)
-    return scan_of(request.strategy)(request.strategy, request, version, indexed, loaded, only).lists()
+    found = scan_of(request.strategy)(request.strategy, request, version, indexed, loaded, only).lists()
+    words = words_of_queries(version, loaded, request.queries)
+    return [replace(one, words=words[one.query]) if one.query in words else one for one in found]
 
 
 def _passing(version: Version, indexed: IndexedSpace, chosen: Filter) -> Selector:

@@ -11,6 +11,7 @@ from sklearn.isotonic import IsotonicRegression
 from crossview.engine.catalog.catalog import Transaction
 from crossview.engine.catalog.joined import joined_view
 from crossview.engine.errors import InvalidInputError, NotReadyError
+from crossview.engine.labels import without_labels
 from crossview.engine.query import LabelShare, LikeliestClass, SuggestedLabels, Suggestions, SuggestRequest
 from crossview.engine.spaces.indexed import IndexedSpace
 from crossview.engine.spaces.loaded import LoadedSpaces
@@ -53,22 +54,31 @@ class Voters:
         probes = self.indexed.space.probe(self.view, rows, self.targets)
         found = neighbours(self.indexed, probes, own, self.k, self._labelled)
         comparable = on_common_scale(probes.keys())
-        return [self._share([lists[row] for lists in found.values()], comparable) for row in range(len(rows))]
-
-    def _share(self, lists: Sequence[Sequence[Neighbor]], comparable: bool) -> dict[str, float]:
-        voters = [one.item for found in lists for one in found]
-        if comparable:  # an item can be in several targets, one for each metric of the view
-            by_distance = sorted((one for found in lists for one in found), key=lambda one: one.distance)
-            voters = list(dict.fromkeys(one.item for one in by_distance))[: self.k]
-        votes = Counter(label for item in voters for label in self.labels[item])
-        return {label: count / len(voters) for label, count in votes.items()}
+        by_row = ([lists[row] for lists in found.values()] for row in range(len(rows)))
+        return [vote_shares(lists, self.labels, self.k, comparable) for lists in by_row]
 
     def _labelled(self, target: Target) -> Selection:
         searcher = self.indexed.searcher(target)
-        return self.version.remembered.value(("labelled", searcher), lambda: searcher.selection(self._ids()))
+        ignored = self.indexed.space.ignored_labels
+        return self.version.remembered.value(("labelled", searcher, ignored), lambda: searcher.selection(self._ids()))
 
     def _ids(self) -> NDArray[np.int64]:
         return np.array(sorted(self.labels), np.int64)
+
+
+def vote_shares(
+    lists: Sequence[Sequence[Neighbor]], labels: Mapping[int, Sequence[str]], k: int, comparable: bool
+) -> dict[str, float]:
+    """Return the share of the votes of each label, the nearest voter's first.
+
+    ``lists`` are the voters in each target, of which the k nearest vote if the targets are ``comparable``.
+    """
+    voters = [one.item for found in lists for one in found]
+    if comparable:  # an item can be in several targets, one for each metric of the view
+        by_distance = sorted((one for found in lists for one in found), key=lambda one: one.distance)
+        voters = list(dict.fromkeys(one.item for one in by_distance))[:k]
+    votes = Counter(label for item in voters for label in labels[item])
+    return {label: count / len(voters) for label, count in votes.items()}
 
 
 @dataclass(frozen=True)
@@ -161,7 +171,8 @@ def suggest(version: Version, indexed: IndexedSpace, loaded: LoadedSpaces, reque
     Raises NotReadyError if no item has a label, and the errors of ``search.answer``.
     """
     queries, results, protocols = request.queries, {}, []
-    labels = version.remembered.value("labels", lambda: _labels(version))
+    ignored = indexed.space.ignored_labels
+    labels = version.remembered.value(("labels", ignored), lambda: _labels(version, ignored))
     for view, numbers in by_view(queries).items():
         described = query_rows(version, loaded, view, queries, numbers)
         voters = Voters(version, indexed, view, tuple(request.targets), request.k, labels)
@@ -175,10 +186,10 @@ def suggest(version: Version, indexed: IndexedSpace, loaded: LoadedSpaces, reque
     return Suggestions(tuple(results[number] for number in range(len(queries))), "; ".join(protocols))
 
 
-def _labels(version: Version) -> dict[int, tuple[str, ...]]:
-    """Return the labels of the labelled items; NotReadyError if no item has a label."""
+def _labels(version: Version, ignored: tuple[str, ...]) -> Mapping[int, tuple[str, ...]]:
+    """Return the labels of the labelled items without the ignored ones; NotReadyError if no item has a label."""
     with version.read() as tx:
-        labels = tx.items.labels()
+        labels = without_labels(tx.items.labels(), ignored)
     if not labels:
         raise NotReadyError(
             f"no item of collection {version.name()!r} has a label: label some items with: "

@@ -126,7 +126,7 @@ def calibrated(tx: Transaction, space: Space, request: CalibrationRequest) -> Ca
     else:
         pairs = stated_pairs(tx, view, target, request.pairs)
     compared, keys = PairRows.of(tx, view, target.view, pairs), tx.items.keys()
-    protocol, rate = _protocol(space, pairs, keys), base_rate(tx, view, target)
+    protocol, rate = _protocol(space, pairs, keys), base_rate(tx, view, target, space.ignored_labels)
     return lambda: threshold_of((view, target), pairs, compared.distances(space, target), protocol, keys, rate)
 
 

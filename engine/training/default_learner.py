@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from crossview.engine.catalog.catalog import Transaction
 from crossview.engine.catalog.joined import joined_view
+from crossview.engine.labels import without_labels
 from crossview.engine.recipe import DEFAULT, Recipe
 from crossview.engine.training.grids import LEARNER
 
@@ -57,7 +58,7 @@ def _chosen(tx: Transaction, recipe: Recipe) -> str:
 
 def _has_classes(tx: Transaction, recipe: Recipe) -> bool:
     """Return whether the items of every view have at least two classes with several items."""
-    labels = tx.items.labels()
+    labels = without_labels(tx.items.labels(), recipe.ignore_labels)
     for view in recipe.views:
         counts = Counter(label for item in joined_view(tx, view).ids(tx).tolist() for label in labels.get(item, ()))
         if sum(count > 1 for count in counts.values()) < 2:
@@ -67,7 +68,7 @@ def _has_classes(tx: Transaction, recipe: Recipe) -> bool:
 
 def _labelled_in_part(tx: Transaction, recipe: Recipe) -> bool:
     """Return whether at least a tenth of the items have no label, and the others have at least two labels, but few."""
-    labels = tx.items.labels()
+    labels = without_labels(tx.items.labels(), recipe.ignore_labels)
     items = {item for view in recipe.views for item in joined_view(tx, view).ids(tx).tolist()}
     named = [set(labels[item]) for item in items if labels.get(item)]
     different = len(set().union(*named))

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossview.engine.catalog.catalog import Transaction
-from crossview.engine.errors import NotFoundError, NotReadyError
+from crossview.engine.errors import NotFoundError, NotReadyError, few
 from crossview.engine.evaluation import ITEMS, LABELS, LENGTHS, RECALLS, UNSEEN, Evaluation, EvaluationRequest
 from crossview.engine.runtime.progress import Progress
 from crossview.engine.spaces.space import Space
@@ -53,7 +53,7 @@ class _Plan:
     refits: Mapping[str, Refit]
     """The refit of each space that learns again for every division."""
     note: str
-    """Why held-out items are not a database, or why no taxonomy measures votes; "" otherwise."""
+    """Why held-out items are not a database, why no taxonomy measures votes, and which labels do not count."""
 
     @property
     def target_views(self) -> list[str]:
@@ -133,7 +133,8 @@ def _planned(tx: Transaction, spaces: Sequence[Space], request: EvaluationReques
     for space in compared:  # a refit needs all views of the space
         taking_part = (request.view, *targets[space.name])
         views[space.name] = [name for name in space.views if name in taking_part or (space.spec and request.refit)]
-    found = examples(tx, list(dict.fromkeys(chain.from_iterable(views.values()))))
+    ignored = tuple(dict.fromkeys(chain.from_iterable(space.ignored_labels for space in compared)))
+    found = examples(tx, list(dict.fromkeys(chain.from_iterable(views.values()))), ignored)
     grouping = grouping_of(compared, request)
     try:
         found = replace(found, groups=groups_of(tx, found.ids, grouping))
@@ -159,6 +160,7 @@ def _planned(tx: Transaction, spaces: Sequence[Space], request: EvaluationReques
                 check_database(database, items, division, (request.view, target), by)
     taxonomy, no_taxonomy = measured_by(request, compared, items) if by == LABELS else (None, "")
     measures = MeasurePlan(databases, by, request.k or (RECALLS if by == ITEMS else LENGTHS), notion, taxonomy)
+    ignoring = f"labels do not count that training ignored: {few(ignored)}" if ignored and by == LABELS else ""
     refits = {space.name: refitting(tx, space) for space in compared if request.refit and space.spec}
     for space in compared:
         if space.name not in refits:
@@ -172,7 +174,7 @@ def _planned(tx: Transaction, spaces: Sequence[Space], request: EvaluationReques
         divisions=divisions,
         measures=measures,
         refits=refits,
-        note="; ".join(filter(None, (note, no_taxonomy))),
+        note="; ".join(filter(None, (note, no_taxonomy, ignoring))),
     )
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,13 @@ from crossview.engine.catalog.catalog import Transaction
 from crossview.engine.catalog.extractors import step_for_rows
 from crossview.engine.catalog.joined import joined_view
 from crossview.engine.errors import InvalidInputError, NotReadyError
+from crossview.engine.labels import without_labels
 from crossview.engine.learners.comparisons import AnyComparisons, Taxonomy
 from crossview.engine.spaces.pipeline import class_of, labels_of
 from crossview.engine.training.groups import split_groups
 
+FEWEST = 2
+"""Minimum number of items of a view for learning."""
 Chosen = NDArray[np.intp] | NDArray[np.bool_]
 """A choice among examples, by position or by a mask."""
 
@@ -113,8 +117,22 @@ class Examples:
         return any(len(labels) > 1 for labels in self.labels)
 
 
-def examples(tx: Transaction, names: Sequence[str]) -> Examples:
-    """Return every item that has a row in at least one of the views.
+def views_with_items(tx: Transaction) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the views that at least two items have, in their order, and a sentence about each other view.
+
+    Raises NotReadyError if there is no such view.
+    """
+    counts = {view.name: len(tx.rows.ids(view)) for view in tx.views.all()}
+    if max(counts.values(), default=0) < FEWEST:
+        raise NotReadyError(f"the items of collection {tx.name()!r} have no views: index pictures, texts or vectors")
+    having = {1: "one item has it, and learning needs two"}
+    notes = [f"view {name!r} is left out: {having.get(count, 'no item has it')}" for name, count in counts.items()]
+    used = [count >= FEWEST for count in counts.values()]
+    return tuple(compress(counts, used)), tuple(note for note, one in zip(notes, used, strict=True) if not one)
+
+
+def examples(tx: Transaction, names: Sequence[str], ignored: Sequence[str] = ()) -> Examples:
+    """Return every item that has a row in at least one of the views, without the ``ignored`` labels.
 
     Raises NotFoundError for an unknown view, InvalidInputError for no, repeated or wrongly joined views,
     NotReadyError for a view that no item has.
@@ -132,7 +150,7 @@ def examples(tx: Transaction, names: Sequence[str]) -> Examples:
         mask[:, column] = np.isin(ids, rows.ids, assume_unique=True)
         by_view[name] = np.full((len(ids), rows.rows.shape[1]), np.nan, np.float32)
         by_view[name][mask[:, column]] = rows.rows
-    keys, labels = tx.items.keys(), tx.items.labels()
+    keys, labels = tx.items.keys(), without_labels(tx.items.labels(), ignored)
     numbers = ids.tolist()
     return Examples(
         ids=ids,

@@ -38,7 +38,7 @@ def added_views(
         raise InvalidInputError(f"space {space.name!r} already has view {known[0]!r}: leave it out")
     space.check_revisions(tx.views.all())
     names = (*space.views, *views)
-    found = examples(tx, names)
+    found = examples(tx, names, space.ignored_labels)
     held_out = np.array([space.held_out > 0 and key not in space.training_keys for key in found.keys])
     training = found.take(~held_out)
     for column in range(len(space.views), len(names)):

@@ -14,7 +14,7 @@ from crossview.engine.spaces.parts import Part, parts_of
 from crossview.engine.spaces.pipeline import build, extend, fit, vectors
 from crossview.engine.spaces.scores import ScoreScale
 from crossview.engine.spaces.space import Space
-from crossview.engine.training.examples import Examples
+from crossview.engine.training.examples import FEWEST, Examples
 from crossview.engine.training.supervision import supervision_of
 
 Refit = Callable[[Examples], Chain]
@@ -27,8 +27,10 @@ def learn(pipeline: Chain, training: Examples, progress: Progress | None = None)
     Raises InvalidInputError if a learner refuses the examples, NotReadyError for fewer than two examples of a view.
     """
     for view, count in zip(training.rows, training.mask.sum(axis=0).tolist(), strict=True):
-        if count < 2:
-            raise NotReadyError(f"{count} training items have view {view!r}, and learning needs at least 2: index more")
+        if count < FEWEST:
+            raise NotReadyError(
+                f"{count} training items have view {view!r}, and learning needs at least {FEWEST}: index more"
+            )
     with _reporting(progress):
         return fit(pipeline, list(training.rows.values()), supervision_of(pipeline, training))
 

@@ -1,5 +1,6 @@
 """Calibration by refits: the space learns again without each fold of the items, whose pairs then set the threshold."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -43,7 +44,9 @@ def calibrated(
         raise InvalidInputError(f"space {space.name!r} learns nothing that could be fitted again: leave the refit out")
     target = threshold_calibration.calibrated_target(tx, space, request)
     items, fold_of = _divided(tx, space, request)
-    pairs = [_pairs(tx, request, target, items.ids[fold_of == fold], fold) for fold in range(FOLDS)]
+    pairs = [
+        _pairs(tx, request, target, items.ids[fold_of == fold], fold, space.ignored_labels) for fold in range(FOLDS)
+    ]
     if not any(map(len, pairs)):
         raise NotReadyError(f"none of the pairs has both items in one of {FOLDS} folds: leave the refit out")
     compared = [PairRows.of(tx, request.view, target.view, of_fold) for of_fold in pairs]
@@ -52,7 +55,7 @@ def calibrated(
     )
     protocol = _protocol(check_kinds(joined), request)
     refit, keys = refitting(tx, space), tx.items.keys()
-    rate = base_rate(tx, request.view, target)
+    rate = base_rate(tx, request.view, target, space.ignored_labels)
 
     def calibrate() -> tuple[Threshold, bytes]:
         found = []
@@ -74,7 +77,7 @@ def calibrated(
 
 def _divided(tx: Transaction, space: Space, request: CalibrationRequest) -> tuple[Examples, NDArray[np.intp]]:
     """Return the items of a space's views, and the fold of each, (n,); a group has one fold."""
-    items = examples(tx, space.views)
+    items = examples(tx, space.views, space.ignored_labels)
     groups = groups_of(tx, items.ids, request.group_by or space.group_by)
     if groups is None:
         return items, np.random.default_rng(0).permutation(len(items)) % FOLDS
@@ -82,13 +85,18 @@ def _divided(tx: Transaction, space: Space, request: CalibrationRequest) -> tupl
 
 
 def _pairs(
-    tx: Transaction, request: CalibrationRequest, target: Target, ids: NDArray[np.int64], seed: int
+    tx: Transaction,
+    request: CalibrationRequest,
+    target: Target,
+    ids: NDArray[np.int64],
+    seed: int,
+    ignored: Sequence[str],
 ) -> ItemPairs:
-    """Return the pairs of items of a fold: stated pairs, or pairs by labels."""
+    """Return the pairs of items of a fold: stated pairs, or pairs by labels that are not ignored."""
     if request.pairs is not None:
         pairs = stated_pairs(tx, request.view, target, request.pairs)
         return pairs.take(np.asarray(np.isin(pairs.items, ids).all(axis=1)))
-    labels = labels_for(tx, target)
+    labels = labels_for(tx, target, ignored)
     able = having_both(tx, request.view, target)
     chosen = [item for item in np.intersect1d(ids, able).tolist() if item in labels]
     return replace(drawn_pairs(chosen, labels, np.random.default_rng(seed)), what="pairs of labelled items")

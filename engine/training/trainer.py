@@ -19,7 +19,7 @@ from crossview.engine.spaces.pipeline import labels_of
 from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.training_keys import packed_keys
 from crossview.engine.training.default_learner import with_learner
-from crossview.engine.training.examples import Examples, examples, split
+from crossview.engine.training.examples import Examples, examples, split, views_with_items
 from crossview.engine.training.grids import check_dimensions
 from crossview.engine.training.groups import groups_of
 from crossview.engine.training.learning import learn, score_scales
@@ -41,11 +41,12 @@ def training(tx: Transaction, name: str, recipe: Recipe, progress: Progress | No
     """
     check_seed(recipe.seed)
     check_taxonomy(recipe)
+    recipe, without = _with_views(tx, recipe)
     recipe, left_out = of_items(tx, with_learner(tx, with_answers(tx, recipe)))
     views = [joined_view(tx, view) for view in recipe.views]
     parts = list(map(parts_of, views))
     pipeline = _checked_pipeline(tx, recipe, parts)  # report mistakes before reading rows, which takes long
-    found = _usable(pipeline, examples(tx, recipe.views))
+    found = _usable(pipeline, examples(tx, recipe.views, recipe.ignore_labels))
     found = replace(found, groups=groups_of(tx, found.ids, recipe.group_by))
     held_out = split(len(found), recipe.holdout, recipe.seed, found.groups)
     pairs = tuple((pair.first, pair.second) for pair in recipe.pairs)
@@ -66,7 +67,8 @@ def training(tx: Transaction, name: str, recipe: Recipe, progress: Progress | No
         taxonomy=recipe.taxonomy,
         constraint_counts=count_constraints(recipe.constraints, given, found.take(held_out)),
         rerank=recipe.rerank,
-        notes=(*left_out, *_unordered(pipeline, given), *_notes(pipeline, given)),
+        ignored_labels=recipe.ignore_labels,
+        notes=(*without, *_unknown(tx, recipe), *left_out, *_unordered(pipeline, given), *_notes(pipeline, given)),
     )
     check_dimensions(recipe, pipeline, given)
     return partial(_fit, space, recipe, parts, given, progress)
@@ -82,6 +84,21 @@ def _fit(
     fitted = learn(assemble(recipe, parts), given, progress)
     settings, scales = recipe.all_settings(), score_scales(fitted, given)
     return replace(space, spec=recipe.spec, pipeline=fitted, settings=settings, tuning=tuning, scales=scales)
+
+
+def _with_views(tx: Transaction, recipe: Recipe) -> tuple[Recipe, tuple[str, ...]]:
+    """Return a recipe with views, by default all that items have, and a sentence about each other view."""
+    if recipe.views:
+        return recipe, ()
+    views, left_out = views_with_items(tx)
+    return replace(recipe, views=views), left_out
+
+
+def _unknown(tx: Transaction, recipe: Recipe) -> tuple[str, ...]:
+    """Return a sentence about ignored labels that no item has, which are perhaps misspelt."""
+    counts = tx.items.label_counts() if recipe.ignore_labels else {}
+    lacking = [label for label in recipe.ignore_labels if label not in counts]
+    return (f"no item has the ignored label {few(map(repr, lacking))}",) if lacking else ()
 
 
 def _checked_pipeline(tx: Transaction, recipe: Recipe, parts: Sequence[Sequence[Part]]) -> Chain:

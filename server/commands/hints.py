@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from contextvars import ContextVar
 from typing import Any
 
+from crossview.engine.labels import as_list
 from crossview.server.commands.command import NOUNS
 
 _COMMAND = re.compile(rf"(?<=with: )crossview ((?:(?:{'|'.join(NOUNS)}) )?[a-z][a-z-]*)")
@@ -28,6 +29,7 @@ OPTIONS = {
     "generation": "--generation",
     "group_by": "--group-by",
     "holdout": "--holdout",
+    "ignore_labels": "--ignore-labels",
     "keys": "--keys",
     "labels": "--labels",
     "max_pixels": "--max-megapixels",
@@ -138,7 +140,7 @@ def _option(name: str, value: object) -> Iterator[str]:
     if isinstance(value, dict):
         yield from (f"{key}={','.join(map(str, tried))}" for key, tried in value.items())
     elif isinstance(value, list):
-        yield ",".join(map(str, value))
+        yield as_list(map(str, value))
     elif name == "max_pixels":
         yield str(math.ceil(int(str(value)) / _MEGA))
     elif value is not True:

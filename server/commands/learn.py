@@ -17,8 +17,9 @@ from crossview.server.commands.evaluation import (
     read_tree,
 )
 from crossview.server.commands.hints import completed, hint
+from crossview.server.commands.import_report import SHOWN
 from crossview.server.commands.jobs import DetachOption, check_detached, print_detached
-from crossview.server.commands.output import say
+from crossview.server.commands.output import say, show, table
 from crossview.server.commands.progress_bar import progress_bar
 
 if TYPE_CHECKING:
@@ -30,15 +31,12 @@ if TYPE_CHECKING:
     from crossview.engine.recipe import Pair, Recipe, Tune
 
 
-ViewsOption = Annotated[
-    str, typer.Option(metavar="VIEWS", help="Views to learn from, such as color,sift; color+gist joins two views.")
-]
 ActivateOption = Annotated[
     bool | None,
     typer.Option(
         "--activate/--no-activate",
         help="Make searches without --space use the new generation, or only store it [default: the generation answers "
-        "for its space; the space that searches use does not change, if there is one].",
+        "for its space; searches without --space use the space only if no space was activated before].",
     ),
 ]
 
@@ -49,7 +47,13 @@ class RecipeOptions:
 
     PANEL: ClassVar[str] = "Learner and supervision"
 
-    views: ViewsOption
+    views: Annotated[
+        str | None,
+        typer.Option(
+            metavar="VIEWS",
+            help="Views to learn from, such as color,sift; color+gist joins two views [default: all that items have].",
+        ),
+    ] = None
     learner: Annotated[
         str | None,
         typer.Option(
@@ -93,6 +97,14 @@ class RecipeOptions:
         ),
     ] = None
     taxonomy: TaxonomyOption = None
+    ignore_labels: Annotated[
+        str | None,
+        typer.Option(
+            "--ignore-labels",
+            metavar="LABELS",
+            help="Labels that the training does not see, such as 100CANON,2021; items keep them.",
+        ),
+    ] = None
     answers: Annotated[bool, typer.Option("--answers", help="Learn from the answers to crossview ask.")] = False
     rerank: Annotated[
         int | None,
@@ -110,6 +122,7 @@ class RecipeOptions:
 
     def recipe(self, tune: "Tune | None" = None) -> "Recipe":
         """Return the recipe of these options; options that are not given keep the recipe's defaults."""
+        from crossview.engine.labels import listed_names
         from crossview.engine.recipe import Recipe
 
         orderings = self._orderings()
@@ -120,6 +133,7 @@ class RecipeOptions:
             "pairs": self._pairs(),
             "constraints": self._comparisons(orderings),
             "taxonomy": read_tree(self.taxonomy),
+            "ignore_labels": listed_names(self.ignore_labels or ""),
             "answers": self.answers,
             "tune": tune,
             "rerank": self.rerank,
@@ -215,7 +229,7 @@ def train(
     can lack views. To choose settings by cross-validation, use tune; to add a later view, use space extend.
 
     Examples:
-        crossview train pets --views color,sift --holdout 0.4
+        crossview train pets --holdout 0.4
         crossview train pets --learner multi-npp,itq:32 --views color,sift --space codes
     """
     _train(name, options.recipe, made, detach, connection, as_json)
@@ -270,12 +284,36 @@ def show_trained(collection: str, made: "SpaceInfo", as_json: bool) -> None:
     targets = ", ".join(f"{target} ({made.size(target)})" for target in made.targets)
     held_out = f", {made.held_out} held out" if made.held_out else ""
     activate = hint("space activate", collection, made.name)
-    state = "active" if made.active else f"not active; make searches use it with: {activate}"
-    say(f"trained {made.name} generation {made.generation}: {made.spec} on {made.trained_items} items{held_out}")
+    state = f"searches without --space use {'it' if made.active else made.active_space}"
+    if not made.active:
+        state += f"; make them use it with: {activate}"
+    say(
+        f"trained {made.name} generation {made.generation}: {made.spec} on {made.trained_items} items{held_out}, "
+        f"from {', '.join(made.views)}"
+    )
     if made.tuning is not None:
         say(tuning(made.tuning))
     if made.constraints is not None:
         say(made.constraints.sentence())
     for note in made.notes:
         say(f"warning: {completed(note)}", err=True)
+    _show_labels(made)
     say(f"targets: {targets}; {'across views' if made.cross_view else 'within each view'}; {state}")
+
+
+def _show_labels(made: "SpaceInfo") -> None:
+    """Print how well the space recognises its labels, and which of them are perhaps not classes."""
+    from crossview.engine.labels import advice
+
+    if made.label_test:
+        rows = table("label", ">items", ">tested", ">recall", ">by chance", title=f"labels, {made.label_test}")
+        for one in made.labels[:SHOWN]:
+            shares = ("-" if share is None else f"{share:.2f}" for share in (one.recall, one.chance))
+            rows.add_row(one.label, str(one.items), str(one.tested), *shares)
+        show(rows)
+        if len(made.labels) > SHOWN:
+            say(f"and {len(made.labels) - SHOWN} more labels; --json lists them all")
+    elif made.labels:
+        say(completed("labels: not tested, because no labelled item is outside the training: train with `holdout=0.2`"))
+    if warning := advice(made.labels):
+        say(f"warning: {completed(warning)}", err=True)

@@ -233,7 +233,18 @@ def _lines(results: "Sequence[HitList]") -> Iterator[tuple[Any, ...]]:
             yield hit_list.query, rank, *(getattr(hit, name) for name in COLUMNS[2:])
 
 
+def _print_words(results: "Sequence[HitList]") -> None:
+    """Print the words of each query by text that has unknown ones."""
+    from crossview.engine.errors import few
+
+    words = {one.query: one.words for one in results if one.words is not None and one.words.unknown}
+    for query, one in words.items():
+        number = f"query {query}: " if len(words) > 1 else ""
+        say(f"{number}known words: {few(one.known)}; unknown words, which do not count: {few(one.unknown)}")
+
+
 def _print(request: "SearchRequest", results: "Sequence[HitList]", options: ScoreOptions) -> None:
+    _print_words(results)
     for hit_list in results:
         query = request.queries[hit_list.query]
         number = f"query {hit_list.query}: " if len(request.queries) > 1 else ""

@@ -16,7 +16,7 @@ from crossview.server.commands.common import (
 )
 from crossview.server.commands.connection_options import HERE, ConnectionOptions
 from crossview.server.commands.jobs import DetachOption, check_detached, print_detached
-from crossview.server.commands.learn import ActivateOption, ViewsOption, show_trained
+from crossview.server.commands.learn import ActivateOption, show_trained
 from crossview.server.commands.output import show, table
 from crossview.server.commands.progress_bar import progress_bar
 
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
     from crossview.engine.info import SpaceInfo
 
+ViewsOption = Annotated[
+    str, typer.Option(metavar="VIEWS", help="Views to add, such as gist; color+gist joins two views.")
+]
 SpaceArgument = Annotated[str, typer.Argument(metavar="SPACE", help="Name of the space.")]
 
 

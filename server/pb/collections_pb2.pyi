@@ -1124,6 +1124,7 @@ class TrainRequest(_message.Message):
     ANSWERS_FIELD_NUMBER: _builtins.int
     TAXONOMY_FIELD_NUMBER: _builtins.int
     REQUEST_ID_FIELD_NUMBER: _builtins.int
+    IGNORE_LABELS_FIELD_NUMBER: _builtins.int
     parent: _builtins.str
     learner: _builtins.str
     """A learner or a pipeline, such as "multi-npp" or "sqrt,cca"; empty: one that suits the supervision:
@@ -1138,7 +1139,7 @@ class TrainRequest(_message.Message):
     seed: _builtins.int
     activate: _builtins.bool
     """true: the space becomes the active one, with the new generation in use. false: the generation is only stored.
-    Unset: the generation is in use; its space becomes active only if no trained space is active.
+    Unset: the generation is in use; its space becomes active only if no space was activated before.
     """
     rerank: _builtins.int
     """For a pipeline that ends in a hasher: number of codes to find for each hit and to re-rank by their float vectors,
@@ -1153,7 +1154,9 @@ class TrainRequest(_message.Message):
     """
     @_builtins.property
     def views(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Views to learn from; "color+gist" joins several into one, each scaled to the same length."""
+        """Views to learn from; "color+gist" joins several into one, each scaled to the same length. Empty: all views that at
+        least two items have.
+        """
 
     @_builtins.property
     def settings(self) -> _struct_pb2.Struct:
@@ -1179,6 +1182,10 @@ class TrainRequest(_message.Message):
     def taxonomy(self) -> Global___Taxonomy:
         """A tree whose leaves are the labels, for learners of metrics; unset: none."""
 
+    @_builtins.property
+    def ignore_labels(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Labels that the training, and evaluations and suggestions of the space, do not see; items keep them."""
+
     def __init__(
         self,
         *,
@@ -1199,10 +1206,11 @@ class TrainRequest(_message.Message):
         answers: _builtins.bool = ...,
         taxonomy: Global___Taxonomy | None = ...,
         request_id: _builtins.str = ...,
+        ignore_labels: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_activate", b"_activate", "_dim", b"_dim", "activate", b"activate", "constraints", b"constraints", "dim", b"dim", "group_by", b"group_by", "settings", b"settings", "taxonomy", b"taxonomy", "tune", b"tune"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_activate", b"_activate", "_dim", b"_dim", "activate", b"activate", "answers", b"answers", "constraints", b"constraints", "dim", b"dim", "group_by", b"group_by", "holdout", b"holdout", "learner", b"learner", "pairs", b"pairs", "parent", b"parent", "request_id", b"request_id", "rerank", b"rerank", "seed", b"seed", "settings", b"settings", "space_id", b"space_id", "taxonomy", b"taxonomy", "tune", b"tune", "views", b"views"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_activate", b"_activate", "_dim", b"_dim", "activate", b"activate", "answers", b"answers", "constraints", b"constraints", "dim", b"dim", "group_by", b"group_by", "holdout", b"holdout", "ignore_labels", b"ignore_labels", "learner", b"learner", "pairs", b"pairs", "parent", b"parent", "request_id", b"request_id", "rerank", b"rerank", "seed", b"seed", "settings", b"settings", "space_id", b"space_id", "taxonomy", b"taxonomy", "tune", b"tune", "views", b"views"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__activate: _TypeAlias = _typing.Literal["activate"]  # noqa: Y015
     _WhichOneofArgType__activate: _TypeAlias = _typing.Literal["_activate", b"_activate"]  # noqa: Y015
@@ -1466,7 +1474,7 @@ class ExtendSpaceRequest(_message.Message):
     """Short name of a new space; empty: the next generation of the same space."""
     activate: _builtins.bool
     """true: the space becomes the active one, with the new generation in use. false: the generation is only stored.
-    Unset: the generation is in use; its space becomes active only if no trained space is active.
+    Unset: the generation is in use; its space becomes active only if no space was activated before.
     """
     request_id: _builtins.str
     """Names this request, at most 63 of a-z, A-Z, 0-9, '.', '_', '-': a repeated request with the same id does not run
@@ -1508,7 +1516,7 @@ class AssignLabelRequest(_message.Message):
     label: _builtins.str
     activate: _builtins.bool
     """true: the space becomes the active one, with the new generation in use. false: the generation is only stored.
-    Unset: the generation is in use; its space becomes active only if no trained space is active.
+    Unset: the generation is in use; its space becomes active only if no space was activated before.
     """
     request_id: _builtins.str
     """Names this request, at most 63 of a-z, A-Z, 0-9, '.', '_', '-': a repeated request with the same id does not run

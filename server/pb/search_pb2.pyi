@@ -40,7 +40,7 @@ class Query(_message.Message):
     key: _builtins.str
     """Key of an item of the collection: its stored row is the query, and the item is not among its own hits."""
     text: _builtins.str
-    """A text, for a text view; INVALID_ARGUMENT if the view's vocabulary has none of its words."""
+    """A text, for a text view; INVALID_ARGUMENT if the view's vocabulary has none of its words except stop words."""
     label: _builtins.str
     """A class, in a space of attributes: the mean of its training items or, for a class without items, the position
     that the orderings give.
@@ -396,6 +396,7 @@ class HitList(_message.Message):
     QUERY_FIELD_NUMBER: _builtins.int
     TARGET_FIELD_NUMBER: _builtins.int
     HITS_FIELD_NUMBER: _builtins.int
+    WORDS_FIELD_NUMBER: _builtins.int
     query: _builtins.int
     """Position of the query in the request."""
     target: _builtins.str
@@ -404,20 +405,53 @@ class HitList(_message.Message):
     def hits(self) -> _containers.RepeatedCompositeFieldContainer[Global___Hit]:
         """Nearest first, or in the order of a score."""
 
+    @_builtins.property
+    def words(self) -> Global___QueryWords:
+        """For a query by text whose view has a vocabulary: the words that determine the answer, and the others."""
+
     def __init__(
         self,
         *,
         query: _builtins.int = ...,
         target: _builtins.str = ...,
         hits: _abc.Iterable[Global___Hit] | None = ...,
+        words: Global___QueryWords | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["words", b"words"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["hits", b"hits", "query", b"query", "target", b"target"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["hits", b"hits", "query", b"query", "target", b"target", "words", b"words"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___HitList: _TypeAlias = HitList  # noqa: Y015
+
+@_typing.final
+class QueryWords(_message.Message):
+    """The words of a query by text without stop words, each once, in order."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KNOWN_FIELD_NUMBER: _builtins.int
+    UNKNOWN_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def known(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The words in the vocabulary of the view."""
+
+    @_builtins.property
+    def unknown(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    def __init__(
+        self,
+        *,
+        known: _abc.Iterable[_builtins.str] | None = ...,
+        unknown: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["known", b"known", "unknown", b"unknown"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___QueryWords: _TypeAlias = QueryWords  # noqa: Y015
 
 @_typing.final
 class SearchResponse(_message.Message):

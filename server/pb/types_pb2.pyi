@@ -34,6 +34,40 @@ else:
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class _LabelFault:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _LabelFaultEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_LabelFault.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    LABEL_FAULT_UNSPECIFIED: _LabelFault.ValueType  # 0
+    LABEL_FAULT_FEW_ITEMS: _LabelFault.ValueType  # 1
+    """Too few training items."""
+    LABEL_FAULT_NOT_RECOGNIZED: _LabelFault.ValueType  # 2
+    """The views do not tell its items from others."""
+    LABEL_FAULT_DATE: _LabelFault.ValueType  # 3
+    """Its name is a date, such as 2021-05."""
+    LABEL_FAULT_CAMERA_FOLDER: _LabelFault.ValueType  # 4
+    """Its name is that of a folder of a camera, such as 100CANON."""
+    LABEL_FAULT_GENERIC_NAME: _LabelFault.ValueType  # 5
+    """Its name is one that programs give, such as "New folder"."""
+
+class LabelFault(_LabelFault, metaclass=_LabelFaultEnumTypeWrapper):
+    """Why a training should perhaps leave a label out."""
+
+LABEL_FAULT_UNSPECIFIED: LabelFault.ValueType  # 0
+LABEL_FAULT_FEW_ITEMS: LabelFault.ValueType  # 1
+"""Too few training items."""
+LABEL_FAULT_NOT_RECOGNIZED: LabelFault.ValueType  # 2
+"""The views do not tell its items from others."""
+LABEL_FAULT_DATE: LabelFault.ValueType  # 3
+"""Its name is a date, such as 2021-05."""
+LABEL_FAULT_CAMERA_FOLDER: LabelFault.ValueType  # 4
+"""Its name is that of a folder of a camera, such as 100CANON."""
+LABEL_FAULT_GENERIC_NAME: LabelFault.ValueType  # 5
+"""Its name is one that programs give, such as "New folder"."""
+Global___LabelFault: _TypeAlias = LabelFault  # noqa: Y015
+
 class _Database:
     ValueType = _typing.NewType("ValueType", _builtins.int)
     V: _TypeAlias = ValueType  # noqa: Y015
@@ -506,6 +540,10 @@ class Space(_message.Message):
     TAXONOMY_FIELD_NUMBER: _builtins.int
     REQUEST_ID_FIELD_NUMBER: _builtins.int
     THRESHOLDS_FIELD_NUMBER: _builtins.int
+    ACTIVE_SPACE_FIELD_NUMBER: _builtins.int
+    IGNORED_LABELS_FIELD_NUMBER: _builtins.int
+    LABELS_FIELD_NUMBER: _builtins.int
+    LABEL_TEST_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Resource name."""
     generation: _builtins.int
@@ -526,6 +564,10 @@ class Space(_message.Message):
     """In a binary space: number of codes found for each hit and re-ranked by their float vectors. 0: no re-ranking."""
     request_id: _builtins.str
     """The id of the request that made this generation, if it had one."""
+    active_space: _builtins.str
+    """Short name of the space that answers searches that name no space; this one if it is active."""
+    label_test: _builtins.str
+    """A sentence about the test of the labels; empty if they were not tested."""
     @_builtins.property
     def views(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Input views."""
@@ -580,6 +622,14 @@ class Space(_message.Message):
     def thresholds(self) -> _containers.RepeatedCompositeFieldContainer[Global___Threshold]:
         """Distances up to which two items are the same, for this generation."""
 
+    @_builtins.property
+    def ignored_labels(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Labels that the training did not see."""
+
+    @_builtins.property
+    def labels(self) -> _containers.RepeatedCompositeFieldContainer[Global___LabelReport]:
+        """How well the space recognises the labels that it was trained on, the worst recognised first; at most 1,000."""
+
     def __init__(
         self,
         *,
@@ -609,14 +659,66 @@ class Space(_message.Message):
         taxonomy: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
         request_id: _builtins.str = ...,
         thresholds: _abc.Iterable[Global___Threshold] | None = ...,
+        active_space: _builtins.str = ...,
+        ignored_labels: _abc.Iterable[_builtins.str] | None = ...,
+        labels: _abc.Iterable[Global___LabelReport] | None = ...,
+        label_test: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["constraints", b"constraints", "create_time", b"create_time", "settings", b"settings", "tuning", b"tuning"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["active", b"active", "added", b"added", "axes", b"axes", "binary", b"binary", "constraints", b"constraints", "create_time", b"create_time", "cross_view", b"cross_view", "described", b"described", "dims", b"dims", "generation", b"generation", "generations", b"generations", "held_out", b"held_out", "name", b"name", "notes", b"notes", "pairs", b"pairs", "request_id", b"request_id", "rerank", b"rerank", "seed", b"seed", "settings", b"settings", "spec", b"spec", "targets", b"targets", "taxonomy", b"taxonomy", "thresholds", b"thresholds", "trained_items", b"trained_items", "tuning", b"tuning", "views", b"views"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["active", b"active", "active_space", b"active_space", "added", b"added", "axes", b"axes", "binary", b"binary", "constraints", b"constraints", "create_time", b"create_time", "cross_view", b"cross_view", "described", b"described", "dims", b"dims", "generation", b"generation", "generations", b"generations", "held_out", b"held_out", "ignored_labels", b"ignored_labels", "label_test", b"label_test", "labels", b"labels", "name", b"name", "notes", b"notes", "pairs", b"pairs", "request_id", b"request_id", "rerank", b"rerank", "seed", b"seed", "settings", b"settings", "spec", b"spec", "targets", b"targets", "taxonomy", b"taxonomy", "thresholds", b"thresholds", "trained_items", b"trained_items", "tuning", b"tuning", "views", b"views"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Space: _TypeAlias = Space  # noqa: Y015
+
+@_typing.final
+class LabelReport(_message.Message):
+    """How well a space recognises a label."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    LABEL_FIELD_NUMBER: _builtins.int
+    ITEMS_FIELD_NUMBER: _builtins.int
+    TESTED_FIELD_NUMBER: _builtins.int
+    RECALL_FIELD_NUMBER: _builtins.int
+    CHANCE_FIELD_NUMBER: _builtins.int
+    FAULTS_FIELD_NUMBER: _builtins.int
+    label: _builtins.str
+    items: _builtins.int
+    """Number of training items with the label."""
+    tested: _builtins.int
+    """Number of items with the label that tested the space."""
+    recall: _builtins.float
+    """Share of these items to which the nearest training items give the label; unset without a test."""
+    chance: _builtins.float
+    """Share of the tested items without the label that get it; unset without a test."""
+    @_builtins.property
+    def faults(self) -> _containers.RepeatedScalarFieldContainer[Global___LabelFault.ValueType]: ...
+    def __init__(
+        self,
+        *,
+        label: _builtins.str = ...,
+        items: _builtins.int = ...,
+        tested: _builtins.int = ...,
+        recall: _builtins.float | None = ...,
+        chance: _builtins.float | None = ...,
+        faults: _abc.Iterable[Global___LabelFault.ValueType] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_chance", b"_chance", "_recall", b"_recall", "chance", b"chance", "recall", b"recall"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_chance", b"_chance", "_recall", b"_recall", "chance", b"chance", "faults", b"faults", "items", b"items", "label", b"label", "recall", b"recall", "tested", b"tested"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__chance: _TypeAlias = _typing.Literal["chance"]  # noqa: Y015
+    _WhichOneofArgType__chance: _TypeAlias = _typing.Literal["_chance", b"_chance"]  # noqa: Y015
+    _WhichOneofReturnType__recall: _TypeAlias = _typing.Literal["recall"]  # noqa: Y015
+    _WhichOneofArgType__recall: _TypeAlias = _typing.Literal["_recall", b"_recall"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__chance) -> _WhichOneofReturnType__chance | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__recall) -> _WhichOneofReturnType__recall | None: ...
+
+Global___LabelReport: _TypeAlias = LabelReport  # noqa: Y015
 
 @_typing.final
 class Threshold(_message.Message):

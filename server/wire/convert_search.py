@@ -22,6 +22,7 @@ from crossview.engine.query import (
     Verdict,
 )
 from crossview.engine.strategy import StrategyOptions
+from crossview.features.base import QueryWords
 from crossview.server.wire.convert import from_filter, from_row, to_filter, to_row
 from crossview.server.wire.fields import to_message, to_value
 from crossview.server.wire.names import item_name
@@ -95,14 +96,23 @@ def from_query(query: Query, listing: bool = False) -> search_pb2.Query:
 
 def to_hit_lists(message: search_pb2.SearchResponse) -> list[HitList]:
     """Return the results of a search, list by list."""
-    return [to_value(HitList, one, hits=tuple(to_value(Hit, hit) for hit in one.hits)) for one in message.results]
+    return [
+        to_value(
+            HitList,
+            one,
+            hits=tuple(to_value(Hit, hit) for hit in one.hits),
+            words=to_value(QueryWords, one.words) if one.HasField("words") else None,
+        )
+        for one in message.results
+    ]
 
 
 def from_hit_lists(collection: str, results: Iterable[HitList]) -> search_pb2.SearchResponse:
     """Return the response to a search in a collection."""
     response = search_pb2.SearchResponse()
     for one in results:
-        hits = response.results.add(query=one.query, target=one.target).hits
+        words = None if one.words is None else to_message(search_pb2.QueryWords, one.words)
+        hits = response.results.add(query=one.query, target=one.target, words=words).hits
         for hit in one.hits:
             message = hits.add()
             message.MergeFromString(_encoded(collection, hit))

@@ -211,7 +211,6 @@ def test_a_space_of_separate_views_refuses_to_cross_them(collection):
         ("hybrid", ["color", "sift"], {"holdout": 1.0}, InvalidInputError),
         ("hybrid", ["color", "smell"], {}, NotFoundError),
         ("hybrid", ["color", "color"], {}, InvalidInputError),
-        ("hybrid", [], {}, InvalidInputError),
     ],
 )
 def test_a_training_that_cannot_be_is_refused_and_changes_nothing(collection, learner, views, options, error):
@@ -266,6 +265,7 @@ def test_activate_goes_back_to_an_earlier_space_and_to_the_views(collection):
     assert [
         answer.target for answer in collection.search(SearchRequest([Query("sift", key="pictures/red/0.png")]))
     ] == ["sift"]
+    assert collection.train(Recipe(spec="pca", views=("color",), dim=2)).active_space == "raw"
     with pytest.raises(NotFoundError, match="cca, pca, raw"):
         collection.spaces.activate("other")
 

@@ -7,9 +7,10 @@ from hypothesis import strategies as st
 from sklearn.decomposition import LatentDirichletAllocation, TruncatedSVD
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 
+from crossview.features.base import QueryWords
 from crossview.features.errors import NotFittedError
 from crossview.features.registry import extractor
-from crossview.features.text import LONGEST_WORD, Text, words_of
+from crossview.features.text import LONGEST_WORD, Text, is_stop_word, words_of
 
 TEXTS = (
     "red flowers in the garden",
@@ -118,6 +119,23 @@ def test_stop_words_and_rare_words_are_left_out_when_asked():
     assert ready("tfidf", stop_words="english").row("the") is None
     assert "rose" not in ready("tfidf", words=3, stop_words="english").to_state()["vocabulary"]
     assert "red" in ready("tfidf", words=3, stop_words="english").to_state()["vocabulary"]
+
+
+def test_words_of_a_query_are_known_or_unknown_and_no_stop_words():
+    """In order, each once; the row of a query is that of its words without stop words."""
+    view = VIEWS["tfidf"]
+    assert view.words_of_query("The red, RED dog at l'océan") == QueryWords(("red", "ocean"), ("dog",))
+    assert view.words_of_query("in the") == QueryWords((), ())
+    assert view.query_text("A red dog in the red garden") == "red dog red garden"
+    assert {"red", "sea", "sky"} <= set(view.frequent_words())
+    assert "the" not in VIEWS["lda"].frequent_words()
+    assert Text().frequent_words() == ()
+
+
+def test_stop_words_of_one_language_are_no_words_of_things_in_another():
+    """A query of a hat finds hats, although the word is a verb in German."""
+    assert all(map(is_stop_word, ("the", "und", "ou", "para", "della", "dans", "een", "l")))
+    assert not any(map(is_stop_word, ("hat", "die", "sea", "sin", "son", "van", "man", "fur", "7", "東")))
 
 
 def test_a_word_that_the_directions_miss_gives_no_row():

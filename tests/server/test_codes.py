@@ -38,7 +38,7 @@ def test_codes_are_trained_shown_and_searched(where: list[str], learner: str) ->
     """With their bits in place of dimensions, and whole numbers of differing bits as distances."""
     output = done("train", "rows", "--learner", learner, "--views", "color,gist", *where)
     assert f"trained itq generation 1: {learner} on 40 items" in output
-    assert "targets: color (64 bits), gist (64 bits); across views; active" in output
+    assert "targets: color (64 bits), gist (64 bits); across views; searches without --space use it" in output
     assert "color (64 bits), gist (64 bits)" in done("show", "rows", *where)
     (space,) = [one for one in result_of("show", "rows", *where)["spaces"] if one["name"] == "itq"]
     assert (space["binary"], space["rerank"], space["dim"]) == (True, 0, {"color": 64, "gist": 64})

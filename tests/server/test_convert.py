@@ -178,6 +178,7 @@ def test_what_is_asked_of_a_training_survives() -> None:
         group_by=Grouping("speakers.csv", {"a/b": "1"}),
         answers=True,
         taxonomy=Taxonomy({"a": "", "b": "", "c": "b", "d": "b"}),
+        ignore_labels=("100CANON", "a, b"),
     )
     assert all(getattr(recipe, name) for name in set(vars(recipe)) - {"constraints"})
     assert convert_training.to_recipe(convert_training.from_recipe(recipe)) == recipe

@@ -6,12 +6,14 @@ from pathlib import Path
 import grpc
 import numpy as np
 import pytest
+from terminal import done
 
 from crossview.engine import errors
 from crossview.engine.condition import Filter
 from crossview.engine.item import IndexOptions, NewItem
 from crossview.engine.query import Query, SearchRequest
 from crossview.engine.recipe import Recipe
+from crossview.features.base import QueryWords
 from crossview.server.backend import Backend, CollectionBackend
 from crossview.server.client.client import Client
 from crossview.server.demo.dataset import STYLES, WORDS, caption, write_captions, write_pictures
@@ -93,6 +95,8 @@ def test_hits_and_items_tell_their_text(served: RunningServer) -> None:
 
 STATUSES = {
     "unknown words": (search_pb2.Query(view="text", text="xyzzy"), "does not know any word of 'xyzzy'"),
+    "stop words": (search_pb2.Query(view="text", text="in the"), "stop words do not count; use words of the items"),
+    "only stop words known": (search_pb2.Query(view="text", text="the xyzzy in a"), "unknown: xyzzy; use words of the"),
     "no words": (search_pb2.Query(view="text", text=""), "the text of the query is empty"),
     "text in a picture view": (search_pb2.Query(view="color", text="sea"), "by view text, with color as the target"),
     "picture in a text view": (search_pb2.Query(view="text", image=b"x"), "by view color, with text as the target"),
@@ -107,6 +111,19 @@ def test_words_that_cannot_be_asked_are_invalid_arguments(served: RunningServer,
         search_pb2_grpc.SearchServiceStub(channel).Search(search_pb2.SearchRequest(parent=NAME, queries=[query]))
     assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT
     assert words in caught.value.details()
+
+
+def test_unknown_words_are_named_and_stop_words_do_not_count(served: RunningServer) -> None:
+    """The known words determine the hits; the command line prints the unknown ones, and every backend returns both."""
+    asked = ("search", "words", "--view", "text", "--targets", "color", "--server", served.address)
+    output = done(*asked, "--text", "the surf in xyzzy")
+    assert output.startswith("known words: surf; unknown words, which do not count: xyzzy\ntext query -> color\n")
+    assert "unknown" not in done(*asked, "--text", "the surf")
+    with Client(served.address) as client:
+        queries = [Query("text", text=text) for text in ("the surf in xyzzy", "surf")]
+        found = client.open("words").search(SearchRequest(queries, targets=["color"]))
+    assert found[0].hits == found[1].hits
+    assert [one.words for one in found] == [QueryWords(("surf",), ("xyzzy",)), QueryWords(("surf",), ())]
 
 
 def test_a_sheet_of_a_text_query_shows_the_words(served: RunningServer) -> None:

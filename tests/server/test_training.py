@@ -1,5 +1,6 @@
 """Training from the command line and over gRPC: tuning, pairs, views that are added later."""
 
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -70,6 +71,37 @@ def test_a_learner_need_not_be_named(where: list[str]) -> None:
     output = done("train", "rows", "--views", "color,gist", *where)
     assert "trained default generation 1: class-instance,dot on 20 items" in output
     assert "across views" in output
+
+
+def test_views_need_not_be_named_and_the_answering_space_is(where: list[str]) -> None:
+    """All views that items have; a second space answers only with --activate."""
+    done("view", "add", "rows", "sift", *where)
+    first = run("train", "rows", "--learner", "cca", *where)
+    assert first.stderr == "warning: view 'sift' is left out: no item has it\n"
+    assert "trained cca generation 1: cca on 20 items, from color, gist\n" in first.stdout
+    assert first.stdout.endswith("; searches without --space use it\n")
+    other = ("train", "rows", "--learner", "pca", "--space", "other", "--views", "color", *where)
+    switch = shlex.join(["crossview", "space", "activate", "rows", "other", *where])
+    assert done(*other).endswith(f"; searches without --space use cca; make them use it with: {switch}\n")
+    assert done(*other, "--activate").endswith("; searches without --space use it\n")
+    done("space", "activate", "rows", "raw", *where)
+    assert "searches without --space use raw; " in done(*other)
+    made = result_of(*other)
+    assert (made["active"], made["active_space"], made["views"]) == (False, "raw", ["color"])
+
+
+def test_labels_are_reported_and_left_out(where: list[str]) -> None:
+    """The table has the recall of each label, the warning the remedy, which works as it stands."""
+    train = ("train", "rows", "--learner", "cca", "--holdout", 0.4, *where)
+    printed = run(*train).stdout
+    assert "labels, by a vote of the 10 nearest training items for 8 items that the space was not trained on" in printed
+    assert printed.index("recall") < printed.index("cat") < printed.index("dog")
+    done("annotate", "rows", "cat/0", "--label", "2021-05", *where)
+    warning = run("train", "rows", "--learner", "cca", *where).stderr
+    assert "2021-05 (only 1 training item, a date); train without them: --ignore-labels 2021-05\n" in warning
+    again = run(*train, "--ignore-labels", "2021-05")
+    assert again.stderr == ""
+    assert result_of("show", "rows", *where)["spaces"][0]["ignored_labels"] == ["2021-05"]
 
 
 @pytest.mark.parametrize(

@@ -113,6 +113,19 @@ def test_labels_that_somebody_chose_are_not_a_folder_s_to_change(collection, pic
     assert labels(collection)["pictures/red/0.png"] == ("red",)
 
 
+def test_folders_of_cameras_and_dates_are_named(home: Home, tmp_path):
+    """The labels stay, and the note says how to train without them; labels of a file are somebody's choice."""
+    for number, name in enumerate(("cats", "100CANON", "2021-05", "export web")):
+        (tmp_path / "tree" / name).mkdir(parents=True)
+        (tmp_path / "tree" / name / f"{number}.png").write_bytes(encode(draw("red", number)))
+    with home.create("tree", ["color"]) as made:
+        (note,) = made.index([tmp_path / "tree"], IndexOptions(labels="folder", workers=1)).notes
+        assert note.endswith("train without them: `ignore_labels=['100CANON', '2021-05', 'export web']`")
+        assert made.info().labels == {"cats": 1, "100CANON": 1, "2021-05": 1, "export web": 1}
+        table = written(tmp_path / "l.csv", "path,label\ncats/0.png,2021\n")
+        assert made.index([tmp_path / "tree"], IndexOptions(labels=table, workers=1)).notes == ()
+
+
 def test_labels_of_which_no_picture_got_one_are_said(home: Home, tmp_path):
     folder = tmp_path / "pictures"
     folder.mkdir()

@@ -10,7 +10,7 @@ from crossview.engine.errors import InvalidInputError, NotReadyError
 from crossview.engine.item import ItemUpdate, NewItem
 from crossview.engine.query import Query, SuggestRequest
 from crossview.engine.recipe import Recipe
-from crossview.engine.spaces.suggestion import Voters, calibrate, fitted_calibration
+from crossview.engine.spaces.suggestion import calibrate, fitted_calibration, vote_shares
 from crossview.engine.spaces.target import Neighbor
 
 
@@ -165,10 +165,10 @@ def test_one_state_is_calibrated_once(line, home, monkeypatch):
 
 def test_metrics_of_one_view_vote_by_distance():
     """Where distances are on a common scale the k nearest over all targets vote, each item once."""
-    voters = Voters(None, None, "forest", (), 3, {1: ("a",), 2: ("b",), 3: ("b",), 4: ("a",)})
+    labels = {1: ("a",), 2: ("b",), 3: ("b",), 4: ("a",)}
     lists = [[Neighbor(1, 0.1), Neighbor(4, 9.0)], [Neighbor(2, 0.2), Neighbor(1, 0.3), Neighbor(3, 0.4)]]
-    assert voters._share(lists, comparable=True) == pytest.approx({"a": 1 / 3, "b": 2 / 3})
-    assert voters._share(lists, comparable=False) == pytest.approx({"a": 3 / 5, "b": 2 / 5})
+    assert vote_shares(lists, labels, 3, comparable=True) == pytest.approx({"a": 1 / 3, "b": 2 / 3})
+    assert vote_shares(lists, labels, 3, comparable=False) == pytest.approx({"a": 3 / 5, "b": 2 / 5})
 
 
 def test_what_cannot_be_answered_is_refused(groups, home):

@@ -46,6 +46,19 @@ def test_a_seed_that_none_can_be_is_refused(home, seed):
 # -- missing views
 
 
+def test_a_training_takes_all_views_that_two_items_have(home):
+    """It names the others; a collection without items has none."""
+    items = [item(group, number, BOTH if (group, number) == ("cat", 0) else ("color",)) for group, number in each(4)]
+    with fill(home, "some", items) as some:
+        info = some.train(Recipe(spec="pca"))
+        assert (info.views, info.notes[0]) == (
+            ("color",),
+            "view 'gist' is left out: one item has it, and learning needs two",
+        )
+    with home.create("empty", ["color"]) as empty, pytest.raises(NotReadyError, match="have no views: index pictures"):
+        empty.train(Recipe(spec="pca"))
+
+
 def test_items_without_a_view_are_learned_from_and_found_by_the_views_they_have(home):
     """A third of the items have both views, a third only colours, a third only gist."""
     having = [BOTH, ("color",), ("gist",)]
