@@ -220,6 +220,8 @@ class Collection:
     def evaluate(self, request: EvaluationRequest, *, progress: Progress | None = None) -> Evaluation:
         """Measure k-NN accuracy, precision@k and mAP of labelled items that the spaces were not trained on.
 
+        It also measures what labels do not show: coverage and hubness, and across views recall of the query's own item.
+
         The queries are the items that training held out, or with ``refit`` those of a new split. They search the
         trained items, each other, or both (``databases``). Several spaces are measured with the same queries in the
         same databases, and differences to the first space are paired. Without labels, an evaluation measures, across

@@ -16,12 +16,14 @@ if TYPE_CHECKING:
 LENGTHS = (5, 10, 30, 50, 70, 100)
 """Default lengths of the hit lists to measure."""
 RECALLS = (1, 10)
-"""Default lengths if each query must find its own item."""
+"""Default lengths if each query must find its own item, and the lengths by labels."""
+FIRST = 10
+"""The number of first hits that coverage and hubness count."""
 TRAINED, UNSEEN, MIXED = "trained", "unseen", "mixed"
 DATABASES = (TRAINED, UNSEEN, MIXED)
 """The items that the queries search. Queries are held-out items; the database contains the training items of the
 spaces, the other held-out items, or both. By labels, no query finds its own item or an item of its group, in any
-view."""
+view, except for ``recall`` and ``median_rank``."""
 LABELS, ITEMS = "labels", "items"
 BY = (LABELS, ITEMS)
 """The relevant items of a query: those that share a label with it, or only its own item in another view."""
@@ -132,8 +134,13 @@ class EvaluationRow:
     - By a taxonomy: ``hierarchical_accuracy``, the mean over queries of 1 for a right vote, 1/2 for a vote for a
       sibling class and 0 otherwise; and ``lca_loss``, the mean height of the lowest common ancestor of the vote and the
       query's class, divided by the height of the tree.
-    - By items: ``recall``, the share of queries that find their own item among the first k; and ``median_rank``, the
-      median over queries of the rank of their own item, from 1.
+    - By items, and by labels across views if the database contains the queries' own items: ``recall``, the share of
+      queries that find their own item among the first k, by labels 1 and 10; and ``median_rank``, the median over
+      queries of the rank of their own item, from 1. The ranking contains all items of the database.
+    - By items and by labels: ``coverage``, the share of the items that are among the first 10 hits of some query,
+      divided by the largest possible share, min(1, 10 x queries / items); and ``hubness``, the skewness of how often
+      an item is among the first 10: a few items answer many queries if it is large. By labels, the hits are those
+      without the query's own item and group.
     - By comparisons: ``order``, the share of triplets or quadruplets in order, or ``auc``, the area under the ROC curve
       of pairs.
     - By pairs: ``accuracy``, the share of pairs that the threshold classifies right; ``equal_error_rate``, the error
@@ -144,13 +151,13 @@ class EvaluationRow:
     k: int | None
     """Length of the hit list; None for metrics of whole rankings and of comparisons."""
     value: float
-    """0 to 1; an unseen_share and a median_rank can be larger."""
+    """0 to 1; an unseen_share, a median_rank and a hubness can be larger, and a hubness below 0."""
     space: str = ""
     database: str = ""
     """One of ``DATABASES``; "" by comparisons."""
     standard_error: float | None = None
     """Standard error of the value, over queries or comparisons; with several splits, over splits, corrected for the
-    items that they share. None if there are too few."""
+    items that they share. None if there are too few, and for coverage and hubness with one split."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,7 +172,8 @@ class EvaluationDifference:
     metric: str
     k: int | None
     value: float
-    """Above 0 if the space is better than the first; for median_rank, lca_loss and equal_error_rate, below 0."""
+    """Above 0 if the space is better than the first; below 0 for median_rank, hubness, lca_loss and
+    equal_error_rate."""
     database: str = ""
     standard_error: float | None = None
     """Standard error of the mean paired difference, over queries, comparisons or splits; None if there are too few."""

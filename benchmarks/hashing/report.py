@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.frame import beside
 from benchmarks.frame.benchmark import Document
 from benchmarks.frame.databases import TEST, UNSEEN, of_database
 from benchmarks.frame.plots import panels
@@ -57,6 +58,7 @@ def markdown(document: Document) -> str:
             parts += [f"### {title}, {bits} bits\n\n{table(_lines(trials, bits))}" for bits in settings["bits"]]
     parts.append(f"## npp-hash and the best other codes\n\n{table(list(_comparisons(document)))}")
     parts.append(f"## What {TUNED_BITS} bits keep of the best embeddings\n\n{table(list(_kept(document)))}")
+    parts += _beyond_classes(document)
     if documents := rows_with(document["trials"], data="wikipedia"):
         parts.append(f"## Wikipedia by direction, {TUNED_BITS} bits\n\n{table(list(_directions(documents)))}")
         parts.append(
@@ -68,18 +70,24 @@ def markdown(document: Document) -> str:
 
 def headline(document: Document) -> tuple[str, str, str]:
     trials = rows_with(document["trials"], data="corel")
-    ours, others = (
-        "; ".join(
-            f"{_cell(_figures(trials, name, TUNED_BITS, database, 'across'))} ({database})" for database in PROTOCOLS
-        )
-        for name in (OURS[1], KERNEL + "scratch")
-    )
+    ours, others = (_headline(trials, name) for name in (OURS[1], KERNEL + "scratch"))
     return (f"photographs by {TUNED_BITS} bits across colour and SIFT words, npp-hash: mAP", ours, f"SCRATCH: {others}")
 
 
-def means(trial: Mapping[str, Any], method: str, bits: int | None, database: str, where: str) -> float:
-    """Return a method's mAP in one trial, mean over the directions across views, or over the views; NaN of none."""
-    rows = of_database(rows_with(trial["rows"], method=method, bits=bits, metric="map"), database, "")
+def _headline(trials: Trials, method: str) -> str:
+    found = [(database, _figures(trials, method, TUNED_BITS, database, "across")) for database in PROTOCOLS]
+    for metric in (beside.RECALL, beside.COVERAGE):
+        found.append(
+            (f"{beside.TITLES[metric]}, unseen", _figures(trials, method, TUNED_BITS, UNSEEN, "across", metric))
+        )
+    return "; ".join(f"{_cell(values)} ({name})" for name, values in found if not np.isnan(values).any())
+
+
+def means(
+    trial: Mapping[str, Any], method: str, bits: int | None, database: str, where: str, metric: str = beside.MAP
+) -> float:
+    """Return a method's figure in one trial, mean over the directions across views, or over the views; NaN of none."""
+    rows = of_database(rows_with(trial["rows"], method=method, bits=bits, metric=metric), database, "")
     found = [row["value"] for row in rows if (row["query_view"] == row["database_view"]) == WITHIN[where]]
     return float(np.mean(found)) if found else float("nan")
 
@@ -110,8 +118,16 @@ def _draw(axis: Any, trials: Trials, bits: Sequence[int], database: str) -> None
     axis.set_xlabel("bits")
 
 
-def _figures(trials: Trials, method: str, bits: int | None, database: str, where: str) -> Values:
-    return np.array([means(trial, method, bits, database, where) for trial in trials])
+def _figures(
+    trials: Trials, method: str, bits: int | None, database: str, where: str, metric: str = beside.MAP
+) -> Values:
+    return np.array([means(trial, method, bits, database, where, metric) for trial in trials])
+
+
+def _methods(trials: Trials) -> list[Method]:
+    """Return the methods that were measured: results of earlier versions lack some."""
+    names = {row["method"] for trial in trials for row in trial["rows"]}
+    return [method for method in METHODS if method.name in names]
 
 
 def _lines(trials: Trials, bits: int) -> list[list[str]]:
@@ -119,12 +135,12 @@ def _lines(trials: Trials, bits: int) -> list[list[str]]:
     cells = {
         method.name: [_figures(trials, method.name, bits if method.binary else None, *reversed(column))
                       for column in columns]
-        for method in METHODS
+        for method in _methods(trials)
     }  # fmt: skip
     lines = [["method", *(f"{where}, {database}" for where, database in columns)]]
-    codes = [method.name for method in METHODS if method.binary]
+    codes = [method.name for method in _methods(trials) if method.binary]
     best = [max(codes, key=lambda name: cells[name][number].mean()) for number in range(len(columns))]
-    for method in METHODS:
+    for method in _methods(trials):
         shown = [_cell(values) for values in cells[method.name]]
         shown = [f"**{cell}**" if best[number] == method.name else cell for number, cell in enumerate(shown)]
         lines.append([method.name + ("" if method.binary else " (floats)"), *shown])
@@ -170,14 +186,42 @@ def _kept(document: Document) -> Iterator[list[str]]:
             yield [data, where, database, f"{best}, {_cell(floats[best])}", *map(_cell, shares)]
 
 
+def _beyond_classes(document: Document) -> list[str]:
+    """Return a table for each set of the figures beside mAP; results of earlier versions have none."""
+    if not any(row["metric"] == beside.COVERAGE for trial in document["trials"] for row in trial["rows"]):
+        return []
+    text = (
+        f"Means over the directions and seeds: {beside.EXPLAINED}. Codes at equal distances are hits in a drawn order."
+    )
+    parts = ["## Own items, coverage and hubness", text]
+    for data, title in TITLES.items():
+        trials = rows_with(document["trials"], data=data)
+        figures: dict[str, dict[str, float]] = {}
+        for method in _methods(trials):
+            bits, name = (TUNED_BITS, method.name) if method.binary else (None, f"{method.name} (floats)")
+            of_trials = {
+                metric: _figures(trials, method.name, bits, UNSEEN, "across", metric) for metric in beside.TITLES
+            }
+            figures[name] = {metric: float(np.mean(one)) for metric, one in of_trials.items() if np.isfinite(one).all()}
+        if trials:
+            parts += [f"### {title}, {TUNED_BITS} bits, across views, unseen", table(beside.lines(figures))]
+    return parts
+
+
 def _directions(trials: Trials) -> Iterator[list[str]]:
     databases = (LABELLED, TEST, UNSEEN)
     yield ["method", *(f"{query} → {target}, {name}" for name in databases for query, target in PAIRS)]
-    for method in METHODS:
+    for method in _methods(trials):
         bits = TUNED_BITS if method.binary else None
         cells = []
         for database, (query, target) in ((database, pair) for database in databases for pair in PAIRS):
-            names = {"method": method.name, "bits": bits, "query_view": query, "database_view": target}
+            names = {
+                "metric": beside.MAP,
+                "method": method.name,
+                "bits": bits,
+                "query_view": query,
+                "database_view": target,
+            }
             rows = [row for trial in trials for row in rows_with(trial["rows"], database=database, **names)]
             cells.append(_cell(np.array([row["value"] for row in rows])))
         yield [method.name + ("" if method.binary else " (floats)"), *cells]

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
+from benchmarks.frame import beside
 from benchmarks.frame.databases import TEST, TRAINED, UNSEEN, without_own
 from benchmarks.hashing.methods import METHODS, TUNED_BITS, Method, learners_of_papers
 from benchmarks.hashing.stages import Embedded, Labels, Stages
@@ -83,19 +84,26 @@ class _Part:
         No query meets itself, among unseen items not even as the row of its own other view.
         """
         query, target = crossing
-        seen = database in (LABELLED, TRAINED)
-        labels = self.stages.labels if seen else self.labels
-        if database == LABELLED:
-            items = codes_of_labels(found, labels)[target]
-        else:
-            items = (found.train if seen else found.items)[target]
+        labels = self.stages.labels if database in (LABELLED, TRAINED) else self.labels
         relevant = self.labels[:, None] == labels[None]
-        squared = distances(found.queries[query], items)
+        squared = self._distances(found, crossing, database)
         if database == UNSEEN or (database == TEST and query == target):
             squared, relevant = without_own(squared), without_own(relevant)
         if codes:
             return average_precision_of_codes(np.rint(squared).astype(np.intp), relevant)
         return average_precision(squared, relevant)
+
+    def beside(self, found: Embedded, crossing: tuple[int, int]) -> dict[str, float]:
+        """Return the figures beside mAP among unseen items, across views."""
+        return beside.of_others(self._distances(found, crossing, UNSEEN))
+
+    def _distances(self, found: Embedded, crossing: tuple[int, int], database: str) -> Rows:
+        query, target = crossing
+        if database == LABELLED:
+            items = codes_of_labels(found, self.stages.labels)[target]
+        else:
+            items = (found.train if database == TRAINED else found.items)[target]
+        return distances(found.queries[query], items)
 
 
 def codes_of_labels(found: Embedded, labels: Labels) -> list[Rows]:
@@ -196,7 +204,8 @@ def _scores(method: Method, settings: dict[str, Any], split: Split, databases: S
 def figures(
     method: Method, settings: dict[str, dict[str, Any]], split: Split, bits: int | None
 ) -> Iterator[dict[str, Any]]:
-    """Yield the mAP of a method's codes of one length, or of its embeddings, for all pairs of views and databases."""
+    """Yield the mAP of a method's codes of one length, or of its embeddings, for all pairs of views and databases, and
+    the figures beside it across views among unseen items."""
     made: dict[str, Embedded] = {}
     for database in split.databases(method):
         own = settings[UNSEEN if database == TEST else database]
@@ -206,7 +215,10 @@ def figures(
             found = split.whole.average_precisions(made[key], (query, target), database, method.binary)
             views = {"query_view": split.views[query], "database_view": split.views[target]}
             about = {"data": split.data, "method": method.name, "bits": bits, **views, "database": database}
-            yield {**about, "metric": "map", "value": float(np.nanmean(found))}
+            yield {**about, "metric": beside.MAP, "value": float(np.nanmean(found))}
+            if database == UNSEEN and query != target:
+                others = split.whole.beside(made[key], (query, target))
+                yield from ({**about, "metric": metric, "value": value} for metric, value in others.items())
 
 
 def task_names(seeds: Sequence[int]) -> dict[str, tuple[str, int]]:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.frame import beside
 from benchmarks.frame.benchmark import Benchmark, Document, seeds_of, trial_arguments
 from benchmarks.frame.databases import TRAINED, UNSEEN
 from benchmarks.frame.journal import cache_folder, run_trials
@@ -100,7 +101,12 @@ def markdown(document: Document) -> str:
         "directions, ± standard error over the splits. The last columns: the best of the others, and what co-EM is "
         "ahead, paired, with a standard error corrected for overlapping splits (Nadeau and Bengio, 2003)."
     )
-    parts = ["# Kinds of supervision: few, wrong and no labels, pairs, missing views", text, *_summary(trials)]
+    parts = [
+        "# Kinds of supervision: few, wrong and no labels, pairs, missing views",
+        text,
+        *_summary(trials),
+        *_beyond_classes(trials),
+    ]
     for name in sets:
         parts.append(f"## {name}")
         parts += [table(_lines(trials, figures, name, UNSEEN))]
@@ -115,11 +121,16 @@ def headline(document: Document) -> tuple[str, str, str]:
     """Return the mean over the sets of two labels a class, of co-EM and of class posteriors."""
     figures = figures_of(document["trials"])
     kind, other = "2 labels a class", "posteriors"
-    means = {
-        name: np.mean([of[name].mean() for key, of in figures.items() if key[1:] == (kind, UNSEEN, "across")])
-        for name in (FIRST, other)
-    }
-    shown = f"{means[FIRST]:.3f} ({other}: {means[other]:.3f})"
+    parts = []
+    for metric, title in (
+        ("across", ""),
+        (beside.RECALL, "own item in the first ten: "),
+        (beside.COVERAGE, "coverage: "),
+    ):
+        if found := [of for key, of in figures.items() if key[1:] == (kind, UNSEEN, metric)]:
+            ours, theirs = (np.mean([of[name].mean() for of in found]) for name in (FIRST, other))
+            parts.append(f"{title}{ours:.3f} ({other}: {theirs:.3f})")
+    shown = "; ".join(parts)
     return "two labels a class on five sets across views, unseen items: mAP", shown, ""
 
 
@@ -158,6 +169,23 @@ def _summary(trials: Trials) -> list[str]:
         means = [f"{100 * np.mean(one):.1f}" if one else "" for one in (ours, theirs)]
         lines.append([kind, *map(str, counts), *means])
     return ["## By what is known", table(lines)]
+
+
+def _beyond_classes(trials: Trials) -> list[str]:
+    """Return a table of each figure beside mAP, by kind and method; results of earlier versions have none."""
+    figures = figures_of(trials)
+    parts = []
+    for metric in (*beside.OWN, *beside.SPREAD):
+        lines = [["known", *METHODS]]
+        for kind in dict.fromkeys(figure[0] for figure in trials[0]["figures"]):
+            of_sets = [of for key, of in figures.items() if key[1:] == (kind, UNSEEN, metric)]
+            found = [[of[name].mean() for of in of_sets if name in of] for name in METHODS]
+            means = [float(np.mean(one)) if one and len(one) == len(of_sets) else None for one in found]
+            lines.append([kind, *beside.best_in_bold(means, metric)])
+        if any(cell for line in lines[1:] for cell in line[1:]):
+            parts += [f"### {beside.TITLES[metric]}", table(lines)]
+    text = f"Means over the sets and the directions across views, among unseen items: {beside.EXPLAINED}."
+    return ["## Own items, coverage and hubness", text, *parts] if parts else []
 
 
 @dataclass(frozen=True)
@@ -215,12 +243,13 @@ def _measured(method: str, given: Known, split: Split, items: Any) -> Iterator[t
         return
     yield "", "seconds", time.perf_counter() - began
     learned = Split(rows=split.rows, labels=split.labels, train=items, held_out=split.held_out, groups=split.groups)
-    found: dict[tuple[str, bool], list[float]] = {}
+    found: dict[tuple[str, str], list[float]] = {}
     for database, query, target, metric, value in retrieved(chain, learned):
-        if metric == "map" and database in (TRAINED, UNSEEN):
-            found.setdefault((database, query != target), []).append(value)
-    for (database, across), values in found.items():
-        yield database, "across" if across else "within", float(np.mean(values))
+        if metric == beside.MAP and database in (TRAINED, UNSEEN):
+            found.setdefault((database, "within" if query == target else "across"), []).append(value)
+        elif metric in beside.TITLES and database == UNSEEN and query != target:
+            found.setdefault((database, metric), []).append(value)
+    yield from ((*key, float(np.mean(values))) for key, values in found.items())
 
 
 BENCHMARK = Benchmark("information", __doc__, _arguments, measure, markdown, headline=headline)

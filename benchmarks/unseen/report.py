@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from benchmarks.frame import beside
 from benchmarks.frame.benchmark import Document
 from benchmarks.frame.databases import TRAINED, UNSEEN
 from benchmarks.frame.tables import summary, table
@@ -43,21 +44,21 @@ def _rounded(found: Mapping[str, float]) -> dict[str, float]:
 
 
 def compared(trials: Trials) -> list[dict[str, Any]]:
-    """Return the trials with the compared values: all among unseen items, otherwise those of the default.
+    """Return the trials with the values that the report reads, to five digits, as thousands of values are kept.
 
-    To five digits, as thousands of values are kept.
+    These are all mAP among unseen items, the figures beside it across views, and all figures of the default.
     """
-    return [
-        {
-            **trial,
-            "figures": [
-                [method, database, *key, round(value, 5)]
-                for method, database, *key, value in trial["figures"]
-                if database == UNSEEN or (method == DEFAULT and database)
-            ],
-        }
-        for trial in trials
-    ]
+    return [{**trial, "figures": [_shortened(one) for one in trial["figures"] if _is_read(*one)]} for trial in trials]
+
+
+def _is_read(method: str, database: str, query: str, target: str, metric: str, value: float) -> bool:
+    of_unseen = database == UNSEEN and (metric == beside.MAP or query != target)
+    return of_unseen or (method == DEFAULT and bool(database))
+
+
+def _shortened(figure: Sequence[Any]) -> list[Any]:
+    *key, value = figure
+    return [*key, round(value, 5)]
 
 
 def interval(differences: NDArray[np.float64], overlap: float) -> tuple[float, float]:
@@ -96,11 +97,14 @@ def markdown(document: Document) -> str:
         "learner, paired, with a 95 % interval corrected for overlapping splits (Nadeau and Bengio, 2003). LMNN is "
         "measured where at most 1,000 items are learned from."
     )
+    means = _means(figures)
+    if beside.TITLES[beside.COVERAGE] in means[0]:
+        text += f" The last table also shows what mAP by classes cannot see: {beside.EXPLAINED}."
     parts = ["# Items that were not learned from: which learner, and what the default is worth", text]
     for data in overlaps:
         parts.append(f"## {data}, {_count(document['trials'], data)} splits")
         parts.append(table([_HEAD, *_lines(figures, data, overlaps[data])]))
-    parts += ["## All sets and directions, unseen", table([["method", "mean mAP"], *_means(figures)])]
+    parts += ["## All sets and directions, unseen", table(means)]
     return "\n\n".join(parts)
 
 
@@ -108,11 +112,18 @@ def headline(document: Document) -> tuple[str, str, str]:
     """Return the mean over sets and directions across views of the default, and the best of the others."""
     figures = figures_of(document["trials"])
     means, trained = _across(figures), _across(figures, TRAINED)
-    best = max((name for name in means if name != DEFAULT), key=lambda name: means[name])
     sets = len({trial["data"] for trial in document["trials"]})
-    unseen = f"{means[DEFAULT]:.3f} among unseen items ({best}: {means[best]:.3f})"
-    ours = f"{unseen}, {trained[DEFAULT]:.3f} among trained ones"
+    ours = f"{_beside_best(means)}, {trained[DEFAULT]:.3f} among trained ones"
+    for title, metric in (("own item in the first ten", beside.RECALL), ("items in some list of ten", beside.COVERAGE)):
+        if DEFAULT in (found := _across(figures, metric=metric)):  # results of earlier versions lack the metric
+            ours += f"; {title}: {_beside_best(found, '')}"
     return (f"photographs, faces, texts and letters, {sets} sets across views, the default: mAP", ours, "")
+
+
+def _beside_best(means: Mapping[str, float], where: str = " among unseen items") -> str:
+    """Return the figure of the default, and in brackets the best of the others."""
+    best = max((name for name in means if name != DEFAULT), key=lambda name: means[name])
+    return f"{means[DEFAULT]:.3f}{where} ({best}: {means[best]:.3f})"
 
 
 _HEAD = [
@@ -144,18 +155,21 @@ def _lines(figures: Figures, data: str, overlap: float) -> list[list[str]]:
 
 
 def _means(figures: Figures) -> list[list[str]]:
-    """Return a line for each method that answers across views, and one for those within them."""
-    means = _across(figures)
-    return [[name, f"{means[name]:.4f}"] for name in sorted(means, key=lambda name: -means[name])]
+    """Return mAP and the figures beside it of each method that answers in all directions across views."""
+    means = {metric: _across(figures, metric=metric) for metric in beside.TITLES}
+    order = sorted(means[beside.MAP], key=lambda name: -means[beside.MAP][name])
+    return beside.lines({name: {metric: of[name] for metric, of in means.items() if name in of} for name in order})
 
 
-def _across(figures: Figures, where: str = UNSEEN) -> dict[str, float]:
-    """Return the mean mAP over all sets and directions across views, of methods that answer in all of them."""
+def _across(figures: Figures, where: str = UNSEEN, metric: str = "map") -> dict[str, float]:
+    """Return the mean of a metric over all sets and directions across views, of methods that answer in all of them."""
     found = [
         methods
-        for (_, database, query, target, metric), methods in figures.items()
-        if database == where and metric == "map" and query != target
+        for (_, database, query, target, what), methods in figures.items()
+        if database == where and what == metric and query != target
     ]
+    if not found:
+        return {}  # results of earlier versions lack the metric
     return {
         name: float(np.mean([methods[name].mean() for methods in found]))
         for name in METHODS

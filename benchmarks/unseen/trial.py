@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.frame import beside
 from benchmarks.frame.databases import TRAINED, UNSEEN
 from benchmarks.unseen.data import Split, load
-from crossview.engine.evaluation import MIXED
+from crossview.engine.evaluation import FIRST, MIXED
 from crossview.engine.learners.chain import Chain
 from crossview.engine.learners.registry import parse_chain
 from crossview.engine.learners.selection import distances
@@ -45,8 +46,6 @@ METHODS = {
 MOST_ITEMS = {"lmnn": 1000}
 """Training items above which a method is left out: it would take minutes for each view."""
 SHARE = "unseen_share"
-FIRST = 10
-"""Hits of a list in which the share of unseen items is counted."""
 
 
 def run(task: tuple[str, int], data: Path, cache: Path) -> dict[str, Any]:
@@ -92,21 +91,29 @@ def retrieved(chain: Chain, split: Split) -> Iterator[tuple[str, str, str, str, 
         if query == target or (chain.steps and chain.capabilities.cross_view):
             asked = chain.transform_queries(rows[query][split.held_out], query).astype(np.float64)
             for database, metric, value in _retrieved(asked, items[target], split):
-                yield database, names[query], names[target], metric, value
+                if query != target or metric not in beside.OWN:
+                    yield database, names[query], names[target], metric, value
 
 
 def _retrieved(queries: Rows, items: Rows, split: Split) -> Iterator[tuple[str, str, float]]:
-    """Yield mAP in every database, and the share of unseen items among the first hits in a mixed one."""
+    """Yield mAP and the figures beside it in every database, and the share of unseen items among the first hits in a
+    mixed one. A query finds its own item in no database, except for the figures of how soon it finds that."""
     count = len(split.labels)
     unseen = np.isin(np.arange(count), split.held_out)
-    gaps = distances(queries, items)
+    whole = distances(queries, items)
+    gaps = whole.copy()
     gaps[np.arange(len(queries)), split.held_out] = np.inf
     relevant = split.labels[split.held_out][:, None] == split.labels[None, :]
     for database, chosen in ((TRAINED, ~unseen), (UNSEEN, unseen), (MIXED, np.ones(count, bool))):
         order = np.argsort(gaps[:, chosen], axis=1, kind="stable")
         own = 0 if database == TRAINED else 1  # the query itself is last
-        ranked = np.take_along_axis(relevant[:, chosen], order, axis=1)[:, : order.shape[1] - own]
-        yield database, "map", _mean_average_precision(ranked)
+        order = order[:, : order.shape[1] - own]
+        ranked = np.take_along_axis(relevant[:, chosen], order, axis=1)
+        yield database, beside.MAP, _mean_average_precision(ranked)
+        found = beside.of_hits(order, int(chosen.sum()))
+        if own:
+            found |= beside.of_own(whole[:, chosen], np.cumsum(chosen)[split.held_out] - 1)
+        yield from ((database, metric, value) for metric, value in found.items())
         if database == MIXED:
             first = np.take_along_axis(np.broadcast_to(unseen, gaps.shape), order, axis=1)[:, :FIRST]
             yield database, SHARE, float(first.mean() / ((unseen.sum() - 1) / (count - 1)))

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.frame import beside
 from benchmarks.frame.benchmark import Benchmark, positive, read_arrays
 from benchmarks.frame.databases import TEST, TRAINED, UNSEEN, ranking_of_others
 from benchmarks.frame.journal import run_trials
@@ -155,6 +156,9 @@ def _figures(chain: Chain, documents: Documents) -> Iterator[dict[str, Any]]:
                 yield {**about, **_figure("precision", k, precision_at_k(relevant, k))}
             for recall, values in zip(RECALLS, interpolated_precision(relevant).T, strict=True):
                 yield {**about, **_figure("interpolated precision", None, values), "recall": recall}
+            if database == UNSEEN:
+                for metric, value in beside.of_others(squared).items():
+                    yield {**about, "metric": metric, "k": None, "value": value, "std": 0.0}
         both = {"query_view": "both", "database_view": "both", "database": database}
         yield {**both, **_figure("map", None, np.concatenate(precisions))}
 

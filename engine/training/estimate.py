@@ -100,6 +100,18 @@ class Median:
         return np.stack([self.values, np.zeros(len(self.values)) if self.baseline is None else self.baseline], axis=1)
 
 
+@dataclass(frozen=True)
+class Statistic:
+    """A figure of all hit lists together, without a standard error: a query drawn twice adds no new hit."""
+
+    value: float
+    standard_error: None = None
+
+    def less(self, other: "Statistic") -> "Statistic":
+        """Return the difference to the figure of the same queries."""
+        return Statistic(self.value - other.value)
+
+
 def _difference_of_medians(columns: Values) -> float:
     first, second = np.median(columns, axis=0)
     return float(first - second)
@@ -186,7 +198,7 @@ def _share_below(values: Values, others: Values, weights: Values) -> Values:
 Key = tuple[str, str, str, int | None]
 """Database, view of the items to find, metric, k."""
 Figures = Mapping[Key, Any]
-"""The figures of one space, each an ``Estimate``, a ``Median`` or an ``OfPairs``."""
+"""The figures of one space, each an ``Estimate``, a ``Median``, an ``OfPairs`` or a ``Statistic``."""
 
 
 def rows(view: str, measured: Mapping[str, Figures]) -> tuple[EvaluationRow, ...]:
@@ -210,7 +222,7 @@ def differences(view: str, measured: Mapping[str, Figures]) -> tuple[EvaluationD
     )
 
 
-def _figure(view: str, key: Key, one: Estimate | Median | OfPairs) -> dict[str, Any]:
+def _figure(view: str, key: Key, one: Estimate | Median | OfPairs | Statistic) -> dict[str, Any]:
     database, target, metric, k = key
     figure = {"query_view": view, "database_view": target, "database": database, "metric": metric, "k": k}
     return figure | {"value": one.value, "standard_error": one.standard_error}

@@ -233,6 +233,6 @@ def _ranking_note(space: Space, plan: MeasurePlan) -> str:
     if not space.binary:
         return ""
     note = "codes at equal distances rank at random"
-    whole = "median_rank" if plan.by == ITEMS else "map"
+    whole = "median_rank" if plan.by == ITEMS else "map and median_rank"
     order = f"the {space.rerank} x k nearest are ordered by their float vectors, for {whole} k = {max(plan.ks)}"
     return f"{note}; {order}" if space.rerank else note

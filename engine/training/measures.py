@@ -139,6 +139,27 @@ def ranks(order: NDArray[np.intp], own: NDArray[np.intp]) -> NDArray[np.intp]:
     return found
 
 
+def coverage(counts: NDArray[np.intp]) -> float:
+    """Return the share of items that are in some hit list, divided by the largest share that the lists can show.
+
+    ``counts``, (n,), is how often each item is a hit. The largest share is min(1, hits / n), so that few queries can
+    reach 1, too. NaN without a hit.
+    """
+    hits = int(counts.sum())
+    return np.count_nonzero(counts) / min(len(counts), hits) if hits else float("nan")
+
+
+def hubness(counts: NDArray[np.intp]) -> float:
+    """Return the skewness of how often each item is a hit, (n,) counts; 0 if all are hits equally often.
+
+    It is the third standardised moment of the k-occurrences (Radovanovic, Nanopoulos and Ivanovic, "Hubs in space",
+    JMLR 11, 2010): large if a few items answer many queries.
+    """
+    from_mean = counts - counts.mean()
+    variance = float(np.mean(from_mean**2))
+    return float(np.mean(from_mean**3)) / variance**1.5 if variance else 0.0
+
+
 def average_precision(ranked: Bools) -> NDArray[np.float64]:
     """Return, per query, the mean over its relevant items of the precision at their ranks, over the whole ranking.
 

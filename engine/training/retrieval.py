@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from crossview.engine.evaluation import ITEMS, MIXED, TRAINED, UNSEEN
+from crossview.engine.evaluation import FIRST, ITEMS, MIXED, RECALLS, TRAINED, UNSEEN
 from crossview.engine.learners.chain import Chain
 from crossview.engine.learners.comparisons import Taxonomy
 from crossview.engine.runtime.cancellation import checkpoint
@@ -17,7 +17,7 @@ from crossview.engine.spaces.pipeline import codes_and_vectors, distances, metri
 from crossview.engine.spaces.space import Space
 from crossview.engine.training import measures
 from crossview.engine.training.division import Division
-from crossview.engine.training.estimate import Estimate, Figures, Key, Median, Sample
+from crossview.engine.training.estimate import Estimate, Figures, Key, Median, Sample, Statistic
 from crossview.engine.training.examples import Examples
 from crossview.engine.training.measures import blocks
 from crossview.engine.training.taxonomy import HIERARCHICAL_ACCURACY, Costs, costs
@@ -27,8 +27,20 @@ _ROWS_AT_ONCE = 16_384
 
 Bools = NDArray[np.bool_]
 Labels = tuple[str, ...]
-Part = tuple[NDArray[np.intp], NDArray[np.intp], Sequence[int]]
-"""Positions of some queries, their rankings, and the lengths of hit lists to which the rankings apply."""
+Measured = tuple[tuple[str, int | None], Estimate | Median | Statistic]
+"""A metric, its k, and the figure."""
+
+
+class Part(NamedTuple):
+    """The rankings of some queries, for some lengths of hit lists."""
+
+    queries: NDArray[np.intp]
+    """Positions of the queries."""
+    order: NDArray[np.intp]
+    """Their rankings, without the items of their groups."""
+    whole: NDArray[np.intp]
+    """Their rankings of the whole database."""
+    lengths: Sequence[int]
 
 
 class MeasurePlan(NamedTuple):
@@ -81,7 +93,7 @@ def figures(trial: Trial, view: str, target: str, plan: MeasurePlan, progress: P
     widths = trial.pipeline.widths_of_metrics(position, placed.vectors.shape[1])
     labelled = None if plan.by == ITEMS else _Labelled.of(queries, found, plan)
     in_database = {TRAINED: ~unseen, UNSEEN: unseen, MIXED: np.ones(len(found), bool)}
-    estimates: dict[Key, Estimate | Median] = {}
+    estimates: dict[Key, Estimate | Median | Statistic] = {}
     for database in plan.databases:
         chosen = np.random.default_rng(0).permutation(np.flatnonzero(in_database[database]))
         lists = _Lists(
@@ -95,10 +107,13 @@ def figures(trial: Trial, view: str, target: str, plan: MeasurePlan, progress: P
             rerank=trial.space.rerank,
             progress=progress,
         )
+        own = _positions(queries.ids, found.ids[chosen])
         if labelled is None:
-            measured = _by_items(lists, _positions(queries.ids, found.ids[chosen]), plan.ks)
+            measured = _by_items(lists, own, plan.ks)
         else:
-            measured = _by_labels(lists, labelled.take(chosen), unseen[chosen] if database == MIXED else None, plan.ks)
+            across = own if view != target else np.full(len(own), -1)
+            marked = unseen[chosen] if database == MIXED else None
+            measured = _by_labels(lists, labelled.take(chosen), across, marked, plan.ks)
         estimates |= {(database, target, *key): one for key, one in measured if np.isfinite(one.value)}
     return estimates
 
@@ -148,9 +163,12 @@ class _Labelled(NamedTuple):
 
 
 def _positions(wanted: NDArray[np.int64], ids: NDArray[np.int64]) -> NDArray[np.intp]:
-    """Return the positions of wanted ids among unsorted ids."""
+    """Return the positions of wanted ids among unsorted ids; -1 for an id that is not among them."""
+    if not len(ids):
+        return np.full(len(wanted), -1)
     order = np.argsort(ids)
-    return order[np.searchsorted(ids, wanted, sorter=order)]
+    places = order[np.minimum(np.searchsorted(ids, wanted, sorter=order), len(ids) - 1)]
+    return np.where(ids[places] == wanted, places, -1)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -179,13 +197,13 @@ class _Lists:
         """
         done = 0
         for part in self._parts_of_equal_length():
-            order = self._order(part)
+            order, whole = self._orders(part)
             if self.rerank:
-                exact = self._exact(part, order[:, : self.rerank * max(ks)])
                 for k in ks:
-                    yield part, measures.reranked(order, exact[:, : self.rerank * k]), [k]
+                    exact = self._reranked(part, order, k)
+                    yield Part(part, exact, exact if whole is order else self._reranked(part, whole, k), [k])
             else:
-                yield part, order, ks
+                yield Part(part, order, whole, ks)
             done += len(part)
             if self.progress is not None:
                 self.progress(self.name, done, len(self.asking))
@@ -198,35 +216,47 @@ class _Lists:
         for count in np.unique(left_out[left_out < len(self.offered)]):
             yield from blocks(np.flatnonzero(left_out == count), len(self.offered))
 
-    def _order(self, part: NDArray[np.intp]) -> NDArray[np.intp]:
+    def _orders(self, part: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Return the rankings without the items of the queries' groups, and with them, from one sort."""
         table = distances(self.probes.vectors[part], self.placed.vectors, self.metrics, self.widths)
         left_out = self.asking[part][:, None] == self.offered
-        table[left_out] = np.inf
-        return measures.ranking(table)[:, : table.shape[1] - np.count_nonzero(left_out[0])]
+        whole = measures.ranking(table)
+        if not left_out.any():
+            return whole, whole
+        return whole[~np.take_along_axis(left_out, whole, axis=1)].reshape(len(part), -1), whole
 
-    def _exact(self, part: NDArray[np.intp], listed: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Return the distances of the float vectors of listed items, (q, count)."""
-        probes, placed = self.probes.floats, self.placed.floats
+    def _reranked(self, part: NDArray[np.intp], order: NDArray[np.intp], k: int) -> NDArray[np.intp]:
+        """Return rankings whose first ``rerank`` x k items are in the order of their float vectors."""
+        probes, placed, listed = self.probes.floats, self.placed.floats, order[:, : self.rerank * k]
         pairs = zip(part, listed, strict=True)
-        return np.concatenate([cdist(probes[query, None], placed[items]) for query, items in pairs])
+        return measures.reranked(
+            order, np.concatenate([cdist(probes[query, None], placed[items]) for query, items in pairs])
+        )
 
 
 def _by_labels(
-    lists: _Lists, labelled: _Labelled, unseen: Bools | None, ks: Sequence[int]
-) -> Iterator[tuple[tuple[str, int | None], Estimate]]:
+    lists: _Lists, labelled: _Labelled, across: NDArray[np.intp], unseen: Bools | None, ks: Sequence[int]
+) -> Iterator[Measured]:
     """Yield the figures by metric and k, of queries and items with labels.
 
+    ``across``, (q,), has the positions of the queries' own items, or -1 where there is nothing to find across views.
     ``unseen`` marks the held-out items of a mixed database.
     """
     own, offered = labelled.own, labelled.offered
     found: dict[tuple[str, int | None], NDArray[np.float64]] = {}
+    ranks, hits = _Ranks(across), _Hits(offered.shape[0])
 
     def record(metric: str, k: int | None, part: NDArray[np.intp], values: NDArray[Any]) -> None:
         found.setdefault((metric, k), np.full(own.shape[0], np.nan))[part] = values
 
-    for part, order, lengths in lists.parts(ks):
+    for rankings in lists.parts(sorted({*ks, *RECALLS, FIRST})):
+        part, order, _, lengths = rankings
+        ranks.add(rankings)
+        hits.add(rankings)
+        if not (measured := [k for k in ks if k in lengths]):
+            continue
         ranked = measures.relevance(order, own[part], offered)
-        for k in lengths:
+        for k in measured:
             votes = measures.knn_votes(order, offered, k)
             record("accuracy", k, part, measures.voted_for_own(votes, own[part]))
             for metric, table in labelled.costs.items():
@@ -235,19 +265,61 @@ def _by_labels(
             record("precision", k, part, measures.precision_at_k(ranked, k))
             if unseen is not None:
                 record("unseen_share", k, part, measures.share_in_proportion(unseen[order], k))
-        if max(ks) in lengths:
+        if max(ks) in measured:
             record("map", None, part, measures.average_precision(ranked))
     yield from ((key, Estimate([Sample(values)])) for key, values in found.items())
+    yield from ranks.figures(RECALLS, max(ks))
+    yield from hits.figures()
 
 
-def _by_items(
-    lists: _Lists, own: NDArray[np.intp], ks: Sequence[int]
-) -> Iterator[tuple[tuple[str, int | None], Estimate | Median]]:
+def _by_items(lists: _Lists, own: NDArray[np.intp], ks: Sequence[int]) -> Iterator[Measured]:
     """Yield the figures by metric and k of how soon queries find their own items, (q,) positions."""
-    ranks = {k: np.zeros(len(own)) for k in ks}
-    for part, order, lengths in lists.parts(ks):
-        for k in lengths:
-            ranks[k][part] = measures.ranks(order, own[part])
-    for k, of_length in ranks.items():
-        yield ("recall", k), Estimate([Sample((of_length <= k).astype(float))])
-    yield ("median_rank", None), Median(ranks[max(ks)])
+    ranks, hits = _Ranks(own), _Hits(len(lists.offered))
+    for rankings in lists.parts(sorted({*ks, FIRST})):
+        ranks.add(rankings)
+        hits.add(rankings)
+    yield from ranks.figures(ks, max(ks))
+    yield from hits.figures()
+
+
+class _Ranks:
+    """The ranks of the queries' own items among the whole database, by the length of the hit list."""
+
+    def __init__(self, own: NDArray[np.intp]) -> None:
+        self._own = own
+        self._ranks: dict[int, NDArray[np.float64]] = {}
+
+    def add(self, rankings: Part) -> None:
+        part = rankings.queries[self._own[rankings.queries] >= 0]
+        if not len(part):
+            return
+        whole = rankings.whole[self._own[rankings.queries] >= 0]
+        found = measures.ranks(whole, self._own[part])
+        for k in rankings.lengths:
+            self._ranks.setdefault(k, np.full(len(self._own), np.nan))[part] = found
+
+    def figures(self, ks: Sequence[int], longest: int) -> Iterator[Measured]:
+        if not self._ranks:
+            return
+        for k in ks:
+            of_length = self._ranks[k]
+            yield ("recall", k), Estimate([Sample(np.where(np.isnan(of_length), np.nan, of_length <= k))])
+        ranks = self._ranks[longest]
+        yield ("median_rank", None), Median(ranks[~np.isnan(ranks)])
+
+
+class _Hits:
+    """How often each of n items is among the first ``FIRST`` hits of the queries, without the queries' groups."""
+
+    def __init__(self, items: int) -> None:
+        self._counts, self._queries = np.zeros(items, np.intp), 0
+
+    def add(self, rankings: Part) -> None:
+        if FIRST in rankings.lengths:
+            self._counts += np.bincount(rankings.order[:, :FIRST].ravel(), minlength=len(self._counts))
+            self._queries += len(rankings.queries)
+
+    def figures(self) -> Iterator[Measured]:
+        if self._queries:
+            yield ("coverage", FIRST), Statistic(measures.coverage(self._counts))
+            yield ("hubness", FIRST), Statistic(measures.hubness(self._counts))

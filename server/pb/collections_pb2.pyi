@@ -1822,9 +1822,12 @@ class Evaluation(_message.Message):
         """"accuracy", "precision" or "map"; in a mixed database "unseen_share", the share of held-out items among the
         first k over their share of the database; by a taxonomy "hierarchical_accuracy", in which a vote for a sibling
         class counts half, and "lca_loss", the mean height of the lowest common ancestor of vote and class over that of
-        the tree; by items "recall", the share of queries that find their own item among the first k, and
-        "median_rank"; with constraints "order", the share of triplets or quadruplets that distances satisfy, or "auc",
-        the area under the ROC curve of pairs. With pairs "accuracy" at the threshold, "auc", "equal_error_rate", and
+        the tree; by items, and by labels across views if the database has the queries' own items, "recall", the share of
+        queries that find their own item among the first k, and "median_rank"; by items and by labels "coverage", the
+        share of the items that are among the first 10 hits of some query, over the largest possible share, min(1, 10 x
+        queries / items), and "hubness", the skewness of how often an item is among the first 10; with constraints
+        "order", the share of triplets or quadruplets that distances satisfy, or "auc", the area under the ROC curve of
+        pairs. With pairs "accuracy" at the threshold, "auc", "equal_error_rate", and
         "true_accept_rate_0.1" and "true_accept_rate_0.01", at these false accept rates.
         """
         k: _builtins.int
@@ -1833,7 +1836,9 @@ class Evaluation(_message.Message):
         space: _builtins.str
         """Short name of the space."""
         standard_error: _builtins.float
-        """Standard error of the value over queries, comparisons or splits; unset for too few values."""
+        """Standard error of the value over queries, comparisons or splits; unset for too few values, and for
+        coverage and hubness of one split.
+        """
         database: _types_pb2.Database.ValueType
         """As in the request; unspecified with constraints."""
         def __init__(

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.frame import databases
+from benchmarks.frame import beside, databases
 from benchmarks.frame.benchmark import Benchmark, numbers, trial_arguments
 from benchmarks.frame.journal import Journal, by_seed, partial_folder, run_trials
 from benchmarks.frame.record import ROOT, source
@@ -209,3 +209,28 @@ def test_rows_of_earlier_runs_are_of_the_usual_database():
     assert [row["value"] for row in databases.of_database(rows, "trained")] == [1, 3]
     assert [row["value"] for row in databases.of_database(rows, "test", "test")] == [1, 3]
     assert [row["value"] for row in databases.of_database(rows, "unseen")] == [2]
+
+
+def test_own_items_are_found_as_soon_as_in_the_mean_over_all_orders_of_ties():
+    """A query whose own item shares its distance with others finds it as often as chance would."""
+    distances = np.array([[0.0, 1.0, 1.0, 2.0], [3.0, 1.0, 1.0, 2.0], [1.0, 1.0, 1.0, 1.0]])
+    assert beside.of_own(distances, np.array([0, 0, 3])) == {
+        "recall@1": pytest.approx((1 + 0 + 1 / 4) / 3),
+        "recall@10": 1.0,
+        "median_rank": 2.5,
+    }
+
+
+def test_the_best_of_each_figure_is_bold():
+    """The least rank and hubness, the largest of the others; a missing figure is an empty cell."""
+    figures = {
+        "one": {"map": 0.8, "median_rank": 9.0, "coverage": 0.2},
+        "two": {"map": 0.5, "median_rank": 2.0, "coverage": 1.0},
+        "few": {"map": 0.1},
+    }
+    assert beside.lines(figures) == [
+        ["method", "mAP", "own median rank", "coverage"],
+        ["one", "**0.800**", "9.0", "0.200"],
+        ["two", "0.500", "**2.0**", "**1.000**"],
+        ["few", "0.100", "", ""],
+    ]

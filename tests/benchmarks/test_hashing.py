@@ -82,6 +82,10 @@ def test_every_method_is_tuned_and_measured(method, published):
     assert list(chosen) == databases
     assert all(settings.items() >= {n: v[0] for n, v in method.grid.items()}.items() for settings in chosen.values())
     rows = list(hashing_trial.figures(short, chosen, data, 16 if method.binary else None))
+    figures = [row for row in rows if row["metric"] != "map"]
+    assert {(row["database"], row["query_view"] != row["database_view"]) for row in figures} == {("unseen", True)}
+    assert len(figures) == 2 * 5
+    rows = [row for row in rows if row["metric"] == "map"]
     databases += ["test"] if published else []
     pairs = list(itertools.product(("one", "two"), repeat=2))
     assert sorted((row["database"], row["query_view"], row["database_view"]) for row in rows) == sorted(
@@ -176,12 +180,13 @@ def trials():
         keys = [(method.name, bits) for method in METHODS for bits in ([16, 64] if method.binary else [None])]
         rows = [
             {"data": data, "method": name, "bits": bits, "query_view": query, "database_view": database,
-             "database": items, "metric": "map", "value": (1 + seed + keys.index((name, bits))) / 100}
+             "database": items, "metric": metric, "value": (1 + seed + keys.index((name, bits))) / 100}
             for name, bits in keys
             for query in views
             for database in views
             for items in ("labelled", "trained", "unseen", "test")
             if bits or items != "labelled"
+            for metric in ("map", *(["coverage"] if items == "unseen" and query != database else []))
         ]  # fmt: skip
         found.append({"data": data, "seed": seed, "rows": rows, "chosen": [], "seconds": 1.0})
     return found
@@ -199,7 +204,8 @@ def test_report_shows_every_method_and_the_comparisons(tmp_path):
     text = hashing_report.markdown(document)
     for method in METHODS:
         name = method.name + ("" if method.binary else " (floats)")
-        assert sum(line.startswith(f"| {name} |") for line in text.splitlines()) == 5
+        assert sum(line.startswith(f"| {name} |") for line in text.splitlines()) == 7
+    assert "| method | mAP | coverage |" in text
     corel = [trial for trial in trials() if trial["data"] == "corel"]
     ours, other = (
         np.mean([hashing_report.means(trial, name, 64, "labelled", "across") for trial in corel])

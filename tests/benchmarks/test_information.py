@@ -66,3 +66,22 @@ def test_who_leads_is_told_beyond_the_standard_error():
     assert best == "posteriors"
     assert gain == pytest.approx(0.0967, abs=1e-3)
     assert 0 < error < gain
+
+
+def test_figures_beside_map_are_shown_by_kind(split):
+    """Across views, for every method that learns from the kind."""
+    given = known("all labels", split, split.train, 0)
+    figures = [
+        ["all labels", method, *figure]
+        for method in ("co-em", "kernel cca")
+        for figure in information._measured(method, given, split, split.train)
+    ]
+    trial = {"data": "drawn", "sizes": (100, 20), "figures": figures}
+    text = information.markdown({"trials": [trial], "settings": {"most_items": 1000}})
+    assert "### own in first 10" in text
+    tables = text.partition("## Own items, coverage and hubness")[2].partition("## drawn")[0]
+    lines = [line.split(" | ")[1:] for line in tables.splitlines() if line.startswith("| all labels")]
+    assert len(lines) == 5
+    for line in lines:
+        cells = dict(zip(information.METHODS, line, strict=True))
+        assert [name for name, cell in cells.items() if cell.strip(" |")] == ["co-em", "kernel cca"]

@@ -53,6 +53,9 @@ def test_every_database_leaves_the_query_out(split):
             for target in ("gist", "lab"):
                 assert found[database, query, target, "map"] > 0.6
     assert 0.5 < found["mixed", "gist", "lab", "unseen_share"] < 1.6
+    for database in ("unseen", "mixed"):
+        assert 0 <= found[database, "gist", "lab", "recall@1"] <= found[database, "gist", "lab", "recall@10"] <= 1
+    assert ("trained", "gist", "lab", "recall@1") not in found
 
 
 def test_learners_that_keep_views_apart_are_measured_within_them(split):
@@ -96,6 +99,7 @@ def test_a_run_writes_rows_and_a_report(tmp_path, monkeypatch, capsys):
     text = capsys.readouterr().out
     assert "gist → lab" in text
     assert "unseen share" in text
+    assert "| own in first 10 | own median rank | coverage | hubness |" in text
     assert "(semantic: " in report.headline(document)[1]
 
 

@@ -234,17 +234,21 @@ def test_an_extended_space_is_re_ranked_as_it_was(home):
 # -- measured
 
 
+BY_CLASS = ("accuracy", "precision", "map")
+"""The measures by labels; the others count hits or find the query's own item."""
+
+
 def test_codes_are_measured_on_held_out_items(codes):
     """Also after a refit, and the protocol says how ties rank."""
     codes.train(Recipe(spec="multi-npp,itq:16", views=BOTH, holdout=0.25), space="codes")
     found = codes.evaluate(EvaluationRequest(view="color", k=(1, 5), databases=("trained",)))
     assert "codes at equal distances rank at random" in found.protocol
-    assert all(row.value > 0.8 for row in found.rows)
+    assert all(row.value > 0.8 for row in found.rows if row.metric in BY_CLASS)
     assert found.rows == codes.evaluate(EvaluationRequest(view="color", k=(1, 5), databases=("trained",))).rows
     again = codes.evaluate(
         EvaluationRequest(view="gist", targets=("color",), refit=True, k=(3,), databases=("trained",))
     )
-    assert all(row.value > 0.7 for row in again.rows)
+    assert all(row.value > 0.7 for row in again.rows if row.metric in BY_CLASS)
 
 
 def test_ties_favour_no_class(home):
@@ -276,7 +280,7 @@ def test_re_ranked_codes_are_measured_as_they_are_searched(codes):
         for space in ("floats", "exact", "plain", "one")
     }
     assert [row.value for row in found["exact"].rows] == [row.value for row in found["floats"].rows]
-    told = "the 24 x k nearest are ordered by their float vectors, for map k = 6"
+    told = "the 24 x k nearest are ordered by their float vectors, for map and median_rank k = 6"
     assert told in found["exact"].protocol
     precision = {
         space: [row.value for row in found[space].rows if row.metric == "precision"] for space in ("plain", "one")

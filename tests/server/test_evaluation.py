@@ -28,13 +28,13 @@ def test_spaces_are_measured_side_by_side(where: list[str]) -> None:
     """One column each, with the differences to the first; JSON and CSV hold the same figures."""
     ask = ("evaluate", "rows", "--space", "cca,pca,raw", "--view", "color", "-k", "1,5", "--database", "trained")
     found = result_of(*ask, *where)
-    assert [row["space"] for row in found["rows"]] == ["cca"] * 10 + ["pca"] * 5 + ["raw"] * 5
+    assert [row["space"] for row in found["rows"]] == ["cca"] * 14 + ["pca"] * 7 + ["raw"] * 7
     assert {one["baseline"] for one in found["differences"]} == {"cca"}
     assert (found["queries"], found["databases"]) == (6, {"trained": 14})
     lines = list(csv.DictReader(io.StringIO(done(*ask, "--csv", *where))))
     assert [float(line["value"]) for line in lines] == [row["value"] for row in found["rows"]]
-    assert [float(line["difference"]) for line in lines[10:]] == [one["value"] for one in found["differences"]]
-    assert {line["difference"] for line in lines[:10]} == {""}
+    assert [float(line["difference"]) for line in lines[14:]] == [one["value"] for one in found["differences"]]
+    assert {line["difference"] for line in lines[:14]} == {""}
     table = done(*ask, *where)
     assert table.split()[:8] == ["query", "target", "database", "metric", "k", "cca", "pca", "raw"]
     assert "in brackets the difference to cca, paired" in table
@@ -91,7 +91,7 @@ def test_databases_stand_side_by_side(where: list[str]) -> None:
     assert table.split()[:7] == ["query", "target", "metric", "k", "trained", "unseen", "mixed"]
     assert "6 queries; items to find: 14 trained, 6 unseen, 20 mixed; " in table
     found = result_of(*ask, "--database", "unseen,mixed")
-    assert [row["database"] for row in found["rows"]] == ["unseen"] * 3 + ["mixed"] * 4
+    assert [row["database"] for row in found["rows"]] == ["unseen"] * 8 + ["mixed"] * 9
     assert found["databases"] == {"unseen": 6, "mixed": 20}
     lines = list(csv.DictReader(io.StringIO(done(*ask, "--database", "unseen,mixed", "--csv"))))
     assert [line["database"] for line in lines] == [row["database"] for row in found["rows"]]
@@ -120,6 +120,8 @@ def test_items_are_found_by_their_own_other_view(where: list[str]) -> None:
         ("recall", 1, "unseen"),
         ("recall", 10, "unseen"),
         ("median_rank", None, "unseen"),
+        ("coverage", 10, "unseen"),
+        ("hubness", 10, "unseen"),
     ]
     assert found["rows"][1]["value"] == 1.0  # of six items
     assert "measure unseen or mixed" in run(*ask, "--database", "trained").stderr

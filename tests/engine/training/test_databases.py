@@ -1,8 +1,11 @@
 """What held-out queries are to find: trained items, other unseen ones, or both; and their own other view."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 from rows import GROUPS, each, fill, item, row
+from scipy.stats import skew
 
 from crossview.engine.condition import Filter
 from crossview.engine.errors import InvalidInputError, NotReadyError
@@ -70,6 +73,18 @@ def test_figures_are_those_of_searching_the_database(groups, database):
             if database == "mixed":
                 assert figures[target, "unseen_share", k] == pytest.approx(np.mean(share, axis=0)[column])
         assert figures[target, "map", None] == pytest.approx(np.mean(mean))
+        counts = Counter(hit.key for one in hits.values() for hit in one[:10])
+        whole, _ = lists(groups, "color", target, database, own=True)
+        items = len(next(iter(whole.values())))
+        assert figures[target, "coverage", 10] == len(counts) / min(items, counts.total())
+        if target != "color" and database != "trained":
+            there = {key: one for key, one in whole.items() if key in {hit.key for hit in one}}
+            ranks = np.array([place(one, key) for key, one in there.items()])
+            assert figures[target, "recall", 1] == pytest.approx(np.mean(ranks <= 1))
+            assert figures[target, "recall", 10] == pytest.approx(np.mean(ranks <= 10))
+            assert figures[target, "median_rank", None] == np.median(ranks)
+        else:
+            assert (target, "recall", 1) not in figures
         assert figures[target, "accuracy", 1] == figures[target, "precision", 1]
     assert (database == "mixed") == any(metric == "unseen_share" for _, metric, _ in figures)
 
@@ -85,7 +100,8 @@ def test_databases_are_shown_side_by_side(groups):
         assert measured(alone, database) == measured(found, database)
         assert f"database {database}: " in alone.protocol
     assert [one.database for one in groups.evaluate(EvaluationRequest(view="gist", k=(3,))).rows] == [
-        *(["trained"] * 3 + ["unseen"] * 3) * 2
+        *["trained"] * 5 + ["unseen"] * 8,
+        *["trained"] * 5 + ["unseen"] * 5,
     ]
 
 
@@ -160,10 +176,14 @@ def test_items_find_their_own_other_view(home, database):
         found = bare.evaluate(EvaluationRequest(view="color", databases=(database,)))
         hits, _ = lists(bare, "color", "gist", database, own=True)
         ranks = np.array([place(one, key) for key, one in hits.items()])
+        counts = Counter(hit.key for one in hits.values() for hit in one[:10])
+        each_item = [counts[hit.key] for hit in next(iter(hits.values()))]
         assert {(row.database_view, row.metric, row.k): row.value for row in found.rows} == {
             ("gist", "recall", 1): np.mean(ranks <= 1),
             ("gist", "recall", 10): np.mean(ranks <= 10),
             ("gist", "median_rank", None): np.median(ranks),
+            ("gist", "coverage", 10): len(counts) / min(len(each_item), counts.total()),
+            ("gist", "hubness", 10): pytest.approx(skew(each_item)) if np.ptp(each_item) else 0,
         }
         assert found.queries == 9
         assert "its own item in another view" in found.protocol

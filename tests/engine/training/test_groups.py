@@ -150,6 +150,10 @@ def test_unseen_items_of_one_group_are_no_database(home):
             "accuracy",
             "precision",
             "map",
+            "recall",
+            "median_rank",
+            "coverage",
+            "hubness",
         }  # of no unseen item there is a share
 
 

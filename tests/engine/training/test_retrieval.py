@@ -2,7 +2,10 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from rows import each, fill, item
+from scipy.stats import skew
 
 from crossview.engine.evaluation import EvaluationRequest
 from crossview.engine.item import NewItem
@@ -35,6 +38,8 @@ def vote(nearest: np.ndarray) -> str:
 def figures(queries: np.ndarray, database: np.ndarray) -> dict[tuple[str, int | None], float]:
     """What is to be measured, query by query."""
     found: dict[tuple[str, int | None], list[float]] = {("map", None): []}
+    hits = [one for query in queries for one in ranked(query, database)[:10]]
+    counts = np.array([hits.count(one) for one in database])
     for query in queries:
         nearest = ranked(query, database)
         relevant = np.array([bool({*TAGS[query]} & {*TAGS[one]}) for one in nearest])
@@ -43,7 +48,9 @@ def figures(queries: np.ndarray, database: np.ndarray) -> dict[tuple[str, int | 
         for k in KS:
             found.setdefault(("precision", k), []).append(float(relevant[:k].mean()))
             found.setdefault(("accuracy", k), []).append(float(vote(nearest[:k]) in TAGS[query]))
-    return {key: float(np.mean(values)) for key, values in found.items()}
+    means = {key: float(np.mean(values)) for key, values in found.items()}
+    covered = len(set(hits)) / min(len(database), len(hits))
+    return means | {("coverage", 10): covered, ("hubness", 10): float(skew(counts))}
 
 
 @AT_ONCE
@@ -80,6 +87,28 @@ def test_codes_and_their_order_by_float_vectors_are_the_same_however_many_are_co
         assert [made.evaluate(request).rows for request in requests] == expected
         made.train(Recipe(spec="pca", views=("color",), holdout=0.4, tune=tune), space="again")
         assert made.spaces.get("again").tuning == tuned
+
+
+COUNTS = st.lists(st.integers(0, 50), min_size=1, max_size=40).map(np.array)
+
+
+@given(COUNTS)
+def test_coverage_is_a_share_that_few_queries_can_reach(counts):
+    """It is 1 if no item is a hit twice or every item is a hit; NaN without hits."""
+    hits = counts.sum()
+    assert np.isnan(measures.coverage(counts)) if not hits else 0 < measures.coverage(counts) <= 1
+    assert measures.coverage(np.append(np.minimum(counts, 1), 1)) == 1
+    assert measures.coverage(counts + 1) == 1
+
+
+@given(COUNTS)
+def test_hubness_is_the_skewness_of_the_counts(counts):
+    """Its unit and the items' order do not matter; a hub raises it, and equal counts have none."""
+    assert measures.hubness(np.full_like(counts, 3)) == 0
+    found = measures.hubness(counts)
+    assert found == (pytest.approx(float(skew(counts)), abs=1e-9) if np.ptp(counts) else 0)
+    assert measures.hubness(7 * counts[::-1]) == pytest.approx(found, abs=1e-9)
+    assert measures.hubness(np.array([0, 0, 0, 9])) > measures.hubness(np.array([0, 0, 4, 5]))
 
 
 def test_progress_counts_the_queries(home):
