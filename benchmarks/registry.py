@@ -8,6 +8,7 @@ from benchmarks.frame.benchmark import Benchmark
 MODULES: Mapping[str, str] = {
     "unseen": "unseen.benchmark",
     "information": "information.benchmark",
+    "copies": "copies.benchmark",
     "multi-npp": "multi_npp.benchmark",
     "tuning": "unseen.tuning",
     "wikipedia": "wikipedia.benchmark",

@@ -91,12 +91,21 @@ class EvaluationOptions:
             "labels, if any].",
         ),
     ] = EvaluationRequest.by
+    copies: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Measure how soon N indexed pictures are found by copies of their files: exact, resized, "
+            "recompressed, cropped and greyscale.",
+        ),
+    ] = None
     k: Annotated[
         str | None,
         typer.Option(
             "-k",
             metavar="K,...",
-            help=f"Lengths of the hit lists [default: {_listed(LENGTHS)}; by items {_listed(RECALLS)}].",
+            help=f"Lengths of the hit lists [default: {_listed(LENGTHS)}; by items {_listed(RECALLS)}; of copies "
+            "1,3,10].",
         ),
     ] = None
     refit: Annotated[bool, typer.Option("--refit", help="Fit the learner again on a new split.")] = False
@@ -193,22 +202,30 @@ def evaluate(
 
     The command measures several spaces on the same queries; raw is the views themselves. Without labels, it
     measures how soon items find their own other view. It also measures agreement with comparisons (--constraints),
-    and the decision whether pairs are the same (--pairs).
+    the decision whether pairs are the same (--pairs), and how soon pictures are found by changed copies (--copies).
 
     Examples:
         crossview evaluate pets --view color --targets sift
+        crossview evaluate pets --view color --copies 100
         crossview evaluate pets --view color --space raw,cca --refit --splits 5
     """
     check_format(as_json, as_csv)
     check_detached(detach, connection)
     request = options.request()
+    if detach and options.copies is not None:
+        raise typer.BadParameter("--copies reads the files of this machine while it runs: leave out --detach")
     if detach:
         with connection.detached(name) as server:
             job = server.evaluate(request)
         print_detached(job, as_json)
         return
     with connection.collection(name) as collection, progress_bar(not as_json) as progress:
-        evaluation = collection.evaluate(request, progress=progress)
+        if options.copies is None:
+            evaluation = collection.evaluate(request, progress=progress)
+        else:
+            from crossview.engine.training.copies import evaluate_copies
+
+            evaluation = evaluate_copies(collection, request, options.copies, progress)
     if as_json:
         print_json(evaluation)
     elif as_csv:
@@ -220,12 +237,12 @@ def evaluate(
 def _print(evaluation: "Evaluation") -> None:
     """Print the figures of one or several spaces, and how they were measured."""
     spaces = list(dict.fromkeys(row.space for row in evaluation.rows))
-    if len(spaces) > 1 or evaluation.comparisons:
+    if len(spaces) > 1 or not evaluation.databases:
         _print_spaces(evaluation, spaces)
     else:
         _print_databases(evaluation)
     counts = ", ".join(f"{evaluation.databases[name]} {name}" for name in DATABASES if name in evaluation.databases)
-    measured = f"{evaluation.queries} queries; items to find: {counts}"
+    measured = f"{evaluation.queries} queries" + (f"; items to find: {counts}" if counts else "")
     if evaluation.comparisons:
         measured = f"{evaluation.comparisons} comparisons"
     say(f"{measured}; {evaluation.seconds:.1f} s")
@@ -248,10 +265,11 @@ def _print_spaces(evaluation: "Evaluation", spaces: list[str]) -> None:
     cells = {_key(row): _number(row.value, row.standard_error) for row in evaluation.rows}
     for one in evaluation.differences:
         cells[_key(one)] += f" ({_number(one.value, one.standard_error, '+')})"
-    rows = table("query", "target", "database", "metric", ">k", *(f">{space}" for space in spaces))
+    places = ("database",) if evaluation.databases else ()
+    rows = table("query", "target", *places, "metric", ">k", *(f">{space}" for space in spaces))
     for query, target, database, metric, k in dict.fromkeys(key[1:] for key in map(_key, evaluation.rows)):
         values = [cells.get((space, query, target, database, metric, k), "-") for space in spaces]
-        rows.add_row(query, target, database, metric, str(k or ""), *values)
+        rows.add_row(query, target, *([database] if places else []), metric, str(k or ""), *values)
     show(rows)
     brackets = f"; in brackets the difference to {spaces[0]}, paired" if evaluation.differences else ""
     say(f"means \u00b1 standard errors{brackets}")

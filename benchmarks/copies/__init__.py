@@ -1,0 +1,1 @@
+"""Pictures that are found by changed copies of their files."""
