@@ -51,6 +51,8 @@ class Extractor(ABC):
     """Whether ``fit`` learns from the labels of its samples."""
     steps: ClassVar[tuple[str, ...]] = ()
     """Normalisation steps that spaces apply to the rows first, such as ("l1",) for counts; () if rows are ready."""
+    robust: ClassVar[bool] = False
+    """Whether rows hardly change if a picture is resized, recompressed, cropped a little or turned to grey."""
     earlier_params: ClassVar[Mapping[str, Any]] = {}
     """Values of parameters for views stored before these parameters existed, if they differ from the defaults."""
 

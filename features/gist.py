@@ -30,6 +30,7 @@ class Gist(ImageExtractor):
     """
 
     name: ClassVar[str] = "gist"
+    robust: ClassVar[bool] = True
 
     def __init__(self, *, grid: int = GRID, size: int = SIZE) -> None:
         for value, name, most in ((grid, "grid", MAX_GRID), (size, "size", MAX_SIZE)):

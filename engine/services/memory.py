@@ -15,7 +15,7 @@ class Memory:
 
         Raises NotFoundError, NotReadyError, StorageError.
         """
-        self._opened.versions().answered(space, lambda _, loaded: loaded.targets, lambda *_: None)
+        self._opened.versions().answered(space, lambda _, loaded: loaded.indexed_targets, lambda *_: None)
 
     def search(self, request: SearchRequest, most_bytes: int, most_hits: int) -> list[HitList] | None:
         """Return the answer of ``Collection.search`` if all its data is in memory; otherwise None. It never waits.

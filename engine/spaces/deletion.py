@@ -9,6 +9,7 @@ from crossview.engine.catalog.extractors import find_view
 from crossview.engine.catalog.joined import part_names
 from crossview.engine.errors import CrossviewError, InvalidInputError, NotFoundError, NotReadyError
 from crossview.engine.spaces.snapshot_files import SnapshotFiles
+from crossview.engine.spaces.target import sketch_name
 
 _log = logging.getLogger(__name__)
 
@@ -94,6 +95,8 @@ def forget_old_snapshots(files: SnapshotFiles) -> None:
     with files.changing() as tx:
         views = tx.views.all()
         trained = {
-            (one.space, one.generation, target) for one in tx.spaces.generations() for target in one.summary["targets"]
+            (one.space, one.generation, target)
+            for one in tx.spaces.generations()
+            for target in (*one.summary["targets"], *map(sketch_name, one.summary["views"]))
         }
         tx.snapshots.keep(trained | {(RAW, raw_generation(views), view.name) for view in views})

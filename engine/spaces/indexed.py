@@ -98,7 +98,8 @@ class IndexedSpace:
         sequence, changes = tx.sequence(), tx.items.changed_since(-1)
         indexes: dict[Target, Covered] = {}
         for view in self.space.views:
-            empty = {target: self.space.empty_index(target) for target in self.space.targets_of(view)}
+            targets = [target for target in self.space.indexed_targets if target.view == view]
+            empty = {target: self.space.empty_index(target) for target in targets}
             made = replayed(tx, self.space, view, empty, changes)
             indexes |= {target: Covered(index, sequence, len(index)) for target, index in made.items()}
         return self.holding(indexes)
@@ -172,7 +173,10 @@ def replayed(
         checkpoint()
         ids = changes.live[start : start + _PLACED_AT_ONCE]
         labels = tx.items.labels(ids) if several_metrics else {}
-        placed = space.place({view: record.rows(tx, ids)}, labels)
+        rows = {view: record.rows(tx, ids)}
+        placed = space.place(rows, labels) if any(not target.hidden for target in found) else {}
+        if any(target.hidden for target in found):
+            placed |= space.sketched(rows)
         for target, index in found.items():
             found[target] = index.changed(removed, *placed[target])
         removed = removed[:0]

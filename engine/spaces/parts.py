@@ -18,11 +18,19 @@ class Part(NamedTuple):
     width: int
     steps: tuple[str, ...] = ()
     """Names of its normalisation steps, such as ("l1",) for counts of words."""
+    robust: bool = False
+    """Whether its rows hardly differ between a picture and a changed copy."""
+    texts: bool = False
+    """Whether its rows describe texts."""
 
 
 def parts_of(view: JoinedView) -> tuple[Part, ...]:
     """Return the parts of a view, one for each stored view in it."""
-    return tuple(Part(one.dim, EXTRACTORS[one.extractor].steps) for one in view.parts)
+    kinds = [EXTRACTORS[one.extractor] for one in view.parts]
+    return tuple(
+        Part(one.dim, kind.steps, kind.robust, kind.inputs == {"text"})
+        for one, kind in zip(view.parts, kinds, strict=True)
+    )
 
 
 def own_learners(views: Sequence[Sequence[Part]], first: int = 0) -> list[Any]:

@@ -67,8 +67,14 @@ def targets_of(
 
 
 def searched_targets(request: SearchRequest) -> TargetsOf:
-    """Return the function that checks a search and returns its targets."""
-    return targets_of(request.queries, request.strategy.names, scan_of(request.strategy).check_space)
+    """Return the function that checks a search and returns its targets, with the hidden ones."""
+    scan = scan_of(request.strategy)
+    named = targets_of(request.queries, request.strategy.names, scan.check_space)
+
+    def targets(version: Version, space: Space) -> list[Target]:
+        return [*named(version, space), *scan.hidden_targets(space, request.queries)]
+
+    return targets
 
 
 def no_targets(queries: Sequence[Query]) -> TargetsOf:
@@ -123,7 +129,8 @@ def answer_at_hand(
     try:
         targets = searched_targets(request)(version, space.space)
         indexes = [space.indexes[target].index for target in targets if target in space.indexes]
-        scanned, hits = sum(one.nbytes for one in indexes), request.k * len(targets)
+        scanned = sum(one.nbytes for one in indexes)
+        hits = request.k * sum(not target.hidden for target in targets)
         if len(indexes) < len(targets) or len(request.queries) * scanned > most_bytes:
             return None
         if len(request.queries) * hits > most_hits:
@@ -139,10 +146,12 @@ def embed(
     """Return the embeddings of queries, query by query and target by target; raises the errors of ``answer``."""
     space.check_revisions(version.views)
     found: dict[int, list[Embedding]] = defaultdict(list)
-    for numbers, probes, _ in query_probes(version, space, loaded, queries, targets):
-        for target, vectors in probes.items():
+    for asked in query_probes(version, space, loaded, queries, targets):
+        for target, vectors in asked.probes.items():
             bits = target.dim if target.codes else 0
-            for number, vector in zip(numbers, vectors, strict=True):  # a code is followed by floats for re-ranking
+            for number, vector in zip(
+                asked.numbers, vectors, strict=True
+            ):  # a code is followed by floats for re-ranking
                 found[number].append(Embedding(number, str(target), vector[: target.code_bytes], bits))
     return [one for number in range(len(queries)) for one in found[number]]
 

@@ -1,7 +1,7 @@
 """Spaces: training fits a space once, at a revision; the space then places items and probes with queries."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
 from typing import Any, NamedTuple, Self
 
@@ -32,6 +32,7 @@ from crossview.engine.spaces.pipeline import (
     vectors,
 )
 from crossview.engine.spaces.scores import Axes, ScoreScale
+from crossview.engine.spaces.sketches import Sketch
 from crossview.engine.spaces.target import Target
 from crossview.engine.spaces.training_keys import NO_KEYS, PackedKeys, packed_keys, unpacked_keys
 from crossview.index.base import Index
@@ -73,6 +74,9 @@ class Space(SpaceDescription):
     """The kind of index of its targets; None: the kind that suits the vectors."""
     scales: tuple[ScoreScale, ...] = ()
     """Scale of the scores in each view; empty if the learner has no named attributes."""
+    sketches: tuple[Sketch, ...] = ()
+    """The sketches by which searches find near copies, one for each view except those of texts; empty in ``raw``, and
+    in spaces that an earlier version trained."""
 
     @cached_property
     def training_keys(self) -> frozenset[str]:
@@ -121,6 +125,21 @@ class Space(SpaceDescription):
             for position, view in enumerate(self.views)
             for target in targets_of_view(self.pipeline, view, position, bool(self.rerank))
         )
+
+    @cached_property
+    def sketch_of(self) -> Mapping[str, Sketch]:
+        """The sketches by view."""
+        return {sketch.view: sketch for sketch in self.sketches}
+
+    @cached_property
+    def robust_view(self) -> str:
+        """The first view whose rows hardly differ between a picture and a changed copy; "" without one."""
+        return next((sketch.view for sketch in self.sketches if sketch.robust), "")
+
+    @cached_property
+    def indexed_targets(self) -> tuple[Target, ...]:
+        """All targets that have an index: those of ``targets``, and the hidden ones."""
+        return (*self.targets, *(sketch.target for sketch in self.sketches))
 
     def targets_of(self, view: str) -> tuple[Target, ...]:
         """Return the targets of a view's rows."""
@@ -200,6 +219,11 @@ class Space(SpaceDescription):
                 placed[target] = Placed(ids[under_target], found[under_target])
         return placed
 
+    def sketched(self, rows: Mapping[str, ViewRows]) -> dict[Target, Placed]:
+        """Return the codes of items by hidden target, from their raw rows by view."""
+        sketches = [self.sketch_of[view] for view in rows if view in self.sketch_of]
+        return {one.target: Placed(rows[one.view].ids, one.codes(one.points(rows[one.view].rows))) for one in sketches}
+
     def probe(
         self, view: str, rows: NDArray[np.float32], names: Sequence[str] = (), *, items: bool = False
     ) -> dict[Target, Vectors]:
@@ -240,6 +264,7 @@ class Space(SpaceDescription):
     def check(self, dims: Mapping[str, int]) -> None:
         """Raise an error, of any class, if the learners do not fit the dimension of each view, or each other."""
         for view, dim in dims.items():
+            self.sketched({view: ViewRows(np.zeros(1, np.int64), np.ones((1, dim), np.float32))})
             with np.errstate(all="ignore"):
                 found = self._vectors(view, np.ones((1, dim), np.float32), queries=True)
             for target, made in found.items():
@@ -248,6 +273,8 @@ class Space(SpaceDescription):
 
     def empty_index(self, target: Target) -> Index:
         """Return an empty index for the vectors of a target."""
+        if target.hidden:
+            return IndexSpec("binary-flat").empty(target.dim)
         spec = self.index or suitable_index(self.binary, self.rerank)
         return spec.empty(target.dim, target.floats) if target.floats else spec.empty(target.dim)
 
@@ -297,6 +324,9 @@ class Space(SpaceDescription):
                 "group_by": self.group_by and [self.group_by.name, list(self.group_by.groups.items())],
                 "index": asdict(self.index or suitable_index(self.binary, self.rerank)),
                 "scales": [vars(scale) for scale in self.scales],
+                "sketches": [
+                    {one.name: getattr(sketch, one.name) for one in fields(sketch)} for sketch in self.sketches
+                ],
             }
         )
 
@@ -321,6 +351,7 @@ class Space(SpaceDescription):
             group_by=_grouping(tree.get("group_by")),
             index=IndexSpec(**tree["index"]) if "index" in tree else None,
             scales=tuple(ScoreScale(**scale) for scale in tree.get("scales", ())),
+            sketches=tuple(Sketch(**sketch) for sketch in tree.get("sketches", ())),
         )
 
 

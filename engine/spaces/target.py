@@ -4,6 +4,9 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import NamedTuple
 
+SKETCH = "~sketch"
+"""Name of the hidden targets that hold the sketches of raw rows."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Target:
@@ -30,9 +33,19 @@ class Target:
         return f"{self.view}:{self.name}" if self.name else self.view
 
     @property
+    def hidden(self) -> bool:
+        """Whether only the engine searches this target."""
+        return self.name == SKETCH
+
+    @property
     def code_bytes(self) -> int | None:
         """Bytes of a code, before the bytes of its float vector; None if the vectors are not codes."""
         return -(-self.dim // 8) if self.codes else None
+
+
+def sketch_name(view: str) -> str:
+    """Return the name of the hidden target of a view."""
+    return f"{view}:{SKETCH}"
 
 
 def view_of(target: str) -> str:

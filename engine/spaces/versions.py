@@ -198,7 +198,7 @@ class Versions:
         try:
             with self._catalog.read() as tx:
                 space = stored_generation(tx, snapshot.space, snapshot.generation)
-            target = next(one for one in space.space.targets if str(one) == snapshot.target)
+            target = next(one for one in space.space.indexed_targets if str(one) == snapshot.target)
             stored = space.stored(self.files, target)
             with self._catalog.read() as tx:
                 if stored is None:

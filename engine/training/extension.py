@@ -17,7 +17,7 @@ from crossview.engine.spaces.parts import parts_of
 from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.training_keys import packed_keys
 from crossview.engine.training.examples import examples
-from crossview.engine.training.learning import fit_added_views, score_scales
+from crossview.engine.training.learning import fit_added_views, score_scales, sketches_of
 from crossview.engine.training.supervision import count_constraints, with_supervision
 
 
@@ -65,7 +65,10 @@ def added_views(
     def fitted() -> Space:
         pipeline = fit_added_views(space.pipeline, training, parts, progress)
         return replace(
-            extended, pipeline=pipeline, scales=(*space.scales, *score_scales(pipeline, training)[len(space.views) :])
+            extended,
+            pipeline=pipeline,
+            scales=(*space.scales, *score_scales(pipeline, training)[len(space.views) :]),
+            sketches=(*space.sketches, *sketches_of(found, parts, space.seed)),
         )
 
     return fitted

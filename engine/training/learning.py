@@ -13,6 +13,7 @@ from crossview.engine.runtime.progress import Progress
 from crossview.engine.spaces.parts import Part, parts_of
 from crossview.engine.spaces.pipeline import build, extend, fit, vectors
 from crossview.engine.spaces.scores import ScoreScale
+from crossview.engine.spaces.sketches import Sketch
 from crossview.engine.spaces.space import Space
 from crossview.engine.training.examples import FEWEST, Examples
 from crossview.engine.training.supervision import supervision_of
@@ -77,3 +78,18 @@ def _refitted(space: Space, parts: Sequence[Sequence[Part]], training: Examples)
     pipeline = build(space.spec, space.views[:first], parts[:first], space.settings, None, space.seed)
     pipeline = learn(pipeline, training.seen_in(*space.views[:first]))
     return fit_added_views(pipeline, training, parts[first:])
+
+
+def sketches_of(items: Examples, parts: Sequence[Sequence[Part]], seed: int) -> tuple[Sketch, ...]:
+    """Return the sketches of the last views of all items, held out or not, whose ``parts`` these are.
+
+    Sketches learn from no labels. Views of texts have none, because items with the same text, such as one word, need
+    not be copies.
+    """
+    names = list(items.rows)[-len(parts) :]
+    present = dict(zip(items.rows, items.mask.T, strict=True))
+    return tuple(
+        Sketch.fit(name, items.rows[name][present[name]], of_view, seed)
+        for name, of_view in zip(names, parts, strict=True)
+        if not all(part.texts for part in of_view)
+    )

@@ -22,7 +22,7 @@ from crossview.engine.training.default_learner import with_learner
 from crossview.engine.training.examples import Examples, examples, split, views_with_items
 from crossview.engine.training.grids import check_dimensions
 from crossview.engine.training.groups import groups_of
-from crossview.engine.training.learning import learn, score_scales
+from crossview.engine.training.learning import learn, score_scales, sketches_of
 from crossview.engine.training.supervision import (
     check_notions,
     count_constraints,
@@ -71,19 +71,33 @@ def training(tx: Transaction, name: str, recipe: Recipe, progress: Progress | No
         notes=(*without, *_unknown(tx, recipe), *left_out, *_unordered(pipeline, given), *_notes(pipeline, given)),
     )
     check_dimensions(recipe, pipeline, given)
-    return partial(_fit, space, recipe, parts, given, progress)
+    return partial(_fit, space, recipe, parts, given, found, progress)
 
 
 def _fit(
-    space: Space, recipe: Recipe, parts: Sequence[Sequence[Part]], given: Examples, progress: Progress | None
+    space: Space,
+    recipe: Recipe,
+    parts: Sequence[Sequence[Part]],
+    given: Examples,
+    found: Examples,
+    progress: Progress | None,
 ) -> Space:
-    """Return a space fitted on examples, with the chosen settings."""
+    """Return a space fitted on the examples ``given``, with the chosen settings; ``found`` are all items."""
     tuning = None
     if recipe.tune is not None:
         recipe, tuning = tune(recipe, parts, given, progress)
     fitted = learn(assemble(recipe, parts), given, progress)
     settings, scales = recipe.all_settings(), score_scales(fitted, given)
-    return replace(space, spec=recipe.spec, pipeline=fitted, settings=settings, tuning=tuning, scales=scales)
+    sketches = sketches_of(found, parts, recipe.seed)
+    return replace(
+        space,
+        spec=recipe.spec,
+        pipeline=fitted,
+        settings=settings,
+        tuning=tuning,
+        scales=scales,
+        sketches=sketches,
+    )
 
 
 def _with_views(tx: Transaction, recipe: Recipe) -> tuple[Recipe, tuple[str, ...]]:

@@ -15,10 +15,12 @@ from crossview.engine.errors import StorageError
 from crossview.engine.home import Home
 from crossview.engine.query import Query, SearchRequest
 from crossview.engine.recipe import Recipe
+from crossview.engine.spaces.target import SKETCH
 
 COUNT, DIM = 2_000, 50
 KEYS = [f"item/{number:04}" for number in range(COUNT)]
 ROWS = np.random.default_rng(0).normal(size=(COUNT, DIM)).astype(np.float32)
+LEARNED = [f"standardize-{generation}-{name}" for generation in (1, 2) for name in ("v", f"v:{SKETCH}")]
 Usage = namedtuple("Usage", "total used free")
 
 
@@ -63,17 +65,14 @@ def check(home: Home) -> None:
 def test_no_index_need_be_in_memory(home: Home, half: Path):
     """Snapshots of the views, of the generation that answers and of an earlier one; rows, and items' tombstones."""
     before = sizes(half)
-    assert before.keys() == {"catalog", "raw-1-v", "standardize-1-v", "standardize-2-v"}
+    assert before.keys() == {"catalog", "raw-1-v", *LEARNED}
     with home.open("half") as collection:
         collection.storage.compact()
         with collection._opened.catalog.read() as tx:
             assert tx.items.changed_since(-1).deleted == []
     after = sizes(half)
-    assert {name: round(after[name] / size, 1) for name, size in before.items() if name != "catalog"} == {
-        "raw-1-v": 0.5,
-        "standardize-1-v": 0.5,
-        "standardize-2-v": 0.5,
-    }
+    shares = {name: round(after[name] / size, 1) for name, size in before.items() if name != "catalog"}
+    assert shares == dict.fromkeys(("raw-1-v", *LEARNED), 0.5)
     assert after["catalog"] < 0.75 * before["catalog"]
     check(home)
 
@@ -84,7 +83,7 @@ def test_a_snapshot_that_cannot_be_used_is_removed(home: Home, half: Path):
     path.write_bytes(path.read_bytes()[:100])
     with home.open("half") as collection:
         collection.storage.compact()
-    assert sizes(half).keys() == {"catalog", "standardize-1-v", "standardize-2-v"}
+    assert sizes(half).keys() == {"catalog", *LEARNED}
     check(home)
 
 

@@ -12,6 +12,7 @@ from crossview.engine.errors import InvalidInputError, NotFoundError, NotReadyEr
 from crossview.engine.home import Home
 from crossview.engine.query import Query, SearchRequest
 from crossview.engine.recipe import Recipe
+from crossview.engine.spaces.target import SKETCH
 
 COUNT, WIDTH = 400, 1_500
 KEYS = [f"{number:03}" for number in range(COUNT)]
@@ -56,7 +57,7 @@ def test_a_space_goes_with_its_snapshots_and_its_disk_space(rows, home):
     assert rows.info().bytes_on_disk < before + 100_000
     assert [space.name for space in rows.spaces()] == ["kept", "raw"]
     assert rows.info().active_space == "raw"
-    assert snapshots(rows, home) == ["kept-1-small"]
+    assert snapshots(rows, home) == ["kept-1-small", f"kept-1-small:{SKETCH}"]
     assert nearest(rows, wide(0)[7]) == ("007", 0.0)
     with pytest.raises(NotFoundError, match="there are: kept, raw"):
         rows.search(SearchRequest([Query("wide", key="007")], space="pca"))
@@ -82,7 +83,7 @@ def test_earlier_generations_are_deleted_alone(rows, home):
     rows.spaces.delete("pca", 1)
     assert rows.spaces.get("pca").generations == (2,)
     assert rows.info().active_space == "pca"
-    assert snapshots(rows, home) == ["pca-2-small"]
+    assert snapshots(rows, home) == ["pca-2-small", f"pca-2-small:{SKETCH}"]
 
 
 def test_what_cannot_be_deleted_names_the_remedy(rows):

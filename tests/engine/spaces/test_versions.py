@@ -182,14 +182,14 @@ def test_filters_keep_no_index_that_is_not_searched_any_more(items):
     asked = request(filter=Filter(labels=("even",)))
     for change in (lambda: items.train(Recipe(spec="pca", views=("v",))), lambda: items.items.delete(["item/010"])):
         items.search(asked)
-        (covered,) = items._opened.versions().current().space("").indexes.values()
-        index = weakref.ref(covered.index)
-        del covered
+        held = items._opened.versions().current().space("").indexes.values()
+        indexes = [weakref.ref(covered.index) for covered in held]
+        del held
         change()
         items.search(request())
         items._opened.versions().close()
         gc.collect()
-        assert index() is None
+        assert [index() for index in indexes] == [None, None]
 
 
 def test_first_searches_at_once_have_one_reader(items, monkeypatch):

@@ -13,6 +13,7 @@ from crossview.engine.evaluation import EvaluationRequest
 from crossview.engine.item import ItemUpdate, NewItem
 from crossview.engine.query import Query, SearchRequest
 from crossview.engine.recipe import Recipe
+from crossview.engine.spaces import scans
 
 BOTH = ("color", "gist")
 KS = (1, 5)
@@ -25,6 +26,12 @@ def groups(home):
     with fill(home, "groups", [item(group, number, having[number % 5]) for group, number in each(12)]) as made:
         made.train(Recipe(spec="multi-npp", views=BOTH, dim=3, holdout=0.4, seed=2))
         yield made
+
+
+@pytest.fixture(autouse=True)
+def no_near_copies(monkeypatch) -> None:
+    """An evaluation measures the space alone, so a search that checks it must not put near copies first."""
+    monkeypatch.setattr(scans, "near_copies", lambda *given: [{} for _ in given[4].own])
 
 
 def sides(collection, space="multi-npp"):

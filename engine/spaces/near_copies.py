@@ -1,0 +1,134 @@
+"""Near copies: items whose raw row nearly equals that of a query come first in its lists, the equal ones at distance 0.
+
+A space that ranks classes can place a picture far from its own copy. Near copies belong to items, not to targets, so a
+search finds them once for each query, among the raw rows of the items.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crossview.engine.query import Query
+from crossview.engine.spaces.indexed import IndexedSpace
+from crossview.engine.spaces.loaded import LoadedSpaces
+from crossview.engine.spaces.matching import Asked, Selector
+from crossview.engine.spaces.query_rows import query_rows
+from crossview.engine.spaces.sketches import Rows
+from crossview.engine.spaces.target import Neighbor, Target
+from crossview.engine.spaces.version import Version
+
+Copies = Mapping[int, float]
+"""The near copies of a query: the distance of their rows by item id, from 0 for equal rows to 1, ascending."""
+_SPARE = 16
+"""Codes to look at beyond the wanted number of items."""
+
+
+def near_copies(
+    version: Version, indexed: IndexedSpace, loaded: LoadedSpaces, queries: Sequence[Query], asked: Asked, k: int
+) -> list[Copies]:
+    """Return the near copies of every query, about k at most, without its own item.
+
+    They are near in the view of the queries. If the space has a robust view, in which a query by picture or by key has
+    a row, they are near in that view, or equal in the query's own.
+
+    Raises the errors of ``query_rows``, and StaleError as ``Version.read``.
+    """
+    if asked.rows is None:
+        return [{}] * len(asked.own)
+    found = _in_view(version, indexed, asked.view, asked.rows, asked.own, k)
+    robust = indexed.space.robust_view
+    if robust and robust != asked.view:
+        places, rows = _robust_rows(version, loaded, robust, queries, asked)
+        own = [asked.own[place] for place in places]
+        for place, near in zip(places, _in_view(version, indexed, robust, rows, own, k), strict=True):
+            equal = {item: distance for item, distance in found[place].items() if not distance}
+            found[place] = {**equal, **{item: distance for item, distance in near.items() if item not in equal}}
+    return found
+
+
+def _robust_rows(
+    version: Version, loaded: LoadedSpaces, view: str, queries: Sequence[Query], asked: Asked
+) -> tuple[list[int], Rows]:
+    """Return the places of the queries that have a row of a view other than their own, and these rows, (n, d)."""
+    places = [place for place, number in enumerate(asked.numbers) if queries[number].image is not None]
+    rows = [np.empty((0, version.joined_view(view).dim), np.float32)]
+    if places:
+        rows.append(query_rows(version, loaded, view, queries, [asked.numbers[place] for place in places]).rows)
+    by_key = [(item, place) for place, item in enumerate(asked.own) if item is not None]
+    if by_key:
+        with version.read() as tx:
+            stored = version.joined_view(view).rows(tx, {item for item, _ in by_key})
+        row_of = dict(zip(stored.ids.tolist(), stored.rows, strict=True))
+        places += [place for item, place in by_key if item in row_of]
+        rows += [row_of[item][None] for item, _ in by_key if item in row_of]
+    return places, np.concatenate(rows)
+
+
+def _in_view(
+    version: Version, indexed: IndexedSpace, view: str, rows: Rows, own: Sequence[int | None], k: int
+) -> list[Copies]:
+    """Return the near copies of queries with raw rows of a view, (n, d): codes find candidates, and rows decide."""
+    sketch = indexed.space.sketch_of.get(view)
+    if sketch is None or not len(rows):
+        return [{}] * len(rows)
+    points, searcher = sketch.points(rows), indexed.searcher(sketch.target)
+    found = searcher.search(sketch.codes(points), min(k + _SPARE, max(1, len(searcher))))
+    close = found.distances <= sketch.radii(points)[:, None]
+    if not close.any():
+        return [{}] * len(rows)
+    with version.read() as tx:
+        stored = version.joined_view(view).rows(tx, np.unique(found.ids[close]).tolist())
+    others, copies = sketch.points(stored.rows), list[Copies]()
+    for point, ids, inside, item in zip(points, found.ids, close, own, strict=True):
+        places = np.flatnonzero(np.isin(stored.ids, ids[inside]))
+        distances = np.sqrt(((others[places] - point) ** 2).sum(axis=1))
+        near = [
+            (distance / sketch.reach if distance else 0.0, one)
+            for one, distance in zip(stored.ids[places].tolist(), distances.tolist(), strict=True)
+            if distance <= sketch.reach and one != item
+        ]
+        copies.append({one: distance for distance, one in sorted(near)})
+    return copies
+
+
+def copies_first(
+    indexed: IndexedSpace,
+    asked: Asked,
+    lists: Mapping[Target, list[list[Neighbor]]],
+    copies: Sequence[Copies],
+    k: int,
+    only: Selector,
+) -> dict[Target, list[list[Neighbor]]]:
+    """Return lists of k items in which near copies come first, if the target has them and ``only`` selects them.
+
+    The distance of a near copy is that of the list's first item, times the distance of the rows, from 0 to 1.
+    """
+    if not any(copies):
+        return dict(lists)
+    return {
+        target: [
+            _first(found, {item: near[item] for item in near if item in present}, k)
+            for found, near in zip(of_queries, copies, strict=True)
+        ]
+        for target, of_queries in lists.items()
+        for present in [_present(indexed, target, asked.probes[target][:1], copies, only)]
+    }
+
+
+def _present(
+    indexed: IndexedSpace, target: Target, vector: NDArray[np.generic], copies: Sequence[Copies], only: Selector
+) -> set[int]:
+    """Return the near copies in a target that ``only`` selects; ``vector`` is any one vector, (1, width)."""
+    ids = np.unique([item for near in copies for item in near])
+    if only is not None:
+        ids = np.intersect1d(ids, only(target).ids)
+    return set(indexed.searcher(target).search(vector, len(ids), ids).ids[0].tolist()) if len(ids) else set()
+
+
+def _first(found: list[Neighbor], near: Copies, k: int) -> list[Neighbor]:
+    if not near:
+        return found
+    nearest = found[0].distance if found else 0.0
+    others = [one for one in found if one.item not in near]
+    return [*(Neighbor(item, nearest * closeness) for item, closeness in near.items()), *others][:k]
