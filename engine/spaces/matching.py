@@ -2,6 +2,10 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from crossview.engine.query import Hit, Query
 from crossview.engine.spaces.answer_size import take_room
@@ -19,6 +23,20 @@ OwnItems = Sequence[int | None]
 Selector = Callable[[Target], Selection] | None
 """A function that selects the items of a target that a search may find; None: every item."""
 Hits = tuple[Hit, ...]
+
+
+class Asked(NamedTuple):
+    """A group of queries of one view with one kind of input."""
+
+    view: str
+    numbers: list[int]
+    """The positions of the queries in the request, (n,)."""
+    rows: NDArray[np.float32] | None
+    """Their raw rows, (n, d); None for queries by a class, which have none."""
+    probes: Probes
+    own: OwnItems
+
+
 _NO_SCORES: Mapping[int, Mapping[str, float]] = {}
 
 
@@ -32,17 +50,17 @@ def by_view(queries: Sequence[Query]) -> dict[str, list[int]]:
 
 def query_probes(
     version: Version, space: Space, loaded: LoadedSpaces, queries: Sequence[Query], names: Sequence[str]
-) -> Iterator[tuple[list[int], Probes, OwnItems]]:
-    """Yield vectors by target for each group of queries with one kind of input, with their numbers and own items."""
+) -> Iterator[Asked]:
+    """Yield each group of queries with one kind of input, with their vectors by target."""
     for view, numbers in by_view(queries).items():
         by_class = [number for number in numbers if queries[number].label is not None]
         others = [number for number in numbers if queries[number].label is None] if by_class else numbers
         if by_class:
             labels = [queries[number].label or "" for number in by_class]
-            yield by_class, space.probe_classes(view, labels, names), [None] * len(labels)
+            yield Asked(view, by_class, None, space.probe_classes(view, labels, names), [None] * len(labels))
         if others:
             found = query_rows(version, loaded, view, queries, others)
-            yield others, space.probe(view, found.rows, names), found.own
+            yield Asked(view, others, found.rows, space.probe(view, found.rows, names), found.own)
 
 
 def neighbours(

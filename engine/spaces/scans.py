@@ -5,11 +5,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from crossview.engine.errors import NotReadyError
 from crossview.engine.query import Hit, HitList, SearchRequest
 from crossview.engine.spaces.fusion import fuse
 from crossview.engine.spaces.indexed import IndexedSpace
 from crossview.engine.spaces.loaded import LoadedSpaces
-from crossview.engine.spaces.matching import Hits, OwnItems, Probes, Selector, hits_of, neighbours, query_probes
+from crossview.engine.spaces.matching import Asked, Hits, Selector, hits_of, neighbours, query_probes
 from crossview.engine.spaces.scores import in_order
 from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.target import Neighbor, Target, on_common_scale
@@ -61,13 +62,13 @@ class QueryScan(Scan[S]):
         """Return the hit lists; queries with the same kind of input go through the pipeline together."""
         found: dict[int, list[HitList]] = {}
         queries, space = self.request.queries, self.indexed.space
-        for numbers, probes, own in query_probes(self.version, space, self.loaded, queries, self.strategy.names):
-            for number, apart in zip(numbers, self.found(probes, own), strict=True):
+        for asked in query_probes(self.version, space, self.loaded, queries, self.strategy.names):
+            for number, apart in zip(asked.numbers, self.found(asked), strict=True):
                 found[number] = [HitList(number, name, hits) for name, hits in apart]
         return [one for number in range(len(queries)) for one in found[number]]
 
     @abstractmethod
-    def found(self, probes: Probes, own: OwnItems) -> list[list[tuple[str, Hits]]]:
+    def found(self, asked: Asked) -> list[list[tuple[str, Hits]]]:
         """Return the lists of every query, each with the name of its target, or "" for a merged list."""
 
 
@@ -81,23 +82,27 @@ class TargetScan(QueryScan[N]):
         """Return the hit lists in their order."""
         return in_order(self.strategy.sort_by, super().lists())
 
-    def found(self, probes: Probes, own: OwnItems) -> list[list[tuple[str, Hits]]]:
+    def found(self, asked: Asked) -> list[list[tuple[str, Hits]]]:
         """Return the lists of every query by target, or one merged list."""
-        comparable, k = on_common_scale(probes.keys()), self.request.k
+        comparable, k = on_common_scale(asked.probes.keys()), self.request.k
         merged = comparable if self.strategy.merge is None else self.strategy.merge
         wanted = k * _OVERFETCH if merged and not comparable else k
         by_target = {
-            target: hits_of(self.version, str(target), lists, self.scores(target, lists))
-            for target, lists in self.neighbours(probes, own, wanted).items()
+            target: self.matched(asked, target, hits_of(self.version, str(target), lists, self.scores(target, lists)))
+            for target, lists in self.neighbours(asked, wanted).items()
         }
-        apart = [[(str(target), hits[row]) for target, hits in by_target.items()] for row in range(len(own))]
+        apart = [[(str(target), hits[row]) for target, hits in by_target.items()] for row in range(len(asked.own))]
         if not merged:
             return apart
         join = _nearest if comparable else fuse
         return [[("", join([HitList(0, name, hits) for name, hits in lists], k))] for lists in apart]
 
+    def matched(self, asked: Asked, target: Target, lists: list[Hits]) -> list[Hits]:
+        """Return the lists of queries in a target with the match of each hit; a moved query has no match."""
+        return lists
+
     @abstractmethod
-    def neighbours(self, probes: Probes, own: OwnItems, k: int) -> dict[Target, list[list[Neighbor]]]:
+    def neighbours(self, asked: Asked, k: int) -> dict[Target, list[list[Neighbor]]]:
         """Return the k items found for every query, by target."""
 
 
@@ -111,9 +116,27 @@ class NearestScan(TargetScan[Nearest]):
             self._add_probabilities(found)
         return found
 
-    def neighbours(self, probes: Probes, own: OwnItems, k: int) -> dict[Target, list[list[Neighbor]]]:
+    def neighbours(self, asked: Asked, k: int) -> dict[Target, list[list[Neighbor]]]:
         """Return the items that the indexes find."""
-        return neighbours(self.indexed, probes, own, k, self.only)
+        return neighbours(self.indexed, asked.probes, asked.own, k, self.only)
+
+    def matched(self, asked: Asked, target: Target, lists: list[Hits]) -> list[Hits]:
+        """Return the lists with the match of each hit, without hits below the minimum match.
+
+        Raises NotReadyError for a minimum if the query's view and the target have no calibrated match.
+        """
+        space, least = self.indexed.space, self.strategy.min_match
+        match = space.match_of.get((asked.view, str(target)))
+        if match is None or asked.rows is None:
+            if least:
+                raise NotReadyError(no_match(space, asked.view, str(target)))
+            return lists
+        shares = space.novelty_of[asked.view].familiarity(asked.rows).tolist()
+        for hits, share in zip(lists, shares, strict=True):
+            found = match.probabilities([hit.distance for hit in hits], share)
+            for hit, probability in zip(hits, found, strict=True):
+                vars(hit)["match"] = probability
+        return [tuple([hit for hit in hits if (hit.match or 0) >= least]) for hits in lists] if least else lists
 
     def _add_probabilities(self, found: Sequence[HitList]) -> None:
         """Set the probability of new hits: that the hit and its query are the same.
@@ -131,12 +154,14 @@ class NearestScan(TargetScan[Nearest]):
 class MovedScan(TargetScan[Moved]):
     """The items whose scores are nearest to the moved scores of the queries."""
 
-    def neighbours(self, probes: Probes, own: OwnItems, k: int) -> dict[Target, list[list[Neighbor]]]:
+    def neighbours(self, asked: Asked, k: int) -> dict[Target, list[list[Neighbor]]]:
         """Return the items with the nearest scores."""
         found = {}
-        for target, vectors in probes.items():
+        for target, vectors in asked.probes.items():
             index, chosen = self.within(target)
-            found[target] = self.indexed.space.axes_of(target).nearest(self.strategy, index, vectors, own, k, chosen)
+            found[target] = self.indexed.space.axes_of(target).nearest(
+                self.strategy, index, vectors, asked.own, k, chosen
+            )
         return found
 
 
@@ -148,11 +173,13 @@ class WeightedScan(QueryScan[Weighted]):
         """Raise InvalidInputError for a space without notions."""
         check_notions(space)
 
-    def found(self, probes: Probes, own: OwnItems) -> list[list[tuple[str, Hits]]]:
+    def found(self, asked: Asked) -> list[list[tuple[str, Hits]]]:
         """Return one list for every query, with the text of the weights as its target."""
         weights = self.strategy.weights
-        indexes = {target: self.indexed.indexes[target].index for target in probes}
-        nearest = nearest_by_weights(indexes, probes, tuple(weights.values()), own, self.request.k, self.only)
+        indexes = {target: self.indexed.indexes[target].index for target in asked.probes}
+        nearest = nearest_by_weights(
+            indexes, asked.probes, tuple(weights.values()), asked.own, self.request.k, self.only
+        )
         name = shown(weights)
         return [[(name, hits)] for hits in hits_of(self.version, name, nearest)]
 
@@ -178,6 +205,14 @@ SCANS: Mapping[type[Strategy], type[Scan[Any]]] = {
     Weighted: WeightedScan,
     Listed: ListedScan,
 }
+
+
+def no_match(space: Space, view: str, target: str) -> str:
+    """Return why hits have no match, and the remedy."""
+    return (
+        f"space {space.name!r} has no calibrated match for queries of view {view!r} and items in {target!r}: "
+        "train it (again) with labels on at least 100 items, or leave min_match out"
+    )
 
 
 def scan_of(strategy: Strategy) -> type[Scan[Any]]:

@@ -10,6 +10,7 @@ from crossview.engine.catalog.lookup import check_filter
 from crossview.engine.condition import Filter
 from crossview.engine.errors import InvalidInputError, NotReadyError
 from crossview.engine.query import Embedding, HitList, ItemEmbeddings, Query, SearchRequest
+from crossview.engine.spaces.every_view import by_every_view, check_without_view, in_each_view
 from crossview.engine.spaces.indexed import IndexedSpace
 from crossview.engine.spaces.item_embeddings import ITEMS_AT_ONCE
 from crossview.engine.spaces.loaded import LoadedSpaces
@@ -21,6 +22,7 @@ from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.target import Target
 from crossview.engine.spaces.version import StaleError, Version
 from crossview.engine.spaces.versions import TargetsOf, Versions
+from crossview.engine.strategy import Nearest
 from crossview.index.base import Selection
 
 _PAGE_BYTES = 1 << 23
@@ -42,6 +44,7 @@ def check_queries(queries: Sequence[Query], k: int = 1, listing: bool = False) -
 def check_request(request: SearchRequest) -> None:
     """Raise InvalidInputError for a request that no collection can answer."""
     check_queries(request.queries, request.k, request.strategy.lists_items)
+    check_without_view(request, isinstance(request.strategy, Nearest))
     request.strategy.check()
     check_filter(request.filter)
 
@@ -67,7 +70,12 @@ def targets_of(
 
 def searched_targets(request: SearchRequest) -> TargetsOf:
     """Return the function that checks a search and returns its targets."""
-    return targets_of(request.queries, request.strategy.names, scan_of(request.strategy).check_space)
+    names, check_space = request.strategy.names, scan_of(request.strategy).check_space
+
+    def targets(version: Version, space: Space) -> list[Target]:
+        return list(targets_of(in_each_view(version, space, request.queries), names, check_space)(version, space))
+
+    return targets
 
 
 def no_targets(queries: Sequence[Query]) -> TargetsOf:
@@ -87,6 +95,9 @@ def answer(version: Version, indexed: IndexedSpace, loaded: LoadedSpaces, reques
     Raises InvalidInputError, NotFoundError, NotReadyError, ImageError for an unreadable picture, and StaleError if the
     search must start again with the next version.
     """
+    if any(not query.view for query in request.queries):
+        alone = partial(answer, version, indexed, loaded)
+        return by_every_view(version, indexed.space, request, alone)
     check_axes(indexed.space.axes, indexed.space.name, request)
     only = _passing(version, indexed, request.filter)
     return scan_of(request.strategy)(request.strategy, request, version, indexed, loaded, only).lists()
@@ -136,10 +147,12 @@ def embed(
     """Return the embeddings of queries, query by query and target by target; raises the errors of ``answer``."""
     space.check_revisions(version.views)
     found: dict[int, list[Embedding]] = defaultdict(list)
-    for numbers, probes, _ in query_probes(version, space, loaded, queries, targets):
-        for target, vectors in probes.items():
+    for asked in query_probes(version, space, loaded, queries, targets):
+        for target, vectors in asked.probes.items():
             bits = target.dim if target.codes else 0
-            for number, vector in zip(numbers, vectors, strict=True):  # a code is followed by floats for re-ranking
+            for number, vector in zip(
+                asked.numbers, vectors, strict=True
+            ):  # a code is followed by floats for re-ranking
                 found[number].append(Embedding(number, str(target), vector[: target.code_bytes], bits))
     return [one for number in range(len(queries)) for one in found[number]]
 

@@ -23,6 +23,7 @@ from crossview.engine.training.examples import Examples, examples, split
 from crossview.engine.training.grids import check_dimensions
 from crossview.engine.training.groups import groups_of
 from crossview.engine.training.learning import learn, score_scales
+from crossview.engine.training.match_calibration import calibrated
 from crossview.engine.training.supervision import (
     check_notions,
     count_constraints,
@@ -81,7 +82,8 @@ def _fit(
         recipe, tuning = tune(recipe, parts, given, progress)
     fitted = learn(assemble(recipe, parts), given, progress)
     settings, scales = recipe.all_settings(), score_scales(fitted, given)
-    return replace(space, spec=recipe.spec, pipeline=fitted, settings=settings, tuning=tuning, scales=scales)
+    made = replace(space, spec=recipe.spec, pipeline=fitted, settings=settings, tuning=tuning, scales=scales)
+    return calibrated(made, lambda some: learn(assemble(recipe, parts), some), given)
 
 
 def _checked_pipeline(tx: Transaction, recipe: Recipe, parts: Sequence[Sequence[Part]]) -> Chain:

@@ -28,7 +28,7 @@ from google.protobuf import struct_pb2 as google_dot_protobuf_dot_struct__pb2
 from google.rpc import status_pb2 as google_dot_rpc_dot_status__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19\x63rossview/v1/search.proto\x12\x0c\x63rossview.v1\x1a\x1a\x63rossview/v1/changes.proto\x1a\x18\x63rossview/v1/types.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x17google/rpc/status.proto\"\x87\x01\n\x05Query\x12\x0c\n\x04view\x18\x01 \x01(\t\x12\x0f\n\x05image\x18\x02 \x01(\x0cH\x00\x12&\n\x06vector\x18\x03 \x01(\x0b\x32\x14.crossview.v1.VectorH\x00\x12\r\n\x03key\x18\x04 \x01(\tH\x00\x12\x0e\n\x04text\x18\x05 \x01(\tH\x00\x12\x0f\n\x05label\x18\x06 \x01(\tH\x00\x42\x07\n\x05input\"\xc9\x06\n\rSearchRequest\x12\x0e\n\x06parent\x18\x01 \x01(\t\x12$\n\x07queries\x18\x02 \x03(\x0b\x32\x13.crossview.v1.Query\x12\x0f\n\x07targets\x18\x03 \x03(\t\x12\r\n\x05space\x18\x04 \x01(\t\x12\x0e\n\x01k\x18\x05 \x01(\x05H\x00\x88\x01\x01\x12$\n\x06\x66ilter\x18\x06 \x01(\x0b\x32\x14.crossview.v1.Filter\x12\x12\n\x05merge\x18\x07 \x01(\x08H\x01\x88\x01\x01\x12(\n\x07options\x18\x08 \x01(\x0b\x32\x17.google.protobuf.Struct\x12\x39\n\x07weights\x18\t \x03(\x0b\x32(.crossview.v1.SearchRequest.WeightsEntry\x12\x33\n\x04more\x18\n \x03(\x0b\x32%.crossview.v1.SearchRequest.MoreEntry\x12\x33\n\x04less\x18\x0b \x03(\x0b\x32%.crossview.v1.SearchRequest.LessEntry\x12\x0c\n\x04hold\x18\x0c \x03(\t\x12:\n\x08\x61t_least\x18\r \x03(\x0b\x32(.crossview.v1.SearchRequest.AtLeastEntry\x12\x38\n\x07\x61t_most\x18\x0e \x03(\x0b\x32\'.crossview.v1.SearchRequest.AtMostEntry\x12\x0f\n\x07sort_by\x18\x0f \x01(\t\x12\x15\n\rprobabilities\x18\x10 \x01(\x08\x12\x16\n\tbase_rate\x18\x11 \x01(\x01H\x02\x88\x01\x01\x1a.\n\x0cWeightsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01\x1a+\n\tMoreEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01\x1a+\n\tLessEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01\x1a.\n\x0c\x41tLeastEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01\x1a-\n\x0b\x41tMostEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01\x42\x04\n\x02_kB\x08\n\x06_mergeB\x0c\n\n_base_rate\"\xcb\x02\n\x03Hit\x12\x0c\n\x04item\x18\x01 \x01(\t\x12\x0b\n\x03key\x18\x02 \x01(\t\x12\x10\n\x08\x64istance\x18\x03 \x01(\x01\x12\x0e\n\x06target\x18\x04 \x01(\t\x12\x0e\n\x06labels\x18\x05 \x03(\t\x12+\n\nattributes\x18\x06 \x01(\x0b\x32\x17.google.protobuf.Struct\x12\x0c\n\x04text\x18\x07 \x01(\t\x12-\n\x06scores\x18\x08 \x03(\x0b\x32\x1d.crossview.v1.Hit.ScoresEntry\x12\x0e\n\x06source\x18\t \x01(\t\x12\x18\n\x0bprobability\x18\n \x01(\x01H\x00\x88\x01\x01\x12\x16\n\tbase_rate\x18\x0b \x01(\x01H\x01\x88\x01\x01\x1a-\n\x0bScoresEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01\x42\x0e\n\x0c_probabilityB\x0c\n\n_base_rate\"I\n\x07HitList\x12\r\n\x05query\x18\x01 \x01(\x05\x12\x0e\n\x06target\x18\x02 \x01(\t\x12\x1f\n\x04hits\x18\x03 \x03(\x0b\x32\x11.crossview.v1.Hit\"8\n\x0eSearchResponse\x12&\n\x07results\x18\x01 \x03(\x0b\x32\x15.crossview.v1.HitList\"w\n\x14StreamSearchResponse\x12\x30\n\x08response\x18\x01 \x01(\x0b\x32\x1c.crossview.v1.SearchResponseH\x00\x12#\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x12.google.rpc.StatusH\x00\x42\x08\n\x06result\"d\n\x0c\x45mbedRequest\x12\x0e\n\x06parent\x18\x01 \x01(\t\x12$\n\x07queries\x18\x02 \x03(\x0b\x32\x13.crossview.v1.Query\x12\x0f\n\x07targets\x18\x03 \x03(\t\x12\r\n\x05space\x18\x04 \x01(\t\"\x83\x01\n\tEmbedding\x12\r\n\x05query\x18\x01 \x01(\x05\x12\x0e\n\x06target\x18\x02 \x01(\t\x12&\n\x06vector\x18\x03 \x01(\x0b\x32\x14.crossview.v1.VectorH\x00\x12\"\n\x04\x63ode\x18\x04 \x01(\x0b\x32\x12.crossview.v1.CodeH\x00\x42\x0b\n\tembedding\"9\n\rEmbedResponse\x12(\n\x07results\x18\x01 \x03(\x0b\x32\x17.crossview.v1.Embedding\"\xa8\x01\n\x14SuggestLabelsRequest\x12\x0e\n\x06parent\x18\x01 \x01(\t\x12$\n\x07queries\x18\x02 \x03(\x0b\x32\x13.crossview.v1.Query\x12\x0f\n\x07targets\x18\x03 \x03(\t\x12\r\n\x05space\x18\x04 \x01(\t\x12\x0e\n\x01k\x18\x05 \x01(\x05H\x00\x88\x01\x01\x12\x16\n\tmin_share\x18\x06 \x01(\x01H\x01\x88\x01\x01\x42\x04\n\x02_kB\x0c\n\n_min_share\"9\n\nLabelShare\x12\r\n\x05label\x18\x01 \x01(\t\x12\r\n\x05share\x18\x02 \x01(\x01\x12\r\n\x05votes\x18\x03 \x01(\x01\"A\n\x0eLikeliestClass\x12\r\n\x05label\x18\x01 \x01(\t\x12\r\n\x05share\x18\x02 \x01(\x01\x12\x11\n\tdescribed\x18\x03 \x01(\x08\"\xb4\x01\n\x0fSuggestedLabels\x12\r\n\x05query\x18\x01 \x01(\x05\x12(\n\x06labels\x18\x02 \x03(\x0b\x32\x18.crossview.v1.LabelShare\x12(\n\x06others\x18\x03 \x03(\x0b\x32\x18.crossview.v1.LabelShare\x12\r\n\x05known\x18\x04 \x03(\t\x12/\n\tlikeliest\x18\x05 \x01(\x0b\x32\x1c.crossview.v1.LikeliestClass\"\\\n\x15SuggestLabelsResponse\x12.\n\x07results\x18\x01 \x03(\x0b\x32\x1d.crossview.v1.SuggestedLabels\x12\x13\n\x0b\x63\x61libration\x18\x02 \x01(\t\"S\n\x08SamePair\x12\"\n\x05\x66irst\x18\x01 \x01(\x0b\x32\x13.crossview.v1.Query\x12#\n\x06second\x18\x02 \x01(\x0b\x32\x13.crossview.v1.Query\"\x89\x01\n\x0bSameRequest\x12\x0e\n\x06parent\x18\x01 \x01(\t\x12%\n\x05pairs\x18\x02 \x03(\x0b\x32\x16.crossview.v1.SamePair\x12\x0e\n\x06target\x18\x03 \x01(\t\x12\r\n\x05space\x18\x04 \x01(\t\x12\x16\n\tbase_rate\x18\x05 \x01(\x01H\x00\x88\x01\x01\x42\x0c\n\n_base_rate\"z\n\x07Verdict\x12\x0c\n\x04same\x18\x01 \x01(\x08\x12\x10\n\x08\x64istance\x18\x02 \x01(\x01\x12\x11\n\tthreshold\x18\x03 \x01(\x01\x12\x13\n\x0bprobability\x18\x04 \x01(\x01\x12\'\n\x08left_out\x18\x05 \x01(\x0b\x32\x15.crossview.v1.Failure\"6\n\x0cSameResponse\x12&\n\x07results\x18\x01 \x03(\x0b\x32\x15.crossview.v1.Verdict2\xd8\x03\n\rSearchService\x12\x43\n\x06Search\x12\x1b.crossview.v1.SearchRequest\x1a\x1c.crossview.v1.SearchResponse\x12S\n\x0cStreamSearch\x12\x1b.crossview.v1.SearchRequest\x1a\".crossview.v1.StreamSearchResponse(\x01\x30\x01\x12@\n\x05\x45mbed\x12\x1a.crossview.v1.EmbedRequest\x1a\x1b.crossview.v1.EmbedResponse\x12X\n\rSuggestLabels\x12\".crossview.v1.SuggestLabelsRequest\x1a#.crossview.v1.SuggestLabelsResponse\x12=\n\x04Same\x12\x19.crossview.v1.SameRequest\x1a\x1a.crossview.v1.SameResponse\x12R\n\x0b\x46indChanges\x12 .crossview.v1.FindChangesRequest\x1a!.crossview.v1.FindChangesResponseB\x1aZ\x18\x63rossview/v1;crossviewv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19\x63rossview/v1/search.proto\x12\x0c\x63rossview.v1\x1a\x1a\x63rossview/v1/changes.proto\x1a\x18\x63rossview/v1/types.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x17google/rpc/status.proto\"\x87\x01\n\x05Query\x12\x0c\n\x04view\x18\x01 \x01(\t\x12\x0f\n\x05image\x18\x02 \x01(\x0cH\x00\x12&\n\x06vector\x18\x03 \x01(\x0b\x32\x14.crossview.v1.VectorH\x00\x12\r\n\x03key\x18\x04 \x01(\tH\x00\x12\x0e\n\x04text\x18\x05 \x01(\tH\x00\x12\x0f\n\x05label\x18\x06 \x01(\tH\x00\x42\x07\n\x05input\"\xdc\x06\n\rSearchRequest\x12\x0e\n\x06parent\x18\x01 \x01(\t\x12$\n\x07queries\x18\x02 \x03(\x0b\x32\x13.crossview.v1.Query\x12\x0f\n\x07targets\x18\x03 \x03(\t\x12\r\n\x05space\x18\x04 \x01(\t\x12\x0e\n\x01k\x18\x05 \x01(\x05H\x00\x88\x01\x01\x12$\n\x06\x66ilter\x18\x06 \x01(\x0b\x32\x14.crossview.v1.Filter\x12\x12\n\x05merge\x18\x07 \x01(\x08H\x01\x88\x01\x01\x12(\n\x07options\x18\x08 \x01(\x0b\x32\x17.google.protobuf.Struct\x12\x39\n\x07weights\x18\t \x03(\x0b\x32(.crossview.v1.SearchRequest.WeightsEntry\x12\x33\n\x04more\x18\n \x03(\x0b\x32%.crossview.v1.SearchRequest.MoreEntry\x12\x33\n\x04less\x18\x0b \x03(\x0b\x32%.crossview.v1.SearchRequest.LessEntry\x12\x0c\n\x04hold\x18\x0c \x03(\t\x12:\n\x08\x61t_least\x18\r \x03(\x0b\x32(.crossview.v1.SearchRequest.AtLeastEntry\x12\x38\n\x07\x61t_most\x18\x0e \x03(\x0b\x32\'.crossview.v1.SearchRequest.AtMostEntry\x12\x0f\n\x07sort_by\x18\x0f \x01(\t\x12\x15\n\rprobabilities\x18\x10 \x01(\x08\x12\x16\n\tbase_rate\x18\x11 \x01(\x01H\x02\x88\x01\x01\x12\x11\n\tmin_match\x18\x12 \x01(\x01\x1a.\n\x0cWeightsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01\x1a+\n\tMoreEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01\x1a+\n\tLessEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01\x1a.\n\x0c\x41tLeastEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01\x1a-\n\x0b\x41tMostEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01\x42\x04\n\x02_kB\x08\n\x06_mergeB\x0c\n\n_base_rate\"\xe9\x02\n\x03Hit\x12\x0c\n\x04item\x18\x01 \x01(\t\x12\x0b\n\x03key\x18\x02 \x01(\t\x12\x10\n\x08\x64istance\x18\x03 \x01(\x01\x12\x0e\n\x06target\x18\x04 \x01(\t\x12\x0e\n\x06labels\x18\x05 \x03(\t\x12+\n\nattributes\x18\x06 \x01(\x0b\x32\x17.google.protobuf.Struct\x12\x0c\n\x04text\x18\x07 \x01(\t\x12-\n\x06scores\x18\x08 \x03(\x0b\x32\x1d.crossview.v1.Hit.ScoresEntry\x12\x0e\n\x06source\x18\t \x01(\t\x12\x18\n\x0bprobability\x18\n \x01(\x01H\x00\x88\x01\x01\x12\x16\n\tbase_rate\x18\x0b \x01(\x01H\x01\x88\x01\x01\x12\x12\n\x05match\x18\x0c \x01(\x01H\x02\x88\x01\x01\x1a-\n\x0bScoresEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01\x42\x0e\n\x0c_probabilityB\x0c\n\n_base_rateB\x08\n\x06_match\"I\n\x07HitList\x12\r\n\x05query\x18\x01 \x01(\x05\x12\x0e\n\x06target\x18\x02 \x01(\t\x12\x1f\n\x04hits\x18\x03 \x03(\x0b\x32\x11.crossview.v1.Hit\"8\n\x0eSearchResponse\x12&\n\x07results\x18\x01 \x03(\x0b\x32\x15.crossview.v1.HitList\"w\n\x14StreamSearchResponse\x12\x30\n\x08response\x18\x01 \x01(\x0b\x32\x1c.crossview.v1.SearchResponseH\x00\x12#\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x12.google.rpc.StatusH\x00\x42\x08\n\x06result\"d\n\x0c\x45mbedRequest\x12\x0e\n\x06parent\x18\x01 \x01(\t\x12$\n\x07queries\x18\x02 \x03(\x0b\x32\x13.crossview.v1.Query\x12\x0f\n\x07targets\x18\x03 \x03(\t\x12\r\n\x05space\x18\x04 \x01(\t\"\x83\x01\n\tEmbedding\x12\r\n\x05query\x18\x01 \x01(\x05\x12\x0e\n\x06target\x18\x02 \x01(\t\x12&\n\x06vector\x18\x03 \x01(\x0b\x32\x14.crossview.v1.VectorH\x00\x12\"\n\x04\x63ode\x18\x04 \x01(\x0b\x32\x12.crossview.v1.CodeH\x00\x42\x0b\n\tembedding\"9\n\rEmbedResponse\x12(\n\x07results\x18\x01 \x03(\x0b\x32\x17.crossview.v1.Embedding\"\xa8\x01\n\x14SuggestLabelsRequest\x12\x0e\n\x06parent\x18\x01 \x01(\t\x12$\n\x07queries\x18\x02 \x03(\x0b\x32\x13.crossview.v1.Query\x12\x0f\n\x07targets\x18\x03 \x03(\t\x12\r\n\x05space\x18\x04 \x01(\t\x12\x0e\n\x01k\x18\x05 \x01(\x05H\x00\x88\x01\x01\x12\x16\n\tmin_share\x18\x06 \x01(\x01H\x01\x88\x01\x01\x42\x04\n\x02_kB\x0c\n\n_min_share\"9\n\nLabelShare\x12\r\n\x05label\x18\x01 \x01(\t\x12\r\n\x05share\x18\x02 \x01(\x01\x12\r\n\x05votes\x18\x03 \x01(\x01\"A\n\x0eLikeliestClass\x12\r\n\x05label\x18\x01 \x01(\t\x12\r\n\x05share\x18\x02 \x01(\x01\x12\x11\n\tdescribed\x18\x03 \x01(\x08\"\xb4\x01\n\x0fSuggestedLabels\x12\r\n\x05query\x18\x01 \x01(\x05\x12(\n\x06labels\x18\x02 \x03(\x0b\x32\x18.crossview.v1.LabelShare\x12(\n\x06others\x18\x03 \x03(\x0b\x32\x18.crossview.v1.LabelShare\x12\r\n\x05known\x18\x04 \x03(\t\x12/\n\tlikeliest\x18\x05 \x01(\x0b\x32\x1c.crossview.v1.LikeliestClass\"\\\n\x15SuggestLabelsResponse\x12.\n\x07results\x18\x01 \x03(\x0b\x32\x1d.crossview.v1.SuggestedLabels\x12\x13\n\x0b\x63\x61libration\x18\x02 \x01(\t\"S\n\x08SamePair\x12\"\n\x05\x66irst\x18\x01 \x01(\x0b\x32\x13.crossview.v1.Query\x12#\n\x06second\x18\x02 \x01(\x0b\x32\x13.crossview.v1.Query\"\x89\x01\n\x0bSameRequest\x12\x0e\n\x06parent\x18\x01 \x01(\t\x12%\n\x05pairs\x18\x02 \x03(\x0b\x32\x16.crossview.v1.SamePair\x12\x0e\n\x06target\x18\x03 \x01(\t\x12\r\n\x05space\x18\x04 \x01(\t\x12\x16\n\tbase_rate\x18\x05 \x01(\x01H\x00\x88\x01\x01\x42\x0c\n\n_base_rate\"z\n\x07Verdict\x12\x0c\n\x04same\x18\x01 \x01(\x08\x12\x10\n\x08\x64istance\x18\x02 \x01(\x01\x12\x11\n\tthreshold\x18\x03 \x01(\x01\x12\x13\n\x0bprobability\x18\x04 \x01(\x01\x12\'\n\x08left_out\x18\x05 \x01(\x0b\x32\x15.crossview.v1.Failure\"6\n\x0cSameResponse\x12&\n\x07results\x18\x01 \x03(\x0b\x32\x15.crossview.v1.Verdict2\xd8\x03\n\rSearchService\x12\x43\n\x06Search\x12\x1b.crossview.v1.SearchRequest\x1a\x1c.crossview.v1.SearchResponse\x12S\n\x0cStreamSearch\x12\x1b.crossview.v1.SearchRequest\x1a\".crossview.v1.StreamSearchResponse(\x01\x30\x01\x12@\n\x05\x45mbed\x12\x1a.crossview.v1.EmbedRequest\x1a\x1b.crossview.v1.EmbedResponse\x12X\n\rSuggestLabels\x12\".crossview.v1.SuggestLabelsRequest\x1a#.crossview.v1.SuggestLabelsResponse\x12=\n\x04Same\x12\x19.crossview.v1.SameRequest\x1a\x1a.crossview.v1.SameResponse\x12R\n\x0b\x46indChanges\x12 .crossview.v1.FindChangesRequest\x1a!.crossview.v1.FindChangesResponseB\x1aZ\x18\x63rossview/v1;crossviewv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -51,51 +51,51 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_QUERY']._serialized_start=153
   _globals['_QUERY']._serialized_end=288
   _globals['_SEARCHREQUEST']._serialized_start=291
-  _globals['_SEARCHREQUEST']._serialized_end=1132
-  _globals['_SEARCHREQUEST_WEIGHTSENTRY']._serialized_start=871
-  _globals['_SEARCHREQUEST_WEIGHTSENTRY']._serialized_end=917
-  _globals['_SEARCHREQUEST_MOREENTRY']._serialized_start=919
-  _globals['_SEARCHREQUEST_MOREENTRY']._serialized_end=962
-  _globals['_SEARCHREQUEST_LESSENTRY']._serialized_start=964
-  _globals['_SEARCHREQUEST_LESSENTRY']._serialized_end=1007
-  _globals['_SEARCHREQUEST_ATLEASTENTRY']._serialized_start=1009
-  _globals['_SEARCHREQUEST_ATLEASTENTRY']._serialized_end=1055
-  _globals['_SEARCHREQUEST_ATMOSTENTRY']._serialized_start=1057
-  _globals['_SEARCHREQUEST_ATMOSTENTRY']._serialized_end=1102
-  _globals['_HIT']._serialized_start=1135
-  _globals['_HIT']._serialized_end=1466
-  _globals['_HIT_SCORESENTRY']._serialized_start=1391
-  _globals['_HIT_SCORESENTRY']._serialized_end=1436
-  _globals['_HITLIST']._serialized_start=1468
-  _globals['_HITLIST']._serialized_end=1541
-  _globals['_SEARCHRESPONSE']._serialized_start=1543
-  _globals['_SEARCHRESPONSE']._serialized_end=1599
-  _globals['_STREAMSEARCHRESPONSE']._serialized_start=1601
-  _globals['_STREAMSEARCHRESPONSE']._serialized_end=1720
-  _globals['_EMBEDREQUEST']._serialized_start=1722
-  _globals['_EMBEDREQUEST']._serialized_end=1822
-  _globals['_EMBEDDING']._serialized_start=1825
-  _globals['_EMBEDDING']._serialized_end=1956
-  _globals['_EMBEDRESPONSE']._serialized_start=1958
-  _globals['_EMBEDRESPONSE']._serialized_end=2015
-  _globals['_SUGGESTLABELSREQUEST']._serialized_start=2018
-  _globals['_SUGGESTLABELSREQUEST']._serialized_end=2186
-  _globals['_LABELSHARE']._serialized_start=2188
-  _globals['_LABELSHARE']._serialized_end=2245
-  _globals['_LIKELIESTCLASS']._serialized_start=2247
-  _globals['_LIKELIESTCLASS']._serialized_end=2312
-  _globals['_SUGGESTEDLABELS']._serialized_start=2315
-  _globals['_SUGGESTEDLABELS']._serialized_end=2495
-  _globals['_SUGGESTLABELSRESPONSE']._serialized_start=2497
-  _globals['_SUGGESTLABELSRESPONSE']._serialized_end=2589
-  _globals['_SAMEPAIR']._serialized_start=2591
-  _globals['_SAMEPAIR']._serialized_end=2674
-  _globals['_SAMEREQUEST']._serialized_start=2677
-  _globals['_SAMEREQUEST']._serialized_end=2814
-  _globals['_VERDICT']._serialized_start=2816
-  _globals['_VERDICT']._serialized_end=2938
-  _globals['_SAMERESPONSE']._serialized_start=2940
-  _globals['_SAMERESPONSE']._serialized_end=2994
-  _globals['_SEARCHSERVICE']._serialized_start=2997
-  _globals['_SEARCHSERVICE']._serialized_end=3469
+  _globals['_SEARCHREQUEST']._serialized_end=1151
+  _globals['_SEARCHREQUEST_WEIGHTSENTRY']._serialized_start=890
+  _globals['_SEARCHREQUEST_WEIGHTSENTRY']._serialized_end=936
+  _globals['_SEARCHREQUEST_MOREENTRY']._serialized_start=938
+  _globals['_SEARCHREQUEST_MOREENTRY']._serialized_end=981
+  _globals['_SEARCHREQUEST_LESSENTRY']._serialized_start=983
+  _globals['_SEARCHREQUEST_LESSENTRY']._serialized_end=1026
+  _globals['_SEARCHREQUEST_ATLEASTENTRY']._serialized_start=1028
+  _globals['_SEARCHREQUEST_ATLEASTENTRY']._serialized_end=1074
+  _globals['_SEARCHREQUEST_ATMOSTENTRY']._serialized_start=1076
+  _globals['_SEARCHREQUEST_ATMOSTENTRY']._serialized_end=1121
+  _globals['_HIT']._serialized_start=1154
+  _globals['_HIT']._serialized_end=1515
+  _globals['_HIT_SCORESENTRY']._serialized_start=1430
+  _globals['_HIT_SCORESENTRY']._serialized_end=1475
+  _globals['_HITLIST']._serialized_start=1517
+  _globals['_HITLIST']._serialized_end=1590
+  _globals['_SEARCHRESPONSE']._serialized_start=1592
+  _globals['_SEARCHRESPONSE']._serialized_end=1648
+  _globals['_STREAMSEARCHRESPONSE']._serialized_start=1650
+  _globals['_STREAMSEARCHRESPONSE']._serialized_end=1769
+  _globals['_EMBEDREQUEST']._serialized_start=1771
+  _globals['_EMBEDREQUEST']._serialized_end=1871
+  _globals['_EMBEDDING']._serialized_start=1874
+  _globals['_EMBEDDING']._serialized_end=2005
+  _globals['_EMBEDRESPONSE']._serialized_start=2007
+  _globals['_EMBEDRESPONSE']._serialized_end=2064
+  _globals['_SUGGESTLABELSREQUEST']._serialized_start=2067
+  _globals['_SUGGESTLABELSREQUEST']._serialized_end=2235
+  _globals['_LABELSHARE']._serialized_start=2237
+  _globals['_LABELSHARE']._serialized_end=2294
+  _globals['_LIKELIESTCLASS']._serialized_start=2296
+  _globals['_LIKELIESTCLASS']._serialized_end=2361
+  _globals['_SUGGESTEDLABELS']._serialized_start=2364
+  _globals['_SUGGESTEDLABELS']._serialized_end=2544
+  _globals['_SUGGESTLABELSRESPONSE']._serialized_start=2546
+  _globals['_SUGGESTLABELSRESPONSE']._serialized_end=2638
+  _globals['_SAMEPAIR']._serialized_start=2640
+  _globals['_SAMEPAIR']._serialized_end=2723
+  _globals['_SAMEREQUEST']._serialized_start=2726
+  _globals['_SAMEREQUEST']._serialized_end=2863
+  _globals['_VERDICT']._serialized_start=2865
+  _globals['_VERDICT']._serialized_end=2987
+  _globals['_SAMERESPONSE']._serialized_start=2989
+  _globals['_SAMERESPONSE']._serialized_end=3043
+  _globals['_SEARCHSERVICE']._serialized_start=3046
+  _globals['_SEARCHSERVICE']._serialized_end=3518
 # @@protoc_insertion_point(module_scope)

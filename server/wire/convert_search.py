@@ -109,6 +109,8 @@ def from_hit_lists(collection: str, results: Iterable[HitList]) -> search_pb2.Se
             message.distance, message.target = hit.distance, hit.target
             if hit.scores:
                 message.scores.update(hit.scores)
+            if hit.match is not None:
+                message.match = hit.match
             if hit.probability is not None and hit.base_rate is not None:
                 message.probability, message.base_rate = hit.probability, hit.base_rate
     return response
@@ -149,6 +151,7 @@ def _encoded(collection: str, hit: Hit) -> bytes:
             "distance": 0.0,
             "target": "",
             "scores": {},
+            "match": None,
             "probability": None,
             "base_rate": None,
         }  # these fields belong to the hit, not to the item
