@@ -7,6 +7,7 @@ from benchmarks.frame.benchmark import Benchmark
 
 MODULES: Mapping[str, str] = {
     "unseen": "unseen.benchmark",
+    "match": "match.benchmark",
     "information": "information.benchmark",
     "copies": "copies.benchmark",
     "multi-npp": "multi_npp.benchmark",

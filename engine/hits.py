@@ -35,6 +35,9 @@ class Hit:
     """Absolute path of the item's file; "" if there is none."""
     scores: Mapping[str, float] = field(default_factory=dict)
     """The item's score on each axis of the space, in standard deviations from the mean of the training items."""
+    match: float | None = None
+    """Calibrated probability that the item is relevant to the query: that they share a label or, in a space without
+    labels, that the item is the query's own; None if the space has no calibration."""
     probability: float | None = None
     """Probability that the item is the same as the query, given the base rate; None if not requested."""
     base_rate: float | None = None
@@ -93,11 +96,12 @@ class HitList:
         head = f"{len(self.hits)} hits for query {self.query}" + (f" in {self.target}" if self.target else "")
         rows = "".join(map(self._html_row, self.hits[:_DRAWN]))
         more = f"<p>and {len(self.hits) - _DRAWN} more</p>" if len(self.hits) > _DRAWN else ""
-        columns = "".join(f"<th>{name}</th>" for name in ("", "key", "distance", "labels", "text"))
+        columns = "".join(f"<th>{name}</th>" for name in ("", "match", "key", "distance", "labels", "text"))
         return f"<p>{html.escape(head)}</p><table><tr>{columns}</tr>{rows}</table>{more}"
 
     def _html_row(self, hit: Hit) -> str:
-        cells = hit.key, f"{hit.distance:.4g}", ", ".join(hit.labels), hit.text
+        match = "" if hit.match is None else f"{hit.match:.2f}"
+        cells = match, hit.key, f"{hit.distance:.4g}", ", ".join(hit.labels), hit.text
         return f"<tr><td>{self._picture(hit.key)}</td>{''.join(f'<td>{html.escape(one)}</td>' for one in cells)}</tr>"
 
     def _picture(self, key: str) -> str:

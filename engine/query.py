@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Required, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,8 +32,9 @@ class Query:
     A query without any of these is valid only in a request that sorts by a score: the request then lists items.
     """
 
-    view: str
-    """The query view, which describes the input before the space projects it."""
+    view: str = ""
+    """The query view, which describes the input before the space projects it [default: "", every view of the space that
+    the picture, text or item has; their lists merge by match]."""
     _: KW_ONLY
     image: Encoded = Encoded()
     """A picture: the path or the bytes of its file (JPEG, PNG, WebP, TIFF, BMP, GIF), an image of Pillow, or an array,
@@ -103,7 +104,7 @@ class SearchRequest:
 class OneQuery(StrategyOptions, total=False):
     """The arguments of ``search`` for a search by one query: fields of ``Query`` and of ``SearchRequest``."""
 
-    view: Required[str]
+    view: str
     image: PictureForm
     text: str
     vector: NDArray[np.float32] | Sequence[float]
@@ -129,7 +130,7 @@ def request_of(request: SearchRequest | None, given: OneQuery | None) -> SearchR
     known = {**OneQuery.__annotations__, **StrategyOptions.__annotations__}
     if unknown := [name for name in given or () if name not in known]:
         raise InvalidInputError(f"a search has no argument {unknown[0]!r}; there are: {', '.join(sorted(known))}")
-    if given is None or "view" not in given:
+    if given is None or not given.keys() & {"view", *INPUTS}:
         raise InvalidInputError("a search needs a SearchRequest, or a view and a query, such as view='color', key='a'")
     query = {name: value for name, value in given.items() if name in ("view", *INPUTS)}
     others = {name: value for name, value in given.items() if name not in query}

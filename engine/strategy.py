@@ -28,6 +28,7 @@ class StrategyOptions(TypedDict, total=False):
     less: Mapping[str, float]
     hold: Sequence[str]
     sort_by: str
+    min_match: float
     probabilities: bool
     base_rate: float | None
 
@@ -77,6 +78,8 @@ class Nearest(Strategy):
     sort_by: str = ""
     """An axis whose scores order each list, the greatest first; with a minus, as in ``-natural``, the least first
     [default: "", the order of distances]."""
+    min_match: float = 0.0
+    """Minimum match of the hits, 0 to 1; a list can then have fewer than k hits, or none."""
     probabilities: bool = False
     """Whether hits have the probability that they are the same as the query."""
     base_rate: float | None = None
@@ -84,7 +87,9 @@ class Nearest(Strategy):
     [default: None, the base rate stored with the threshold, usually that of the labels]."""
 
     def check(self) -> None:
-        """Raise InvalidInputError for an invalid base rate, or for a base rate without probabilities."""
+        """Raise InvalidInputError for an invalid minimum match or base rate, or a base rate without probabilities."""
+        if not 0 <= self.min_match <= 1:
+            raise InvalidInputError(f"min_match must be a probability between 0 and 1, not {self.min_match:g}")
         if self.base_rate is not None:
             check_base_rate(self.base_rate)
             if not self.probabilities:
@@ -99,7 +104,7 @@ class Moved(Strategy):
     them, as they do in these items.
     """
 
-    refused: ClassVar[Mapping[str, str]] = {"probabilities": _IN_ONE_TARGET, "base_rate": _IN_ONE_TARGET}
+    refused: ClassVar[Mapping[str, str]] = dict.fromkeys(("min_match", "probabilities", "base_rate"), _IN_ONE_TARGET)
 
     targets: Sequence[str] = ()
     """See ``Nearest``."""
@@ -151,7 +156,7 @@ class Weighted(Strategy):
         "targets": "weights name the notions to search by: leave the targets out",
         **dict.fromkeys(("more", "less", "hold"), _NOTIONS_OR_ATTRIBUTES),
         "sort_by": "weights apply to notions, and scores to attributes: sort by a score, or give weights",
-        **dict.fromkeys(("probabilities", "base_rate"), _IN_ONE_TARGET),
+        **dict.fromkeys(("min_match", "probabilities", "base_rate"), _IN_ONE_TARGET),
     }
 
     weights: Mapping[str, float]
@@ -184,7 +189,7 @@ class Listed(Strategy):
 
     refused: ClassVar[Mapping[str, str]] = {
         **dict.fromkeys(("weights", "more", "less", "hold"), _NO_QUERY),
-        **dict.fromkeys(("probabilities", "base_rate"), _IN_ONE_TARGET),
+        **dict.fromkeys(("min_match", "probabilities", "base_rate"), _IN_ONE_TARGET),
     }
     lists_items: ClassVar[bool] = True
 
@@ -209,6 +214,7 @@ DEFAULTS: Mapping[str, Any] = {
     "less": {},
     "hold": (),
     "sort_by": "",
+    "min_match": 0.0,
     "probabilities": False,
     "base_rate": None,
 }

@@ -52,6 +52,7 @@ class Shown(NamedTuple):
             text=self.text,
             source=self.source,
             scores=scores,
+            match=None,
             probability=None,
             stored=self,
         )

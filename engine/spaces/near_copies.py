@@ -24,6 +24,10 @@ _SPARE = 16
 """Codes to look at beyond the wanted number of items."""
 
 
+class NearCopy(Neighbor):
+    """A neighbor whose raw row nearly equals that of the query."""
+
+
 def near_copies(
     version: Version, indexed: IndexedSpace, loaded: LoadedSpaces, queries: Sequence[Query], asked: Asked, k: int
 ) -> list[Copies]:
@@ -131,4 +135,4 @@ def _first(found: list[Neighbor], near: Copies, k: int) -> list[Neighbor]:
         return found
     nearest = found[0].distance if found else 0.0
     others = [one for one in found if one.item not in near]
-    return [*(Neighbor(item, nearest * closeness) for item, closeness in near.items()), *others][:k]
+    return [*(NearCopy(item, nearest * closeness) for item, closeness in near.items()), *others][:k]

@@ -5,12 +5,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from crossview.engine.errors import NotReadyError
 from crossview.engine.query import Hit, HitList, Query, SearchRequest
 from crossview.engine.spaces.fusion import fuse
 from crossview.engine.spaces.indexed import IndexedSpace
 from crossview.engine.spaces.loaded import LoadedSpaces
 from crossview.engine.spaces.matching import Asked, Hits, Selector, hits_of, neighbours, query_probes
-from crossview.engine.spaces.near_copies import copies_first, near_copies
+from crossview.engine.spaces.near_copies import NearCopy, copies_first, near_copies
 from crossview.engine.spaces.scores import in_order
 from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.target import Neighbor, Target, on_common_scale
@@ -93,7 +94,9 @@ class TargetScan(QueryScan[N]):
         merged = comparable if self.strategy.merge is None else self.strategy.merge
         wanted = k * _OVERFETCH if merged and not comparable else k
         by_target = {
-            target: hits_of(self.version, str(target), lists, self.scores(target, lists))
+            target: self.matched(
+                asked, target, lists, hits_of(self.version, str(target), lists, self.scores(target, lists))
+            )
             for target, lists in self.neighbours(asked, wanted).items()
         }
         apart = [[(str(target), hits[row]) for target, hits in by_target.items()] for row in range(len(asked.own))]
@@ -101,6 +104,12 @@ class TargetScan(QueryScan[N]):
             return apart
         join = _nearest if comparable else fuse
         return [[("", join([HitList(0, name, hits) for name, hits in lists], k))] for lists in apart]
+
+    def matched(
+        self, asked: Asked, target: Target, found: Sequence[Sequence[Neighbor]], lists: list[Hits]
+    ) -> list[Hits]:
+        """Return the lists of the found items of a target with the match of each hit; a moved query has no match."""
+        return lists
 
     @abstractmethod
     def neighbours(self, asked: Asked, k: int) -> dict[Target, list[list[Neighbor]]]:
@@ -128,6 +137,27 @@ class NearestScan(TargetScan[Nearest]):
         found = neighbours(self.indexed, asked.probes, asked.own, k, self.only)
         copies = near_copies(self.version, self.indexed, self.loaded, self.request.queries, asked, k)
         return copies_first(self.indexed, asked, found, copies, k, self.only)
+
+    def matched(
+        self, asked: Asked, target: Target, found: Sequence[Sequence[Neighbor]], lists: list[Hits]
+    ) -> list[Hits]:
+        """Return the lists with the match of each hit, without hits below the minimum match; that of near copies is 1.
+
+        Raises NotReadyError for a minimum if the query's view and the target have no calibrated match.
+        """
+        space, least = self.indexed.space, self.strategy.min_match
+        match = space.match_of.get((asked.view, str(target)))
+        if match is None or asked.rows is None:
+            if least:
+                raise NotReadyError(no_match(space, asked.view, str(target)))
+            return lists
+        shares = space.novelty_of[asked.view].familiarity(asked.rows).tolist()
+        for neighbors, hits, share in zip(found, lists, shares, strict=True):
+            copies = sum([isinstance(one, NearCopy) for one in neighbors])
+            others = match.probabilities([hit.distance for hit in hits[copies:]], share)
+            for hit, probability in zip(hits, [1.0] * copies + others, strict=True):
+                vars(hit)["match"] = probability
+        return [tuple([hit for hit in hits if (hit.match or 0) >= least]) for hits in lists] if least else lists
 
     def _add_probabilities(self, found: Sequence[HitList]) -> None:
         """Set the probability of new hits: that the hit and its query are the same.
@@ -196,6 +226,14 @@ SCANS: Mapping[type[Strategy], type[Scan[Any]]] = {
     Weighted: WeightedScan,
     Listed: ListedScan,
 }
+
+
+def no_match(space: Space, view: str, target: str) -> str:
+    """Return why hits have no match, and the remedy."""
+    return (
+        f"space {space.name!r} has no calibrated match for queries of view {view!r} and items in {target!r}: "
+        "train it (again) with labels on at least 100 items, or leave min_match out"
+    )
 
 
 def scan_of(strategy: Strategy) -> type[Scan[Any]]:

@@ -11,6 +11,7 @@ from crossview.engine.catalog.lookup import check_filter
 from crossview.engine.condition import Filter
 from crossview.engine.errors import InvalidInputError, NotReadyError
 from crossview.engine.query import Embedding, HitList, ItemEmbeddings, Query, SearchRequest
+from crossview.engine.spaces.every_view import by_every_view, check_without_view, in_each_view
 from crossview.engine.spaces.indexed import IndexedSpace
 from crossview.engine.spaces.item_embeddings import ITEMS_AT_ONCE
 from crossview.engine.spaces.loaded import LoadedSpaces
@@ -22,6 +23,7 @@ from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.target import Target
 from crossview.engine.spaces.version import StaleError, Version
 from crossview.engine.spaces.versions import TargetsOf, Versions
+from crossview.engine.strategy import Nearest
 from crossview.index.base import Selection
 
 _PAGE_BYTES = 1 << 23
@@ -43,6 +45,7 @@ def check_queries(queries: Sequence[Query], k: int = 1, listing: bool = False) -
 def check_request(request: SearchRequest) -> None:
     """Raise InvalidInputError for a request that no collection can answer."""
     check_queries(request.queries, request.k, request.strategy.lists_items)
+    check_without_view(request, isinstance(request.strategy, Nearest))
     request.strategy.check()
     check_filter(request.filter)
 
@@ -69,10 +72,11 @@ def targets_of(
 def searched_targets(request: SearchRequest) -> TargetsOf:
     """Return the function that checks a search and returns its targets, with the hidden ones."""
     scan = scan_of(request.strategy)
-    named = targets_of(request.queries, request.strategy.names, scan.check_space)
 
     def targets(version: Version, space: Space) -> list[Target]:
-        return [*named(version, space), *scan.hidden_targets(space, request.queries)]
+        queries = in_each_view(version, space, request.queries)
+        shown = targets_of(queries, request.strategy.names, scan.check_space)(version, space)
+        return [*shown, *scan.hidden_targets(space, queries)]
 
     return targets
 
@@ -94,6 +98,9 @@ def answer(version: Version, indexed: IndexedSpace, loaded: LoadedSpaces, reques
     Raises InvalidInputError, NotFoundError, NotReadyError, ImageError for an unreadable picture, and StaleError if the
     search must start again with the next version.
     """
+    if any(not query.view for query in request.queries):
+        alone = partial(answer, version, indexed, loaded)
+        return by_every_view(version, indexed.space, request, alone)
     check_axes(indexed.space.axes, indexed.space.name, request)
     only = _passing(version, indexed, request.filter)
     found = scan_of(request.strategy)(request.strategy, request, version, indexed, loaded, only).lists()

@@ -21,6 +21,7 @@ from crossview.engine.learners.chain import Chain
 from crossview.engine.learners.comparisons import Taxonomy
 from crossview.engine.learners.registry import from_state
 from crossview.engine.recipe import Grouping
+from crossview.engine.spaces.match import Match, Novelty
 from crossview.engine.spaces.parts import parts_of
 from crossview.engine.spaces.pipeline import (
     build,
@@ -72,6 +73,10 @@ class Space(SpaceDescription):
     """Groups of items that its training kept together; a refit for an evaluation keeps them together, too."""
     index: IndexSpec | None = None
     """The kind of index of its targets; None: the kind that suits the vectors."""
+    matches: tuple[Match, ...] = ()
+    """The calibrated probabilities of hits, by query view and target; empty if nothing could be calibrated."""
+    novelties: tuple[Novelty, ...] = ()
+    """What the matches compare a query's row with, by query view; empty without matches."""
     scales: tuple[ScoreScale, ...] = ()
     """Scale of the scores in each view; empty if the learner has no named attributes."""
     sketches: tuple[Sketch, ...] = ()
@@ -97,6 +102,16 @@ class Space(SpaceDescription):
     def axes(self) -> tuple[str, ...]:
         """The names of the attributes whose scores are the vectors; empty in other spaces."""
         return tuple(self.pipeline.names_) if self.scales else ()
+
+    @cached_property
+    def match_of(self) -> Mapping[tuple[str, str], Match]:
+        """The calibrated matches by query view and name of the target."""
+        return {(one.view, one.target): one for one in self.matches}
+
+    @cached_property
+    def novelty_of(self) -> Mapping[str, Novelty]:
+        """The novelty of queries, by their view."""
+        return {one.view: one for one in self.novelties}
 
     def axes_of(self, target: Target) -> Axes:
         """Return the axes of a target of an attribute space."""
@@ -278,6 +293,11 @@ class Space(SpaceDescription):
         spec = self.index or suitable_index(self.binary, self.rerank)
         return spec.empty(target.dim, target.floats) if target.floats else spec.empty(target.dim)
 
+    def index_of(self, target: Target, rows: ViewRows, labels: Mapping[int, Sequence[str]] = _NO_LABELS) -> Index:
+        """Return a new index of a target over the rows of some items; ``labels`` as in ``place``."""
+        placed = self.place({target.view: rows}, labels)[target]
+        return self.empty_index(target).changed((), placed.ids, placed.vectors)
+
     def outdated(self, views: Sequence[ViewRecord]) -> ViewRecord | None:
         """Return a view that has been fitted again since the training; None if there is none."""
         return next((view for view in views if self.revisions.get(view.name, view.revision) != view.revision), None)
@@ -327,6 +347,8 @@ class Space(SpaceDescription):
                 "sketches": [
                     {one.name: getattr(sketch, one.name) for one in fields(sketch)} for sketch in self.sketches
                 ],
+                "matches": [vars(match) for match in self.matches],
+                "novelties": [vars(novelty) for novelty in self.novelties],
             }
         )
 
@@ -352,6 +374,8 @@ class Space(SpaceDescription):
             index=IndexSpec(**tree["index"]) if "index" in tree else None,
             scales=tuple(ScoreScale(**scale) for scale in tree.get("scales", ())),
             sketches=tuple(Sketch(**sketch) for sketch in tree.get("sketches", ())),
+            matches=tuple(Match(**match) for match in tree.get("matches", ())),
+            novelties=tuple(Novelty(**novelty) for novelty in tree.get("novelties", ())),
         )
 
 

@@ -77,6 +77,11 @@ class Examples:
         """Return the examples that have all of the views."""
         return self.take(np.flatnonzero(self._mask(views).all(axis=1)))
 
+    def seen(self, view: str) -> NDArray[np.bool_]:
+        """Return which examples have a view, (n,)."""
+        found: NDArray[np.bool_] = self._mask([view])[:, 0]
+        return found
+
     def ids_in(self, *views: str) -> NDArray[np.int64]:
         """Return the ascending ids of the examples that have at least one of the views."""
         return self.ids[self._mask(views).any(axis=1)]

@@ -23,6 +23,7 @@ from crossview.engine.training.examples import Examples, examples, split, views_
 from crossview.engine.training.grids import check_dimensions
 from crossview.engine.training.groups import groups_of
 from crossview.engine.training.learning import learn, score_scales, sketches_of
+from crossview.engine.training.match_calibration import calibrated
 from crossview.engine.training.supervision import (
     check_notions,
     count_constraints,
@@ -89,7 +90,7 @@ def _fit(
     fitted = learn(assemble(recipe, parts), given, progress)
     settings, scales = recipe.all_settings(), score_scales(fitted, given)
     sketches = sketches_of(found, parts, recipe.seed)
-    return replace(
+    made = replace(
         space,
         spec=recipe.spec,
         pipeline=fitted,
@@ -98,6 +99,7 @@ def _fit(
         scales=scales,
         sketches=sketches,
     )
+    return calibrated(made, lambda some: learn(assemble(recipe, parts), some), given)
 
 
 def _with_views(tx: Transaction, recipe: Recipe) -> tuple[Recipe, tuple[str, ...]]:

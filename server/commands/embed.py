@@ -58,6 +58,8 @@ def embed(
             written = _write_all(collection, query, out, progress)
         _report(written, as_json)
         return
+    if not query.view:
+        raise typer.BadParameter("an embedding is that of one view: give --view VIEW")
     queries = query.queries()
     with connection.collection(name) as collection:
         embeddings = collection.embed(queries, targets=names(query.targets), space=query.space)

@@ -34,6 +34,7 @@ OPTIONS = {
     "labels": "--labels",
     "max_pixels": "--max-megapixels",
     "max_queries": "--max-queries",
+    "min_match": "--min-match",
     "new_attributes": "--new-attributes",
     "notion": "--notion",
     "pairs": "--pairs",

@@ -33,7 +33,10 @@ class QueryOptions:
 
     PANEL: ClassVar[str] = "Query"
 
-    view: Annotated[str, typer.Option(metavar="VIEW", help="View of the query; color+gist joins two views.")]
+    view: Annotated[
+        str,
+        typer.Option(metavar="VIEW", help="View of the query; color+gist joins two views [default: all its views]."),
+    ] = ""
     image: Annotated[Path | None, typer.Argument(metavar="IMAGE", help="Picture to search by.")] = None
     targets: TargetsOption = None
     space: Annotated[str, typer.Option(metavar="SPACE", help="Space to search [default: the active one].")] = ""

@@ -108,7 +108,10 @@ def _numbers(pairs: Amounts, flag: str, default: float | None = None) -> dict[st
 
 _UNKNOWN_SHOWN = 20
 """Maximum number of characters in a warning."""
-_HIT = ("key", "distance", "target", "labels", "attributes", "text", "source", "scores", "probability", "base_rate")
+_HIT = (
+    *("key", "distance", "target", "labels", "attributes", "text", "source", "scores"),
+    *("match", "probability", "base_rate"),
+)
 COLUMNS = ("query", "rank", *_HIT)
 """The columns of the CSV: the position of the query, the rank in its list, and the hit."""
 
@@ -132,6 +135,10 @@ class SearchOptions:
             help="Weight of a notion of similarity; repeat for several notions.",
         ),
     ] = None
+    min_match: Annotated[
+        float,
+        typer.Option(metavar="P", help="Minimum match of the hits, a probability from 0 to 1."),
+    ] = 0.0
     probabilities: Annotated[
         bool, typer.Option("--probabilities", help="Show the probability that hit and query are the same.")
     ] = False
@@ -162,6 +169,7 @@ class SearchOptions:
             merge=self.merge,
             weights=self._weights(),
             **scores.fields(),
+            min_match=self.min_match,
             probabilities=self.probabilities,
             base_rate=self.base_rate,
         )
@@ -186,8 +194,12 @@ def search(
 ) -> None:
     """Find the nearest items, within and across views.
 
+    Without --view, the search uses every view that the query has. The match of a hit is the probability that it is
+    relevant: that it shares a label with the query. Training calibrates it.
+
     Examples:
-        crossview search pets cat.jpg --view color --targets sift
+        crossview search pets cat.jpg
+        crossview search pets cat.jpg --view color --targets sift --min-match 0.5
         crossview search pets --text "a red cat" --view text -k 5
     """
     check_format(as_json, as_csv)
@@ -215,6 +227,29 @@ def search(
         _print(request, results, scores)
         if options.out is not None:
             say(f"wrote {options.out}")
+
+
+_UNLIKELY = 0.5
+"""Match of the first hit below which no hit is likely to be relevant."""
+
+
+def nothing_similar(hits: "Sequence[Hit]") -> bool:
+    """Return whether no hit of a list is likely to be relevant: the greatest match is below one half."""
+    found = [hit.match for hit in hits if hit.match is not None]
+    return bool(found) and len(found) == len(hits) and max(found) < _UNLIKELY
+
+
+def _say_how(request: "SearchRequest", hit_list: "HitList") -> None:
+    """Print what the table cannot show: that nothing is similar, and how a search by every view merged its lists."""
+    hits, least = hit_list.hits, getattr(request.strategy, "min_match", 0.0)
+    if not request.queries[hit_list.query].view and not request.strategy.lists_items:
+        matched = all(hit.match is not None for hit in hits)
+        how = "by match" if matched else "by rank, because no match is calibrated: train the space (again) with labels"
+        say(f"searched by every view of the query, and merged {how}")
+    if not hits and least:
+        say(f"nothing similar found; no hit has a match of at least {least:g}")
+    elif nothing_similar(hits):
+        say(f"nothing similar found; nearest: {hits[0].key}, match {hits[0].match:.2f}")
 
 
 def _warn(unknown: str) -> None:
@@ -248,7 +283,7 @@ def _print(request: "SearchRequest", results: "Sequence[HitList]", options: Scor
     for hit_list in results:
         query = request.queries[hit_list.query]
         number = f"query {hit_list.query}: " if len(request.queries) > 1 else ""
-        source = "every item" if request.strategy.lists_items else f"{query.view} query"
+        source = "every item" if request.strategy.lists_items else f"{query.view or 'every view'} query"
         title = f"{number}{source} -> {hit_list.target or 'all targets, merged'}"
         merged = ["target"] if not hit_list.target else []
         texts = ["text"] if any(hit.text for hit in hit_list.hits) else []
@@ -256,11 +291,15 @@ def _print(request: "SearchRequest", results: "Sequence[HitList]", options: Scor
         probable = [">probability"] if any(hit.probability is not None for hit in hit_list.hits) else []
         shown = options.shown(request.axes, hit_list.hits)
         columns = [*probable, "key", "labels", *(f">{name}" for name in shown), *merged, *texts, *sources]
-        rows = table(">rank", ">distance", *columns, title=title)
+        matched = [">match"] if any(hit.match is not None for hit in hit_list.hits) else []
+        _say_how(request, hit_list)
+        rows = table(">rank", *matched, ">distance", *columns, title=title)
         for rank, hit in enumerate(hit_list.hits, 1):
             more = [hit.target for _ in merged] + [shortened(hit.text) for _ in texts] + [hit.source for _ in sources]
             likely, cells = [f"{hit.probability:.3f}" for _ in probable], score_cells(hit.scores, shown)
-            rows.add_row(str(rank), f"{hit.distance:.5g}", *likely, hit.key, ", ".join(hit.labels), *cells, *more)
+            matches = ["" if hit.match is None else f"{hit.match:.3f}" for _ in matched]
+            first = [str(rank), *matches, f"{hit.distance:.5g}", *likely]
+            rows.add_row(*first, hit.key, ", ".join(hit.labels), *cells, *more)
         show(rows)
         if rates := sorted({hit.base_rate for hit in hit_list.hits if hit.base_rate is not None}):
             shares = " or ".join(f"{rate:.3g}" for rate in rates)

@@ -33,7 +33,7 @@ def strips(
         query = queries[hit_list.query]
         tile = _query_tile(items, query, truth or "", name)
         hits = [tiles.hit(hit, query) for hit in hit_list.hits]
-        source = f"{query.view} query" if query.inputs() else "every item"
+        source = f"{query.view or 'every view'} query" if query.inputs() else "every item"
         rows.append(Strip(f"{source} -> {hit_list.target or 'merged'} database", tile, hits))
     return rows
 
@@ -67,6 +67,7 @@ class _Tiles:
             ", ".join(hit.labels),
             name=_file_name(hit.key),
             distance=hit.distance,
+            match=hit.match,
             correct=self._correct(hit, query),
             text=hit.text,
         )

@@ -19,7 +19,7 @@ QUERY_GAP = 40
 MARGIN = 28
 CAPTION_LINE = 18
 CAPTION = 3 * CAPTION_LINE + 6
-"""Height of the caption below a picture: the name of its file, its labels and its distance."""
+"""Height of the caption below a picture: the name of its file, its labels, its match and its distance."""
 BADGE = 26
 TEXT_LINES = 6
 LINE = 17
@@ -62,6 +62,7 @@ class Tile:
     _: KW_ONLY
     name: str = ""
     """Name of the file or the item."""
+    match: float | None = None
     distance: float | None = None
     correct: bool | None = None
     """Whether a hit has the class of the query: True marks it green, False red, None not at all."""
@@ -190,7 +191,7 @@ def draw_tile(
         _draw_text(draw, tile.text, (left + FRAME + 4, top + FRAME + BADGE))
     _draw_badge(draw, badge, (left + FRAME + 3, top + FRAME + 3), colour)
     letters, room = Lettering(draw, _SMALL_SIZE), CELL - 4
-    lines = [one for one in ((tile.name, INK), (tile.label, INK), (_number(tile.distance), FAINT)) if one[0]]
+    lines = [one for one in ((tile.name, INK), (tile.label, INK), (_numbers(tile), FAINT)) if one[0]]
     for number, (line, ink) in enumerate(lines):
         letters.line((left + 2, top + CELL + 4 + number * CAPTION_LINE), letters.shortened(line, room), ink)
 
@@ -242,6 +243,12 @@ def decoded(data: bytes, side: int) -> Image.Image | None:
         return Image.fromarray(decode(data, max_side=side).image[:, :, ::-1])
     except ImageError:
         return None
+
+
+def _numbers(tile: Tile) -> str:
+    """Return the match of a hit and its distance; a tile without a match shows the distance alone."""
+    distance = _number(tile.distance)
+    return distance if tile.match is None else f"match {tile.match:.2f}, {distance}"
 
 
 def _number(distance: float | None) -> str:

@@ -32,7 +32,8 @@ class Query(_message.Message):
     TEXT_FIELD_NUMBER: _builtins.int
     LABEL_FIELD_NUMBER: _builtins.int
     view: _builtins.str
-    """The query view, in which the input becomes a row. Any field that names a view also accepts a joined view such as
+    """The query view, in which the input becomes a row. Empty, in a search by image, text or key: every view of the space
+    that the input has; the search returns one list, merged by match, or by rank if a hit has no match. Any field that names a view also accepts a joined view such as
     "color+gist", whose rows concatenate the rows of several views.
     """
     image: _builtins.bytes
@@ -190,6 +191,7 @@ class SearchRequest(_message.Message):
     SORT_BY_FIELD_NUMBER: _builtins.int
     PROBABILITIES_FIELD_NUMBER: _builtins.int
     BASE_RATE_FIELD_NUMBER: _builtins.int
+    MIN_MATCH_FIELD_NUMBER: _builtins.int
     parent: _builtins.str
     """Resource name."""
     space: _builtins.str
@@ -213,6 +215,10 @@ class SearchRequest(_message.Message):
     base_rate: _builtins.float
     """With probabilities: the base rate, the share of pairs of a query and an item that are the same, above 0 and below
     1. Unset: the base rate of the threshold.
+    """
+    min_match: _builtins.float
+    """Minimum match of the hits, 0 to 1. FAILED_PRECONDITION above 0 if the space has no calibrated match for the query's
+    view and the target.
     """
     @_builtins.property
     def queries(self) -> _containers.RepeatedCompositeFieldContainer[Global___Query]:
@@ -279,10 +285,11 @@ class SearchRequest(_message.Message):
         sort_by: _builtins.str = ...,
         probabilities: _builtins.bool = ...,
         base_rate: _builtins.float | None = ...,
+        min_match: _builtins.float = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_base_rate", b"_base_rate", "_k", b"_k", "_merge", b"_merge", "base_rate", b"base_rate", "filter", b"filter", "k", b"k", "merge", b"merge", "options", b"options"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_base_rate", b"_base_rate", "_k", b"_k", "_merge", b"_merge", "at_least", b"at_least", "at_most", b"at_most", "base_rate", b"base_rate", "filter", b"filter", "hold", b"hold", "k", b"k", "less", b"less", "merge", b"merge", "more", b"more", "options", b"options", "parent", b"parent", "probabilities", b"probabilities", "queries", b"queries", "sort_by", b"sort_by", "space", b"space", "targets", b"targets", "weights", b"weights"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_base_rate", b"_base_rate", "_k", b"_k", "_merge", b"_merge", "at_least", b"at_least", "at_most", b"at_most", "base_rate", b"base_rate", "filter", b"filter", "hold", b"hold", "k", b"k", "less", b"less", "merge", b"merge", "min_match", b"min_match", "more", b"more", "options", b"options", "parent", b"parent", "probabilities", b"probabilities", "queries", b"queries", "sort_by", b"sort_by", "space", b"space", "targets", b"targets", "weights", b"weights"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__base_rate: _TypeAlias = _typing.Literal["base_rate"]  # noqa: Y015
     _WhichOneofArgType__base_rate: _TypeAlias = _typing.Literal["_base_rate", b"_base_rate"]  # noqa: Y015
@@ -334,6 +341,7 @@ class Hit(_message.Message):
     SOURCE_FIELD_NUMBER: _builtins.int
     PROBABILITY_FIELD_NUMBER: _builtins.int
     BASE_RATE_FIELD_NUMBER: _builtins.int
+    MATCH_FIELD_NUMBER: _builtins.int
     item: _builtins.str
     """Resource name."""
     key: _builtins.str
@@ -351,6 +359,11 @@ class Hit(_message.Message):
     """Probability that the hit and the query are the same, by the base rate; unset unless requested."""
     base_rate: _builtins.float
     """The base rate of the probability: the share of all pairs that are the same."""
+    match: _builtins.float
+    """Calibrated probability that the item is relevant to the query: that they share a label or, in a space without
+    labels, that the item is the query's own. Training estimates it; unset if nothing could be calibrated, as in the
+    space "raw".
+    """
     @_builtins.property
     def labels(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
     @_builtins.property
@@ -373,17 +386,22 @@ class Hit(_message.Message):
         source: _builtins.str = ...,
         probability: _builtins.float | None = ...,
         base_rate: _builtins.float | None = ...,
+        match: _builtins.float | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_base_rate", b"_base_rate", "_probability", b"_probability", "attributes", b"attributes", "base_rate", b"base_rate", "probability", b"probability"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_base_rate", b"_base_rate", "_match", b"_match", "_probability", b"_probability", "attributes", b"attributes", "base_rate", b"base_rate", "match", b"match", "probability", b"probability"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_base_rate", b"_base_rate", "_probability", b"_probability", "attributes", b"attributes", "base_rate", b"base_rate", "distance", b"distance", "item", b"item", "key", b"key", "labels", b"labels", "probability", b"probability", "scores", b"scores", "source", b"source", "target", b"target", "text", b"text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_base_rate", b"_base_rate", "_match", b"_match", "_probability", b"_probability", "attributes", b"attributes", "base_rate", b"base_rate", "distance", b"distance", "item", b"item", "key", b"key", "labels", b"labels", "match", b"match", "probability", b"probability", "scores", b"scores", "source", b"source", "target", b"target", "text", b"text"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__base_rate: _TypeAlias = _typing.Literal["base_rate"]  # noqa: Y015
     _WhichOneofArgType__base_rate: _TypeAlias = _typing.Literal["_base_rate", b"_base_rate"]  # noqa: Y015
+    _WhichOneofReturnType__match: _TypeAlias = _typing.Literal["match"]  # noqa: Y015
+    _WhichOneofArgType__match: _TypeAlias = _typing.Literal["_match", b"_match"]  # noqa: Y015
     _WhichOneofReturnType__probability: _TypeAlias = _typing.Literal["probability"]  # noqa: Y015
     _WhichOneofArgType__probability: _TypeAlias = _typing.Literal["_probability", b"_probability"]  # noqa: Y015
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__base_rate) -> _WhichOneofReturnType__base_rate | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__match) -> _WhichOneofReturnType__match | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__probability) -> _WhichOneofReturnType__probability | None: ...
 

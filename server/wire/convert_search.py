@@ -119,6 +119,8 @@ def from_hit_lists(collection: str, results: Iterable[HitList]) -> search_pb2.Se
             message.distance, message.target = hit.distance, hit.target
             if hit.scores:
                 message.scores.update(hit.scores)
+            if hit.match is not None:
+                message.match = hit.match
             if hit.probability is not None and hit.base_rate is not None:
                 message.probability, message.base_rate = hit.probability, hit.base_rate
     return response
@@ -159,6 +161,7 @@ def _encoded(collection: str, hit: Hit) -> bytes:
             "distance": 0.0,
             "target": "",
             "scores": {},
+            "match": None,
             "probability": None,
             "base_rate": None,
         }  # these fields belong to the hit, not to the item

@@ -19,6 +19,7 @@ OPTIONS = {
     "less": {"a": 1.0},
     "hold": ("a",),
     "sort_by": "a",
+    "min_match": 0.5,
     "probabilities": True,
     "base_rate": 0.5,
 }

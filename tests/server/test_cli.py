@@ -84,6 +84,7 @@ def test_json_is_for_machines(where: list[str]) -> None:
         "text",
         "source",
         "scores",
+        "match",
         "probability",
         "base_rate",
     }
@@ -214,7 +215,7 @@ def test_errors_are_one_line(where: list[str], arguments: list[str], words: str)
         ["index", "drawn", "--vectors", "a.npy"],
         ["index", "drawn", "a", "--view", "clip", "--vectors", "a.npy"],
         ["index", "drawn", "--view", "clip", "--vectors", "a.npy", "--labels", "folder"],
-        ["search", "drawn", "a.jpg"],
+        ["embed", "drawn", "--key", "a"],
         ["annotate", "drawn"],
         ["annotate", "drawn", "a.jpg"],
         ["annotate", "drawn", "a.jpg", "--label", "b", "--clear", "labels"],

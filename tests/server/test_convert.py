@@ -235,8 +235,9 @@ def test_requests_survive() -> None:
     moved = replace(search, strategy=Moved(more={"busy": 2.0}, less={"light": 1.0}, hold=("all",), sort_by="-light"))
     weighted = replace(search, strategy=Weighted(weights={"head": 2.0, "wing": 0.5}))
     listed = SearchRequest([Query("color")], sort_by="busy", targets=("sift",), at_least={"busy": 0.5})
+    likely = SearchRequest([Query("color", key="a")], min_match=0.5)
     probable = SearchRequest([Query("color", key="a")], probabilities=True, base_rate=0.25, at_most={"busy": 1.0})
-    for one in (search, moved, weighted, listed, probable):
+    for one in (search, moved, weighted, listed, likely, probable):
         assert convert_search.to_search_request(convert_search.from_search_request(one)) == one
     query = search_pb2.Query(view="color", key="a")
     assert convert_search.to_search_request(search_pb2.SearchRequest(queries=[query])) == SearchRequest(search.queries)

@@ -1,0 +1,1 @@
+"""How well the match of hits is calibrated, and whether it recognises queries of unknown classes."""

@@ -1,0 +1,94 @@
+"""Match: the probabilities of hits, and queries from outside all classes.
+
+Every fifth class is left out of a collection of the other training items, through the product, with the default
+learner. The queries are held-out items of the known classes and all items of the unknown ones, which weigh a fifth.
+AUC: whether the match of the first hit, the largest posterior of the query's view or the nearest raw distance tells
+queries of known classes from others. ECE: the expected calibration error of the match of the first ten hits, in ten
+bins.
+"""
+
+import argparse
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.frame.benchmark import Benchmark, Document, seeds_of, trial_arguments
+from benchmarks.frame.journal import cache_folder, run_trials
+from benchmarks.frame.tables import summary, table
+from benchmarks.match.trial import BINS, MEASURES, calibration_error, run
+from benchmarks.unseen.data import LOADERS, load
+
+_NAMES = ("data", "query_view", "database_view", "method", "metric")
+_POOLED = "ece over all directions and seeds"
+
+
+def measure(options: argparse.Namespace) -> dict[str, Any]:
+    """Return settings, rows and reliability of all sets and seeds."""
+    seeds = seeds_of(options)
+    for name in options.sets:
+        load(name, options.data, cache_folder(options))  # extracted once, before trials in several processes need it
+    settings = {"seeds": list(seeds), "sets": options.sets, "workers": options.workers}
+    tasks = {f"{name} seed {seed}": (name, seed) for seed in seeds for name in options.sets}
+    trials = run_trials(options, settings, tasks, run, options.data, cache_folder(options), progress=_progress)
+    return {"settings": settings, "rows": rows(trials), "reliability": reliability(trials)}
+
+
+def rows(trials: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return mean and deviation over the seeds of every figure."""
+    found: dict[tuple[str, ...], list[float]] = defaultdict(list)
+    for trial in trials:
+        for *names, value in trial["figures"]:
+            found[trial["data"], *names].append(value)
+    return [{**dict(zip(_NAMES, names, strict=True)), **summary(values)} for names, values in found.items()]
+
+
+def reliability(trials: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the mean match and the share of relevant hits in each bin of match, by set."""
+    found = []
+    for name in dict.fromkeys(trial["data"] for trial in trials):
+        bins = np.sum([trial["bins"] for trial in trials if trial["data"] == name], axis=0)
+        shares = bins / bins[:, 0].sum()
+        for place, (weight, match, relevant) in enumerate(shares.tolist()):
+            line = {"data": name, "from": place / BINS, "weight": weight}
+            found.append(line | {"match": match / max(weight, 1e-9), "relevant": relevant / max(weight, 1e-9)})
+        found.append({"data": name, "metric": _POOLED, "value": calibration_error(bins)})
+    return found
+
+
+def markdown(document: Document) -> str:
+    """Return the figures by set and direction, and the reliability of each set."""
+    text = [f"# Match of hits\n\nMeans over the seeds {document['settings']['seeds']}.\n"]
+    for name in document["settings"]["sets"]:
+        cells = {tuple(row[one] for one in _NAMES[1:]): row["value"] for row in document["rows"] if row["data"] == name}
+        lines = [["query view -> view", *(f"AUC of {one}" for one in MEASURES), "ECE of match"]]
+        for query, target in dict.fromkeys(names[:2] for names in cells if names[0]):
+            columns = [*((one, "auc") for one in MEASURES), (MEASURES[0], "ece")]
+            found = [cells.get((query, target, *column)) for column in columns]
+            lines.append([f"{query} -> {target}", *("" if one is None else f"{one:.3f}" for one in found)])
+        bins = [one for one in document["reliability"] if one["data"] == name and "from" in one]
+        (pooled,) = [one["value"] for one in document["reliability"] if one["data"] == name and "value" in one]
+        shown = [
+            [f"{one['from']:.1f}", *(f"{one[key]:.3f}" for key in ("weight", "match", "relevant"))] for one in bins
+        ]
+        seconds = cells["", "", "training", "seconds"]
+        text += [
+            f"## {name}\n\n{table(lines)}\n\nTraining with calibration: {seconds:.1f} s. {_POOLED}: {pooled:.3f}.\n",
+            f"{table([['match from', 'share of hits', 'mean match', 'relevant'], *shown])}\n",
+        ]
+    return "\n".join(text)
+
+
+def _progress(trial: Mapping[str, Any]) -> str:
+    return f"{trial['seconds']:.0f} s"
+
+
+def _arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--data", type=Path, required=True, help="folder of the sets")
+    parser.add_argument("--sets", nargs="+", choices=list(LOADERS), default=["corel1k", "merged20"], help="which sets")
+    trial_arguments(parser, trials=10)
+
+
+BENCHMARK = Benchmark("match", __doc__, _arguments, measure, markdown)

@@ -1,0 +1,142 @@
+"""One split of one set: every fifth class is left out of the collection, and its items are queries, too."""
+
+import tempfile
+import time
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import roc_auc_score
+
+from benchmarks.unseen.data import Split, load
+from crossview.engine.collection import Collection
+from crossview.engine.home import Home
+from crossview.engine.item import NewItem
+from crossview.engine.learners.registry import parse_chain
+from crossview.engine.learners.selection import distances
+from crossview.engine.learners.supervision import Supervision
+from crossview.engine.query import Query, SearchRequest
+from crossview.engine.recipe import Recipe
+
+FIRST = 10
+"""Hits of each list whose match is compared with their relevance."""
+BINS = 10
+OUTSIDE = 0.2
+"""Weight of the queries of unknown classes among all: the share of classes that are unknown."""
+EVERY = 5
+ALL = "all"
+MEASURES = ("match of the first hit", "largest posterior", "nearest raw distance")
+
+Values = NDArray[np.float64]
+
+
+class Divided(NamedTuple):
+    """Positions of the items of the collection, and of the queries of known and of unknown classes."""
+
+    items: NDArray[np.intp]
+    known: NDArray[np.intp]
+    unknown: NDArray[np.intp]
+
+
+def divided(split: Split, seed: int) -> Divided:
+    """Leave every fifth class out, in an order that the seed starts."""
+    names = np.unique(split.labels)
+    outside = np.isin(split.labels, names[seed % EVERY :: EVERY])
+    train, held_out = split.train, split.held_out
+    return Divided(train[~outside[train]], held_out[~outside[held_out]], np.flatnonzero(outside))
+
+
+def run(task: tuple[str, int], data: Path, cache: Path) -> dict[str, Any]:
+    """Return the figures of one split, each [query view, view, method, metric, value], and its reliability."""
+    name, seed = task
+    began = time.monotonic()
+    split = load(name, data, cache)(seed)
+    parts = divided(split, seed)
+    asked = np.concatenate([parts.known, parts.unknown])
+    known = np.arange(len(asked)) < len(parts.known)
+    with tempfile.TemporaryDirectory() as folder:
+        views = {f"view{number}": rows for number, rows in enumerate(split.rows.values())}
+        dims = [f"{view}=vectors:dim={rows.shape[1]}" for view, rows in views.items()]
+        with Home(Path(folder)).create("match", dims) as collection:
+            _fill(collection, views, split, parts.items)
+            started = time.perf_counter()
+            collection.train(Recipe(views=tuple(views), seed=seed))
+            seconds = time.perf_counter() - started
+            lists = dict(_searched(collection, views, split, asked))
+    figures, bins = [["", "", "training", "seconds", seconds]], np.zeros((BINS, 3))
+    names, weights = list(split.rows), _weights(known)
+    posteriors = _largest_posteriors(split, parts.items, asked)
+    for (query, target), (match, relevant) in lists.items():
+        evidence = match[:, 0], posteriors[query], -_nearest(list(split.rows.values())[query], parts.items, asked)
+        for method, values in zip(MEASURES, evidence, strict=True):
+            figures.append([names[query], names[target], method, "auc", float(roc_auc_score(known, values))])
+        found = reliability(match, relevant, weights)
+        figures.append([names[query], names[target], MEASURES[0], "ece", calibration_error(found)])
+        bins += found
+    for method, values in zip(MEASURES[:2], (_best(lists), np.max(posteriors, axis=0)), strict=True):
+        figures.append([ALL, ALL, method, "auc", float(roc_auc_score(known, values))])
+    sizes = len(parts.items), len(parts.known), len(parts.unknown)
+    seconds = time.monotonic() - began
+    return {"data": name, "seed": seed, "sizes": sizes, "figures": figures, "bins": bins.tolist(), "seconds": seconds}
+
+
+def reliability(match: Values, relevant: NDArray[np.bool_], weights: Values) -> Values:
+    """Return the weight, the sum of matches and the sum of relevant hits in each bin of match, (bins, 3)."""
+    each = np.repeat(weights, match.shape[1])
+    place = np.minimum((match.ravel() * BINS).astype(int), BINS - 1)
+    sums = (each, each * match.ravel(), each * relevant.ravel())
+    return np.stack([np.bincount(place, one, minlength=BINS) for one in sums], axis=1)
+
+
+def calibration_error(bins: Values) -> float:
+    """Return the expected calibration error of bins: the weighted mean gap between match and relevance."""
+    return float(np.abs(bins[:, 1] - bins[:, 2]).sum() / bins[:, 0].sum())
+
+
+def _fill(collection: Collection, views: dict[str, Any], split: Split, items: NDArray[np.intp]) -> None:
+    numbers = items.tolist()
+    rows = [{view: values[number] for view, values in views.items()} for number in numbers]
+    labels = [(str(split.labels[number]),) for number in numbers]
+    made = [NewItem(str(number), rows=row, labels=one) for number, row, one in zip(numbers, rows, labels, strict=True)]
+    failures = collection.items.put(made).failures
+    if failures:
+        raise ValueError(failures[0].reason)
+
+
+def _searched(
+    collection: Collection, views: dict[str, Any], split: Split, asked: NDArray[np.intp]
+) -> Iterator[tuple[tuple[int, int], tuple[Values, NDArray[np.bool_]]]]:
+    """Yield the match and the relevance of the first hits, (q, k) each, of each pair of views."""
+    for query, target in product(range(len(views)), repeat=2):
+        queries = [Query(f"view{query}", vector=split.rows[list(split.rows)[query]][number]) for number in asked]
+        found = collection.search(SearchRequest(queries, targets=(f"view{target}",), k=FIRST))
+        match = np.array([[hit.match for hit in hits] for hits in found], np.float64)
+        keys = np.array([[int(hit.key) for hit in hits] for hits in found])
+        yield (query, target), (match, split.labels[keys] == split.labels[asked][:, None])
+
+
+def _weights(known: NDArray[np.bool_]) -> Values:
+    weights: Values = np.where(known, (1 - OUTSIDE) / known.sum(), OUTSIDE / (~known).sum())
+    return weights
+
+
+def _best(lists: dict[tuple[int, int], tuple[Values, NDArray[np.bool_]]]) -> Values:
+    """Return the match of the first hit of a search by all views."""
+    best: Values = np.max([match[:, 0] for match, _ in lists.values()], axis=0)
+    return best
+
+
+def _largest_posteriors(split: Split, items: NDArray[np.intp], asked: NDArray[np.intp]) -> list[Values]:
+    """Return the largest posterior of each query, (q,), by view."""
+    chain = parse_chain("posteriors", {})
+    chain.fit([rows[items] for rows in split.rows.values()], Supervision(classes=split.labels[items]))
+    rows = enumerate(split.rows.values())
+    return [chain.transform_queries(one[asked], number).astype(np.float64).max(axis=1) for number, one in rows]
+
+
+def _nearest(rows: Any, items: NDArray[np.intp], asked: NDArray[np.intp]) -> Values:
+    nearest: Values = distances(rows[asked].astype(np.float64), rows[items].astype(np.float64)).min(axis=1)
+    return nearest

@@ -1,0 +1,180 @@
+"""Calibration of match: small trainings show how near relevant and other items are to queries that they never saw."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crossview.engine.catalog.rows import ViewRows
+from crossview.engine.errors import CrossviewError
+from crossview.engine.runtime.cancellation import checkpoint
+from crossview.engine.spaces.match import Floats, Match, Novelty, fitted_match
+from crossview.engine.spaces.space import Space
+from crossview.engine.spaces.target import Target
+from crossview.engine.training.examples import Examples, split
+from crossview.engine.training.learning import Refit
+
+FEWEST_ITEMS = 100
+"""Training items below which nothing is calibrated: a fifth of them as queries would be too few."""
+MOST_ITEMS = 500
+"""Maximum number of items of a small training, which bounds its time and the memory for novelties."""
+ROUNDS = 2
+"""Small trainings; each leaves out other classes."""
+_QUERIES = 0.2
+OUTSIDE = 0.2
+"""Share of classes that a small training leaves out, and assumed share of queries that no item is relevant to."""
+_HITS = 20
+_SCALE_ITEMS = 200
+"""Items whose mean distance is the unit of distances in a space."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Round:
+    """One small training: the space that it made, the items that it learned, and queries that it never saw."""
+
+    space: Space
+    items: Examples
+    """The items that the queries can find."""
+    queries: Examples
+    outside: NDArray[np.bool_]
+    """Whether no item is relevant to a query, because its class was left out, (q,)."""
+
+
+def calibrated(space: Space, refit: Refit, given: Examples) -> Space:
+    """Return a fitted space with the matches of its query views and targets, and the novelties of its views.
+
+    The learner fits again, twice, on four fifths of at most 500 training items. Each small training leaves out a fifth
+    of the classes, as queries of no class that the space knows, and a fifth of the other items, as queries that have
+    relevant items. A logistic regression then learns from the first 20 hits of each query which of them share a label
+    with it: the prior is that of a list of hits. Without labels, the relevant item is the query's own in another view.
+
+    Too few items leave the space as it is.
+    """
+    labelled = given.take(np.array([bool(labels) for labels in given.labels], bool))
+    by_labels = len(labelled) >= FEWEST_ITEMS
+    known = labelled if by_labels else given
+    if len(known) < FEWEST_ITEMS or not (by_labels or space.cross_view):
+        return space
+    try:
+        rounds = [_round(space, refit, known, number, by_labels) for number in range(ROUNDS if by_labels else 1)]
+        found = tuple(_matches(space, rounds, len(given), _sharing if by_labels else _own))
+        novelties = tuple(_novelty(rounds[0], view) for view in dict.fromkeys(one.view for one in found))
+    except CrossviewError:  # too few items of a kind for this learner: the space itself is still good
+        return space
+    return replace(space, matches=found, novelties=novelties)
+
+
+def _novelty(one: Round, view: str) -> Novelty:
+    """Return the novelty of a view's rows, calibrated on the queries of a round that have relevant items."""
+    queries = one.queries.take(~one.outside).seen_in(view)
+    items = one.items.without(queries).seen_in(view)
+    return Novelty.of(view, items.rows[view], queries.rows[view])
+
+
+def _round(space: Space, refit: Refit, known: Examples, number: int, by_labels: bool) -> Round:
+    """Learn from a sample without one part of its classes and without other queries."""
+    generator = np.random.default_rng([space.seed, number])
+    sample = known.take(np.sort(generator.permutation(len(known))[:MOST_ITEMS]))
+    queries = split(len(sample), _QUERIES, space.seed + number, sample.groups)
+    outside = np.zeros(len(sample), bool)
+    if by_labels:
+        names, classes = np.unique(sample.classes(), return_inverse=True)
+        left_out = np.random.default_rng(space.seed).permutation(len(names)) % round(1 / OUTSIDE) == number
+        outside = left_out[classes.ravel()] if len(names) > 2 else outside
+    learned = sample.take(~(queries | outside))
+    asked = sample.take(queries | outside)
+    again = replace(space, pipeline=refit(learned))
+    return Round(space=again, items=learned if by_labels else sample, queries=asked, outside=outside[queries | outside])
+
+
+Relevance = Callable[[Examples, Examples, NDArray[np.int64]], NDArray[np.bool_]]
+"""A function from queries, items and the ids of hits, (q, k), to whether each hit is relevant, (q, k)."""
+
+
+def _matches(space: Space, rounds: list[Round], count: int, relevance: Relevance) -> Iterator[Match]:
+    for view, target in product(space.views, space.targets):
+        own = relevance is _own
+        if (view == target.view and own) or (view != target.view and not space.cross_view):
+            continue
+        lists, relevant, weights = [], [], []
+        for one in rounds:
+            checkpoint()
+            asked = one.queries.take(np.flatnonzero(one.queries.seen(view)))
+            hits = _hits(one, asked, view, str(target))
+            if hits is None:
+                continue
+            distances, ids = hits
+            lists.append(distances)
+            relevant.append(relevance(asked, one.items, ids))
+            weights.append(_weights(one.outside[one.queries.seen(view)]))
+        scale = _scale(space, target, rounds[0].items)
+        if not lists or not scale or len({one.shape[1] for one in lists}) > 1:
+            continue
+        found, answers, each = np.concatenate(lists), np.concatenate(relevant), np.concatenate(weights)
+        match = fitted_match((view, str(target)), found, answers, each, scale)
+        if match is not None:
+            # An own item is one of all items: among more items, more others are as near as it is.
+            yield match if not own else replace(match, offset=match.offset - np.log(count / len(rounds[0].items)))
+
+
+def _hits(one: Round, asked: Examples, view: str, name: str) -> tuple[Floats, NDArray[np.int64]] | None:
+    """Return the distances, in units of the mean distance in a target, and the ids of the first hits, (q, k) each."""
+    target = next(target for target in one.space.targets if str(target) == name)
+    index = one.space.index_of(target, *_rows(one.items, target))
+    scale = _scale(one.space, target, one.items)
+    if not len(asked) or len(index) <= _HITS or not scale:
+        return None
+    vectors = one.space.probe(view, asked.rows[view], [name])[target]
+    found = index.search(vectors, _HITS, None)
+    return found.distances.astype(np.float64) / scale, found.ids
+
+
+def _weights(outside: NDArray[np.bool_]) -> Floats:
+    """Return weights of queries, (q,), by which queries outside all classes have their assumed share."""
+    count = int(outside.sum())
+    if not count or count == len(outside):
+        return np.ones(len(outside))
+    return np.where(outside, OUTSIDE * len(outside) / count, (1 - OUTSIDE) * len(outside) / (len(outside) - count))
+
+
+def _scale(space: Space, target: Target, items: Examples) -> float:
+    """Return the mean distance from the first few items, as queries, to each other in a target; 0 without two items."""
+    chosen = next(one for one in space.targets if str(one) == str(target))
+    seen = items.take(np.flatnonzero(items.seen(target.view)))
+    few = seen.take(np.arange(min(_SCALE_ITEMS, len(seen))))
+    index = space.index_of(chosen, *_rows(few, chosen))
+    if len(index) < 2:
+        return 0.0
+    vectors = space.probe(target.view, few.rows[target.view], [str(target)])[chosen]
+    return float(index.search(vectors, len(index), None).distances.mean())
+
+
+def _rows(items: Examples, target: Target) -> tuple[ViewRows, dict[int, tuple[str, ...]]]:
+    """Return the rows and labels by which a space places the items in a target."""
+    seen = items.take(np.flatnonzero(items.seen(target.view)))
+    return ViewRows(seen.ids, seen.rows[target.view]), _labels(seen)
+
+
+def _labels(items: Examples) -> dict[int, tuple[str, ...]]:
+    return dict(zip(items.ids.tolist(), items.labels, strict=True))
+
+
+def _sharing(queries: Examples, items: Examples, found: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return whether each hit shares a label with its query."""
+    labels = {item: set(names) for item, names in _labels(items).items()}
+    rows = zip(queries.labels, found.tolist(), strict=True)
+    return np.array([[not labels[item].isdisjoint(own) for item in row] for own, row in rows], bool)
+
+
+def _own(queries: Examples, items: Examples, found: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return whether each hit is the query's own item, or stated to be similar to it."""
+    own: NDArray[np.bool_] = found == queries.ids[:, None]
+    if items.similar is None:
+        return own
+    places = {item: place for place, item in enumerate(items.ids.tolist())}
+    rows = zip(queries.ids.tolist(), found.tolist(), strict=True)
+    stated = [items.similar[places[one], [places[item] for item in row]].toarray()[0] > 0 for one, row in rows]
+    own |= np.array(stated, bool)
+    return own

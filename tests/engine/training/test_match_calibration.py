@@ -1,0 +1,119 @@
+"""Match: the calibrated probability of every hit, from a training with labels to the hits of a search."""
+
+import numpy as np
+import pytest
+from rows import WIDTHS, each, fill, item, row
+
+from crossview.engine.collection import Collection
+from crossview.engine.errors import InvalidInputError, NotReadyError
+from crossview.engine.home import Home
+from crossview.engine.query import Query, SearchRequest
+from crossview.engine.recipe import Recipe
+from crossview.engine.spaces.match import Match, Novelty, fitted_match
+
+AXIS = Match("a", "b", 0.0, -1.0, -1.0, 0.5, 2.0)
+
+
+def test_probabilities_are_right_on_average_and_fall_with_distance() -> None:
+    generator = np.random.default_rng(0)
+    lists = np.sort(generator.uniform(0.5, 4, (600, 20)), axis=1)
+    relevant = generator.random(lists.shape) < 1 / (1 + np.exp(3 * lists - 6))
+    match = fitted_match(("a", "b"), lists, relevant, np.ones(600), factor=2.0)
+    assert match is not None
+    found = np.array([match.probabilities((2 * row).tolist()) for row in lists])  # the space's distances are doubled
+    assert (np.diff(found, axis=1) <= 0).all()
+    assert abs(found.mean() - relevant.mean()) < 0.02
+    near = found > 0.5
+    assert abs(found[near].mean() - relevant[near].mean()) < 0.05
+
+
+@pytest.mark.parametrize("relevant", [True, False])
+def test_nothing_is_calibrated_from_hits_of_one_kind(relevant: bool) -> None:
+    found = fitted_match(("a", "b"), np.ones((3, 2)), np.full((3, 2), relevant), np.ones(3), 1.0)
+    assert found is None
+
+
+def test_distances_that_say_nothing_give_every_hit_the_prior() -> None:
+    match = fitted_match(("a", "b"), np.ones((4, 2)), np.arange(8).reshape(4, 2) < 2, np.ones(4), 1.0)
+    assert match is not None
+    assert match.probabilities([1.0, 3.0]) == pytest.approx([0.25, 0.25])
+
+
+def test_no_hits_have_no_probabilities() -> None:
+    assert AXIS.probabilities([]) == []
+
+
+def test_a_copy_matches_and_does_not_change_the_match_of_other_hits() -> None:
+    """A hit much nearer than any in the calibration is a copy of the query."""
+    copy, nearly, other = AXIS.probabilities([0.0, 0.05, 0.7], 0.5)
+    assert copy == 1
+    assert nearly > 0.9
+    assert other == AXIS.probabilities([0.5, 0.7], 0.5)[1]
+
+
+def test_a_row_unlike_all_known_rows_loses_its_match() -> None:
+    known, queries = (np.stack([row("color", *one) for one in each(40)][start::2]) for start in (0, 1))
+    novelty = Novelty.of("color", known, queries)
+    assert (novelty.familiarity(np.stack([row("color", "cat", 99), row("color", "owl", 98)])) == 1).all()
+    (other,) = novelty.familiarity(np.eye(1, WIDTHS["color"], dtype=np.float32))
+    assert other < 0.01
+    assert max(AXIS.probabilities([0.5, 0.7], float(other))) < 0.01
+
+
+@pytest.fixture(scope="module")
+def pets(tmp_path_factory: pytest.TempPathFactory) -> Collection:
+    """Return a collection with a trained space."""
+    made = fill(Home(tmp_path_factory.mktemp("match")), "pets", [item(group, number) for group, number in each(40)])
+    made.train(Recipe(views=("color", "gist")))
+    return made
+
+
+def test_hits_have_a_match_and_a_minimum_cuts_lists(pets: Collection) -> None:
+    query = row("color", "cat", 99)
+    (hits,) = pets.search(view="color", vector=query, targets="gist", k=100)
+    matches = [hit.match for hit in hits]
+    assert all(one is not None and 0 < one <= 1 for one in matches)
+    assert matches == sorted(matches, key=lambda one: -(one or 0))
+    (some,) = pets.search(view="color", vector=query, targets="gist", k=100, min_match=0.5)
+    assert some.hits == tuple(hit for hit in hits if (hit.match or 0) >= 0.5)
+    (merged,) = pets.search(view="color", vector=query, k=100, merge=True, min_match=0.5)
+    assert all((hit.match or 0) >= 0.5 for hit in merged)
+
+
+def test_a_space_without_calibration_has_no_match_and_says_so(pets: Collection) -> None:
+    query = row("color", "cat", 99)
+    assert {hit.match for hit in pets.search(view="color", vector=query, space="raw")[0]} == {None}
+    with pytest.raises(NotReadyError, match=r"no calibrated match.*train it"):
+        pets.search(view="color", vector=query, space="raw", min_match=0.5)
+
+
+def test_another_process_reads_the_calibration(pets: Collection) -> None:
+    space = pets._opened.versions().answered("", lambda *_: [], lambda _, indexed: indexed.space)
+    again = type(space).from_state(space.name, space.generation, space.to_state())
+    assert len(again.matches) == 4
+    assert again.matches == space.matches
+    rows = row("color", "dog", 5)[None]
+    assert again.novelty_of["color"].familiarity(rows) == space.novelty_of["color"].familiarity(rows)
+
+
+def test_a_query_without_a_view_asks_by_every_view_and_merges_by_match(pets: Collection) -> None:
+    (found,) = pets.search(key="cat/03", k=5)
+    apart = [hit for view in WIDTHS for hits in pets.search(view=view, key="cat/03", k=5) for hit in hits]
+    best = {key: max(hit.match or 0 for hit in apart if hit.key == key) for key in {hit.key for hit in apart}}
+    assert found.target == ""
+    assert [hit.match for hit in found] == sorted(best.values(), reverse=True)[:5]
+    assert all(hit.match == best[hit.key] for hit in found)
+    both = pets.search(SearchRequest([Query(key="cat/03"), Query("gist", key="cat/03")], k=5))
+    assert [(one.query, one.target) for one in both] == [(0, ""), (1, "color"), (1, "gist")]
+    assert both[0].hits == found.hits
+
+
+def test_without_a_match_every_view_merges_by_rank(pets: Collection) -> None:
+    (found,) = pets.search(key="cat/03", k=5, space="raw")
+    assert len(found) == 5
+    assert {hit.match for hit in found} == {None}
+
+
+def test_a_vector_needs_a_view(pets: Collection) -> None:
+    with pytest.raises(InvalidInputError, match="give the view that it is of"):
+        pets.search(vector=row("color", "cat", 1))
