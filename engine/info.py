@@ -85,6 +85,32 @@ class ConstraintCounts:
         return f"learned from {used} of {self.given} {self.kind}{held_out}"
 
 
+def memory_size(count: int) -> str:
+    """Return a number of bytes in GiB, or in MiB if it is below one GiB."""
+    return f"{count / (1 << 30):.1f} GiB" if count >= 1 << 30 else f"{count / (1 << 20):.0f} MiB"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingCost:
+    """The estimated cost of a training, before it reads any row."""
+
+    items: int
+    """Number of items that the learner could learn from."""
+    sample: int
+    """Number of items that it learns from; the space places the others without learning from them."""
+    memory: int
+    """Peak memory in bytes, besides that of the process before the training."""
+    seconds: float
+    """Time on idle processors, without tuning."""
+
+    def sentence(self) -> str:
+        """Return the estimate as a sentence."""
+        part = f"{self.sample:,} of {self.items:,}" if self.sample < self.items else f"{self.items:,}"
+        minutes = self.seconds / 60
+        time = "less than a minute" if minutes < 1 else f"about {minutes:.0f} min"
+        return f"learns from {part} items, in {time}, with about {memory_size(self.memory)} of memory"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Threshold:
     """The distance up to which two items count as the same, for queries of a view in a target of one generation."""
@@ -168,11 +194,14 @@ class SpaceDescription:
     request_id: str = ""
     """Id of the request that trained the generation, if the caller gave one: a caller can find out by the id whether
     the request was carried out."""
+    cost: TrainingCost | None = None
+    """The estimated cost of its training; None for the raw views, and for a training of an earlier version."""
 
     def to_json(self) -> dict[str, Any]:
         """Return JSON values for ``from_json``, without name and generation, which the catalog stores itself."""
         names = [one.name for one in fields(SpaceDescription) if one.name not in ("name", "generation")]
-        return {name: getattr(self, name) for name in names} | {"tuning": self.tuning and asdict(self.tuning)}
+        values = {name: getattr(self, name) for name in names}
+        return values | {"tuning": self.tuning and asdict(self.tuning), "cost": self.cost and asdict(self.cost)}
 
     @classmethod
     def from_json(cls, tree: Mapping[str, Any], **others: Any) -> Self:
@@ -185,6 +214,8 @@ class SpaceDescription:
         found |= {name: tuple(value) for name, value in found.items() if isinstance(value, list)}
         if found.get("tuning"):
             found["tuning"] = Tuning.from_json(found["tuning"])
+        if found.get("cost"):
+            found["cost"] = TrainingCost(**found["cost"])
         return cls(**found, **others)
 
 

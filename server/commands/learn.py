@@ -271,7 +271,9 @@ def show_trained(collection: str, made: "SpaceInfo", as_json: bool) -> None:
     held_out = f", {made.held_out} held out" if made.held_out else ""
     activate = hint("space activate", collection, made.name)
     state = "active" if made.active else f"not active; make searches use it with: {activate}"
-    say(f"trained {made.name} generation {made.generation}: {made.spec} on {made.trained_items} items{held_out}")
+    part = f" of {made.cost.items}" if made.cost is not None and made.cost.sample < made.cost.items else ""
+    items = f"{made.trained_items}{part} items{held_out}"
+    say(f"trained {made.name} generation {made.generation}: {made.spec} on {items}")
     if made.tuning is not None:
         say(tuning(made.tuning))
     if made.constraints is not None:

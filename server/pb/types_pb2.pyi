@@ -11,7 +11,8 @@ Resource names
 
 Errors are gRPC statuses: INVALID_ARGUMENT (a value or a picture that cannot be used), NOT_FOUND, ALREADY_EXISTS,
 FAILED_PRECONDITION (a step is missing; the message names it), ABORTED (other writers have held the collection too
-long), RESOURCE_EXHAUSTED (the disk is full, a message is over the size limit, or too many calls wait), CANCELLED,
+long), RESOURCE_EXHAUSTED (the disk is full, a training needs more memory than is left, a message is over the
+size limit, or too many calls wait), CANCELLED,
 DEADLINE_EXCEEDED, UNAVAILABLE (the server stops), INTERNAL (with the id of the error in the server's log). The
 trailing metadata `crossview-error` names the error's class.
 """
@@ -506,6 +507,7 @@ class Space(_message.Message):
     TAXONOMY_FIELD_NUMBER: _builtins.int
     REQUEST_ID_FIELD_NUMBER: _builtins.int
     THRESHOLDS_FIELD_NUMBER: _builtins.int
+    COST_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Resource name."""
     generation: _builtins.int
@@ -580,6 +582,10 @@ class Space(_message.Message):
     def thresholds(self) -> _containers.RepeatedCompositeFieldContainer[Global___Threshold]:
         """Distances up to which two items are the same, for this generation."""
 
+    @_builtins.property
+    def cost(self) -> Global___TrainingCost:
+        """The estimated cost of the training. Unset for a training of an earlier version."""
+
     def __init__(
         self,
         *,
@@ -609,14 +615,49 @@ class Space(_message.Message):
         taxonomy: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
         request_id: _builtins.str = ...,
         thresholds: _abc.Iterable[Global___Threshold] | None = ...,
+        cost: Global___TrainingCost | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["constraints", b"constraints", "create_time", b"create_time", "settings", b"settings", "tuning", b"tuning"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["constraints", b"constraints", "cost", b"cost", "create_time", b"create_time", "settings", b"settings", "tuning", b"tuning"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["active", b"active", "added", b"added", "axes", b"axes", "binary", b"binary", "constraints", b"constraints", "create_time", b"create_time", "cross_view", b"cross_view", "described", b"described", "dims", b"dims", "generation", b"generation", "generations", b"generations", "held_out", b"held_out", "name", b"name", "notes", b"notes", "pairs", b"pairs", "request_id", b"request_id", "rerank", b"rerank", "seed", b"seed", "settings", b"settings", "spec", b"spec", "targets", b"targets", "taxonomy", b"taxonomy", "thresholds", b"thresholds", "trained_items", b"trained_items", "tuning", b"tuning", "views", b"views"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["active", b"active", "added", b"added", "axes", b"axes", "binary", b"binary", "constraints", b"constraints", "cost", b"cost", "create_time", b"create_time", "cross_view", b"cross_view", "described", b"described", "dims", b"dims", "generation", b"generation", "generations", b"generations", "held_out", b"held_out", "name", b"name", "notes", b"notes", "pairs", b"pairs", "request_id", b"request_id", "rerank", b"rerank", "seed", b"seed", "settings", b"settings", "spec", b"spec", "targets", b"targets", "taxonomy", b"taxonomy", "thresholds", b"thresholds", "trained_items", b"trained_items", "tuning", b"tuning", "views", b"views"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Space: _TypeAlias = Space  # noqa: Y015
+
+@_typing.final
+class TrainingCost(_message.Message):
+    """The estimated cost of a training, before it reads any row."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ITEMS_FIELD_NUMBER: _builtins.int
+    SAMPLE_FIELD_NUMBER: _builtins.int
+    MEMORY_FIELD_NUMBER: _builtins.int
+    SECONDS_FIELD_NUMBER: _builtins.int
+    items: _builtins.int
+    """Number of items that the learner could learn from."""
+    sample: _builtins.int
+    """Number of items that it learns from; the space places the others without learning from them."""
+    memory: _builtins.int
+    """Peak memory in bytes, besides that of the process before the training."""
+    seconds: _builtins.float
+    """Time on idle processors, without tuning."""
+    def __init__(
+        self,
+        *,
+        items: _builtins.int = ...,
+        sample: _builtins.int = ...,
+        memory: _builtins.int = ...,
+        seconds: _builtins.float = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["items", b"items", "memory", b"memory", "sample", b"sample", "seconds", b"seconds"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___TrainingCost: _TypeAlias = TrainingCost  # noqa: Y015
 
 @_typing.final
 class Threshold(_message.Message):
