@@ -35,6 +35,7 @@ MODULES: Mapping[str, str] = {
     "extract": "speed.extract",
     "storage": "speed.storage",
     "npp-scale": "speed.npp_scale",
+    "train-memory": "speed.training",
     "learner-speed": "speed.learners",
     "metric-speed": "speed.metrics",
     "qwise-speed": "speed.qwise",

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from crossview.engine.errors import InputWarning as InputWarning
     from crossview.engine.errors import InvalidInputError as InvalidInputError
     from crossview.engine.errors import NotAnImageError as NotAnImageError
+    from crossview.engine.errors import NotEnoughMemoryError as NotEnoughMemoryError
     from crossview.engine.errors import NotFoundError as NotFoundError
     from crossview.engine.errors import NotInstalledError as NotInstalledError
     from crossview.engine.errors import NotReadyError as NotReadyError
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from crossview.engine.info import CollectionInfo as CollectionInfo
     from crossview.engine.info import SpaceInfo as SpaceInfo
     from crossview.engine.info import Threshold as Threshold
+    from crossview.engine.info import TrainingCost as TrainingCost
     from crossview.engine.info import Tuning as Tuning
     from crossview.engine.info import ViewInfo as ViewInfo
     from crossview.engine.item import DeletedPicture as DeletedPicture
@@ -102,11 +104,11 @@ _NAMES = {
     "crossview.engine.comparisons": "Answer ItemComparisons Question QuestionRequest",
     "crossview.engine.condition": "Filter",
     "crossview.engine.errors": "AlreadyExistsError BusyError CancelledError CrossviewError EmptyImageError ImageError "
-    "ImageTooLargeError InputWarning InvalidInputError NotAnImageError NotFoundError NotInstalledError NotReadyError "
-    "StorageError TruncatedImageError",
+    "ImageTooLargeError InputWarning InvalidInputError NotAnImageError NotEnoughMemoryError NotFoundError "
+    "NotInstalledError NotReadyError StorageError TruncatedImageError",
     "crossview.engine.evaluation": "Evaluation EvaluationDifference EvaluationRequest EvaluationRow Overlap",
     "crossview.engine.home": "Home",
-    "crossview.engine.info": "CollectionInfo SpaceInfo Threshold Tuning ViewInfo",
+    "crossview.engine.info": "CollectionInfo SpaceInfo Threshold TrainingCost Tuning ViewInfo",
     "crossview.engine.item": "DeletedPicture Failure ImportReport IndexOptions Item ItemUpdate NewItem Picture",
     "crossview.engine.query": "CalibrationRequest Embedding Hit HitList ItemEmbeddings LabelShare LikeliestClass "
     "OneQuery Query SameRequest SearchRequest SuggestedLabels SuggestRequest Suggestions Verdict",

@@ -35,6 +35,10 @@ class NotReadyError(CrossviewError, RuntimeError):
     """A step is missing (an unfitted view, no trained space); the message names the command for this step."""
 
 
+class NotEnoughMemoryError(CrossviewError, MemoryError):
+    """The work needs more memory than is available; the message states both, and how to need less."""
+
+
 class BusyError(CrossviewError, RuntimeError):
     """Another process or thread writes the collection for longer than the maximum wait."""
 

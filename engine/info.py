@@ -87,6 +87,32 @@ class ConstraintCounts:
         return f"learned from {used} of {self.given} {self.kind}{held_out}"
 
 
+def memory_size(count: int) -> str:
+    """Return a number of bytes in GiB, or in MiB if it is below one GiB."""
+    return f"{count / (1 << 30):.1f} GiB" if count >= 1 << 30 else f"{count / (1 << 20):.0f} MiB"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingCost:
+    """The estimated cost of a training, before it reads any row."""
+
+    items: int
+    """Number of items that the learner could learn from."""
+    sample: int
+    """Number of items that it learns from; the space places the others without learning from them."""
+    memory: int
+    """Peak memory in bytes, besides that of the process before the training."""
+    seconds: float
+    """Time on idle processors, without tuning."""
+
+    def sentence(self) -> str:
+        """Return the estimate as a sentence."""
+        part = f"{self.sample:,} of {self.items:,}" if self.sample < self.items else f"{self.items:,}"
+        minutes = self.seconds / 60
+        time = "less than a minute" if minutes < 1 else f"about {minutes:.0f} min"
+        return f"learns from {part} items, in {time}, with about {memory_size(self.memory)} of memory"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Threshold:
     """The distance up to which two items count as the same, for queries of a view in a target of one generation."""
@@ -177,12 +203,15 @@ class SpaceDescription:
     """How well the space recognises the labels that it was trained on, the worst recognised first; at most 1,000."""
     label_test: str = ""
     """How the labels were tested; "" if they were not."""
+    cost: TrainingCost | None = None
+    """The estimated cost of its training; None for the raw views, and for a training of an earlier version."""
 
     def to_json(self) -> dict[str, Any]:
         """Return JSON values for ``from_json``, without name and generation, which the catalog stores itself."""
         names = [one.name for one in fields(SpaceDescription) if one.name not in ("name", "generation")]
-        trees = {"tuning": self.tuning and asdict(self.tuning), "labels": [asdict(one) for one in self.labels]}
-        return {name: getattr(self, name) for name in names} | trees
+        values = {name: getattr(self, name) for name in names}
+        trees = {"tuning": self.tuning and asdict(self.tuning), "cost": self.cost and asdict(self.cost)}
+        return values | trees | {"labels": [asdict(one) for one in self.labels]}
 
     @classmethod
     def from_json(cls, tree: Mapping[str, Any], **others: Any) -> Self:
@@ -197,6 +226,8 @@ class SpaceDescription:
             found["tuning"] = Tuning.from_json(found["tuning"])
         if found.get("labels"):
             found["labels"] = tuple(LabelReport(**{**one, "faults": tuple(one["faults"])}) for one in found["labels"])
+        if found.get("cost"):
+            found["cost"] = TrainingCost(**found["cost"])
         return cls(**found, **others)
 
 

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from crossview.engine.learners import aliases
 from crossview.engine.learners.capabilities import Capabilities
+from crossview.engine.learners.cost import FitCost, FitSize, linear_cost
 from crossview.engine.learners.settings import check_settings, flattened, grouped
 from crossview.engine.learners.supervision import (
     Supervision,
@@ -25,6 +26,9 @@ from crossview.engine.learners.traits import AddsViews
 from crossview.engine.learners.view_rows import Mask, MultiView, Rows, cut, is_list_of_views
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.runtime.threads import one_blas_thread
+
+MAX_ITEMS = 10_000
+"""Default maximum number of items to learn from."""
 
 
 class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ships no types
@@ -51,6 +55,8 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
         metric_widths_: list of lists of int, one per view: the number of columns of each metric; empty: all metrics
             have the same number.
         names_: list of str, a name for each column of the embeddings, as attributes have; empty: columns have no names.
+        max_items: int, the maximum number of items to learn from; a training draws a sample of more items. None: any
+            number, for learners that need only a few copies of their rows.
         left_out_: list of (n_v, D) arrays, one per view: the embedding of each training row by a model without this
             row, in the order of the rows that have the view; empty if the learner computes none. A chain uses them.
     """
@@ -69,6 +75,8 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
     metric_widths_: Sequence[Sequence[int]] = ()
     names_: Sequence[str] = ()
     left_out_: Sequence[NDArray[np.float32]] = ()
+
+    max_items: int | None = MAX_ITEMS
 
     @property
     def needs_labels(self) -> bool:
@@ -216,6 +224,16 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
         """Return the maximum number of dimensions of embeddings, given the rank of each view's rows and the number of
         classes."""
         return max(ranks)
+
+    def fit_cost(self, size: FitSize) -> FitCost:
+        """Return the estimated cost of a fit, so that a training can refuse what does not fit into memory."""
+        steps = self.settings().get("max_iter")
+        return linear_cost(size, size.widths, steps if isinstance(steps, int) else 1)
+
+    def embedded_widths(self, size: FitSize) -> tuple[int, ...]:
+        """Return the estimated number of columns of each view's embeddings."""
+        dims = self.settings().get("n_components", self.settings().get("n_bits"))
+        return size.widths if not isinstance(dims, int) else (dims,) * len(size.widths)
 
     def check_views(self, names: Sequence[str]) -> None:
         """Raise ValueError unless this learner takes this number of views; the message shows their names."""

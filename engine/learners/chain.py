@@ -3,14 +3,16 @@
 import copy
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Generic, Self, TypeVar, cast
+from typing import Annotated, Any, ClassVar, Generic, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from crossview.engine.learners.base import MultiViewLearner
 from crossview.engine.learners.capabilities import Capabilities, composed, main_position
+from crossview.engine.learners.cost import FitCost, FitSize, linear_cost
 from crossview.engine.learners.known_rows import Fingerprints, KnownViews, fingerprints
+from crossview.engine.learners.settings import Between
 from crossview.engine.learners.supervision import Supervision
 from crossview.engine.learners.view_rows import MultiView, Rows
 
@@ -55,6 +57,7 @@ class Chain(MultiViewLearner):
         steps: fitted or unfitted learners, first to last; ``fit`` fits these objects themselves. Without steps, rows
             stay as they are.
         view_slices: widths of the views in a 2-D ``X``; None: the division of a learner with the same number of views.
+        max_items: maximum number of items that a training draws for the chain; None: the smallest of the steps.
 
     Attributes:
         known_rows_: list of (n_v,) uint64 arrays, fingerprints of the training rows of each view, if a step has
@@ -75,10 +78,38 @@ class Chain(MultiViewLearner):
 
     known_rows_: Sequence[Fingerprints] = ()
 
-    def __init__(self, steps: Sequence[MultiViewLearner] = (), view_slices: Sequence[int] | None = None) -> None:
+    def __init__(
+        self,
+        steps: Sequence[MultiViewLearner] = (),
+        view_slices: Sequence[int] | None = None,
+        max_items: Annotated[int, Between(100, 1_000_000_000)] | None = None,
+    ) -> None:
         self.steps = steps
         self.view_slices = view_slices
+        self.max_items = max_items
         self._views = KnownViews(())
+
+    @property
+    def most_items(self) -> int | None:
+        """The maximum number of items to learn from: ``max_items``, or the smallest of the steps; None: any number."""
+        bounds = [step.max_items for step in self.steps if step.max_items is not None]
+        return self.max_items or min(bounds, default=None)
+
+    def fit_cost(self, size: FitSize) -> FitCost:
+        """Return the memory of the most expensive step, with its input, and the arithmetic of all steps."""
+        most, operations = 0.0, 0.0
+        for step in self.steps:
+            cost = step.fit_cost(size)
+            most = max(most, cost.bytes + linear_cost(size, size.widths).bytes)
+            operations += cost.operations
+            size = replace(size, widths=step.embedded_widths(size))
+        return FitCost(most, operations)
+
+    def embedded_widths(self, size: FitSize) -> tuple[int, ...]:
+        """Return the estimated number of columns of each view's embeddings."""
+        for step in self.steps:
+            size = replace(size, widths=step.embedded_widths(size))
+        return size.widths
 
     @property
     def main_learner(self) -> MultiViewLearner | None:
@@ -145,13 +176,14 @@ class Chain(MultiViewLearner):
         self.known_rows_ = [*self.known_rows_, *map(fingerprints, views)]
 
     def _run(self, method: str, steps: Sequence[MultiViewLearner], views: list[Rows], given: Supervision) -> None:
+        # Views of an earlier fit may have further rows now, which its models did not leave out.
+        known = [KnownViews(self.known_rows_).among(rows, view)[1] for view, rows in enumerate(views)]
         for number, step in enumerate(steps):
             try:
-                views = getattr(step, method)(views, given_to(steps, number, given)).transform(views)
+                getattr(step, method)(views, given_to(steps, number, given))
             except (ValueError, ArithmeticError) as error:
                 raise ValueError(f"{_described(step)} cannot be fitted: {error}") from error
-            for rows, present, left_out in zip(views, given.mask.T, step.left_out_, strict=False):
-                rows[present] = left_out
+            views = [_training_rows(step, rows, view, given.mask[:, view], known) for view, rows in enumerate(views)]
 
     def _needs_classes(self, given: Supervision) -> bool:
         needed = [step._needs_classes(given_to(self.steps, n, given)) for n, step in enumerate(self.steps)]
@@ -187,8 +219,9 @@ class Chain(MultiViewLearner):
         fitted = {"view_widths_": self.view_widths_, "n_features_in_": self.n_features_in_}
         if self.known_rows_:
             fitted["known_rows_"] = list(self.known_rows_)
+        params = {"view_slices": self.view_slices, "max_items": self.max_items}
         steps = {str(i): step.to_state() for i, step in enumerate(self.steps)}
-        return {"learner": self.name, "params": {"view_slices": self.view_slices}, "fitted": fitted, "steps": steps}
+        return {"learner": self.name, "params": params, "fitted": fitted, "steps": steps}
 
 
 def given_to(steps: Sequence[MultiViewLearner], number: int, given: Supervision) -> Supervision:
@@ -207,6 +240,26 @@ def given_to(steps: Sequence[MultiViewLearner], number: int, given: Supervision)
         notion_classes=given.notion_classes if step.notions else None,
         shared_space=Chain(steps[:number]).capabilities.cross_view,
     )
+
+
+def _training_rows(
+    step: MultiViewLearner, rows: Rows, view: int, present: NDArray[np.bool_], known: Sequence[NDArray[np.intp]]
+) -> Rows:
+    """Return the embeddings of the rows of a view for the next step, each by a model without the row if there is one.
+
+    ``known`` has, for each view of an earlier fit, the positions of the rows in that fit, -1 for other rows.
+    """
+    if view >= len(step.left_out_):
+        return np.asarray(step.transform(rows, view=view))
+    left_out = step.left_out_[view]
+    if not len(known[view]):
+        embeddings = np.zeros((len(rows), left_out.shape[1]), rows.dtype)
+        embeddings[present] = left_out
+        return embeddings
+    embeddings = np.asarray(step.transform(rows, view=view))
+    again = present & (known[view] >= 0)
+    embeddings[again] = left_out[known[view][again]]
+    return embeddings
 
 
 def _described(step: MultiViewLearner) -> str:

@@ -37,6 +37,9 @@ from crossview.engine.learners.subspace.pls import PartialLeastSquares
 from crossview.engine.learners.subspace.posteriors import ClassPosteriors
 from crossview.engine.learners.subspace.semantic import SemanticMatching
 
+MAX_ITEMS = "max_items"
+"""The setting of every pipeline: the maximum number of items to learn from."""
+
 LEARNERS: dict[str, type[MultiViewLearner]] = {
     learner.name: learner
     for learner in (
@@ -123,9 +126,10 @@ def build_chain(stages: Sequence[Stage], settings: Mapping[str, Any] | None = No
 
     Args:
         stages: learners, first to last, with views counted from 0 ("0", "2").
-        settings: further parameters of the main stage. "kernel__bandwidth" is the parameter "bandwidth" of every
-            "kernel" among the stages. If neither a stage nor a setting gives the dimensions of the main stage, they are
-            at least the number of columns that the last stage needs, such as one for each bit of "itq".
+        settings: further parameters of the main stage, and "max_items" of the chain. "kernel__bandwidth" is the
+            parameter "bandwidth" of every "kernel" among the stages. If neither a stage nor a setting gives the
+            dimensions of the main stage, they are at least the number of columns that the last stage needs, such as one
+            for each bit of "itq".
 
     Raises:
         ValueError: for unknown names or parameters, listing the known ones, or values out of range.
@@ -133,13 +137,18 @@ def build_chain(stages: Sequence[Stage], settings: Mapping[str, Any] | None = No
     main = main_stage(stages)
     stages = [replace(stage, name=aliases.learner_name(stage.name)) for stage in stages]
     own, others = _by_learner(settings or {}, [stage.name for stage in stages])
+    most = own.get(MAX_ITEMS)
+    if MAX_ITEMS not in learner_class(stages[main].name)().settings():
+        own.pop(MAX_ITEMS, None)
     steps = [
         _learner(stage, others.get(stage.name, {}) | (own if number == main else {}), number == main)
         for number, stage in enumerate(stages)
     ]
     if "n_components" not in own and stages[main].argument is None:
         _widen(steps[main], steps[-1])
-    return Chain(steps)
+    chain = Chain(steps, max_items=most)
+    check_settings(chain)
+    return chain
 
 
 def _widen(learner: MultiViewLearner, last: MultiViewLearner) -> None:

@@ -10,4 +10,5 @@ class Progress(Protocol):
         """Show that ``done`` of ``total`` steps of ``what``, such as "indexing", are done.
 
         ``note`` is one line about the last step, such as a candidate of tuning and its score, or empty.
+        A note before the first step, such as an estimate of the time, comes with a ``total`` of 0.
         """

@@ -68,9 +68,10 @@ def by_every_view(
         if not lists:
             raise errors[0]
         if query.view:
-            found += [HitList(number, one.target, one.hits) for one in lists]
+            found += [replace(one, query=number) for one in lists]
         else:
-            found.append(HitList(number, "", _merged(lists, request.k)))
+            words = next((one.words for one in lists if one.words is not None), None)
+            found.append(HitList(number, "", _merged(lists, request.k), words=words))
     return found
 
 
@@ -79,9 +80,9 @@ def _only(request: SearchRequest, query: Query) -> SearchRequest:
 
 
 def _merged(lists: Sequence[HitList], k: int) -> tuple[Hit, ...]:
-    """Return the k best hits by match, each item once, or by rank if a hit has no match."""
-    hits = [hit for one in lists for hit in one.hits]
-    if any(hit.match is None for hit in hits):
+    """Return the k best hits by match, each item once, without lists that have no match; by rank if none has one."""
+    hits = [hit for one in lists for hit in one.hits if hit.match is not None]
+    if not hits:
         return fuse(lists, k)
     best: dict[str, Hit] = {}
     for hit in sorted(hits, key=lambda hit: -(hit.match or 0)):

@@ -1,6 +1,6 @@
 """Pipelines: the views' own steps, then the learners of a spec such as ``sqrt@sift,cca``, as one chain."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,15 +15,15 @@ from crossview.engine.learners.chain import Chain
 from crossview.engine.learners.registry import build_chain
 from crossview.engine.learners.stage import Stage, parse_stages
 from crossview.engine.learners.supervision import Supervision
-from crossview.engine.learners.view_rows import cut
+from crossview.engine.learners.view_rows import cut, slices
 from crossview.engine.spaces.parts import Part, own_learners
 from crossview.engine.spaces.target import Target
 
 _VIEW_SETTINGS = ("frozen", "neighbor_view", "views")
 """Parameters of learners whose values are positions of views; users give the names of views."""
 _BETWEEN = "\x1f"  # separates the labels of a class
-_ITEMS_AT_ONCE = 4_096
-"""Number of items whose vectors are float64 at a time: converting all float32 vectors would triple the memory."""
+ITEMS_AT_ONCE = 4_096
+"""Number of items whose embeddings are float64 at a time: those of all items would take several times the memory."""
 
 
 def build(
@@ -42,21 +42,22 @@ def build(
 
     Raises InvalidInputError for unknown learners, settings or views, with the known ones.
     """
-    learners = own_learners(parts)
+    learners, most = own_learners(parts), None
     if spec:
         chosen = {name: _by_position(name, value, views) for name, value in (settings or {}).items()}
         if dim is not None:
             chosen["n_components"] = dim
         try:
-            parsed = build_chain([_numbered(stage, views) for stage in parse_stages(spec)], chosen).steps
-            Chain(parsed).check_views(views)
+            parsed = build_chain([_numbered(stage, views) for stage in parse_stages(spec)], chosen)
+            parsed.check_views(views)
         except ValueError as error:
             raise InvalidInputError(str(error)) from error
-        for learner in parsed:
+        for learner in parsed.steps:
             if "random_state" in learner.get_params() and learner.random_state is None:
                 learner.set_params(random_state=seed)
-        learners += parsed
-    return Chain(learners)
+        learners += parsed.steps
+        most = parsed.max_items
+    return Chain(learners, max_items=most)
 
 
 def fit(chain: Chain, rows: Sequence[NDArray[np.float32]], given: Supervision | None = None) -> Chain:
@@ -86,7 +87,7 @@ def extend(chain: Chain, rows: Sequence[NDArray[np.float32]], parts: Sequence[Pa
         chain.add_view([*rows[:new], normalized], given)
     except ValueError as error:
         raise InvalidInputError(f"the view cannot be added: {error}") from error
-    extended = Chain([*own.steps, *chain.steps])
+    extended = Chain([*own.steps, *chain.steps], max_items=chain.max_items)
     extended.view_widths_, extended.n_features_in_ = chain.view_widths_, chain.n_features_in_
     if chain.known_rows_:
         extended.known_rows_ = chain.known_rows_
@@ -102,7 +103,8 @@ def vectors(chain: Chain, rows: NDArray[np.float32], view: int, queries: bool = 
     if not len(rows):  # estimators refuse empty input; one row of zeros gives the width
         return vectors(chain, np.zeros((1, rows.shape[1]), np.float32), view)[:0]
     with np.errstate(over="ignore"):
-        return within_reach(chain.embedded(rows, view, queries))
+        found = [within_reach(chain.embedded(rows[part], view, queries)) for part in _blocks(rows)]
+    return found[0] if len(found) == 1 else np.concatenate(found)
 
 
 def metrics_of_items(
@@ -130,8 +132,8 @@ def distances(
     """
     found = np.full((len(probes), len(placed)), np.inf)
     of_probes = cut(probes.astype(np.float64), widths)
-    for start in range(0, len(placed), _ITEMS_AT_ONCE):
-        some = slice(start, start + _ITEMS_AT_ONCE)
+    for start in range(0, len(placed), ITEMS_AT_ONCE):
+        some = slice(start, start + ITEMS_AT_ONCE)
         least, of_items = found[:, some], cut(placed[some], widths)
         for probe, item, chosen in zip(of_probes, of_items, indexed[some].T, strict=True):
             columns = slice(None) if chosen.all() else chosen  # a slice copies nothing
@@ -147,8 +149,14 @@ def codes_and_vectors(
         one_code, one_vector = codes_and_vectors(chain, np.zeros((1, rows.shape[1]), np.float32), view)
         return one_code[:0], one_vector[:0]
     with np.errstate(over="ignore"):
-        codes, floats = chain.codes_and_vectors(rows, view, queries)
+        found = [chain.codes_and_vectors(rows[part], view, queries) for part in _blocks(rows)]
+    codes, floats = (np.concatenate(every) for every in zip(*found, strict=True))
     return np.ascontiguousarray(codes, np.float32), within_reach(floats)
+
+
+def _blocks(rows: NDArray[np.float32]) -> Iterator[slice]:
+    """Yield slices of rows that are embedded together: a kernel compares each of them with thousands of landmarks."""
+    return slices(len(rows), 1, ITEMS_AT_ONCE)
 
 
 def targets_of_view(chain: Chain, view: str, position: int, rerank: bool) -> tuple[Target, ...]:

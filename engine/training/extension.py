@@ -18,6 +18,7 @@ from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.training_keys import packed_keys
 from crossview.engine.training.examples import examples
 from crossview.engine.training.learning import fit_added_views, score_scales, sketches_of
+from crossview.engine.training.sampling import sampled
 from crossview.engine.training.supervision import count_constraints, with_supervision
 
 
@@ -45,6 +46,9 @@ def added_views(
         if not training.mask[:, column].any():
             raise NotReadyError(f"no item that space {space.name!r} was trained on has view {names[column]!r}")
     training = with_supervision(training, space.pairs, space.constraints, space.taxonomy)
+    if len(training) > (space.pipeline.most_items or len(training)):
+        with_new = np.flatnonzero(training.mask[:, len(space.views) :].any(axis=1))
+        training = sampled(space.pipeline, training.take(with_new), space.seed)
     counts = count_constraints(space.constraints, training, found.take(held_out))
     if counts is not None and space.constraint_counts is not None:
         used = {**counts.used, **space.constraint_counts.used}  # the other views keep their counts

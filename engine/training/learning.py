@@ -16,6 +16,7 @@ from crossview.engine.spaces.scores import ScoreScale
 from crossview.engine.spaces.sketches import Sketch
 from crossview.engine.spaces.space import Space
 from crossview.engine.training.examples import FEWEST, Examples
+from crossview.engine.training.sampling import sampled
 from crossview.engine.training.supervision import supervision_of
 
 Refit = Callable[[Examples], Chain]
@@ -76,6 +77,7 @@ def _refitted(space: Space, parts: Sequence[Sequence[Part]], training: Examples)
     """Learn the original views of a space together, then the views added later, one by one."""
     first = len(space.views) - len(space.added)
     pipeline = build(space.spec, space.views[:first], parts[:first], space.settings, None, space.seed)
+    training = sampled(pipeline, training, space.seed)
     pipeline = learn(pipeline, training.seen_in(*space.views[:first]))
     return fit_added_views(pipeline, training, parts[first:])
 

@@ -18,12 +18,14 @@ from crossview.engine.spaces.parts import Part, parts_of
 from crossview.engine.spaces.pipeline import labels_of
 from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.training_keys import packed_keys
+from crossview.engine.training.cost import check_memory, estimated
 from crossview.engine.training.default_learner import with_learner
 from crossview.engine.training.examples import Examples, examples, split, views_with_items
 from crossview.engine.training.grids import check_dimensions
 from crossview.engine.training.groups import groups_of
 from crossview.engine.training.learning import learn, score_scales, sketches_of
 from crossview.engine.training.match_calibration import calibrated
+from crossview.engine.training.sampling import sampled
 from crossview.engine.training.supervision import (
     check_notions,
     count_constraints,
@@ -47,11 +49,16 @@ def training(tx: Transaction, name: str, recipe: Recipe, progress: Progress | No
     views = [joined_view(tx, view) for view in recipe.views]
     parts = list(map(parts_of, views))
     pipeline = _checked_pipeline(tx, recipe, parts)  # report mistakes before reading rows, which takes long
+    cost = estimated(tx, recipe, pipeline)
+    if progress is not None:
+        progress("training", 0, 0, cost.sentence())
+    check_memory(tx, recipe, pipeline, cost)
     found = _usable(pipeline, examples(tx, recipe.views, recipe.ignore_labels))
     found = replace(found, groups=groups_of(tx, found.ids, recipe.group_by))
     held_out = split(len(found), recipe.holdout, recipe.seed, found.groups)
     pairs = tuple((pair.first, pair.second) for pair in recipe.pairs)
-    given = with_supervision(found.take(~held_out), pairs, recipe.constraints, recipe.taxonomy)
+    every = with_supervision(found.take(~held_out), pairs, recipe.constraints, recipe.taxonomy)
+    given = sampled(pipeline, every, recipe.seed)
     space = Space(
         name=name,
         generation=0,
@@ -68,6 +75,7 @@ def training(tx: Transaction, name: str, recipe: Recipe, progress: Progress | No
         taxonomy=recipe.taxonomy,
         constraint_counts=count_constraints(recipe.constraints, given, found.take(held_out)),
         rerank=recipe.rerank,
+        cost=cost,
         ignored_labels=recipe.ignore_labels,
         notes=(*without, *_unknown(tx, recipe), *left_out, *_unordered(pipeline, given), *_notes(pipeline, given)),
     )

@@ -43,6 +43,7 @@ OPTIONS = {
     "refit": "--refit",
     "seed": "--seed",
     "space": "--space",
+    "settings": "--set",
     "spec": "--learner",
     "target": "--targets",
     "test_size": "--test-size",
@@ -139,7 +140,8 @@ def _option(name: str, value: object) -> Iterator[str]:
     """Yield an option and its value, as the command line takes it."""
     yield OPTIONS[name]
     if isinstance(value, dict):
-        yield from (f"{key}={','.join(map(str, tried))}" for key, tried in value.items())
+        several = {key: tried if isinstance(tried, list) else [tried] for key, tried in value.items()}
+        yield from (f"{key}={','.join(map(str, tried))}" for key, tried in several.items())
     elif isinstance(value, list):
         yield as_list(map(str, value))
     elif name == "max_pixels":

@@ -287,10 +287,9 @@ def show_trained(collection: str, made: "SpaceInfo", as_json: bool) -> None:
     state = f"searches without --space use {'it' if made.active else made.active_space}"
     if not made.active:
         state += f"; make them use it with: {activate}"
-    say(
-        f"trained {made.name} generation {made.generation}: {made.spec} on {made.trained_items} items{held_out}, "
-        f"from {', '.join(made.views)}"
-    )
+    part = f" of {made.cost.items}" if made.cost is not None and made.cost.sample < made.cost.items else ""
+    items = f"{made.trained_items}{part} items{held_out}"
+    say(f"trained {made.name} generation {made.generation}: {made.spec} on {items}, from {', '.join(made.views)}")
     if made.tuning is not None:
         say(tuning(made.tuning))
     if made.constraints is not None:

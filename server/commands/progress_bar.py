@@ -28,8 +28,8 @@ class Notes:
 
 
 def numbered(what: str, done: int, total: int, note: str) -> str:
-    """Return the line of a note."""
-    return f"{what} {done} of {total}: {note}"
+    """Return the line of a note; without steps, it has no number."""
+    return f"{what} {done} of {total}: {note}" if total else f"{what}: {note}"
 
 
 def duration(seconds: float) -> str:

@@ -11,7 +11,8 @@ Resource names
 
 Errors are gRPC statuses: INVALID_ARGUMENT (a value or a picture that cannot be used), NOT_FOUND, ALREADY_EXISTS,
 FAILED_PRECONDITION (a step is missing; the message names it), ABORTED (other writers have held the collection too
-long), RESOURCE_EXHAUSTED (the disk is full, a message is over the size limit, or too many calls wait), CANCELLED,
+long), RESOURCE_EXHAUSTED (the disk is full, a training needs more memory than is left, a message is over the
+size limit, or too many calls wait), CANCELLED,
 DEADLINE_EXCEEDED, UNAVAILABLE (the server stops), INTERNAL (with the id of the error in the server's log). The
 trailing metadata `crossview-error` names the error's class.
 """
@@ -544,6 +545,7 @@ class Space(_message.Message):
     IGNORED_LABELS_FIELD_NUMBER: _builtins.int
     LABELS_FIELD_NUMBER: _builtins.int
     LABEL_TEST_FIELD_NUMBER: _builtins.int
+    COST_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Resource name."""
     generation: _builtins.int
@@ -630,6 +632,10 @@ class Space(_message.Message):
     def labels(self) -> _containers.RepeatedCompositeFieldContainer[Global___LabelReport]:
         """How well the space recognises the labels that it was trained on, the worst recognised first; at most 1,000."""
 
+    @_builtins.property
+    def cost(self) -> Global___TrainingCost:
+        """The estimated cost of the training. Unset for a training of an earlier version."""
+
     def __init__(
         self,
         *,
@@ -663,10 +669,11 @@ class Space(_message.Message):
         ignored_labels: _abc.Iterable[_builtins.str] | None = ...,
         labels: _abc.Iterable[Global___LabelReport] | None = ...,
         label_test: _builtins.str = ...,
+        cost: Global___TrainingCost | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["constraints", b"constraints", "create_time", b"create_time", "settings", b"settings", "tuning", b"tuning"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["constraints", b"constraints", "cost", b"cost", "create_time", b"create_time", "settings", b"settings", "tuning", b"tuning"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["active", b"active", "active_space", b"active_space", "added", b"added", "axes", b"axes", "binary", b"binary", "constraints", b"constraints", "create_time", b"create_time", "cross_view", b"cross_view", "described", b"described", "dims", b"dims", "generation", b"generation", "generations", b"generations", "held_out", b"held_out", "ignored_labels", b"ignored_labels", "label_test", b"label_test", "labels", b"labels", "name", b"name", "notes", b"notes", "pairs", b"pairs", "request_id", b"request_id", "rerank", b"rerank", "seed", b"seed", "settings", b"settings", "spec", b"spec", "targets", b"targets", "taxonomy", b"taxonomy", "thresholds", b"thresholds", "trained_items", b"trained_items", "tuning", b"tuning", "views", b"views"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["active", b"active", "active_space", b"active_space", "added", b"added", "axes", b"axes", "binary", b"binary", "constraints", b"constraints", "cost", b"cost", "create_time", b"create_time", "cross_view", b"cross_view", "described", b"described", "dims", b"dims", "generation", b"generation", "generations", b"generations", "held_out", b"held_out", "ignored_labels", b"ignored_labels", "label_test", b"label_test", "labels", b"labels", "name", b"name", "notes", b"notes", "pairs", b"pairs", "request_id", b"request_id", "rerank", b"rerank", "seed", b"seed", "settings", b"settings", "spec", b"spec", "targets", b"targets", "taxonomy", b"taxonomy", "thresholds", b"thresholds", "trained_items", b"trained_items", "tuning", b"tuning", "views", b"views"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -719,6 +726,40 @@ class LabelReport(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__recall) -> _WhichOneofReturnType__recall | None: ...
 
 Global___LabelReport: _TypeAlias = LabelReport  # noqa: Y015
+
+@_typing.final
+class TrainingCost(_message.Message):
+    """The estimated cost of a training, before it reads any row."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ITEMS_FIELD_NUMBER: _builtins.int
+    SAMPLE_FIELD_NUMBER: _builtins.int
+    MEMORY_FIELD_NUMBER: _builtins.int
+    SECONDS_FIELD_NUMBER: _builtins.int
+    items: _builtins.int
+    """Number of items that the learner could learn from."""
+    sample: _builtins.int
+    """Number of items that it learns from; the space places the others without learning from them."""
+    memory: _builtins.int
+    """Peak memory in bytes, besides that of the process before the training."""
+    seconds: _builtins.float
+    """Time on idle processors, without tuning."""
+    def __init__(
+        self,
+        *,
+        items: _builtins.int = ...,
+        sample: _builtins.int = ...,
+        memory: _builtins.int = ...,
+        seconds: _builtins.float = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["items", b"items", "memory", b"memory", "sample", b"sample", "seconds", b"seconds"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___TrainingCost: _TypeAlias = TrainingCost  # noqa: Y015
 
 @_typing.final
 class Threshold(_message.Message):

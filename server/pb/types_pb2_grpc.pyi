@@ -11,7 +11,8 @@ Resource names
 
 Errors are gRPC statuses: INVALID_ARGUMENT (a value or a picture that cannot be used), NOT_FOUND, ALREADY_EXISTS,
 FAILED_PRECONDITION (a step is missing; the message names it), ABORTED (other writers have held the collection too
-long), RESOURCE_EXHAUSTED (the disk is full, a message is over the size limit, or too many calls wait), CANCELLED,
+long), RESOURCE_EXHAUSTED (the disk is full, a training needs more memory than is left, a message is over the
+size limit, or too many calls wait), CANCELLED,
 DEADLINE_EXCEEDED, UNAVAILABLE (the server stops), INTERNAL (with the id of the error in the server's log). The
 trailing metadata `crossview-error` names the error's class.
 """

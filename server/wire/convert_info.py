@@ -4,7 +4,16 @@ from datetime import UTC, datetime
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from crossview.engine.info import CollectionInfo, ConstraintCounts, SpaceInfo, Threshold, Trial, Tuning, ViewInfo
+from crossview.engine.info import (
+    CollectionInfo,
+    ConstraintCounts,
+    SpaceInfo,
+    Threshold,
+    TrainingCost,
+    Trial,
+    Tuning,
+    ViewInfo,
+)
 from crossview.engine.labels import LabelReport
 from crossview.server.wire.fields import to_message, to_value
 from crossview.server.wire.names import collection_name, parse_collection, parse_space, space_name
@@ -21,6 +30,7 @@ def to_space(message: types_pb2.Space) -> SpaceInfo:
         created=to_time(message.create_time),
         tuning=_to_tuning(message.tuning) if message.HasField("tuning") else None,
         constraints=to_value(ConstraintCounts, message.constraints) if message.HasField("constraints") else None,
+        cost=to_value(TrainingCost, message.cost) if message.HasField("cost") else None,
         thresholds=tuple(map(to_threshold, message.thresholds)),
         labels=tuple(to_value(LabelReport, one) for one in message.labels),
     )
@@ -36,6 +46,7 @@ def from_space(collection: str, space: SpaceInfo) -> types_pb2.Space:
         create_time=from_time(space.created),
         tuning=None if space.tuning is None else _from_tuning(space.tuning),
         constraints=None if space.constraints is None else to_message(types_pb2.ConstraintCounts, space.constraints),
+        cost=None if space.cost is None else to_message(types_pb2.TrainingCost, space.cost),
         thresholds=[from_threshold(one) for one in space.thresholds],
         labels=[to_message(types_pb2.LabelReport, one) for one in space.labels],
     )

@@ -45,8 +45,8 @@ def ready(client: Client) -> None:
 
 
 def learning(client: Client, job: str) -> Job:
-    """Wait until a job reports that it learns, and return it."""
-    until(lambda: client.jobs.get(job).progress)
+    """Wait until a job reports that it learns, after the estimate of its cost, and return it."""
+    until(lambda: (step := client.jobs.get(job).progress) and step.what != "training")
     return client.jobs.get(job)
 
 

@@ -397,6 +397,7 @@ def test_options_in_place_of_arguments_exist() -> None:
         ("`max_queries`", "--max-queries"),
         ("`views=['color', 'sift']`", "--views color,sift"),
         ("`values={'n_components': [10, 50]}`", "--try n_components=10,50"),
+        ("`settings={'max_items': 400}`", "--set max_items=400"),
         ("`max_pixels=1500000`", "--max-megapixels 2"),
         (
             "`collection.spaces.activate('two words', generation=3)`",

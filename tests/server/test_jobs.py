@@ -153,7 +153,7 @@ def test_progress_is_shown_as_here(rows: RemoteCollection) -> None:
     assert made.tuning is not None
     notes = [(done, note) for _, done, _, note in seen if note]
     tried = [trial.sentence(made.tuning.measure) for trial in made.tuning.tried]
-    assert notes == list(enumerate(tried, 1))
+    assert notes == list(enumerate([made.cost.sentence(), *tried]))
 
 
 def test_operations_are_listed_and_deleted(client: Client, rows: RemoteCollection) -> None:

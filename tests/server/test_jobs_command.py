@@ -71,7 +71,7 @@ def test_a_job_is_cancelled(client: Client, where: tuple[str, str]) -> None:
     assert "learning " in done("job", "show", learning(client, name).id, *where)
     assert f"{name}: train of rows, cancel" in done("job", "cancel", name, *where)
     ended(client, name)
-    assert run("job", "wait", name, *where).stderr == "error: the job was cancelled\n"
+    assert run("job", "wait", name, *where).stderr.endswith("\nerror: the job was cancelled\n")
     extended = done("space", "extend", "rows", "one", "--views", "gist", "--detach", *where).strip()
     assert "already has view 'gist'" in run("job", "wait", extended, *where).stderr
 

@@ -7,7 +7,10 @@ from pathlib import Path
 import pytest
 from terminal import BACKENDS, done, fill_rows, reached, result_of, run
 
+from crossview.engine.errors import NotEnoughMemoryError
 from crossview.engine.home import Home
+from crossview.engine.training import cost
+from crossview.server.wire.status import Code, status_of
 
 GROUPS = ("cat", "dog")
 
@@ -36,6 +39,26 @@ def test_tuning_is_told_and_remembered(where: list[str]) -> None:
     assert (space["tuning"]["measure"], space["settings"]["n_components"]) == ("accuracy", 2)
 
 
+def test_a_training_that_does_not_fit_into_memory_names_one_that_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before the training reads a row; an estimate comes first, and --json has it."""
+    home = Home(tmp_path / "home")
+    fill_rows(home, 60)
+    train = ("train", "rows", "--views", "color", "--learner", "posteriors:linear,dot", "--home", home.path)
+    assert run(*train).stderr == "training: learns from 120 items, in less than a minute, with about 1 MiB of memory\n"
+    estimate = result_of(*train)["cost"]
+    assert (estimate["items"], estimate["sample"]) == (120, 120)
+    monkeypatch.setattr(cost, "available_memory", lambda: estimate["memory"] - 1)
+    refused = run(*train)
+    assert refused.exit_code == 1
+    assert "training needs about 1 MiB of memory, to learn from 120 items, and 1 MiB are" in refused.stderr
+    hint = refused.stderr.rstrip().rpartition("learn from fewer, with ")[2]
+    assert hint == "--set max_items=100"
+    assert "on 100 of 120 items" in done(*train, *hint.split())
+    assert status_of(NotEnoughMemoryError("")) is Code.RESOURCE_EXHAUSTED
+
+
 def test_pairs_come_from_a_file(where: list[str], tmp_path: Path) -> None:
     """Those with an unknown key are left out, with a warning; the line is named where none is left."""
     file = tmp_path / "pairs.csv"
@@ -46,7 +69,8 @@ def test_pairs_come_from_a_file(where: list[str], tmp_path: Path) -> None:
     assert "learned from 90 pairs" in done("show", "rows", *where)
     file.write_text("\n".join([*lines, "cat/2,owl/1"]))
     note = "1 of 91 pairs left out: there is no item 'owl/1'"
-    assert run(*train, *where).stderr == f"warning: {note}\n"
+    estimate = "training: learns from 20 items, in less than a minute, with about 17 MiB of memory"
+    assert run(*train, *where).stderr == f"{estimate}\nwarning: {note}\n"
     assert result_of("show", "rows", *where)["spaces"][0]["notes"] == [note]
     file.write_text("cat/2,owl/1\n")
     result = run(*train, *where)

@@ -87,6 +87,8 @@ class StageHasher(SeparateLearner):
         main_parameter="n_bits",
     )
 
+    max_items: int | None = None
+
     view_widths_: list[int]
     shared_space_: bool
     offsets_: list[NDArray[np.float64]]

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from crossview.engine.learners.cost import FitCost, FitSize
 from crossview.engine.learners.hashing.hasher import Hasher
 from crossview.engine.learners.hashing.product_codes import CodeFunction, Examples, ProductCodes, learn_codes
 from crossview.engine.learners.npp.initial_projections import groups
@@ -159,6 +160,11 @@ class NPPHash(Hasher):
     max_rows: PairRows = 4096
     random_state: Seed | None = None
     view_slices: Sequence[int] | None = None
+
+    def fit_cost(self, size: FitSize) -> FitCost:
+        """Return the cost of the predictors of classes, and of the instances after them."""
+        classes, instances = ClassPosteriors(alpha=self.alpha).fit_cost(size), Instances().fit_cost(size)
+        return FitCost(max(classes.bytes, instances.bytes), classes.operations + instances.operations)
 
     def codes_of_classes(self, classes: ArrayLike) -> Rows:
         """Return the codes of items of known classes, (n, B) of 0 and 1, for (n,) classes, without any rows.

@@ -78,6 +78,7 @@ class MultiNPP(LinearLearner, MultiViewLearner):
     """
 
     name = "multi-npp"
+    max_items = None
     capabilities = Capabilities(
         cross_view=True,
         needs_labels=True,

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from sklearn.metrics.pairwise import additive_chi2_kernel, euclidean_distances
 from sklearn.utils import check_random_state
 
+from crossview.engine.learners.base import MAX_ITEMS
+from crossview.engine.learners.cost import FitCost, FitSize, linear_cost
 from crossview.engine.learners.settings import Between, OneView, Positive, Seed
 from crossview.engine.learners.steps.step import Step
 from crossview.engine.learners.supervision import Supervision
@@ -55,6 +57,7 @@ class KernelMap(Step):
 
     name = "kernel"
     capabilities = replace(Step.capabilities, main_parameter="kernel")
+    max_items = MAX_ITEMS  # a row becomes as many columns as there are landmarks
 
     landmarks_: list[Rows] = field(init=False)
     maps_: list[Rows] = field(init=False)
@@ -67,6 +70,15 @@ class KernelMap(Step):
     random_state: Seed | np.random.RandomState | None = None
     views: Sequence[OneView] | None = None
     view_slices: Sequence[int] | None = None
+
+    def fit_cost(self, size: FitSize) -> FitCost:
+        """Return the cost of the kernel's values and of the landmarks."""
+        return linear_cost(size, self.embedded_widths(size))
+
+    def embedded_widths(self, size: FitSize) -> tuple[int, ...]:
+        """Return the number of landmarks, for the views to map."""
+        most = min(self.n_landmarks, size.items)
+        return tuple(most if self._is_for(view) else width for view, width in enumerate(size.widths))
 
     def _fit_view(self, views: list[Rows], given: Supervision, view: int) -> dict[str, Any]:
         rows, _ = present_rows(views, given, view)

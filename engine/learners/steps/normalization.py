@@ -34,6 +34,7 @@ class Normalization(SeparateLearner, MultiViewLearner):
     """
 
     capabilities = Step.capabilities
+    max_items = None
 
     def __init__(
         self,

@@ -22,6 +22,7 @@ class Step(SeparateLearner, MultiViewLearner):
     """
 
     capabilities = Capabilities(adds_views=True, auxiliary=True)
+    max_items: int | None = None
 
     def __init__(self, views: Sequence[OneView] | None = None, view_slices: Sequence[int] | None = None) -> None:
         self.views = views

@@ -45,6 +45,7 @@ class CanonicalCorrelation(LinearLearner, MultiViewLearner):
     """
 
     name = "cca"
+    max_items = None
     capabilities = Capabilities(cross_view=True, least_views=2, main_parameter="n_components")
 
     n_components: Dimensions = 50

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from crossview.engine.learners.base import MultiViewLearner
 from crossview.engine.learners.capabilities import Capabilities
+from crossview.engine.learners.cost import FitCost, FitSize
 from crossview.engine.learners.settings import Dimensions, Seed, Weight
 from crossview.engine.learners.subspace.co_em import CoEM
 from crossview.engine.learners.subspace.instances import Fold, Instances
@@ -93,12 +94,25 @@ class ClassInstance(MultiViewLearner):
         """Whether the learner of class probabilities needs labels."""
         return self.classes == "posteriors"
 
+    def fit_cost(self, size: FitSize) -> FitCost:
+        """Return the cost of the two learners, one after the other."""
+        classes, instances = self._of_classes().fit_cost(size), Instances().fit_cost(size)
+        return FitCost(max(classes.bytes, instances.bytes), classes.operations + instances.operations)
+
+    def embedded_widths(self, size: FitSize) -> tuple[int, ...]:
+        """Return the number of classes and of dimensions of the instance part."""
+        return tuple(width + self.n_components for width in self._of_classes().embedded_widths(size))
+
+    def _of_classes(self) -> ClassPosteriors:
+        """Return the unfitted learner of class probabilities."""
+        learner = ClassPosteriors if self.classes == "posteriors" else CoEM
+        return learner(random_state=self.random_state)
+
     def _needs_classes(self, given: Supervision) -> bool:
         return super()._needs_classes(given) or given.classes is not None
 
     def _fit(self, views: list[Rows], given: Supervision) -> None:
-        learner = ClassPosteriors if self.classes == "posteriors" else CoEM
-        classes = learner(random_state=self.random_state).fit(views, given)
+        classes = self._of_classes().fit(views, given)
         instances, folds = None, []
         if (given.mask.sum(axis=1) >= min(2, len(views))).sum() > 1:
             instances = Instances(n_components=self.n_components, random_state=self.random_state)
@@ -139,9 +153,8 @@ class ClassInstance(MultiViewLearner):
         """Return the two fitted learners, made once for each state."""
         held = getattr(self, "_made", None)
         if held is None or held[0] is not self.class_state_:  # a fit, and loading a state, replace it
-            learner = ClassPosteriors if self.classes == "posteriors" else CoEM
             instances = Instances.from_state(self.instance_state_) if self.instance_state_ else None
-            held = self._made = (self.class_state_, learner.from_state(self.class_state_), instances)
+            held = self._made = (self.class_state_, self._of_classes().from_state(self.class_state_), instances)
         return held[1], held[2]
 
     def _project(self, rows: Rows, view: int) -> Rows:

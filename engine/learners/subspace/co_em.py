@@ -8,7 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
+from crossview.engine.learners.base import MAX_ITEMS
 from crossview.engine.learners.capabilities import Capabilities
+from crossview.engine.learners.cost import FitCost, FitSize, regression_cost
 from crossview.engine.learners.settings import Between, Count, Share
 from crossview.engine.learners.subspace.evidence import Evidence, PredictionScore
 from crossview.engine.learners.subspace.kernel_regression import Groups, KernelRegression, TargetedRows, drawn
@@ -22,6 +24,8 @@ from crossview.engine.runtime.cancellation import checkpoint, report_progress
 
 _NEW_CLASSES = (0, 2, 4, 8, 16, 32, 64)
 """Numbers of new classes to try."""
+_PENALTIES_NEAR = 5
+"""Number of penalties that most turns try."""
 _FIRST_NOISE = 0.05
 """Assumed share of wrong labels before the first estimate."""
 _LEAST_ROWS = 2
@@ -83,7 +87,18 @@ class CoEM(ClassPosteriors):
     new_classes: Annotated[int, Between(0, MOST_GROUPS)] | None = None
     label_noise: Share | None = None
     max_iter: Count = 8
-    max_items: Annotated[int, Between(100, 100_000)] = 10_000
+    max_items: Annotated[int, Between(100, 100_000)] = MAX_ITEMS
+
+    def fit_cost(self, size: FitSize) -> FitCost:
+        """Return the cost of the regressions, with the turns of every number of new classes."""
+        trials = len(_NEW_CLASSES) + 2 if self.new_classes is None else 0
+        size = replace(size, items=min(size.items, self.max_items), classes=self.embedded_widths(size)[0])
+        return regression_cost(size, self.n_landmarks, (trials + 1) * self.max_iter * _PENALTIES_NEAR)
+
+    def embedded_widths(self, size: FitSize) -> tuple[int, ...]:
+        """Return the number of classes, with new ones."""
+        new = max(_NEW_CLASSES) if self.new_classes is None else self.new_classes
+        return (size.classes + new,) * len(size.widths)
 
     def _needs_classes(self, given: Supervision) -> bool:
         super()._needs_classes(given)

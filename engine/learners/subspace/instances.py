@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 
 from crossview.engine.learners.base import MultiViewLearner
 from crossview.engine.learners.capabilities import Capabilities
+from crossview.engine.learners.cost import FitCost, FitSize, linear_cost
 from crossview.engine.learners.settings import Between, Count, Dimensions, Positive, Seed
 from crossview.engine.learners.steps.kernels import KernelMap
 from crossview.engine.learners.steps.normalization import signed_root
@@ -90,6 +91,11 @@ class Instances(MultiViewLearner):
     max_items: Count = 5000
     random_state: Seed | np.random.RandomState | None = None
     view_slices: Sequence[int] | None = None
+
+    def fit_cost(self, size: FitSize) -> FitCost:
+        """Return the cost of the kernel's values, their eigenvectors, and the folds."""
+        size = replace(size, items=min(size.items, self.max_items))
+        return linear_cost(size, (min(size.items, self.n_landmarks),) * len(size.widths))
 
     def fit_folds(self, X: MultiView, y: Any = None) -> list[Fold]:
         """Fit the learner and return the held-out items by which it measured penalties; none if it measured none.

@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
 from crossview.engine.learners.subspace.ridge_path import RidgePath
-from crossview.engine.learners.subspace.row_kernel import FittedKernel, RowKernel
-from crossview.engine.learners.view_rows import Rows
+from crossview.engine.learners.subspace.row_kernel import ROWS_AT_ONCE, FittedKernel, RowKernel
+from crossview.engine.learners.view_rows import Rows, slices
 
 PENALTIES = np.logspace(-6, 1, 15)
 """Penalties to try per row, in units of a row's mean squared length."""
@@ -75,7 +75,8 @@ class KernelRegression:
             root = _inverse_root(features[landmarks])
             # A landmark is compared with itself, unlike a new row: replace its value by the prediction of the others.
             features[landmarks, np.arange(len(landmarks))] -= 1 / np.square(root).sum(axis=1)
-            features = features @ root
+            for part in slices(len(features), 1, ROWS_AT_ONCE):
+                features[part] = features[part] @ root
         whole = gaussian and every
         path = RidgePath.of_gram(features, learned.targets) if whole else RidgePath.of_rows(features, learned.targets)
         return cls(fitted, root, features, path, 0.0, 0.0, learned.targets, learned.groups)._solved(alpha, PENALTIES)

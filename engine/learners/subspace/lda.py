@@ -46,6 +46,7 @@ class LinearDiscriminants(LinearLearner, SeparateLearner, MultiViewLearner):
     """
 
     name = "lda"
+    max_items = None
     capabilities = Capabilities(needs_labels=True, adds_views=True, main_parameter="n_components")
 
     shrinkage_: list[float] = field(init=False)

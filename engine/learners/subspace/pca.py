@@ -31,6 +31,7 @@ class PCA(LinearLearner, SeparateLearner, MultiViewLearner):
     """
 
     name = "pca"
+    max_items = None
     capabilities = Capabilities(adds_views=True, main_parameter="n_components")
 
     n_components: Dimensions | Annotated[float, Between(0, 1, above=True)] | None = None

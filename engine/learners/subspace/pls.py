@@ -35,6 +35,7 @@ class PartialLeastSquares(LinearLearner, MultiViewLearner):
     """
 
     name = "pls"
+    max_items = None
     capabilities = Capabilities(cross_view=True, least_views=2, most_views=2, main_parameter="n_components")
 
     covariances_: NDArray[np.float64]

@@ -1,7 +1,7 @@
 """Class posteriors: a space of class probabilities, which each view predicts for its rows."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
 import numpy as np
@@ -10,8 +10,15 @@ from sklearn.utils import check_random_state
 
 from crossview.engine.learners.base import MultiViewLearner
 from crossview.engine.learners.capabilities import Capabilities
+from crossview.engine.learners.cost import FitCost, FitSize, regression_cost
 from crossview.engine.learners.settings import Between, Positive, Seed
-from crossview.engine.learners.subspace.kernel_regression import Groups, KernelRegression, TargetedRows, drawn
+from crossview.engine.learners.subspace.kernel_regression import (
+    PENALTIES,
+    Groups,
+    KernelRegression,
+    TargetedRows,
+    drawn,
+)
 from crossview.engine.learners.subspace.row_kernel import FittedKernel, Kernel, RowKernel, Scaling, candidates
 from crossview.engine.learners.subspace.temperature import best_factor, log_losses, posteriors
 from crossview.engine.learners.supervision import Supervision, shared_classes
@@ -99,6 +106,17 @@ class ClassPosteriors(SeparateLearner, MultiViewLearner):
     n_landmarks: Annotated[int, Between(2, 10_000)] = 2500
     random_state: Seed | np.random.RandomState | None = None
     view_slices: Sequence[int] | None = None
+
+    def fit_cost(self, size: FitSize) -> FitCost:
+        """Return the cost of the regressions, and of the trials of kernels on few rows."""
+        trial = regression_cost(replace(size, items=min(size.items, _TRIAL_ROWS)), _TRIAL_ROWS, len(PENALTIES))
+        kernels = len(candidates(self.row_kernel, self.scaling))
+        cost = regression_cost(size, self.n_landmarks, len(PENALTIES))
+        return FitCost(cost.bytes, cost.operations + kernels * trial.operations)
+
+    def embedded_widths(self, size: FitSize) -> tuple[int, ...]:
+        """Return the number of classes."""
+        return (size.classes,) * len(size.widths)
 
     def _fit(self, views: list[Rows], given: Supervision) -> None:
         self.exclusive_ = np.ndim(given.classes) == 1

@@ -56,6 +56,7 @@ class SemanticMatching(LinearLearner, SeparateLearner, MultiViewLearner):
     """
 
     name = "semantic"
+    max_items = None
     capabilities = Capabilities(cross_view=True, needs_labels=True, adds_views=True, main_parameter="alpha")
 
     alphas_: list[float] = field(init=False)

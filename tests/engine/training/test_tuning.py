@@ -81,7 +81,9 @@ def test_progress_counts_candidates_and_then_steps(groups):
     tune = Tune({KERNEL: ("none", "chi2"), "power": (0.0, 1.0, 2.0), "shrinkage": (0.5,)})
     info = groups.train(Recipe(spec="cca", views=BOTH, dim=2, tune=tune), progress=lambda *counts: seen.append(counts))
     assert [one[:3] for one in seen if one[0] == "tuning"] == [("tuning", number, 4) for number in range(5)]
-    assert [one[3] for one in seen if len(one) > 3] == [trial.sentence("map") for trial in info.tuning.tried]
+    assert [one[3] for one in seen if one[0] == "tuning" and len(one) > 3] == [
+        trial.sentence("map") for trial in info.tuning.tried
+    ]
     groups.train(
         Recipe(spec="multi-npp", views=BOTH, dim=2, settings={"max_iter": 1}),
         progress=lambda *counts: seen.append(counts),

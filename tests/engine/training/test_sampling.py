@@ -1,0 +1,180 @@
+"""The sample that a training learns from, and the cost of a training, estimated before it reads a row."""
+
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from rows import each, fill, item, row
+
+from crossview.engine.errors import NotEnoughMemoryError
+from crossview.engine.learners.comparisons import Comparisons
+from crossview.engine.learners.cost import FitSize
+from crossview.engine.learners.registry import LEARNERS, parse_chain
+from crossview.engine.recipe import Recipe
+from crossview.engine.runtime import memory
+from crossview.engine.training import cost
+from crossview.engine.training.examples import Examples
+from crossview.engine.training.sampling import sampled
+
+BOTH = ("color", "gist")
+
+
+def examples(*counts: int, unlabelled: int = 0, alone: int = 0) -> Examples:
+    """Return examples of labels "0", "1" and so on, then unlabelled ones; the last ``alone`` have only one view."""
+    labels = tuple((str(label),) for label, count in enumerate(counts) for _ in range(count)) + ((),) * unlabelled
+    mask = np.ones((len(labels), 2), bool)
+    mask[len(labels) - alone :, 1] = False
+    return Examples(
+        ids=np.arange(len(labels)),
+        keys=tuple(map(str, range(len(labels)))),
+        rows={view: np.zeros((len(labels), 1), np.float32) for view in ("one", "two")},
+        mask=mask,
+        labels=labels,
+    )
+
+
+def chain(spec: str = "posteriors", most: int = 100):
+    return parse_chain(spec, {"max_items": most})
+
+
+def counts(sample: Examples) -> dict[str, int]:
+    """Return the number of examples of each label; "" for unlabelled ones."""
+    return Counter("".join(labels) for labels in sample.labels)
+
+
+def test_up_to_the_bound_the_examples_are_all_learned_from():
+    """The same object, so that nothing can differ; linear learners have no bound."""
+    found = examples(60, 40)
+    assert sampled(chain(most=100), found, 0) is found
+    assert sampled(parse_chain("sqrt,cca"), examples(9_000, 9_000), 0).ids.size == 18_000
+
+
+def test_every_label_keeps_its_share_and_at_least_five_items():
+    """Rare labels give all or five of their items; the draw depends only on the seed."""
+    found = examples(6_000, 3_900, 80, 20, 3)
+    sample = sampled(chain(most=1_000), found, 0)
+    got = counts(sample)
+    assert len(sample) == 1_000
+    assert abs(got["0"] - 600) < 20
+    assert abs(got["1"] - 390) < 20
+    assert (got["2"] >= 8, got["3"] >= 5, got["4"]) == (True, True, 3)
+    assert np.array_equal(sample.ids, sampled(chain(most=1_000), found, 0).ids)
+    assert not np.array_equal(sample.ids, sampled(chain(most=1_000), found, 1).ids)
+
+
+def test_items_of_each_set_of_views_are_drawn():
+    """A view that few items have would otherwise be learned from almost nothing."""
+    sample = sampled(chain(most=100), examples(500, 500, alone=10), 0)
+    assert (~sample.mask[:, 1]).sum() >= 5
+
+
+@pytest.mark.parametrize(
+    ("spec", "labelled", "expected"),
+    [("posteriors", 500, 100), ("co-em", 500, 50), ("co-em", 30, 30), ("co-em", 9_000, 90)],
+)
+def test_unlabelled_items_are_drawn_for_learners_that_learn_from_them(spec, labelled, expected):
+    """Half of the sample at most, unless they are more of the collection or labelled items are too few."""
+    got = counts(sampled(chain(spec), examples(labelled, unlabelled=1_000), 0))
+    assert (got["0"], sum(got.values())) == (expected, 100)
+
+
+def test_named_items_are_always_drawn():
+    """All items of pairs and of comparisons, even if they are more than the bound."""
+    found = examples(1_000, 1_000)
+    pairs = np.arange(120).reshape(-1, 2)
+    similar = sp.csr_array((np.ones(60), pairs.T), (2_000, 2_000))
+    paired = replace(found, similar=sp.csr_array(similar + similar.T + sp.eye_array(2_000)))
+    compared = replace(found, constraints=Comparisons(pairs, np.ones(60, bool)))
+    for one in (paired, compared):
+        assert set(range(120)) <= set(sampled(chain(most=200), one, 0).ids.tolist())
+    sample = sampled(chain(most=100), paired, 0)
+    assert (len(sample), sample.similar.nnz) == (120, 240)
+
+
+def test_the_bound_is_a_setting_of_every_pipeline():
+    """Learners with a setting of this name get it too."""
+    for name in LEARNERS:
+        assert chain(name, 200).most_items == 200
+    assert chain("kernel,co-em", 20_000).steps[1].max_items == 20_000
+    assert parse_chain("sqrt,kernel,cca").most_items == 10_000
+    assert parse_chain("pca").most_items is None
+    with pytest.raises(ValueError, match="max_items must be a whole number from 100 to"):
+        chain(most=5)
+
+
+# -- trainings
+
+
+@pytest.fixture
+def some(home):
+    with fill(home, "some", [item(group, number) for group, number in each(50)]) as one:
+        yield one
+
+
+BOUNDED = Recipe(spec="posteriors,dot", views=BOTH, settings={"max_items": 100, "row_kernel": "linear"})
+
+
+def test_the_other_items_are_placed_and_count_as_unseen(some):
+    """Only the sample are training items, and a view that is added later learns from a sample too."""
+    made = some.train(BOUNDED)
+    assert (made.trained_items, made.cost.items, made.cost.sample) == (100, 150, 100)
+    assert some.spaces.get(made.name).cost == made.cost
+    (found,) = some.search(view="color", vector=row("color", "cat", 0), targets=["gist"], k=200)
+    assert len(found.hits) == 150
+    one = some.train(replace(BOUNDED, views=("color",)), space="one")
+    assert one.trained_items == 100
+    assert some.spaces.extend("one", ["gist"]).trained_items == 100  # the same items
+    (found,) = some.search(view="color", vector=row("color", "cat", 0), targets=["gist"], k=200, space="one")
+    assert len(found.hits) == 150
+
+
+def test_a_view_is_added_after_further_items(home):
+    """The learner left out only the items of its training; the further ones are embedded like new ones."""
+    with fill(home, "more", [item(group, number) for group, number in each(8)]) as more:
+        more.train(replace(BOUNDED, views=("color",), settings={"row_kernel": "linear"}), space="one")
+        more.items.put([item(group, number) for group, number in each(12)])
+        assert more.spaces.extend("one", ["gist"]).trained_items == 36
+
+
+def test_what_does_not_fit_into_memory_is_refused_before_it_is_read(some, monkeypatch):
+    """With the number of items that fits, which the same training then takes."""
+    whole = replace(BOUNDED, settings={"row_kernel": "linear"})
+    needed = some.train(whole).cost.memory
+    monkeypatch.setattr(cost, "available_memory", lambda: needed - 1)
+    monkeypatch.setattr("crossview.engine.training.trainer.examples", None)
+    with pytest.raises(NotEnoughMemoryError, match=r"learn from fewer, with `settings=\{'max_items': 100\}`"):
+        some.train(whole)
+    monkeypatch.undo()
+    monkeypatch.setattr(cost, "available_memory", lambda: needed - 1)
+    assert some.train(BOUNDED).trained_items == 100
+    monkeypatch.setattr(cost, "available_memory", lambda: 1_000)
+    with pytest.raises(NotEnoughMemoryError, match="name fewer views, choose another learner, or free memory"):
+        some.train(whole)
+
+
+@pytest.mark.parametrize("spec", LEARNERS)
+def test_the_cost_grows_with_the_items(spec):
+    """Of every learner, in memory and in arithmetic."""
+    pipeline = parse_chain(spec)
+    few, many = (pipeline.fit_cost(FitSize(count, (64, 512), 10)) for count in (1_000, 9_000))
+    assert 0 < few.bytes < many.bytes
+    assert 0 < few.operations < many.operations
+
+
+def test_the_available_memory_is_the_least_bound(tmp_path, monkeypatch):
+    """Of the machine, and of the control groups, whose unused pages of files the kernel can drop."""
+    whole = memory.available_memory()
+    assert whole is not None
+    assert whole > 1 << 20
+    group = tmp_path / "service"
+    group.mkdir()
+    (group / "memory.max").write_text("5000000\n")
+    (group / "memory.current").write_text("3000000\n")
+    (group / "memory.stat").write_text("anon 5\ninactive_file 1000000\n")
+    (tmp_path / "memory.max").write_text("max\n")
+    (tmp_path / "memory.current").write_text("1\n")
+    files = [(group, memory._VERSION_2), (tmp_path, memory._VERSION_2)]
+    monkeypatch.setattr(memory, "_control_groups", lambda: iter(files))
+    assert memory.available_memory() == 3_000_000
