@@ -86,7 +86,7 @@ def _in_view(
     others, copies = sketch.points(stored.rows), list[Copies]()
     for point, ids, inside, item in zip(points, found.ids, close, own, strict=True):
         places = np.flatnonzero(np.isin(stored.ids, ids[inside]))
-        distances = np.sqrt(((others[places] - point) ** 2).sum(axis=1))
+        distances = np.sqrt(((others[places].astype(np.float64) - point) ** 2).sum(axis=1))
         near = [
             (distance / sketch.reach if distance else 0.0, one)
             for one, distance in zip(stored.ids[places].tolist(), distances.tolist(), strict=True)

@@ -17,7 +17,8 @@ from crossview.engine.spaces.parts import parts_of
 from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.training_keys import packed_keys
 from crossview.engine.training.examples import examples
-from crossview.engine.training.learning import fit_added_views, score_scales, sketches_of
+from crossview.engine.training.learning import fit_added_views, refitting, score_scales, sketches_of
+from crossview.engine.training.match_calibration import calibrated
 from crossview.engine.training.sampling import sampled
 from crossview.engine.training.supervision import count_constraints, with_supervision
 
@@ -65,15 +66,17 @@ def added_views(
         constraint_counts=counts,
     )
     parts = [parts_of(joined_view(tx, view)) for view in views]
+    refit = refitting(tx, extended)
 
     def fitted() -> Space:
         pipeline = fit_added_views(space.pipeline, training, parts, progress)
-        return replace(
+        made = replace(
             extended,
             pipeline=pipeline,
             scales=(*space.scales, *score_scales(pipeline, training)[len(space.views) :]),
             sketches=(*space.sketches, *sketches_of(found, parts, space.seed)),
         )
+        return calibrated(made, refit, training)
 
     return fitted
 

@@ -35,7 +35,7 @@ class QueryOptions:
 
     view: Annotated[
         str,
-        typer.Option(metavar="VIEW", help="View of the query; color+gist joins two views [default: all its views]."),
+        typer.Option(metavar="VIEW", help="View of the query, or views, as in color+gist [default: all]."),
     ] = ""
     image: Annotated[Path | None, typer.Argument(metavar="IMAGE", help="Picture to search by.")] = None
     targets: TargetsOption = None

@@ -137,7 +137,7 @@ class SearchOptions:
     ] = None
     min_match: Annotated[
         float,
-        typer.Option(metavar="P", help="Minimum match of the hits, a probability from 0 to 1."),
+        typer.Option(metavar="P", help="Leave out hits of a smaller match."),
     ] = 0.0
     probabilities: Annotated[
         bool, typer.Option("--probabilities", help="Show the probability that hit and query are the same.")
@@ -192,13 +192,9 @@ def search(
     as_json: JsonOption = False,
     as_csv: CsvOption = False,
 ) -> None:
-    """Find the nearest items, within and across views.
-
-    Without --view, the search uses every view that the query has. The match of a hit is the probability that it is
-    relevant: that it shares a label with the query. Training calibrates it.
+    """Find the nearest items, each with the probability that it is relevant.
 
     Examples:
-        crossview search pets cat.jpg
         crossview search pets cat.jpg --view color --targets sift --min-match 0.5
         crossview search pets --text "a red cat" --view text -k 5
     """

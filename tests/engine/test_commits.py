@@ -256,7 +256,7 @@ def test_the_newest_generations_are_kept_and_the_one_that_answers(groups: Collec
     assert made.generations == (2, 3, 4)
     assert made.notes == ("generation 1 was deleted: the newest 3 are kept, and the one that answered",)
     names = {path.name.rpartition("-")[0] for path in (home.path / "groups" / "indexes").glob("*.idx")}
-    assert names == {f"pca-{number}-{view}" for number in (2, 3, 4) for view in BOTH}
+    assert names == {f"pca-{number}-{view}{kind}" for number in (2, 3, 4) for view in BOTH for kind in ("", ":~sketch")}
     groups.spaces.activate("pca", 2)
     for _ in range(3):
         made = groups.train(PCA, activate=False)

@@ -103,9 +103,9 @@ def test_a_pipe_in_place_of_a_lock_is_refused(home: Home, one: Path, name: str):
 
 def test_a_pipe_in_place_of_a_snapshot_is_no_snapshot(home: Home, one: Path):
     """The index is built again, and nobody waits for what comes through the pipe."""
-    (snapshot,) = (one / "indexes").iterdir()
-    snapshot.unlink()
-    os.mkfifo(snapshot)
+    for snapshot in list((one / "indexes").iterdir()):
+        snapshot.unlink()
+        os.mkfifo(snapshot)
     with home.open("one") as made:
         query = Query("v", vector=np.full(3, 3, np.float32))
         assert made.search(SearchRequest([query], k=1))[0].hits[0].key == "3"

@@ -117,7 +117,7 @@ def test_unknown_words_are_named_and_stop_words_do_not_count(served: RunningServ
     """The known words determine the hits; the command line prints the unknown ones, and every backend returns both."""
     asked = ("search", "words", "--view", "text", "--targets", "color", "--server", served.address)
     output = done(*asked, "--text", "the surf in xyzzy")
-    assert output.startswith("known words: surf; unknown words, which do not count: xyzzy\ntext query -> color\n")
+    assert output.startswith("known words: surf; unknown words, which do not count: xyzzy\n")
     assert "unknown" not in done(*asked, "--text", "the surf")
     with Client(served.address) as client:
         queries = [Query("text", text=text) for text in ("the surf in xyzzy", "surf")]

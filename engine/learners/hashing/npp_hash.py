@@ -237,6 +237,7 @@ class NPPHash(Hasher):
         examples = Examples(embedded, embedded, np.full(len(embedded), 1 / len(embedded)))
         codes, _ = learn_codes(examples, bits, self.contrast * _INSTANCE_CONTRAST, self.max_iter, random)
         self.instance_state_ = model.to_state()
+        self._made = (self.instance_state_, model)
         self.instance_codes_ = {
             "weights": [codes.queries.weights, codes.items.weights],
             "products": [codes.queries.products, codes.items.products],

@@ -60,7 +60,7 @@ def test_a_space_learned_from_pairs_is_extended_and_measured_by_them(three):
     (answer,) = three.search(SearchRequest([Query("color", image=encode(draw("red", 50)))], targets=["sift"], k=4))
     assert sum(hit.labels == ("red",) for hit in answer.hits) >= 3
     measured = three.evaluate(EvaluationRequest(view="color", targets=("gist",), refit=True, k=(3,)))
-    assert all(row.value > 0.6 for row in measured.rows)
+    assert all(row.value > 0.6 for row in measured.rows if row.metric in ("accuracy", "precision", "map"))
 
 
 @pytest.mark.parametrize(

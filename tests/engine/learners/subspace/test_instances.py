@@ -129,6 +129,6 @@ def test_the_loss_is_that_of_classifying_items():
 
 def test_draws_repeat_with_a_seed():
     views = [rows[:LEARNED] for rows in drawn()]
-    settings = {"random_state": 0, "max_items": 60, "n_landmarks": 20}
+    settings = {"random_state": 0, "max_items": 100, "n_landmarks": 20}
     one, other = (parse_chain("instances", settings).fit(views) for _ in range(2))
     np.testing.assert_array_equal(one.transform(views[0], view=0), other.transform(views[0], view=0))
