@@ -192,7 +192,7 @@ def search(
     as_json: JsonOption = False,
     as_csv: CsvOption = False,
 ) -> None:
-    """Find the nearest items, each with the probability that it is relevant.
+    """Find the nearest items, each with its probability to be relevant.
 
     Examples:
         crossview search pets cat.jpg --view color --targets sift --min-match 0.5
