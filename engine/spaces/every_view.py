@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from crossview.engine.catalog.extractors import inputs_of
-from crossview.engine.errors import InvalidInputError
+from crossview.engine.errors import InvalidInputError, NotReadyError
 from crossview.engine.hits import Hit, HitList
 from crossview.engine.query import Query, SearchRequest
 from crossview.engine.spaces.fusion import fuse
@@ -54,16 +54,16 @@ def by_every_view(
 ) -> list[HitList]:
     """Return the answers; a query without a view gets one list, merged by match, or by rank without a match.
 
-    A view without a row for the query, such as one that finds nothing in the picture, is left out. Raises
-    InvalidInputError if every view is.
+    A view without a row for the query, such as one that finds nothing in the picture, is left out, and so is a view
+    without matches if the request has a minimum. Raises the error of the first view if every view is left out.
     """
     found: list[HitList] = []
     for number, query in enumerate(request.queries):
-        lists, errors = list[HitList](), list[InvalidInputError]()
+        lists, errors = list[HitList](), list[InvalidInputError | NotReadyError]()
         for view in views_of(version, space, query):
             try:
                 lists += answer(_only(request, replace(query, view=view)))
-            except InvalidInputError as error:
+            except (InvalidInputError, NotReadyError) as error:
                 errors.append(error)
         if not lists:
             raise errors[0]

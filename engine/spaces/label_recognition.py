@@ -101,8 +101,8 @@ def _reports(counts: Mapping[str, int], votes: Mapping[int, Counter[str]], label
     wrong = Counter(label for item, found in given.items() for label in found if label not in labels[item])
     for label, items in counts.items():
         others = len(votes) - tested[label]
-        told = not tested[label] or not others or is_told(*_votes_for(label, votes, labels))
-        faults = ([FEW_ITEMS] * (items < FEWEST_ITEMS), [NOT_RECOGNIZED] * (not told), [fault_of_name(label)])
+        recognised = not tested[label] or not others or is_recognised(*_votes_for(label, votes, labels))
+        faults = ([FEW_ITEMS] * (items < FEWEST_ITEMS), [NOT_RECOGNIZED] * (not recognised), [fault_of_name(label)])
         yield LabelReport(
             label=label,
             items=items,
@@ -120,14 +120,14 @@ def _votes_for(label: str, votes: Mapping[int, Counter[str]], labels: Labels) ->
     return got[has], got[~has]
 
 
-def is_told(own: Votes, others: Votes) -> bool:
-    """Return whether a label may be told from others; False only if there is evidence that it is not.
+def is_recognised(own: Votes, others: Votes) -> bool:
+    """Return whether a label may be recognised; False only if there is evidence that it is not.
 
     ``own`` and ``others`` are the votes for the label that items with and without it get. The area under the ROC curve
     is the probability that an item with the label gets more votes than one without it, 1/2 if votes are blind. A label
-    is not told if the lower bound of the area is hardly above chance and its upper bound is below ``_CLEARLY`` (Hanley
-    and McNeil, Radiology 1982). The area does not depend on how common the label is, as a majority does, and the bounds
-    from few items are far apart, so that bad luck alone does not condemn a small label.
+    is not recognised if the lower bound of the area is hardly above chance and its upper bound is below ``_CLEARLY``
+    (Hanley and McNeil, Radiology 1982). The area does not depend on how common the label is, as a majority does, and
+    the bounds from few items are far apart, so that bad luck alone does not condemn a small label.
     """
     n, m = len(own), len(others)
     area = (rankdata(np.concatenate([own, others]))[:n].sum() - n * (n + 1) / 2) / (n * m)

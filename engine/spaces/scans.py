@@ -24,6 +24,8 @@ _OVERFETCH = 3
 """Hits to find in every target for each wanted hit before a merge, which drops repeated keys."""
 
 S = TypeVar("S", bound=Strategy)
+Shares = Sequence[float] | None
+"""The share of its match that each query keeps, (n,), see ``Novelty.familiarity``; None without matches."""
 
 
 @dataclass(frozen=True)
@@ -93,9 +95,13 @@ class TargetScan(QueryScan[N]):
         comparable, k = on_common_scale(asked.probes.keys()), self.request.k
         merged = comparable if self.strategy.merge is None else self.strategy.merge
         wanted = k * _OVERFETCH if merged and not comparable else k
+        shares = self.familiarity(asked)
         by_target = {
             target: self.matched(
-                asked, target, lists, hits_of(self.version, str(target), lists, self.scores(target, lists))
+                (asked.view, str(target)),
+                shares,
+                lists,
+                hits_of(self.version, str(target), lists, self.scores(target, lists)),
             )
             for target, lists in self.neighbours(asked, wanted).items()
         }
@@ -105,10 +111,14 @@ class TargetScan(QueryScan[N]):
         join = _nearest if comparable else fuse
         return [[("", join([HitList(0, name, hits) for name, hits in lists], k))] for lists in apart]
 
+    def familiarity(self, asked: Asked) -> Shares:
+        """Return the share of its match that each query keeps; None without matches, as for moved queries."""
+        return None
+
     def matched(
-        self, asked: Asked, target: Target, found: Sequence[Sequence[Neighbor]], lists: list[Hits]
+        self, names: tuple[str, str], shares: Shares, found: Sequence[Sequence[Neighbor]], lists: list[Hits]
     ) -> list[Hits]:
-        """Return the lists of the found items of a target with the match of each hit; a moved query has no match."""
+        """Return the lists of found items with the match of each hit; ``names`` are the query view and the target."""
         return lists
 
     @abstractmethod
@@ -138,20 +148,24 @@ class NearestScan(TargetScan[Nearest]):
         copies = near_copies(self.version, self.indexed, self.loaded, self.request.queries, asked, k)
         return copies_first(self.indexed, asked, found, copies, k, self.only)
 
+    def familiarity(self, asked: Asked) -> Shares:
+        """Return the share of its match that each query keeps, by its raw row; None if the view has no matches."""
+        novelty = self.indexed.space.novelty_of.get(asked.view)
+        return None if novelty is None or asked.rows is None else novelty.familiarity(asked.rows).tolist()
+
     def matched(
-        self, asked: Asked, target: Target, found: Sequence[Sequence[Neighbor]], lists: list[Hits]
+        self, names: tuple[str, str], shares: Shares, found: Sequence[Sequence[Neighbor]], lists: list[Hits]
     ) -> list[Hits]:
         """Return the lists with the match of each hit, without hits below the minimum match; that of near copies is 1.
 
         Raises NotReadyError for a minimum if the query's view and the target have no calibrated match.
         """
         space, least = self.indexed.space, self.strategy.min_match
-        match = space.match_of.get((asked.view, str(target)))
-        if match is None or asked.rows is None:
+        match = space.match_of.get(names)
+        if match is None or shares is None:
             if least:
-                raise NotReadyError(no_match(space, asked.view, str(target)))
+                raise NotReadyError(no_match(space, *names))
             return lists
-        shares = space.novelty_of[asked.view].familiarity(asked.rows).tolist()
         for neighbors, hits, share in zip(found, lists, shares, strict=True):
             copies = sum([isinstance(one, NearCopy) for one in neighbors])
             others = match.probabilities([hit.distance for hit in hits[copies:]], share)

@@ -1,7 +1,7 @@
 """Spaces: training fits a space once, at a revision; the space then places items and probes with queries."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple, Self
 
@@ -19,7 +19,6 @@ from crossview.engine.errors import InvalidInputError, NotFoundError, NotReadyEr
 from crossview.engine.info import ConstraintCounts, SpaceDescription
 from crossview.engine.learners.chain import Chain
 from crossview.engine.learners.comparisons import Taxonomy
-from crossview.engine.learners.registry import from_state
 from crossview.engine.recipe import Grouping
 from crossview.engine.spaces.match import Match, Novelty
 from crossview.engine.spaces.parts import parts_of
@@ -34,8 +33,9 @@ from crossview.engine.spaces.pipeline import (
 )
 from crossview.engine.spaces.scores import Axes, ScoreScale
 from crossview.engine.spaces.sketches import Sketch
+from crossview.engine.spaces.space_state import restored_values, stored_values
 from crossview.engine.spaces.target import Target
-from crossview.engine.spaces.training_keys import NO_KEYS, PackedKeys, packed_keys, unpacked_keys
+from crossview.engine.spaces.training_keys import NO_KEYS, PackedKeys, unpacked_keys
 from crossview.index.base import Index
 from crossview.index.registry import IndexSpec
 from crossview.index.reranked import with_floats
@@ -331,26 +331,8 @@ class Space(SpaceDescription):
 
     def to_state(self) -> bytes:
         """Return the bytes from which ``from_state`` restores the space."""
-        return state.pack(
-            self.to_json()
-            | {
-                "revisions": dict(self.revisions),
-                "pipeline": self.pipeline.to_state(),
-                "training_keys": self.trained,
-                "pairs": self.pairs,
-                "constraints": None if self.constraints is None else self.constraints.to_state(),
-                "constraint_counts": self.constraint_counts and asdict(self.constraint_counts),
-                "taxonomy": self.taxonomy and list(self.taxonomy.parents.items()),
-                "group_by": self.group_by and [self.group_by.name, list(self.group_by.groups.items())],
-                "index": asdict(self.index or suitable_index(self.binary, self.rerank)),
-                "scales": [vars(scale) for scale in self.scales],
-                "sketches": [
-                    {one.name: getattr(sketch, one.name) for one in fields(sketch)} for sketch in self.sketches
-                ],
-                "matches": [vars(match) for match in self.matches],
-                "novelties": [vars(novelty) for novelty in self.novelties],
-            }
-        )
+        index = self.index or suitable_index(self.binary, self.rerank)
+        return state.pack(self.to_json() | stored_values(self) | {"index": asdict(index)})
 
     @classmethod
     def from_state(cls, name: str, generation: int, data: bytes) -> Self:
@@ -359,45 +341,7 @@ class Space(SpaceDescription):
         Raises NotReadyError if this version of crossview cannot read a learner.
         """
         tree = state.unpack(data)
-        constraints, counts = tree.get("constraints"), tree.get("constraint_counts")
-        return cls.from_json(
-            tree,
-            name=name,
-            generation=generation,
-            pipeline=_pipeline(name, tree["pipeline"]),
-            trained=_packed(tree["training_keys"]),
-            pairs=tuple((first, second) for first, second in tree.get("pairs", ())),
-            constraints=constraints and ItemComparisons.from_state(constraints),
-            constraint_counts=counts and ConstraintCounts(**counts),
-            taxonomy=(found := tree.get("taxonomy")) and Taxonomy(dict(found)),
-            group_by=_grouping(tree.get("group_by")),
-            index=IndexSpec(**tree["index"]) if "index" in tree else None,
-            scales=tuple(ScoreScale(**scale) for scale in tree.get("scales", ())),
-            sketches=tuple(Sketch(**sketch) for sketch in tree.get("sketches", ())),
-            matches=tuple(Match(**match) for match in tree.get("matches", ())),
-            novelties=tuple(Novelty(**novelty) for novelty in tree.get("novelties", ())),
-        )
-
-
-def _pipeline(name: str, stored: Mapping[str, Any]) -> Chain:
-    """Return the learners of a named space; NotReadyError if this version cannot read them."""
-    try:
-        found: Chain = from_state(stored)
-    except ValueError as error:
-        raise NotReadyError(
-            f"space {name!r} was trained by an earlier version, whose learner does not exist any more ({error}): "
-            f"train it again as `space={name!r}`, or delete it with: `collection.spaces.delete({name!r})`"
-        ) from error
-    return found
-
-
-def _packed(stored: PackedKeys | list[str]) -> PackedKeys:
-    """Return the packed keys of a state; earlier versions stored a list."""
-    return packed_keys(stored) if isinstance(stored, list) else stored
-
-
-def _grouping(stored: tuple[str, Sequence[tuple[str, str]]] | None) -> Grouping | None:
-    return stored and Grouping(stored[0], dict(stored[1]))
+        return cls.from_json(tree, name=name, generation=generation, **restored_values(name, tree))
 
 
 def suitable_index(binary: bool, rerank: int) -> IndexSpec:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossview.engine.catalog.rows import ViewRows
-from crossview.engine.errors import CrossviewError
+from crossview.engine.errors import InvalidInputError, NotReadyError
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.spaces.match import Floats, Match, Novelty, fitted_match
 from crossview.engine.spaces.space import Space
@@ -61,7 +61,7 @@ def calibrated(space: Space, refit: Refit, given: Examples) -> Space:
         rounds = [_round(space, refit, known, number, by_labels) for number in range(ROUNDS if by_labels else 1)]
         found = tuple(_matches(space, rounds, len(given), _sharing if by_labels else _own))
         novelties = tuple(_novelty(rounds[0], view) for view in dict.fromkeys(one.view for one in found))
-    except CrossviewError:  # too few items of a kind for this learner: the space itself is still good
+    except (InvalidInputError, NotReadyError):  # too few items of a kind for this learner; the space itself is good
         return space
     return replace(space, matches=found, novelties=novelties)
 

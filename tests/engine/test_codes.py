@@ -280,8 +280,8 @@ def test_re_ranked_codes_are_measured_as_they_are_searched(codes):
         for space in ("floats", "exact", "plain", "one")
     }
     assert [row.value for row in found["exact"].rows] == [row.value for row in found["floats"].rows]
-    told = "the 24 x k nearest are ordered by their float vectors, for map and median_rank k = 6"
-    assert told in found["exact"].protocol
+    note = "the 24 x k nearest are ordered by their float vectors, for map and median_rank k = 6"
+    assert note in found["exact"].protocol
     precision = {
         space: [row.value for row in found[space].rows if row.metric == "precision"] for space in ("plain", "one")
     }

@@ -117,7 +117,7 @@ class SharedMap:
 
     def gradient(self, metric: Metric, evaluation: Evaluation) -> Rows:
         """Return a subgradient with respect to the parameters."""
-        assert isinstance(evaluation, TaskEvaluation)  # noqa: S101
+        assert isinstance(evaluation, TaskEvaluation)  # noqa: S101 - for mypy: what this class returned
         common, local = self.unpacked(metric.theta)
         slopes = [
             share * task.gradient(one, found)

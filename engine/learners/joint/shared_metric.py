@@ -74,7 +74,7 @@ class SharedMetric:
 
     def gradient(self, metric: Metric, evaluation: Evaluation) -> Rows:
         """Return a subgradient with respect to the parameters."""
-        assert isinstance(evaluation, TaskEvaluation)  # noqa: S101
+        assert isinstance(evaluation, TaskEvaluation)  # noqa: S101 - for mypy: what this class returned
         slopes = [
             task.gradient(one, found)
             for task, one, found in zip(self._tasks, self.metrics(metric), evaluation.tasks, strict=True)

@@ -159,7 +159,7 @@ class Impostors:
         rounding.
         """
         factor = metric.factor
-        assert factor is not None, "impostors need a positive semidefinite metric"  # noqa: S101
+        assert factor is not None, "impostors need a positive semidefinite metric"  # noqa: S101 - for mypy
         embedded = self.features.embedded(factor)
         lengths, furthest = np.square(embedded).sum(axis=1), reach.max(axis=1)
         rounding = _ROUNDING * lengths.max()

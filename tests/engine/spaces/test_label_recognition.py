@@ -9,7 +9,7 @@ from crossview.engine.home import Home
 from crossview.engine.item import NewItem
 from crossview.engine.query import Query, SuggestRequest
 from crossview.engine.recipe import Recipe
-from crossview.engine.spaces.label_recognition import is_told
+from crossview.engine.spaces.label_recognition import is_recognised
 
 CLASSES = {"cat": 0.0, "dog": 8.0}
 
@@ -86,6 +86,6 @@ def test_an_unknown_ignored_label_is_named(things: Collection) -> None:
 def test_a_label_is_condemned_only_on_evidence() -> None:
     """Votes at random condemn a large label, not one of three items; votes for its items condemn none."""
     rng = np.random.default_rng(0)
-    assert not is_told(rng.random(100), rng.random(500))
-    assert is_told(np.array([0.1, 0.6, 0.9]), rng.random(500))
-    assert is_told(rng.random(100) + 0.3, rng.random(500))
+    assert not is_recognised(rng.random(100), rng.random(500))
+    assert is_recognised(np.array([0.1, 0.6, 0.9]), rng.random(500))
+    assert is_recognised(rng.random(100) + 0.3, rng.random(500))

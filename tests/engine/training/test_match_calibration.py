@@ -5,11 +5,12 @@ import pytest
 from rows import WIDTHS, each, fill, item, row
 
 from crossview.engine.collection import Collection
-from crossview.engine.errors import InvalidInputError, NotReadyError
+from crossview.engine.errors import CancelledError, InvalidInputError, NotReadyError
 from crossview.engine.home import Home
 from crossview.engine.query import Query, SearchRequest
 from crossview.engine.recipe import Recipe
 from crossview.engine.spaces.match import Match, Novelty, fitted_match
+from crossview.engine.training import match_calibration
 
 AXIS = Match("a", "b", 0.0, -1.0, -1.0, 0.5, 2.0)
 
@@ -117,3 +118,22 @@ def test_without_a_match_every_view_merges_by_rank(pets: Collection) -> None:
 def test_a_vector_needs_a_view(pets: Collection) -> None:
     with pytest.raises(InvalidInputError, match="give the view that it is of"):
         pets.search(vector=row("color", "cat", 1))
+
+
+@pytest.mark.parametrize(("error", "stored"), [(InvalidInputError, True), (CancelledError, False)])
+def test_a_learner_that_refuses_the_sample_leaves_the_space_and_a_cancelled_training_leaves_none(
+    home: Home, monkeypatch: pytest.MonkeyPatch, error: type[Exception], stored: bool
+) -> None:
+    """The small trainings are a part of the training: who stops one of them stops it."""
+
+    def refuse(*_: object) -> None:
+        raise error("stopped")
+
+    monkeypatch.setattr(match_calibration, "_round", refuse)
+    with fill(home, "one", [item(group, number) for group, number in each(60)]) as made:
+        if stored:
+            made.train(Recipe(spec="pca", views=("color",)))
+        else:
+            with pytest.raises(CancelledError):
+                made.train(Recipe(spec="pca", views=("color",)))
+        assert ("pca" in [space.name for space in made.spaces()]) == stored

@@ -1,0 +1,82 @@
+"""The stored state of a space: its fitted parts as plain values and arrays, and back."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, fields
+from typing import TYPE_CHECKING, Any
+
+from crossview.engine.comparisons import ItemComparisons
+from crossview.engine.errors import NotReadyError
+from crossview.engine.info import ConstraintCounts
+from crossview.engine.learners.chain import Chain
+from crossview.engine.learners.comparisons import Taxonomy
+from crossview.engine.learners.registry import from_state
+from crossview.engine.recipe import Grouping
+from crossview.engine.spaces.match import Match, Novelty
+from crossview.engine.spaces.scores import ScoreScale
+from crossview.engine.spaces.sketches import Sketch
+from crossview.engine.spaces.training_keys import PackedKeys, packed_keys
+from crossview.index.registry import IndexSpec
+
+if TYPE_CHECKING:
+    from crossview.engine.spaces.space import Space
+
+
+def stored_values(space: "Space") -> dict[str, Any]:
+    """Return what a space stores besides its description and its kind of index."""
+    return {
+        "revisions": dict(space.revisions),
+        "pipeline": space.pipeline.to_state(),
+        "training_keys": space.trained,
+        "pairs": space.pairs,
+        "constraints": None if space.constraints is None else space.constraints.to_state(),
+        "constraint_counts": space.constraint_counts and asdict(space.constraint_counts),
+        "taxonomy": space.taxonomy and list(space.taxonomy.parents.items()),
+        "group_by": space.group_by and [space.group_by.name, list(space.group_by.groups.items())],
+        "scales": [vars(scale) for scale in space.scales],
+        "sketches": [{one.name: getattr(sketch, one.name) for one in fields(sketch)} for sketch in space.sketches],
+        "matches": [vars(match) for match in space.matches],
+        "novelties": [vars(novelty) for novelty in space.novelties],
+    }
+
+
+def restored_values(name: str, tree: Mapping[str, Any]) -> dict[str, Any]:
+    """Return arguments of a named space from its state; values that an earlier version did not store get defaults.
+
+    Raises NotReadyError if this version of crossview cannot read a learner.
+    """
+    constraints, counts = tree.get("constraints"), tree.get("constraint_counts")
+    return {
+        "pipeline": _pipeline(name, tree["pipeline"]),
+        "trained": _packed(tree["training_keys"]),
+        "pairs": tuple((first, second) for first, second in tree.get("pairs", ())),
+        "constraints": constraints and ItemComparisons.from_state(constraints),
+        "constraint_counts": counts and ConstraintCounts(**counts),
+        "taxonomy": (found := tree.get("taxonomy")) and Taxonomy(dict(found)),
+        "group_by": _grouping(tree.get("group_by")),
+        "index": IndexSpec(**tree["index"]) if "index" in tree else None,
+        "scales": tuple(ScoreScale(**scale) for scale in tree.get("scales", ())),
+        "sketches": tuple(Sketch(**sketch) for sketch in tree.get("sketches", ())),
+        "matches": tuple(Match(**match) for match in tree.get("matches", ())),
+        "novelties": tuple(Novelty(**novelty) for novelty in tree.get("novelties", ())),
+    }
+
+
+def _pipeline(name: str, stored: Mapping[str, Any]) -> Chain:
+    """Return the learners of a named space; NotReadyError if this version cannot read them."""
+    try:
+        found: Chain = from_state(stored)
+    except ValueError as error:
+        raise NotReadyError(
+            f"space {name!r} was trained by an earlier version, whose learner does not exist any more ({error}): "
+            f"train it again as `space={name!r}`, or delete it with: `collection.spaces.delete({name!r})`"
+        ) from error
+    return found
+
+
+def _packed(stored: PackedKeys | list[str]) -> PackedKeys:
+    """Return the packed keys of a state; earlier versions stored a list."""
+    return packed_keys(stored) if isinstance(stored, list) else stored
+
+
+def _grouping(stored: tuple[str, Sequence[tuple[str, str]]] | None) -> Grouping | None:
+    return stored and Grouping(stored[0], dict(stored[1]))
