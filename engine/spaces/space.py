@@ -1,7 +1,7 @@
 """Spaces: training fits a space once, at a revision; the space then places items and probes with queries."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
 from typing import Any, NamedTuple, Self
 
@@ -33,7 +33,7 @@ from crossview.engine.spaces.pipeline import (
 )
 from crossview.engine.spaces.scores import Axes, ScoreScale
 from crossview.engine.spaces.sketches import Sketch
-from crossview.engine.spaces.space_state import restored_values, stored_values
+from crossview.engine.spaces.space_state import restored_values
 from crossview.engine.spaces.target import Target
 from crossview.engine.spaces.training_keys import NO_KEYS, PackedKeys, unpacked_keys
 from crossview.index.base import Index
@@ -332,7 +332,24 @@ class Space(SpaceDescription):
     def to_state(self) -> bytes:
         """Return the bytes from which ``from_state`` restores the space."""
         index = self.index or suitable_index(self.binary, self.rerank)
-        return state.pack(self.to_json() | stored_values(self) | {"index": asdict(index)})
+        return state.pack(self.to_json() | self._fitted_parts() | {"index": asdict(index)})
+
+    def _fitted_parts(self) -> dict[str, Any]:
+        """Return what the state has besides the description and the kind of index, as ``restored_values`` reads it."""
+        return {
+            "revisions": dict(self.revisions),
+            "pipeline": self.pipeline.to_state(),
+            "training_keys": self.trained,
+            "pairs": self.pairs,
+            "constraints": None if self.constraints is None else self.constraints.to_state(),
+            "constraint_counts": self.constraint_counts and asdict(self.constraint_counts),
+            "taxonomy": self.taxonomy and list(self.taxonomy.parents.items()),
+            "group_by": self.group_by and [self.group_by.name, list(self.group_by.groups.items())],
+            "scales": [vars(scale) for scale in self.scales],
+            "sketches": [{one.name: getattr(sketch, one.name) for one in fields(sketch)} for sketch in self.sketches],
+            "matches": [vars(match) for match in self.matches],
+            "novelties": [vars(novelty) for novelty in self.novelties],
+        }
 
     @classmethod
     def from_state(cls, name: str, generation: int, data: bytes) -> Self:

@@ -1,8 +1,7 @@
-"""The stored state of a space: its fitted parts as plain values and arrays, and back."""
+"""Arguments of a space from its stored state, which an earlier version may have written."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from crossview.engine.comparisons import ItemComparisons
 from crossview.engine.errors import NotReadyError
@@ -16,27 +15,6 @@ from crossview.engine.spaces.scores import ScoreScale
 from crossview.engine.spaces.sketches import Sketch
 from crossview.engine.spaces.training_keys import PackedKeys, packed_keys
 from crossview.index.registry import IndexSpec
-
-if TYPE_CHECKING:
-    from crossview.engine.spaces.space import Space
-
-
-def stored_values(space: "Space") -> dict[str, Any]:
-    """Return what a space stores besides its description and its kind of index."""
-    return {
-        "revisions": dict(space.revisions),
-        "pipeline": space.pipeline.to_state(),
-        "training_keys": space.trained,
-        "pairs": space.pairs,
-        "constraints": None if space.constraints is None else space.constraints.to_state(),
-        "constraint_counts": space.constraint_counts and asdict(space.constraint_counts),
-        "taxonomy": space.taxonomy and list(space.taxonomy.parents.items()),
-        "group_by": space.group_by and [space.group_by.name, list(space.group_by.groups.items())],
-        "scales": [vars(scale) for scale in space.scales],
-        "sketches": [{one.name: getattr(sketch, one.name) for one in fields(sketch)} for sketch in space.sketches],
-        "matches": [vars(match) for match in space.matches],
-        "novelties": [vars(novelty) for novelty in space.novelties],
-    }
 
 
 def restored_values(name: str, tree: Mapping[str, Any]) -> dict[str, Any]:
