@@ -34,7 +34,7 @@ class Query:
 
     view: str = ""
     """The query view, which describes the input before the space projects it [default: "", every view of the space that
-    the picture, text or item has; their lists merge by match]."""
+    the picture, text or item has; the mean of their matches orders one list]."""
     _: KW_ONLY
     image: Encoded = Encoded()
     """A picture: the path or the bytes of its file (JPEG, PNG, WebP, TIFF, BMP, GIF), an image of Pillow, or an array,

@@ -3,8 +3,8 @@
 Every fifth class is left out of a collection of the other training items, through the product, with the default
 learner. The queries are held-out items of the known classes and all items of the unknown ones, which weigh a fifth.
 AUC: whether the match of the first hit, the largest posterior of the query's view or the nearest raw distance tells
-queries of known classes from others. ECE: the expected calibration error of the match of the first ten hits, in ten
-bins.
+queries of known classes from others; a search by all views is compared with the largest mean posterior. ECE: the
+expected calibration error of the match of the first ten hits, in ten bins.
 """
 
 import argparse

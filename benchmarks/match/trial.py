@@ -2,7 +2,7 @@
 
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,12 +13,13 @@ from sklearn.metrics import roc_auc_score
 
 from benchmarks.unseen.data import Split, load
 from crossview.engine.collection import Collection
+from crossview.engine.condition import Filter
 from crossview.engine.home import Home
 from crossview.engine.item import NewItem
 from crossview.engine.learners.registry import parse_chain
 from crossview.engine.learners.selection import distances
 from crossview.engine.learners.supervision import Supervision
-from crossview.engine.query import Query, SearchRequest
+from crossview.engine.query import HitList, Query, SearchRequest
 from crossview.engine.recipe import Recipe
 
 FIRST = 10
@@ -28,6 +29,8 @@ OUTSIDE = 0.2
 """Weight of the queries of unknown classes among all: the share of classes that are unknown."""
 EVERY = 5
 ALL = "all"
+_ITEM = "item/"
+"""The prefix of the keys of items that a search can find."""
 MEASURES = ("match of the first hit", "largest posterior", "nearest raw distance")
 
 Values = NDArray[np.float64]
@@ -66,18 +69,24 @@ def run(task: tuple[str, int], data: Path, cache: Path) -> dict[str, Any]:
             collection.train(Recipe(views=tuple(views), seed=seed))
             seconds = time.perf_counter() - started
             lists = dict(_searched(collection, views, split, asked))
+            merged = _searched_by_all(collection, views, split, asked)
     figures, bins = [["", "", "training", "seconds", seconds]], np.zeros((BINS, 3))
     names, weights = list(split.rows), _weights(known)
-    posteriors = _largest_posteriors(split, parts.items, asked)
+    posteriors = _posteriors(split, parts.items, asked)
     for (query, target), (match, relevant) in lists.items():
-        evidence = match[:, 0], posteriors[query], -_nearest(list(split.rows.values())[query], parts.items, asked)
+        evidence = (
+            match[:, 0],
+            posteriors[query].max(axis=1),
+            -_nearest(list(split.rows.values())[query], parts.items, asked),
+        )
         for method, values in zip(MEASURES, evidence, strict=True):
             figures.append([names[query], names[target], method, "auc", float(roc_auc_score(known, values))])
         found = reliability(match, relevant, weights)
         figures.append([names[query], names[target], MEASURES[0], "ece", calibration_error(found)])
         bins += found
-    for method, values in zip(MEASURES[:2], (_best(lists), np.max(posteriors, axis=0)), strict=True):
+    for method, values in zip(MEASURES[:2], (merged[0][:, 0], np.mean(posteriors, axis=0).max(axis=1)), strict=True):
         figures.append([ALL, ALL, method, "auc", float(roc_auc_score(known, values))])
+    figures.append([ALL, ALL, MEASURES[0], "ece", calibration_error(reliability(*merged, weights))])
     sizes = len(parts.items), len(parts.known), len(parts.unknown)
     seconds = time.monotonic() - began
     return {"data": name, "seed": seed, "sizes": sizes, "figures": figures, "bins": bins.tolist(), "seconds": seconds}
@@ -100,7 +109,10 @@ def _fill(collection: Collection, views: dict[str, Any], split: Split, items: ND
     numbers = items.tolist()
     rows = [{view: values[number] for view, values in views.items()} for number in numbers]
     labels = [(str(split.labels[number]),) for number in numbers]
-    made = [NewItem(str(number), rows=row, labels=one) for number, row, one in zip(numbers, rows, labels, strict=True)]
+    made = [
+        NewItem(f"{_ITEM}{number}", rows=row, labels=one)
+        for number, row, one in zip(numbers, rows, labels, strict=True)
+    ]
     failures = collection.items.put(made).failures
     if failures:
         raise ValueError(failures[0].reason)
@@ -113,9 +125,27 @@ def _searched(
     for query, target in product(range(len(views)), repeat=2):
         queries = [Query(f"view{query}", vector=split.rows[list(split.rows)[query]][number]) for number in asked]
         found = collection.search(SearchRequest(queries, targets=(f"view{target}",), k=FIRST))
-        match = np.array([[hit.match for hit in hits] for hits in found], np.float64)
-        keys = np.array([[int(hit.key) for hit in hits] for hits in found])
-        yield (query, target), (match, split.labels[keys] == split.labels[asked][:, None])
+        yield (query, target), _judged(found, split, asked)
+
+
+def _searched_by_all(
+    collection: Collection, views: dict[str, Any], split: Split, asked: NDArray[np.intp]
+) -> tuple[Values, NDArray[np.bool_]]:
+    """Return the match and the relevance of the first hits, (q, k) each, of a search without a view.
+
+    The queries become items without labels, which no search finds.
+    """
+    rows = [{view: values[number] for view, values in views.items()} for number in asked.tolist()]
+    keys = [f"query/{number}" for number in asked.tolist()]
+    collection.items.put([NewItem(key, rows=row) for key, row in zip(keys, rows, strict=True)])
+    found = collection.search(SearchRequest([Query(key=key) for key in keys], k=FIRST, filter=Filter(key_prefix=_ITEM)))
+    return _judged(found, split, asked)
+
+
+def _judged(found: Sequence[HitList], split: Split, asked: NDArray[np.intp]) -> tuple[Values, NDArray[np.bool_]]:
+    match = np.array([[hit.match for hit in hits] for hits in found], np.float64)
+    keys = np.array([[int(hit.key.removeprefix(_ITEM)) for hit in hits] for hits in found])
+    return match, split.labels[keys] == split.labels[asked][:, None]
 
 
 def _weights(known: NDArray[np.bool_]) -> Values:
@@ -123,18 +153,12 @@ def _weights(known: NDArray[np.bool_]) -> Values:
     return weights
 
 
-def _best(lists: dict[tuple[int, int], tuple[Values, NDArray[np.bool_]]]) -> Values:
-    """Return the match of the first hit of a search by all views."""
-    best: Values = np.max([match[:, 0] for match, _ in lists.values()], axis=0)
-    return best
-
-
-def _largest_posteriors(split: Split, items: NDArray[np.intp], asked: NDArray[np.intp]) -> list[Values]:
-    """Return the largest posterior of each query, (q,), by view."""
+def _posteriors(split: Split, items: NDArray[np.intp], asked: NDArray[np.intp]) -> list[Values]:
+    """Return the class posteriors of each query, (q, classes), by view."""
     chain = parse_chain("posteriors", {})
     chain.fit([rows[items] for rows in split.rows.values()], Supervision(classes=split.labels[items]))
     rows = enumerate(split.rows.values())
-    return [chain.transform_queries(one[asked], number).astype(np.float64).max(axis=1) for number, one in rows]
+    return [chain.transform_queries(one[asked], number).astype(np.float64) for number, one in rows]
 
 
 def _nearest(rows: Any, items: NDArray[np.intp], asked: NDArray[np.intp]) -> Values:

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
 Floats = NDArray[np.float64]
-_PENALTY = 1e-2
-"""Strength of the ridge on weights of standardised evidence."""
+_PENALTY = 1.0
+"""Strength of the ridge on weights of standardised evidence, for lists that count as one observation each."""
 _NEAREST = 5
 """Rows whose mean distance states how close others are to a row."""
 _USUAL = 3.0
@@ -121,7 +121,8 @@ def fitted_match(
     """
     if relevant.all() or not relevant.any():
         return None
-    each, answers = np.repeat(weights, lists.shape[1]), relevant.ravel()
+    # The hits of a list are as good as one observation: few queries would otherwise give too steep a function.
+    each, answers = np.repeat(weights / lists.shape[1], lists.shape[1]), relevant.ravel()
     evidence = np.stack([lists.ravel(), np.repeat(lists[:, 0], lists.shape[1])], axis=1)
     offset, slopes = _logistic(evidence, answers, each)
     if slopes[0] >= 0:  # nearly all hits of a list are relevant, or none: their own distance is enough

@@ -1,6 +1,7 @@
 """Feature rows of queries: extracted from pictures or texts, given as vectors, or stored rows of items."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from itertools import compress
 from typing import NamedTuple
 
@@ -34,6 +35,30 @@ class QueryRows(NamedTuple):
     """(n, d)."""
     own: list[int | None]
     """The item ids of queries by key, (n,); None for other queries."""
+
+
+@dataclass(frozen=True)
+class DescribedQuery(Query):
+    """A query by picture with its rows, so that several views need not read the picture again."""
+
+    _: KW_ONLY
+    rows: Mapping[str, FeatureRows] = field(default_factory=dict)
+    """The row of each view that describes the picture, (d,)."""
+
+
+def described(version: Version, loaded: LoadedSpaces, query: Query, view_names: Iterable[str]) -> Query:
+    """Return a query by picture with its rows of these views, without those that find nothing; others as they are.
+
+    Raises ImageError for an unreadable picture.
+    """
+    if query.image is None:
+        return query
+    views = [version.joined_view(name) for name in view_names]
+    extractors = {part.name: loaded.extractor(part) for view in views for part in view.parts}
+    parts = _rows_of_pictures(loaded.pictures, extractors, {0: query.image}, [query])[0]
+    having = [view for view in views if all(part.name in parts for part in view.parts)]
+    rows = {view.name: np.concatenate([parts[part.name] for part in view.parts]) for view in having}
+    return DescribedQuery(**vars(query), rows=rows)
 
 
 def check_inputs(version: Version, view_name: str, queries: Sequence[Query], numbers: Sequence[int]) -> None:
@@ -73,6 +98,8 @@ def query_rows(
         with _naming(number, queries):
             if query.vector is not None:
                 rows[number] = check_row(query.vector, view)
+            elif isinstance(query, DescribedQuery) and view_name in query.rows:
+                rows[number] = query.rows[view_name]
             elif query.image is not None:
                 pictures[number] = query.image
             elif query.text is not None:

@@ -100,7 +100,7 @@ def answer(version: Version, indexed: IndexedSpace, loaded: LoadedSpaces, reques
     """
     if any(not query.view for query in request.queries):
         alone = partial(answer, version, indexed, loaded)
-        return by_every_view(version, indexed.space, request, alone)
+        return by_every_view(version, loaded, indexed.space, request, alone)
     check_axes(indexed.space.axes, indexed.space.name, request)
     only = _passing(version, indexed, request.filter)
     found = scan_of(request.strategy)(request.strategy, request, version, indexed, loaded, only).lists()

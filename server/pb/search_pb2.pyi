@@ -33,8 +33,9 @@ class Query(_message.Message):
     LABEL_FIELD_NUMBER: _builtins.int
     view: _builtins.str
     """The query view, in which the input becomes a row. Empty, in a search by image, text or key: every view of the space
-    that the input has; the search returns one list, merged by match, or by rank if no hit has one. Any field that names a view also accepts a joined view such as
-    "color+gist", whose rows concatenate the rows of several views.
+    that the input has; the search returns one list, by the mean match in these views, or by rank if no hit has a match.
+    Any field that names a view also accepts a joined view such as "color+gist", whose rows concatenate the rows of
+    several views.
     """
     image: _builtins.bytes
     """An encoded picture (JPEG, PNG, WebP, TIFF, BMP, GIF)."""

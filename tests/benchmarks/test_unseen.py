@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from faces import planted
 
 from benchmarks.__main__ import main as run_named
 from benchmarks.unseen import report, tuning
@@ -11,18 +12,6 @@ from benchmarks.unseen.data import Split, load
 from benchmarks.unseen.trial import DEFAULT, METHODS, measured
 from crossview.engine.recipe import Tune
 from crossview.engine.training.default_learner import OF_LABELS
-
-
-def planted(folder, n=120):
-    """Four people whose two views tell them apart, in the form of the real file."""
-    generator = np.random.default_rng(0)
-    y = np.arange(n) % 4
-    rows = generator.normal(0, 1, (n, 542)).astype(np.float32)
-    rows[:, :40] += generator.normal(0, 2, (4, 40))[y]
-    rows[:, 512:] += generator.normal(0, 2, (4, 30))[y]
-    (folder / "pubfig_relattr").mkdir(parents=True)
-    np.savez(folder / "pubfig_relattr/pubfig_relattr.npz", X=rows, y=y)
-    return folder
 
 
 @pytest.fixture

@@ -1,8 +1,11 @@
 """Match: the calibrated probability of every hit, from a training with labels to the hits of a search."""
 
+from itertools import chain
+
 import numpy as np
 import pytest
 from rows import WIDTHS, each, fill, item, row
+from scipy.special import expit, logit
 
 from crossview.engine.collection import Collection
 from crossview.engine.errors import CancelledError, InvalidInputError, NotReadyError
@@ -99,11 +102,17 @@ def test_another_process_reads_the_calibration(pets: Collection) -> None:
 
 def test_a_query_without_a_view_asks_by_every_view_and_merges_by_match(pets: Collection) -> None:
     (found,) = pets.search(key="cat/03", k=5)
-    apart = [hit for view in WIDTHS for hits in pets.search(view=view, key="cat/03", k=5) for hit in hits]
-    best = {key: max(hit.match or 0 for hit in apart if hit.key == key) for key in {hit.key for hit in apart}}
+    of_view = [
+        {key: max(hit.match or 0 for hit in apart if hit.key == key) for key in {hit.key for hit in found}}
+        for view in WIDTHS
+        for apart in [list(chain(*pets.search(view=view, key="cat/03", k=119)))]
+    ]
+    means = [float(expit(np.mean([logit(matches[hit.key]) for matches in of_view]))) for hit in found]
     assert found.target == ""
-    assert [hit.match for hit in found] == sorted(best.values(), reverse=True)[:5]
-    assert all(hit.match == best[hit.key] for hit in found)
+    assert [hit.match for hit in found] == pytest.approx(means)
+    assert means == sorted(means, reverse=True)
+    (some,) = pets.search(key="cat/03", k=5, min_match=means[2])
+    assert [hit.key for hit in some] == [hit.key for hit in found][:3]
     both = pets.search(SearchRequest([Query(key="cat/03"), Query("gist", key="cat/03")], k=5))
     assert [(one.query, one.target) for one in both] == [(0, ""), (1, "color"), (1, "gist")]
     assert both[0].hits == found.hits
