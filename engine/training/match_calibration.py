@@ -1,8 +1,9 @@
 """Calibration of match: small trainings show how near relevant and other items are to queries that they never saw."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.target import Target
 from crossview.engine.training.examples import Examples, split
 from crossview.engine.training.learning import Refit
+from crossview.index.base import Index
 
 FEWEST_ITEMS = 100
 """Training items below which nothing is calibrated: a fifth of them as queries would be too few."""
@@ -40,6 +42,15 @@ class Round:
     queries: Examples
     outside: NDArray[np.bool_]
     """Whether no item is relevant to a query, because its class was left out, (q,)."""
+
+    @cached_property
+    def placed(self) -> Mapping[str, tuple[Index, float]]:
+        """The index of the items in each target, and the mean distance there."""
+        scales = _scales(self.space, self.items)
+        return {
+            str(target): (self.space.index_of(target, *_rows(self.items, target)), scales[str(target)])
+            for target in self.space.targets
+        }
 
 
 def calibrated(space: Space, refit: Refit, given: Examples) -> Space:
@@ -93,42 +104,48 @@ Relevance = Callable[[Examples, Examples, NDArray[np.int64]], NDArray[np.bool_]]
 """A function from queries, items and the ids of hits, (q, k), to whether each hit is relevant, (q, k)."""
 
 
+class Judged(NamedTuple):
+    """The first hits of the queries of one view in one target."""
+
+    distances: Floats
+    """(q, k), in units of the mean distance in the target."""
+    relevant: NDArray[np.bool_]
+    """(q, k)."""
+    weights: Floats
+    """Weights of the queries, (q,)."""
+
+
 def _matches(space: Space, rounds: list[Round], count: int, relevance: Relevance) -> Iterator[Match]:
-    for view, target in product(space.views, space.targets):
-        own = relevance is _own
-        if (view == target.view and own) or (view != target.view and not space.cross_view):
-            continue
-        lists, relevant, weights = [], [], []
-        for one in rounds:
+    own, scales = relevance is _own, _scales(space, rounds[0].items)
+    for view in space.views:
+        names = [str(one) for one in space.targets if (not own if view == one.view else space.cross_view)]
+        of_rounds = [_judged(one, view, names, relevance) for one in rounds]
+        for name in names:
             checkpoint()
-            asked = one.queries.take(np.flatnonzero(one.queries.seen(view)))
-            hits = _hits(one, asked, view, str(target))
-            if hits is None:
+            found = [one[name] for one in of_rounds if name in one]
+            if not found or not scales[name] or len({one.distances.shape[1] for one in found}) > 1:
                 continue
-            distances, ids = hits
-            lists.append(distances)
-            relevant.append(relevance(asked, one.items, ids))
-            weights.append(_weights(one.outside[one.queries.seen(view)]))
-        scale = _scale(space, target, rounds[0].items)
-        if not lists or not scale or len({one.shape[1] for one in lists}) > 1:
-            continue
-        found, answers, each = np.concatenate(lists), np.concatenate(relevant), np.concatenate(weights)
-        match = fitted_match((view, str(target)), found, answers, each, scale)
-        if match is not None:
-            # An own item is one of all items: among more items, more others are as near as it is.
-            yield match if not own else replace(match, offset=match.offset - np.log(count / len(rounds[0].items)))
+            lists = Judged(*(np.concatenate(each) for each in zip(*found, strict=True)))
+            match = fitted_match((view, name), *lists, scales[name])
+            if match is not None:
+                # An own item is one of all items: among more items, more others are as near as it is.
+                yield match if not own else replace(match, offset=match.offset - np.log(count / len(rounds[0].items)))
 
 
-def _hits(one: Round, asked: Examples, view: str, name: str) -> tuple[Floats, NDArray[np.int64]] | None:
-    """Return the distances, in units of the mean distance in a target, and the ids of the first hits, (q, k) each."""
-    target = next(target for target in one.space.targets if str(target) == name)
-    index = one.space.index_of(target, *_rows(one.items, target))
-    scale = _scale(one.space, target, one.items)
-    if not len(asked) or len(index) <= _HITS or not scale:
-        return None
-    vectors = one.space.probe(view, asked.rows[view], [name])[target]
-    found = index.search(vectors, _HITS, None)
-    return found.distances.astype(np.float64) / scale, found.ids
+def _judged(one: Round, view: str, names: Sequence[str], relevance: Relevance) -> dict[str, Judged]:
+    """Return the first hits of the queries that have a view, by name of target; nothing in a target of few items."""
+    seen = one.queries.seen(view)
+    asked = one.queries.take(np.flatnonzero(seen))
+    names = [name for name in names if len(one.placed[name][0]) > _HITS and one.placed[name][1]]
+    if not names or not len(asked):
+        return {}
+    judged = {}
+    for target, vectors in one.space.probe(view, asked.rows[view], names).items():
+        index, scale = one.placed[str(target)]
+        found = index.search(vectors, _HITS, None)
+        relevant = relevance(asked, one.items, found.ids)
+        judged[str(target)] = Judged(found.distances.astype(np.float64) / scale, relevant, _weights(one.outside[seen]))
+    return judged
 
 
 def _weights(outside: NDArray[np.bool_]) -> Floats:
@@ -139,16 +156,17 @@ def _weights(outside: NDArray[np.bool_]) -> Floats:
     return np.where(outside, OUTSIDE * len(outside) / count, (1 - OUTSIDE) * len(outside) / (len(outside) - count))
 
 
-def _scale(space: Space, target: Target, items: Examples) -> float:
-    """Return the mean distance from the first few items, as queries, to each other in a target; 0 without two items."""
-    chosen = next(one for one in space.targets if str(one) == str(target))
-    seen = items.take(np.flatnonzero(items.seen(target.view)))
-    few = seen.take(np.arange(min(_SCALE_ITEMS, len(seen))))
-    index = space.index_of(chosen, *_rows(few, chosen))
-    if len(index) < 2:
-        return 0.0
-    vectors = space.probe(target.view, few.rows[target.view], [str(target)])[chosen]
-    return float(index.search(vectors, len(index), None).distances.mean())
+def _scales(space: Space, items: Examples) -> dict[str, float]:
+    """Return the mean distance of the first few items, as queries, to each other in each target; 0 for one item."""
+    found = {}
+    for target in space.targets:
+        seen = items.take(np.flatnonzero(items.seen(target.view)))
+        few = seen.take(np.arange(min(_SCALE_ITEMS, len(seen))))
+        index = space.index_of(target, *_rows(few, target))
+        vectors = space.probe(target.view, few.rows[target.view], [str(target)])[target]
+        enough = len(index) > 1
+        found[str(target)] = float(index.search(vectors, len(index), None).distances.mean()) if enough else 0.0
+    return found
 
 
 def _rows(items: Examples, target: Target) -> tuple[ViewRows, dict[int, tuple[str, ...]]]:

@@ -7,7 +7,6 @@ from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.model_selection import GroupKFold, KFold
 from sklearn.utils import check_random_state
@@ -272,13 +271,16 @@ def contrastive_loss(views: Sequence[Rows], mask: NDArray[np.bool_]) -> float:
     for query, target in permutations(range(len(views)), 2):
         both = np.flatnonzero(mask[:, query] & mask[:, target])[:_TRIED_ROWS]
         if len(both):
-            cosines.append(views[query][both] @ views[target][both].T)
+            cosines.append((views[query][both] @ views[target][both].T).astype(np.float32))
     if not cosines:
         return 0.0
-    return min(
-        float(np.mean([(logsumexp(scale * one, axis=1) - scale * one.diagonal()).mean() for one in cosines]))
-        for scale in _SHARPNESS
-    )
+    return min(float(np.mean([_cross_entropy(scale * one) for one in cosines])) for scale in _SHARPNESS)
+
+
+def _cross_entropy(scores: NDArray[Any]) -> float:
+    """Return the mean of -log p of the diagonal, with p the softmax of each row."""
+    below = scores - scores.max(axis=1, keepdims=True)
+    return float((np.log(np.exp(below).sum(axis=1)) - below.diagonal()).mean())
 
 
 def unit_length(rows: Rows) -> Rows:
