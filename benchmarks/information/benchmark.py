@@ -21,7 +21,8 @@ from benchmarks.frame.databases import TRAINED, UNSEEN
 from benchmarks.frame.journal import cache_folder, run_trials
 from benchmarks.frame.tables import mean_and_error, summary, table
 from benchmarks.information.kinds import KINDS, Known, known
-from benchmarks.unseen.data import LOADERS, Split, load
+from benchmarks.sets.named import load, sets_argument, sets_of
+from benchmarks.sets.split import Split
 from benchmarks.unseen.report import standard_error
 from benchmarks.unseen.trial import retrieved
 from crossview.engine.learners.registry import parse_chain
@@ -41,20 +42,19 @@ MOST_ITEMS = 1000
 def measure(options: argparse.Namespace) -> dict[str, Any]:
     """Return settings, rows and trials of all sets and seeds."""
     seeds, cache = seeds_of(options), cache_folder(options)
-    for name in options.sets:
+    for name in sets_of(options):
         load(name, options.data, cache)  # described once, before trials in several processes need it
     methods = {name: [method.spec, dict(SETTINGS.get(name, {}))] for name, method in METHODS.items()}
     settings = {"seeds": list(seeds), "methods": methods, "kinds": list(KINDS), "most_items": MOST_ITEMS}
     settings["workers"] = options.workers
-    tasks = {f"{name} seed {seed}": (name, seed) for seed in seeds for name in options.sets}
+    tasks = {f"{name} seed {seed}": (name, seed) for seed in seeds for name in sets_of(options)}
     trials = run_trials(options, settings, tasks, run, options.data, cache)
     return {"settings": settings, "rows": rows(trials), "trials": trials}
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
-    names = [name for name in LOADERS if name in SETS]
     parser.add_argument("--data", required=True, type=Path, help="folder of the sets")
-    parser.add_argument("--sets", nargs="+", choices=names, default=names, help="which of them")
+    sets_argument(parser, SETS)
     trial_arguments(parser, trials=5)
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 from sklearn.neighbors import NearestNeighbors
 
-from benchmarks.unseen.data import Split
+from benchmarks.sets.split import Split
 from crossview.engine.learners.supervision import Supervision
 
 Classes = NDArray[np.int64]

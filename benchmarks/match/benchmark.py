@@ -19,7 +19,7 @@ from benchmarks.frame.benchmark import Benchmark, Document, seeds_of, trial_argu
 from benchmarks.frame.journal import cache_folder, run_trials
 from benchmarks.frame.tables import summary, table
 from benchmarks.match.trial import BINS, MEASURES, calibration_error, run
-from benchmarks.unseen.data import LOADERS, load
+from benchmarks.sets.named import load, sets_argument, sets_of
 
 _NAMES = ("data", "query_view", "database_view", "method", "metric")
 _POOLED = "ece over all directions and seeds"
@@ -28,10 +28,10 @@ _POOLED = "ece over all directions and seeds"
 def measure(options: argparse.Namespace) -> dict[str, Any]:
     """Return settings, rows and reliability of all sets and seeds."""
     seeds = seeds_of(options)
-    for name in options.sets:
+    for name in sets_of(options):
         load(name, options.data, cache_folder(options))  # extracted once, before trials in several processes need it
-    settings = {"seeds": list(seeds), "sets": options.sets, "workers": options.workers}
-    tasks = {f"{name} seed {seed}": (name, seed) for seed in seeds for name in options.sets}
+    settings = {"seeds": list(seeds), "sets": sets_of(options), "workers": options.workers}
+    tasks = {f"{name} seed {seed}": (name, seed) for seed in seeds for name in sets_of(options)}
     trials = run_trials(options, settings, tasks, run, options.data, cache_folder(options), progress=_progress)
     return {"settings": settings, "rows": rows(trials), "reliability": reliability(trials)}
 
@@ -87,7 +87,7 @@ def _progress(trial: Mapping[str, Any]) -> str:
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--data", type=Path, required=True, help="folder of the sets")
-    parser.add_argument("--sets", nargs="+", choices=list(LOADERS), default=["corel1k", "merged20"], help="which sets")
+    sets_argument(parser, ["corel1k", "merged20"])
     trial_arguments(parser, trials=10)
 
 

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score
 
-from benchmarks.unseen.data import Split, load
+from benchmarks.sets.named import load
+from benchmarks.sets.split import Split
 from crossview.engine.collection import Collection
 from crossview.engine.condition import Filter
 from crossview.engine.home import Home

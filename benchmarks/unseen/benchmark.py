@@ -13,8 +13,8 @@ from typing import Any
 
 from benchmarks.frame.benchmark import Benchmark, seeds_of, trial_arguments
 from benchmarks.frame.journal import cache_folder, run_trials
+from benchmarks.sets.named import DEVELOPMENT, load, sets_argument, sets_of
 from benchmarks.unseen import report
-from benchmarks.unseen.data import LOADERS, load
 from benchmarks.unseen.trial import METHODS, run
 
 
@@ -22,10 +22,10 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     """Return settings, rows and trials of all sets and seeds."""
     seeds = seeds_of(options)
     cache = cache_folder(options)
-    for name in options.sets:
+    for name in sets_of(options):
         load(name, options.data, cache)  # described once, before trials in several processes need it
     settings = {"seeds": list(seeds), "methods": METHODS, "workers": options.workers}
-    tasks = {f"{name} seed {seed}": (name, seed) for seed in seeds for name in options.sets}
+    tasks = {f"{name} seed {seed}": (name, seed) for seed in seeds for name in sets_of(options)}
     trials = run_trials(options, settings, tasks, run, options.data, cache, progress=_progress)
     return {"settings": settings, "rows": report.rows(trials), "trials": report.compared(trials)}
 
@@ -36,7 +36,7 @@ def _progress(trial: Mapping[str, Any]) -> str:
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--data", type=Path, required=True, help="folder of the sets")
-    parser.add_argument("--sets", nargs="+", choices=list(LOADERS), default=list(LOADERS), help="which of them")
+    sets_argument(parser, DEVELOPMENT)
     trial_arguments(parser, trials=20)
 
 

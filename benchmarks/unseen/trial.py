@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from benchmarks.frame import beside
 from benchmarks.frame.databases import TRAINED, UNSEEN
-from benchmarks.unseen.data import Split, load
+from benchmarks.sets.named import load
+from benchmarks.sets.split import Split
 from crossview.engine.evaluation import FIRST, MIXED
 from crossview.engine.learners.chain import Chain
 from crossview.engine.learners.registry import parse_chain

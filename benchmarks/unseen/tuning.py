@@ -17,8 +17,9 @@ from benchmarks.frame.benchmark import Benchmark, Document, seeds_of, trial_argu
 from benchmarks.frame.databases import UNSEEN
 from benchmarks.frame.journal import cache_folder, run_trials
 from benchmarks.frame.tables import table
+from benchmarks.sets.named import DEVELOPMENT, load, sets_argument, sets_of
+from benchmarks.sets.split import Split
 from benchmarks.unseen import report
-from benchmarks.unseen.data import LOADERS, Split, load
 from benchmarks.unseen.trial import learn, retrieved
 from crossview.engine.recipe import ITEMS, MEASURES, Recipe, Tune
 from crossview.engine.training.default_learner import OF_ITEMS, OF_LABELS, OTHERS_OF_LABELS
@@ -88,11 +89,11 @@ def examples(split: Split) -> Examples:
 def measure(options: argparse.Namespace) -> dict[str, Any]:
     """Return settings, rows and trials of all sets and seeds."""
     seeds, cache = seeds_of(options), cache_folder(options)
-    for name in options.sets:
+    for name in sets_of(options):
         load(name, options.data, cache)  # described once, before trials in several processes need it
     methods = {name: [spec, how and dict(how.values), how and how.measure] for name, (spec, how) in METHODS.items()}
     settings = {"seeds": list(seeds), "methods": methods, "workers": options.workers}
-    tasks = {f"{name} seed {seed}": (name, seed) for seed in seeds for name in options.sets}
+    tasks = {f"{name} seed {seed}": (name, seed) for seed in seeds for name in sets_of(options)}
     trials = run_trials(options, settings, tasks, run, options.data, cache)
     return {"settings": settings, "rows": report.rows(trials), "trials": trials}
 
@@ -121,7 +122,7 @@ def markdown(document: Document) -> str:
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--data", type=Path, required=True, help="folder of the sets")
-    parser.add_argument("--sets", nargs="+", choices=list(LOADERS), default=list(LOADERS), help="which of them")
+    sets_argument(parser, DEVELOPMENT)
     trial_arguments(parser, trials=5)
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from benchmarks.information import benchmark as information
 from benchmarks.information.kinds import KINDS, known
-from benchmarks.unseen.data import Split
+from benchmarks.sets.split import Split
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from faces import planted
 
 from benchmarks.__main__ import main
 from benchmarks.match.trial import calibration_error, divided, reliability
-from benchmarks.unseen.data import load
+from benchmarks.sets.named import load
 
 
 def test_every_fifth_class_is_left_out_and_all_its_items_are_queries(tmp_path):

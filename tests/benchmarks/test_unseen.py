@@ -7,8 +7,9 @@ import pytest
 from faces import planted
 
 from benchmarks.__main__ import main as run_named
+from benchmarks.sets.named import load
+from benchmarks.sets.split import Split
 from benchmarks.unseen import report, tuning
-from benchmarks.unseen.data import Split, load
 from benchmarks.unseen.trial import DEFAULT, METHODS, measured
 from crossview.engine.recipe import Tune
 from crossview.engine.training.default_learner import OF_LABELS

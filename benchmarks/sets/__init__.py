@@ -1,0 +1,1 @@
+"""Sets for benchmarks of retrieval: real and drawn ones, divided into those for development and those for reports."""
