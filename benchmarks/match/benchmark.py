@@ -18,7 +18,7 @@ import numpy as np
 from benchmarks.frame.benchmark import Benchmark, Document, seeds_of, trial_arguments
 from benchmarks.frame.journal import cache_folder, run_trials
 from benchmarks.frame.tables import summary, table
-from benchmarks.match.trial import BINS, MEASURES, calibration_error, run
+from benchmarks.match.trial import ALL, BINS, MEASURES, calibration_error, run
 from benchmarks.sets.named import load, sets_argument, sets_of
 
 _NAMES = ("data", "query_view", "database_view", "method", "metric")
@@ -81,6 +81,25 @@ def markdown(document: Document) -> str:
     return "\n".join(text)
 
 
+def headline(document: Document) -> tuple[str, str, str]:
+    """Return how well queries of unknown classes are recognised in the first set, and how well match is calibrated."""
+    name = document["settings"]["sets"][0]
+    found = {
+        row["method"]: row["value"]
+        for row in document["rows"]
+        if row["data"] == name and row["query_view"] == ALL
+        if row["metric"] == "auc"
+    }
+    (error,) = [one["value"] for one in document["reliability"] if one["data"] == name and "value" in one]
+    ours, other = (found[one] for one in MEASURES[:2])
+    shown = f"{ours:.3f} ({MEASURES[1]}: {other:.3f}); calibration error of all matches: {error:.3f}"
+    return (
+        f"whether anything is similar, {name}, by all views, match of the first hit: area under the ROC curve",
+        shown,
+        "",
+    )
+
+
 def _progress(trial: Mapping[str, Any]) -> str:
     return f"{trial['seconds']:.0f} s"
 
@@ -91,4 +110,4 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     trial_arguments(parser, trials=10)
 
 
-BENCHMARK = Benchmark("match", __doc__, _arguments, measure, markdown)
+BENCHMARK = Benchmark("match", __doc__, _arguments, measure, markdown, headline=headline)
