@@ -18,7 +18,6 @@ from benchmarks.sets.split import Data, split_of_rows
 DIVISION: Mapping[str, Any] = json.loads((Path(__file__).parent / "division.json").read_text(encoding="utf-8"))
 """Names of the sets for "development" and for a "report", and the "looks" at the latter: date and reason."""
 DEVELOPMENT: Sequence[str] = tuple(DIVISION["development"])
-REPORT: Sequence[str] = tuple(DIVISION["report"])
 
 
 def _drawn(name: str, data: Path, cache: Path) -> Data:

@@ -12,10 +12,12 @@ from benchmarks.sets import named
 from benchmarks.sets.drawn import DRAWN
 from benchmarks.sets.real import LOADERS as REAL
 
+REPORT = named.DIVISION["report"]
+
 
 def test_every_set_is_for_development_or_for_reports_and_never_for_both():
-    assert sorted([*named.DEVELOPMENT, *named.REPORT]) == sorted(named.LOADERS)
-    for part in (named.DEVELOPMENT, named.REPORT):
+    assert sorted([*named.DEVELOPMENT, *REPORT]) == sorted(named.LOADERS)
+    for part in (named.DEVELOPMENT, REPORT):
         assert {"real", "drawn"} == {"drawn" if name in DRAWN else "real" for name in part}
 
 
@@ -30,7 +32,7 @@ def test_a_part_of_the_division_stands_for_its_sets():
     named.sets_argument(parser, ["digits"])
     assert named.sets_of(parser.parse_args([])) == ["digits"]
     chosen = named.sets_of(parser.parse_args(["--sets", "digits", "report"]))
-    assert chosen == ["digits", *[name for name in named.REPORT if name != "digits"]]
+    assert chosen == ["digits", *[name for name in REPORT if name != "digits"]]
 
 
 @pytest.mark.parametrize("name", DRAWN)
