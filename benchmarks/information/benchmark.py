@@ -20,11 +20,13 @@ from benchmarks.frame.benchmark import Benchmark, Document, seeds_of, trial_argu
 from benchmarks.frame.databases import TRAINED, UNSEEN
 from benchmarks.frame.journal import cache_folder, run_trials
 from benchmarks.frame.tables import mean_and_error, summary, table
+from benchmarks.information import rivals
 from benchmarks.information.kinds import KINDS, Known, known
 from benchmarks.sets.named import load, sets_argument, sets_of
 from benchmarks.sets.split import Split
 from benchmarks.unseen.report import standard_error
 from benchmarks.unseen.trial import retrieved
+from crossview.engine.learners.chain import Chain
 from crossview.engine.learners.registry import parse_chain
 from crossview.engine.learners.supervision import Supervision
 
@@ -195,8 +197,33 @@ class Method:
     spec: str
     told: Callable[[Known], Supervision]
 
+    def fitted(self, rows: list[NDArray[Any]], given: Known, settings: Mapping[str, Any]) -> Chain | None:
+        """Return the pipeline after it learned rows, (n, d_v) by view, with the same random draws each time."""
+        chain = parse_chain(self.spec, settings)
+        for step in chain.steps:
+            if "random_state" in step.get_params():
+                step.set_params(random_state=0)
+        chain.fit(rows, self.told(given))
+        return chain
 
-METHODS: Mapping[str, Method] = {
+
+@dataclass(frozen=True)
+class Rival:
+    """A column of the tables: a method that is not the product's."""
+
+    learn: Callable[[list[NDArray[Any]], Known], Chain | None]
+
+    @property
+    def spec(self) -> str:
+        """The name of the function."""
+        return self.learn.__name__
+
+    def fitted(self, rows: list[NDArray[Any]], given: Known, settings: Mapping[str, Any]) -> Chain | None:
+        """Return a pipeline after the method learned rows; None where it can learn nothing."""
+        return self.learn(rows, given)
+
+
+METHODS: Mapping[str, Method | Rival] = {
     "co-em": Method("co-em,dot", Known.supervision),
     "class and instance": Method("class-instance:co-em,dot", Known.supervision),
     "instances": Method("instances", lambda given: Supervision(mask=given.mask, groups=given.groups)),
@@ -208,6 +235,9 @@ METHODS: Mapping[str, Method] = {
     "kernel cca": Method("sqrt,kernel:rbf,cca", lambda given: Supervision(mask=given.mask)),
     "kernel cca, cosine": Method("sqrt,kernel:rbf,cca,l2", lambda given: Supervision(mask=given.mask)),
     "kernel pls": Method("sqrt,kernel:rbf,pls", lambda given: Supervision(mask=given.mask)),
+    "label spreading": Rival(rivals.label_spreading),
+    "self-training": Rival(rivals.self_training),
+    "spectral clustering": Rival(rivals.spectral_clustering),
 }
 SETTINGS: Mapping[str, Mapping[str, Any]] = {"cluster cca": {"max_iter": 0}}
 
@@ -230,16 +260,14 @@ def run(task: tuple[str, int], data: Path, cache: Path) -> dict[str, Any]:
 
 def _measured(method: str, given: Known, split: Split, items: Any) -> Iterator[tuple[str, str, float]]:
     """Yield database, metric and value of a method; nothing where it cannot learn from what is given."""
-    chain = parse_chain(METHODS[method].spec, SETTINGS.get(method, {}))
-    for step in chain.steps:
-        if "random_state" in step.get_params():
-            step.set_params(random_state=0)
     began = time.perf_counter()
     views = zip(split.rows.values(), given.mask.T, strict=True)
     rows = [np.where(present[:, None], view[items], np.nan) for view, present in views]
     try:
-        chain.fit(rows, METHODS[method].told(given))
+        chain = METHODS[method].fitted(rows, given, SETTINGS.get(method, {}))
     except ValueError:
+        return
+    if chain is None:
         return
     yield "", "seconds", time.perf_counter() - began
     learned = Split(rows=split.rows, labels=split.labels, train=items, held_out=split.held_out, groups=split.groups)

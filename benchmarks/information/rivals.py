@@ -1,0 +1,116 @@
+"""Rivals: what scikit-learn and the product's simplest learner make of few, wrong and no labels.
+
+Each takes the rows of the items, (n, d_v) with NaN for a missing view, and what is known; it returns a fitted pipeline.
+Choices are made inside the training items: graphs by the overlap of the views' neighbours.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.cluster import SpectralClustering
+from sklearn.neighbors import kneighbors_graph
+from sklearn.preprocessing import FunctionTransformer, Normalizer, StandardScaler
+from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
+from sklearn.svm import SVC
+
+from benchmarks.information.kinds import Known
+from crossview.engine.learners.chain import Chain
+from crossview.engine.learners.registry import parse_chain
+from crossview.engine.learners.supervision import Supervision
+
+Rows = NDArray[np.floating[Any]]
+NEIGHBORS = 10
+ALPHA = 0.9
+"""Share of its label that an item takes from its neighbours."""
+MOST_CLUSTERS = 64
+
+
+def scalings(rows: Rows) -> dict[str, Rows]:
+    """Return versions of rows, (n, d), in which distances may mean more."""
+    unit, root = Normalizer(), FunctionTransformer(lambda values: np.sign(values) * np.sqrt(np.abs(values)))
+    found = {"none": rows, "unit": unit.fit_transform(rows), "root": unit.fit_transform(root.fit_transform(rows))}
+    return {**found, "standard": StandardScaler().fit_transform(rows)}
+
+
+def neighbor_graph(views: Sequence[Rows], mask: NDArray[np.bool_]) -> Any:
+    """Return the sum of the views' graphs of nearest neighbours, sparse (n, n), symmetric.
+
+    The scaling of each view is that whose neighbours overlap most with those in the other views.
+    """
+    graphs = [
+        {name: _spread(kneighbors_graph(one, NEIGHBORS), present) for name, one in scalings(rows[present]).items()}
+        for rows, present in zip(views, mask.T, strict=True)
+    ]
+    total = sp.csr_array((len(mask), len(mask)))
+    for number, of_view in enumerate(graphs):
+        others = sum(
+            (graph for other, found in enumerate(graphs) if other != number for graph in found.values()), total * 0
+        )
+        best = max(of_view.values(), key=lambda graph: float((graph * others).sum()))
+        total = total + best.maximum(best.T)
+    return sp.csr_array(total)
+
+
+def _spread(graph: Any, present: NDArray[np.bool_]) -> Any:
+    """Return a graph of the items that have a view as a graph of all items."""
+    places, found = np.flatnonzero(present), graph.tocoo()
+    entries = (found.data, (places[found.row], places[found.col]))
+    return sp.csr_array(sp.coo_array(entries, shape=(len(present), len(present))))
+
+
+def label_spreading(views: Sequence[Rows], given: Known) -> Chain | None:
+    """Spread labels along the graph of neighbours (Zhou et al., NIPS 2003), and learn posteriors of the result."""
+    classes = _classes(given)
+    if not (classes >= 0).any():
+        return None
+    graph = neighbor_graph(views, given.mask).toarray()
+
+    def similarity(items: Rows, others: Rows) -> Rows:
+        return np.asarray(graph[np.ix_(items[:, 0].astype(int), others[:, 0].astype(int))])
+
+    model = LabelSpreading(kernel=similarity, alpha=ALPHA, max_iter=1000)
+    model.fit(np.arange(len(classes), dtype=float)[:, None], classes)
+    return _posteriors(views, given, model.transduction_)
+
+
+def self_training(views: Sequence[Rows], given: Known) -> Chain | None:
+    """Let a support vector machine on all views label the others, step by step, and learn posteriors of the result."""
+    classes, counts = _classes(given), np.bincount(_classes(given) + 1)[1:]
+    if len(counts) < 2 or not given.mask.all():
+        return None
+    joined = np.hstack([StandardScaler().fit_transform(rows) / np.sqrt(rows.shape[1]) for rows in views])
+    model = SelfTrainingClassifier(SVC(C=10.0, probability=True, random_state=0), threshold=0.75)
+    return _posteriors(views, given, model.fit(joined, classes).predict(joined))
+
+
+def spectral_clustering(views: Sequence[Rows], given: Known) -> Chain | None:
+    """Cluster the graph of neighbours and stated pairs, by its largest eigengap, and learn posteriors of the result."""
+    graph = neighbor_graph(views, given.mask)
+    if given.pairs is not None:
+        graph = graph + given.pairs
+    root = 1 / np.sqrt(np.maximum(graph.sum(axis=1), 1e-9))
+    values = np.linalg.eigvalsh((graph * root[:, None] * root).toarray())[::-1][: MOST_CLUSTERS + 1]
+    gaps = [first - second for first, second in pairwise(values.tolist())]
+    model = SpectralClustering(2 + int(np.argmax(gaps[1:])), affinity="precomputed", random_state=0)
+    return _posteriors(views, given, model.fit_predict(graph.toarray()))
+
+
+def _classes(given: Known) -> NDArray[np.int64]:
+    """Return the class of each item, which pairs give to others, too; -1 where it is not known."""
+    classes = given.by_classes().classes
+    _, numbers, counts = np.unique(classes, return_inverse=True, return_counts=True)
+    known = (given.classes >= 0) if given.pairs is None else counts[numbers] > 1
+    found = np.full(len(classes), -1)
+    found[known] = np.unique(numbers[known], return_inverse=True)[1]
+    return found
+
+
+def _posteriors(views: Sequence[Rows], given: Known, classes: NDArray[Any]) -> Chain:
+    """Return the learner of posteriors, with inner products, of classes of all items."""
+    chain = parse_chain("posteriors,dot", {"random_state": 0})
+    chain.fit(list(views), Supervision(classes=np.asarray(classes), mask=given.mask, groups=given.groups))
+    return chain
