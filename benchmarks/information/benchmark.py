@@ -219,7 +219,7 @@ class Rival:
         return self.learn.__name__
 
     def fitted(self, rows: list[NDArray[Any]], given: Known, settings: Mapping[str, Any]) -> Chain | None:
-        """Return a pipeline after the method learned rows; None where it can learn nothing."""
+        """Return a pipeline after the method learned rows; None if it can learn nothing."""
         return self.learn(rows, given)
 
 
