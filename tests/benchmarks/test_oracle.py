@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.serve.oracle import benchmark
 from benchmarks.serve.oracle.histories import histories, judge
-from benchmarks.serve.oracle.questions import REFUSAL, Answer, Listing, Maps, Search, ShownItem
+from benchmarks.serve.oracle.questions import REFUSAL, Answer, Listing, Maps, Search, ShownItem, is_exact_scan
 from benchmarks.serve.oracle.states import ForeignRowError, Record, SpaceState, State, count_of, key_of, row
 from benchmarks.serve.oracle.writes import DONE, REFUSED, UNKNOWN, Delete, Label, Put, Write
 
@@ -69,6 +69,21 @@ def test_what_an_answer_shows_is_compared():
     assert not any(NEAREST.fits(one, START, maps) for one in changed[:6])
     assert NEAREST.fits(right[::-1], START, maps) is False
     assert not NEAREST.fits(REFUSAL, START, maps)
+
+
+def test_near_copies_are_first_or_where_their_distance_places_them():
+    numbers, items, query = np.array([1, 2, 3]), np.array([[1.0], [2.0], [3.0]]), np.zeros(1)
+
+    def fits(*pairs: tuple[int, float]) -> bool:
+        shown = [ShownItem(key_of(number), distance, (), {}) for number, distance in pairs]
+        return is_exact_scan(shown, numbers, items, query, {3: 0.5})
+
+    assert fits((3, 0.5), (1, 1), (2, 2))
+    assert fits((1, 1), (2, 2), (3, 3))
+    assert not fits((2, 0.5), (1, 1), (3, 3))
+    assert not fits((3, 0.4), (1, 1), (2, 2))
+    assert not fits((1, 1), (3, 0.5), (2, 2))
+    assert not fits((3, 0.5), (2, 2), (1, 1))
 
 
 def test_what_was_acknowledged_before_the_question_is_seen():

@@ -16,11 +16,16 @@ from crossview.engine.condition import EVERY_ITEM, Filter
 from crossview.engine.errors import InvalidInputError, NotFoundError
 from crossview.engine.query import Query, SearchRequest
 from crossview.engine.spaces.indexed import stored_generation
+from crossview.engine.spaces.sketches import Sketch
 from crossview.engine.spaces.space import Space
 
 REFUSAL = "refused"
 """The answer where there is no such item, row or space."""
 _TOLERANCE = 1e-5  # of squared distances, as a share of the squared lengths of rows
+_FAR = 1e6
+"""Distance, in the same unit, of other items than near copies."""
+_REACHED = 1 + 1e-5
+"""Distance of near copies, in units of the largest, with the error of a sum in single precision."""
 
 Exact = NDArray[np.float64]
 
@@ -51,6 +56,8 @@ class Maps:
     """The facts about the generations that trainings made."""
 
     known: dict[tuple[int, str], Affine] = field(default_factory=dict)
+    sketches: dict[tuple[int, str], Sketch] = field(default_factory=dict)
+    """The sketches, which decide which rows are near copies, by training and view."""
 
     def learn(self, collection: Collection) -> None:
         """Look up what the generations of a collection make of the rows of each view."""
@@ -60,12 +67,26 @@ class Maps:
                 if (training, views[0]) not in self.known:
                     space = stored_generation(tx, one.space, one.generation).space
                     self.known |= {(training, view): _affine(space, view) for view in views}
+                    self.sketches |= {(training, view): space.sketch_of[view] for view in views}
 
     def of(self, state: State, space: str, view: str) -> Affine | None:
         """Return the map from rows to vectors of a space of a state; None if it is unknown."""
         if space in ("pca", RAW):  # which keep distances
             return Affine(np.eye(VIEWS[view]), np.zeros(VIEWS[view]))
         return self.known.get((state.spaces[space].training, view))
+
+    def knows_copies(self, state: State, space: str, view: str) -> bool:
+        """Return whether it is known which rows of a view are near copies."""
+        return space == RAW or (state.spaces[space].training, view) in self.sketches
+
+    def copies(self, state: State, space: str, view: str, row: Exact) -> dict[int, float]:
+        """Return the numbers of the items whose rows are near copies of a row, with their distances from 0 to 1."""
+        if space == RAW:
+            return {}
+        sketch, (numbers, rows) = self.sketches[state.spaces[space].training, view], state.matrix(view)
+        points = sketch.points(np.vstack([row, rows]).astype(np.float32)).astype(np.float64)
+        gaps = np.sqrt(((points[1:] - points[0]) ** 2).sum(axis=1)) / (sketch.reach or 1.0)
+        return {number: gap for number, gap in zip(numbers.tolist(), gaps.tolist(), strict=True) if gap <= _REACHED}
 
 
 def _affine(space: Space, view: str) -> Affine:
@@ -130,12 +151,18 @@ class Search(Question):
         if len(answer) != min(self.k, len(numbers)) or not _shown(answer, state, numbers):
             return False
         query, items = (maps.of(state, space, view) for view in (self.view, self.target))
-        return query is None or items is None or _nearest(answer, numbers, items.of(rows), query.of(row))
+        if query is None or items is None or not maps.knows_copies(state, space, self.view):
+            return True
+        copies = maps.copies(state, space, self.view, row)
+        return is_exact_scan(answer, numbers, items.of(rows), query.of(row), copies)
 
     def judged(self, answer: Any, state: State, maps: Maps) -> bool:
         """Return whether distances can be judged: not where a generation was gone when its round ended."""
         space = self.space or state.active or RAW
-        return answer == REFUSAL or all(maps.of(state, space, view) for view in (self.view, self.target))
+        return answer == REFUSAL or (
+            all(maps.of(state, space, view) for view in (self.view, self.target))
+            and maps.knows_copies(state, space, self.view)
+        )
 
     def _row(self, state: State) -> Exact | None:
         if self.number is None:
@@ -168,16 +195,35 @@ def _shown(answer: Sequence[ShownItem], state: State, numbers: NDArray[np.int64]
     return all(one.labels == record.labels and one.attributes == record.attributes for one, record in pairs)
 
 
-def _nearest(answer: Sequence[ShownItem], numbers: NDArray[np.int64], items: Exact, query: Exact) -> bool:
+def is_exact_scan(
+    answer: Sequence[ShownItem], numbers: NDArray[np.int64], items: Exact, query: Exact, copies: Mapping[int, float]
+) -> bool:
+    """Return whether an answer is that of an exact scan, after some of the near copies or none.
+
+    The codes that find near copies can miss one, which is then where its distance places it.
+    """
     if not len(numbers):
         return not answer
     exact = ((items - query) ** 2).sum(axis=1)
-    places = {number: place for place, number in enumerate(numbers.tolist())}
-    own = np.array([exact[places[number_of(one.key)]] for one in answer])
+    tolerance = _TOLERANCE * float((items**2).sum(axis=1).max() + (query**2).sum())
+    found = np.array([number_of(one.key) for one in answer])
     given = np.array([one.distance for one in answer]) ** 2
-    scale = float((items**2).sum(axis=1).max() + (query**2).sum())
-    best = np.sort(exact)[: len(answer)]
-    return bool((abs(given - own) <= _TOLERANCE * scale).all() and (abs(given - best) <= _TOLERANCE * scale).all())
+    closeness = np.array([copies.get(number, _FAR) for number in found.tolist()])
+    first = (abs(given - exact.min() * closeness**2) <= tolerance) & (np.diff(given, prepend=0) >= 0)
+    most = len(first) if first.all() else int(np.argmin(first))
+    return any(
+        _scanned(found[start:], given[start:], numbers, exact, found[:start], tolerance) for start in range(most + 1)
+    )
+
+
+def _scanned(
+    found: NDArray[np.int64], given: Exact, numbers: NDArray[np.int64], exact: Exact, left_out: Any, tolerance: float
+) -> bool:
+    """Return whether numbers with given squared distances are the nearest of all that are not left out."""
+    places = {number: place for place, number in enumerate(numbers.tolist())}
+    own = exact[[places[number] for number in found.tolist()]]
+    best = np.sort(exact[~np.isin(numbers, left_out)])[: len(found)]
+    return bool((abs(given - own) <= tolerance).all() and (abs(given - best) <= tolerance).all())
 
 
 @dataclass(frozen=True)
