@@ -42,6 +42,7 @@ METHODS: Mapping[str, Mapping[str, Any]] = {
     "posteriors,dot": {"random_state": 0},
     "class-instance,dot": {"random_state": 0},
     "co-em,dot": {"random_state": 0},
+    "instances": {"random_state": 0},
     "multi-npp": {"random_state": 0},
     "hybrid": {"random_state": 0},
     "kernel:rbf,multi-npp": {"random_state": 0, "kernel__random_state": 0},

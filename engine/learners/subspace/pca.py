@@ -53,7 +53,8 @@ def principal_components(
     """
     if isinstance(n_components, int | np.integer):
         n_components = min(int(n_components), *rows.shape)
-    pca = decomposition.PCA(n_components=n_components, svd_solver=solver).fit(rows)
+    with np.errstate(invalid="ignore"):  # equal rows have no variance, of which scikit-learn divides each share
+        pca = decomposition.PCA(n_components=n_components, svd_solver=solver).fit(rows)
     weights = pca.components_
     if whiten:
         deviation = np.sqrt(pca.explained_variance_)
