@@ -195,7 +195,7 @@ class Method:
     """A column of the tables: a pipeline, and the form of its supervision."""
 
     spec: str
-    told: Callable[[Known], Supervision]
+    supervision: Callable[[Known], Supervision]
 
     def fitted(self, rows: list[NDArray[Any]], given: Known, settings: Mapping[str, Any]) -> Chain | None:
         """Return the pipeline after it learned rows, (n, d_v) by view, with the same random draws each time."""
@@ -203,7 +203,7 @@ class Method:
         for step in chain.steps:
             if "random_state" in step.get_params():
                 step.set_params(random_state=0)
-        chain.fit(rows, self.told(given))
+        chain.fit(rows, self.supervision(given))
         return chain
 
 
