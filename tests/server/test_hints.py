@@ -4,19 +4,19 @@ Each hint in the sources has a scenario here: commands that print it. The test p
 capitals and runs it, on the same home, named by an option.
 """
 
-import ast
 import csv
 import re
 import shlex
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from contextvars import Context
 from pathlib import Path
 
 import numpy as np
 import pytest
+from messages import library_messages, texts
 from terminal import run
 
 from crossview.engine.catalog import state
@@ -28,8 +28,6 @@ from crossview.server.commands.hints import OPTIONS, completed
 
 ROOT = Path(__file__).resolve().parents[2]
 HINT = re.compile(rf"crossview (?:{'|'.join(COMMANDS)}) [^;\n]*?(?=;|, then|, and|, or| \(|: |$)", re.MULTILINE)
-NAMES_A_COMMAND = re.compile(rf"crossview (?:{'|'.join(COMMANDS)})\b|`(?:collection|home)\.")
-LIBRARY = ("crossview", "engine", "features", "index")
 
 
 class Stage:
@@ -314,66 +312,14 @@ def test_hints_work_when_they_are_pasted(scenario: Callable[[Stage], str], stage
         stage.paste(one)
 
 
-def _texts() -> Iterator[tuple[str, str]]:
-    """Yield the place and text of what names a command in the sources, docstrings and help texts left out."""
-    for folder in ("crossview", "engine", "features", "index", "server"):
-        for path in sorted((ROOT / folder).rglob("*.py")):
-            if {"pb", "demo"} & set(path.parts[len(ROOT.parts) :]) and "commands" not in path.parts:
-                continue
-            tree = ast.parse(path.read_text())
-            left_out = {id(part) for node in ast.walk(tree) for part in _not_printed(node)}
-            for node in ast.walk(tree):
-                if id(node) not in left_out and (text := _text(node)):
-                    yield f"{path.relative_to(ROOT)}:{getattr(node, 'lineno', 0)}", text
-
-
-def _not_printed(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield the strings below a node that are parts of another string, documentation, or help of an option."""
-    if isinstance(node, ast.JoinedStr):
-        yield from (value for value in node.values if isinstance(value, ast.Constant))
-    if isinstance(node, ast.Expr):
-        yield node.value
-    if isinstance(node, ast.keyword) and node.arg == "help":
-        yield from ast.walk(node.value)
-
-
-def _text(node: ast.AST) -> str:
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("hint", "again"):
-        return ast.unparse(node)
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        text = node.value
-    elif isinstance(node, ast.JoinedStr):
-        text = "".join(str(one.value) if isinstance(one, ast.Constant) else "{}" for one in node.values)
-    else:
-        return ""
-    return text if NAMES_A_COMMAND.search(text) else ""
-
-
-def _library_messages() -> Iterator[tuple[str, str]]:
-    """Yield the place and text of each string of the library, with a value for what it is filled with."""
-    for path in sorted(path for folder in LIBRARY for path in (ROOT / folder).rglob("*.py")):
-        tree = ast.parse(path.read_text())
-        left_out = {id(part) for node in ast.walk(tree) for part in _not_printed(node)}
-        for node in ast.walk(tree):
-            parts = node.values if isinstance(node, ast.JoinedStr) else [node]
-            if id(node) not in left_out:
-                yield f"{path.relative_to(ROOT)}:{getattr(node, 'lineno', 0)}", "".join(map(_filled, parts))
-
-
-def _filled(node: ast.AST) -> str:
-    if isinstance(node, ast.FormattedValue):
-        return "'x'" if node.conversion == ord("r") else "[1]"
-    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
-
-
 def test_the_library_names_no_options() -> None:
     """A program has no command line: its messages name arguments and calls."""
-    assert [f"{place}: {text}" for place, text in _library_messages() if re.search(r"(?<![\w-])--[a-z]", text)] == []
+    assert [f"{place}: {text}" for place, text in library_messages() if re.search(r"(?<![\w-])--[a-z]", text)] == []
 
 
 def test_the_command_line_knows_every_remedy_of_the_library() -> None:
     """What a message names in Python is an option or a command to a person at the command line."""
-    found = [(place, text) for place, text in _library_messages() if text.count("`") > 1]
+    found = [(place, text) for place, text in library_messages() if text.count("`") > 1]
     assert len(found) > 30
     assert [f"{place}: {text}" for place, text in found if "`" in completed(text)] == []
 
@@ -414,6 +360,6 @@ def test_python_becomes_words_of_the_command_line(python: str, words: str) -> No
 def test_every_hint_has_a_scenario() -> None:
     """A new hint comes with the commands that print it."""
     known = {*SCENARIOS, *OTHER}
-    texts = list(_texts())
-    assert [f"{place}: {text}" for place, text in texts if not any(part in text for part in known)] == []
-    assert {part for part in SCENARIOS if not any(part in text for _, text in texts)} == set()
+    found = list(texts())
+    assert [f"{place}: {text}" for place, text in found if not any(part in text for part in known)] == []
+    assert {part for part in SCENARIOS if not any(part in text for _, text in found)} == set()
