@@ -3,7 +3,9 @@
     python -m benchmarks figures [--check]
 
 Every ``benchmarks/results/*.json`` is a document that a benchmark wrote. Its report becomes a chapter of
-``docs/benchmarks.md``, and its headline a line of the table that stands in ``README.md`` between two comments.
+``docs/benchmarks.md``, and its headline a line of the table that stands in ``README.md`` between two comments. A result
+whose commit is not in the history of the repository, because its branch was rewritten, gets the mark ``commit_lost``,
+which its chapter shows.
 """
 
 import argparse
@@ -14,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.frame.benchmark import Document
-from benchmarks.frame.record import ROOT
+from benchmarks.frame.record import ROOT, history, write_json
 from benchmarks.frame.tables import table
 from benchmarks.registry import MODULES, benchmark
 
@@ -25,9 +27,10 @@ INTRODUCTION = """# Benchmarks
 
 <!-- Written by `python -m benchmarks figures` from benchmarks/results/*.json. -->
 
-Every chapter is the report of one run; its last line has the command, the commit and the machine. Published figures
-stand beside ours; where they were measured on other data, the chapter says so. Seconds are those of the run, beside
-whatever else the machine did; only the benchmarks of speed compare times."""
+Every chapter is the report of one run; its last line has the command, the commit and the machine. It marks commits
+that the repository does not have, because a branch was rewritten after the run. Published figures stand beside ours;
+where they were measured on other data, the chapter says so. Seconds are those of the run, beside whatever else the
+machine did; only the benchmarks of speed compare times."""
 
 
 def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
@@ -35,6 +38,9 @@ def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks figures", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--check", action="store_true", help="write nothing; fail where a document differs")
     options = parser.parse_args(arguments)
+    lost = without_commit(root)
+    for path, document in {} if options.check else lost.items():
+        write_json(path, {**document, "commit_lost": True})
     found = results(root / RESULTS)
     readme = (root / README).read_text(encoding="utf-8")
     wanted = {root / PAGE: page(found), root / README: with_table(readme, found)}
@@ -46,7 +52,28 @@ def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
             )
         else:
             path.write_text(wanted[path], encoding="utf-8")
-    return int(options.check and bool(stale))
+    if options.check:
+        for path in lost:
+            print(
+                f"the repository lacks the commit of {path.name}, which does not state it: run python -m benchmarks "
+                "figures",
+                file=sys.stderr,
+            )
+    return int(options.check and bool(stale or lost))
+
+
+def without_commit(root: Path) -> dict[Path, Document]:
+    """Return the results whose commit is not in the history of the repository, and that do not state it.
+
+    Without git, or with a part of the history, there are none.
+    """
+    known = history(root)
+    documents = {path: json.loads(path.read_text(encoding="utf-8")) for path in (root / RESULTS).glob("*.json")}
+    return {
+        path: document
+        for path, document in sorted(documents.items())
+        if known is not None and document["commit"] not in known and not document.get("commit_lost")
+    }
 
 
 def results(folder: Path) -> list[Document]:

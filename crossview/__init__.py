@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from crossview.engine.evaluation import EvaluationRequest as EvaluationRequest
     from crossview.engine.evaluation import EvaluationRow as EvaluationRow
     from crossview.engine.evaluation import Overlap as Overlap
+    from crossview.engine.evaluation import PerQuery as PerQuery
     from crossview.engine.home import Home as Home
     from crossview.engine.info import CollectionInfo as CollectionInfo
     from crossview.engine.info import SpaceInfo as SpaceInfo
@@ -106,7 +107,7 @@ _NAMES = {
     "crossview.engine.errors": "AlreadyExistsError BusyError CancelledError CrossviewError EmptyImageError ImageError "
     "ImageTooLargeError InputWarning InvalidInputError NotAnImageError NotEnoughMemoryError NotFoundError "
     "NotInstalledError NotReadyError StorageError TruncatedImageError",
-    "crossview.engine.evaluation": "Evaluation EvaluationDifference EvaluationRequest EvaluationRow Overlap",
+    "crossview.engine.evaluation": "Evaluation EvaluationDifference EvaluationRequest EvaluationRow Overlap PerQuery",
     "crossview.engine.home": "Home",
     "crossview.engine.info": "CollectionInfo SpaceInfo Threshold TrainingCost Tuning ViewInfo",
     "crossview.engine.item": "DeletedPicture Failure ImportReport IndexOptions Item ItemUpdate NewItem Picture",

@@ -1,6 +1,6 @@
 """Evaluations: their requests and their results."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -9,6 +9,9 @@ from crossview.engine.errors import InvalidInputError
 from crossview.engine.item import let_one_be_several
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from crossview.engine.comparisons import ItemComparisons
     from crossview.engine.learners.comparisons import Taxonomy
     from crossview.engine.recipe import Grouping
@@ -72,6 +75,11 @@ class EvaluationRequest:
     """A tree of the labels that also weighs wrong votes [default: None, the taxonomy of the first space with one]."""
     pairs: "ItemComparisons | None" = None
     """Similar and dissimilar pairs that the distances have to separate, measured instead of retrieval by labels."""
+    per_query: bool = False
+    """Whether the result also has the figures of each query."""
+    hits: int = 0
+    """With ``per_query``: number of first hits to return for each query, with all its relevant items; 0 returns
+    neither."""
 
     def __post_init__(self) -> None:
         let_one_be_several(self, "spaces", "targets", "databases")
@@ -92,6 +100,7 @@ class EvaluationRequest:
         if not self.refit and (self.splits > 1 or self.group_by is not None):
             raise InvalidInputError("splits and groups of items need a refit: also use `refit=True`")
         self._check_pairs()
+        self._check_per_query()
         if self.constraints is not None and (self.targets or self.refit or self.databases or self.by):
             raise InvalidInputError(
                 "comparisons measure distances within the view, in the space as it is: leave out targets, refit, "
@@ -106,6 +115,12 @@ class EvaluationRequest:
                 "pairs measure distances in one target, in the space as it is: leave out constraints, further targets, "
                 "refit, database and by"
             )
+
+    def _check_per_query(self) -> None:
+        if self.hits < 0 or (self.hits and not self.per_query):
+            raise InvalidInputError(f"hits is a number of hits of each query, with per_query, not {self.hits}")
+        if self.per_query and (self.constraints is not None or self.pairs is not None):
+            raise InvalidInputError("comparisons and pairs have no queries: leave out per_query")
 
     def _check_databases(self) -> None:
         if unknown := [name for name in self.databases if name not in DATABASES]:
@@ -190,6 +205,49 @@ class Overlap:
     """Comparisons that the space learned from."""
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PerQuery:
+    """The figures of each query of one space, in one database and one split, and its hits if the request wants them.
+
+    The queries are the same, in the same order, for every space, so that figures of two spaces are paired.
+    """
+
+    space: str
+    query_view: str
+    database_view: str
+    database: str
+    split: int
+    """From 1; always 1 unless the request has several splits."""
+    keys: tuple[str, ...]
+    """The keys of the q queries."""
+    figures: "Mapping[str, NDArray[np.float64]]"
+    """The figure of each query, (q,), by name: ``average_precision``, ``rank`` (of the query's own item, from 1), and
+    metrics of ``EvaluationRow`` with their k, such as ``precision@10``. NaN for a query that the metric does not
+    count."""
+    items: tuple[str, ...] = ()
+    """The keys of the items to find; empty without hits, as the next two."""
+    hits: "tuple[NDArray[np.int32], ...]" = ()
+    """The first hits of each query, as positions in ``items``, the nearest first."""
+    relevant: "tuple[NDArray[np.int32], ...]" = ()
+    """All relevant items of each query, as ascending positions in ``items``."""
+
+    def run(self) -> Iterator[tuple[str, dict[str, float]]]:
+        """Yield each query that has a relevant item, with the scores of its hits.
+
+        A score is minus the rank, because programs that read runs sort by score, and break ties in their own way.
+        ``dict(one.run())`` is a run of ranx, pytrec_eval and ir_measures.
+        """
+        for key, hits, relevant in zip(self.keys, self.hits, self.relevant, strict=True):
+            if len(relevant):
+                yield key, {self.items[item]: -float(rank) for rank, item in enumerate(hits.tolist(), 1)}
+
+    def qrels(self) -> Iterator[tuple[str, dict[str, int]]]:
+        """Yield each query that has a relevant item, with 1 for all its relevant items, those below its hits too."""
+        for key, relevant in zip(self.keys, self.relevant, strict=True):
+            if len(relevant):
+                yield key, {self.items[item]: 1 for item in relevant.tolist()}
+
+
 @dataclass(frozen=True, kw_only=True)
 class Evaluation:
     """The result of an evaluation: the accuracy of spaces, by the same queries or comparisons."""
@@ -211,3 +269,5 @@ class Evaluation:
     """One for each space, if the evaluation measured comparisons."""
     comparisons: int = 0
     """Number of measured comparisons or pairs; 0 if the evaluation used queries."""
+    per_query: tuple[PerQuery, ...] = ()
+    """The figures of each query by space, split, target and database; empty unless the request wants them."""

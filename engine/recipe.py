@@ -9,6 +9,7 @@ from crossview.engine.learners.stage import parse_stages
 
 if TYPE_CHECKING:
     from crossview.engine.comparisons import ItemComparisons
+    from crossview.engine.condition import Filter
     from crossview.engine.learners.comparisons import Taxonomy
 
 DEFAULT = "default"
@@ -69,6 +70,9 @@ class Recipe:
     """Parameters of the last learner, by name; views are named."""
     holdout: float = 0.0
     """The share of the items that is held out of training, for an evaluation: 0 to below 1."""
+    held_out: "Filter | None" = None
+    """Holds out the items that pass this filter, instead of a share: a predefined split. Its keys can also be paths of
+    the items' files, and their number has no limit."""
     group_by: Grouping | None = None
     """Groups of items that stay on one side of the holdout and of the folds of tuning; the holdout is then a share of
     the groups. An item without a group is a group of its own. Folds of comparisons are not grouped."""

@@ -78,8 +78,15 @@ MAY_IMPORT = {
         *("engine", "engine.changes", "engine.spaces"),
     },
     "server.jobs": {
-        *("server.channel", "server.dispatch", "server.errors", "server.forks", "server.methods", "server.wire"),
-        *("engine", "engine.training", "engine.catalog.file_errors", "engine.catalog.private", "features"),
+        *("server.channel", "server.dispatch", "server.errors", "server.forks", "server.methods", "server.settings"),
+        *(
+            "server.wire",
+            "engine",
+            "engine.training",
+            "engine.catalog.file_errors",
+            "engine.catalog.private",
+            "features",
+        ),
     },
     "server.writing": {
         *("server.cache", "server.channel", "server.errors", "server.forks", "server.methods", "server.wire"),

@@ -1,11 +1,15 @@
 """The documents' figures are those of the committed results."""
 
 import json
+import re
+import shlex
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from benchmarks import figures
+from benchmarks.registry import MODULES, benchmark
 
 DOCUMENT = {
     "benchmark": "extract",
@@ -76,3 +80,33 @@ def test_results_have_no_paths_of_a_machine():
         command = json.loads(path.read_text(encoding="utf-8"))["command"]
         assert command.startswith("python -m benchmarks ")
         assert " /" not in command, path.name
+
+
+def test_every_printed_command_runs_a_benchmark():
+    """A reader who pastes a command of the documents gets past its parser; the output has a place by default."""
+    texts = [path.read_text(encoding="utf-8") for path in (figures.ROOT / "docs").rglob("*.md")]
+    texts += [path.read_text(encoding="utf-8") for path in figures.ROOT.glob("*.md")]
+    printed = {command for text in texts for command in re.findall(r"python -m benchmarks ([^`\n]+)", text)}
+    commands = [words for words in map(shlex.split, printed) if words[0] in MODULES]
+    assert len(commands) >= 20
+    for name, *options in commands:
+        assert benchmark(name).parser().parse_args(options).json == Path("bench-out", f"{name}.json")
+
+
+def test_a_commit_that_the_repository_lacks_is_marked(root, capsys):
+    """The check fails until the result and its chapter state it; without git nobody can know."""
+    git = "git", "-c", "user.name=a", "-c", "user.email=a@example.org"
+    result, page = root / figures.RESULTS / "extract.json", root / figures.PAGE
+    assert figures.main([], root) == 0
+    assert "not in the repository" not in page.read_text(encoding="utf-8")
+    subprocess.run([*git, "init", "-q"], cwd=root, check=True)
+    subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "a"], cwd=root, check=True)
+    assert figures.main(["--check"], root) == 1
+    assert "lacks the commit of extract.json" in capsys.readouterr().err
+    assert figures.main([], root) == 0
+    assert json.loads(result.read_text(encoding="utf-8")) == DOCUMENT | {"commit_lost": True}
+    assert "commit 0123456 (not in the repository), 2026-01-02;" in page.read_text(encoding="utf-8")
+    assert figures.main(["--check"], root) == 0
+    head = subprocess.run([*git, "rev-parse", "HEAD"], cwd=root, check=True, capture_output=True, text=True).stdout
+    result.write_text(json.dumps(DOCUMENT | {"commit": head.strip()}), encoding="utf-8")
+    assert figures.without_commit(root) == {}

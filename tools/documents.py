@@ -51,9 +51,8 @@ def json_results() -> Iterator[str]:
     """Yield the page of the JSON that commands print: the envelope, the result of each command, and its types."""
     import dataclasses
     import inspect
-    from typing import get_type_hints
 
-    from crossview.server.commands.result_types import RESULTS, named, types_below
+    from crossview.server.commands.result_types import RESULTS, field_types, named, types_below
 
     yield (
         "# JSON\n\nWith `--json`, every command prints one JSON object on one line, and errors on stderr:\n\n"
@@ -66,7 +65,7 @@ def json_results() -> Iterator[str]:
         {one for result in RESULTS.values() for one in types_below(result)}, key=lambda one: one.__name__
     ):
         yield f"\n## {one.__name__}\n\n{(inspect.getdoc(one) or '').splitlines()[0]}\n"
-        hints = get_type_hints(one)
+        hints = field_types(one)
         yield from _table(
             ("field", "value"), [(f"`{field.name}`", named(hints[field.name])) for field in dataclasses.fields(one)]
         )

@@ -1,6 +1,6 @@
 """Section 7.2 of Law, Thome and Cord (IJCV 2017): classes recognised by attributes whose order of the classes is known.
 
-    python -m benchmarks attributes --data DIR --json OUT [--trials N] [--report DIR]
+    python -m benchmarks attributes --data DIR [--json OUT] [--trials N] [--report DIR]
 
 DIR holds ``osr8``, a folder of scenes by class, and ``pubfig_relattr/pubfig_relattr.npz``; ``--sets`` names one of
 them. 30 pictures of each class train the attributes and the classifiers, the others test; every seed draws them again.

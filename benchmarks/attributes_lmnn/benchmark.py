@@ -1,6 +1,6 @@
 """Table 5 of Law, Thome and Cord (CVPR 2014) on PubFig: metrics in the space of relative attributes.
 
-    python -m benchmarks attributes-lmnn --data DIR --json OUT [--trials N] [--report DIR]
+    python -m benchmarks attributes-lmnn --data DIR [--json OUT] [--trials N] [--report DIR]
 
 DIR holds ``pubfig_relattr.npz``: 772 images of 8 people, 542 features of two views, which are joined as a space joins
 them, and how the people are ordered by 11 attributes. 30 images of each person train the attributes and the

@@ -1,6 +1,6 @@
 """Section 5 of Law, Thome and Cord (IJCV 2017): which changes of a page matter, learned from time alone.
 
-    python -m benchmarks changes --json OUT [--data DIR] [--designs NAME...] [--trials N] [--report DIR]
+    python -m benchmarks changes [--json OUT] [--data DIR] [--designs NAME...] [--trials N] [--report DIR]
 
 Pages of several designs are drawn hour by hour for 50 days by a browser (Debian's chromium) and kept in the cache
 beside OUT; which of their changes are important is known. Five days are learned from, without labels; the others

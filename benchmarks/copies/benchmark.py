@@ -1,6 +1,6 @@
 """Copies: how soon photographs are found by exact and changed copies of their files, inside a trained collection.
 
-    python -m benchmarks copies --data DIR --json OUT [--photographs N] [--trials N] [--report DIR]
+    python -m benchmarks copies --data DIR [--json OUT] [--photographs N] [--trials N] [--report DIR]
 
 DIR holds ``corel1k`` (photographs in folders of classes). 80 % of each class are indexed, the spaces learn from them,
 and the others are indexed later. Half of the photographs whose copies are made are learned, half are later ones. The

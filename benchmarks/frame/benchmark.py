@@ -15,8 +15,10 @@ from benchmarks.frame.record import command, provenance, record, usable_cores, w
 from benchmarks.frame.tables import figures_table
 
 Document = Mapping[str, Any]
-"""The record of a run: "benchmark", "command", "date", "commit", "dirty", "machine", "versions", "settings", "rows",
-"seconds", and what the benchmark's own report needs besides."""
+"""The record of a run: "benchmark", "command", "date", "commit", "base", "dirty", "sources", "machine", "versions",
+"settings", "rows", "seconds", and what the benchmark's own report needs besides."""
+OUT = Path("bench-out")
+"""Default folder for records; git ignores it."""
 
 
 class MissingDataError(FileNotFoundError):
@@ -92,7 +94,10 @@ class Benchmark:
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         self.arguments(parser)
-        parser.add_argument("--json", type=Path, required=True, help="where to write the figures")
+        default = OUT / f"{self.name}.json"
+        parser.add_argument(
+            "--json", type=Path, default=default, help=f"where to write the figures [default: {default}]"
+        )
         parser.add_argument("--report", type=Path, help="folder for the Markdown tables and the plot")
         return parser
 

@@ -19,6 +19,8 @@ Row = Mapping[str, Any]
 
 ROOT = Path(__file__).resolve().parents[2]
 _SOURCES = ("--", ".", ":!benchmarks/results", ":!docs", ":!*.md")  # what can change a figure
+_CODE = ("benchmarks", "engine", "features", "index", "server")
+_MAIN = ("main", "origin/main")
 _PACKAGES = {
     "numpy": "numpy",
     "scipy": "scipy",
@@ -50,22 +52,39 @@ def command(name: str, parser: argparse.ArgumentParser, options: argparse.Namesp
 
 def provenance(document: Mapping[str, Any]) -> str:
     """Return one paragraph: command, commit, date, machine and duration of the run that a document is of."""
-    host, commit = document["machine"], document["commit"][:7] or "unknown"
-    changed = " with uncommitted changes" if document["dirty"] else ""
+    host = document["machine"]
     return (
-        f"`{document['command']}`, commit {commit}{changed}, {document['date']}; {host['cores']} cores of "
+        f"`{document['command']}`, {_commit_in_words(document)}, {document['date']}; {host['cores']} cores of "
         f"{host['cpu']}, {host['memory_gib']} GiB; {document['seconds']:,.0f} s."
     )
 
 
 def source() -> dict[str, Any]:
-    """Return the commit of the sources ("" without a repository), and whether they differ from it."""
-    return {"commit": _git("rev-parse", "HEAD").strip(), "dirty": bool(_git("status", "--porcelain", *_SOURCES))}
+    """Return what identifies the sources; commits are "" without a repository.
+
+    A branch can be rewritten before it is merged, and its commits are gone then. ``base``, the last commit that the
+    branch shares with the main branch, and ``sources``, the digest of the code, stay valid.
+    """
+    commit = _git("rev-parse", "HEAD").strip()
+    base = next(filter(None, (_git("merge-base", "HEAD", main).strip() for main in _MAIN)), commit)
+    dirty = bool(_git("status", "--porcelain", *_SOURCES))
+    return {"commit": commit, "base": base, "dirty": dirty, "sources": source_digest()}
 
 
 def source_digest() -> str:
-    """Return what changes with the sources: the commit, and what differs from it."""
-    return _git("rev-parse", "HEAD") + hashlib.sha256(_git("diff", "HEAD", *_SOURCES).encode()).hexdigest()
+    """Return the SHA-256 of the names and contents of the Python files that can change a figure."""
+    digest = hashlib.sha256()
+    for path in sorted(path for folder in _CODE for path in (ROOT / folder).rglob("*.py")):
+        digest.update(f"{path.relative_to(ROOT).as_posix()}\0".encode())
+        digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()
+
+
+def history(root: Path = ROOT) -> frozenset[str] | None:
+    """Return the commits of a project's history; None if git does not know all of them."""
+    if _git("rev-parse", "--is-shallow-repository", root=root).strip() != "false":
+        return None
+    return frozenset(_git("rev-list", "HEAD", root=root).split())
 
 
 def write_json(path: Path, document: Mapping[str, Any]) -> None:
@@ -121,12 +140,22 @@ def _brief(value: Any) -> Any:
     return [_brief(one) for one in value] if isinstance(value, list | tuple) else value
 
 
-def _git(*arguments: str) -> str:
+def _commit_in_words(document: Mapping[str, Any]) -> str:
+    words = f"commit {document['commit'][:7] or 'unknown'}"
+    if document["dirty"]:
+        words += " with uncommitted changes"
+    if document.get("commit_lost"):
+        base = document.get("base")
+        words += " (not in the repository" + (f"; based on {base[:7]})" if base else ")")
+    return words + (f", sources {document['sources'][:12]}" if "sources" in document else "")
+
+
+def _git(*arguments: str, root: Path = ROOT) -> str:
     program = shutil.which("git")
     if program is None:
         return ""
     try:
-        done = subprocess.run([program, *arguments], cwd=ROOT, capture_output=True, text=True, check=True)
+        done = subprocess.run([program, *arguments], cwd=root, capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError):
         return ""
     return done.stdout

@@ -1,6 +1,6 @@
 """Codes across views: mAP against bits by three protocols, on photographs and on the Wikipedia documents.
 
-    python -m benchmarks hashing --data DIR --json OUT [--trials N] [--report DIR]
+    python -m benchmarks hashing --data DIR [--json OUT] [--trials N] [--report DIR]
 
 DIR holds ``corel1k`` (photographs in folders of classes: colour histograms and colour SIFT words, 80/20 splits) and
 ``wikipedia_crossmodal`` (the split of its authors). The test part asks, within and across views, three databases:

@@ -1,74 +1,19 @@
 """Kinds of information on the items that are learned from, drawn by a seed."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.sparse.csgraph import connected_components
 from sklearn.neighbors import NearestNeighbors
 
+from benchmarks.rivals.known import UNKNOWN, Classes, Known
 from benchmarks.sets.split import Split
-from crossview.engine.learners.supervision import Supervision
 
-Classes = NDArray[np.int64]
 Draw = np.random.Generator
-_UNKNOWN = -1
 _NEIGHBORS = 5
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Known:
-    """The supervision of n items."""
-
-    classes: Classes
-    """(n,), -1 where the class of an item is not known."""
-    pairs: Any = None
-    """Sparse (n, n), symmetric, 1 for items stated to be similar; None without statements."""
-    mask: NDArray[np.bool_]
-    """(n, V), which items have which views."""
-    groups: NDArray[np.int64] | None
-    """(n,), of items that are alike for other reasons than their classes; None: of none."""
-
-    def supervision(self) -> Supervision:
-        """Return labels and pairs as they are; each item is similar to itself."""
-        pairs = None if self.pairs is None else sp.csr_array(self.pairs + sp.eye_array(len(self.classes)))
-        labelled = self.classes != _UNKNOWN
-        return Supervision(
-            classes=_alone(self.classes), neighbors=pairs, labelled=labelled, mask=self.mask, groups=self.groups
-        )
-
-    def by_classes(self) -> Supervision:
-        """Return all as classes: items that pairs join, directly or by others, are of one."""
-        classes = _alone(self.classes)
-        if self.pairs is not None:
-            links = self.pairs + _joined(self.classes)
-            classes = connected_components(links, directed=False)[1].astype(np.int64)
-        return Supervision(classes=classes, mask=self.mask, groups=self.groups)
-
-    def by_pairs(self) -> Supervision:
-        """Return all pairs of similar items: items of one class, stated pairs, and each item with itself."""
-        if self.pairs is None:
-            return Supervision(classes=_alone(self.classes), mask=self.mask, groups=self.groups)
-        links = sp.csr_array(self.pairs + _joined(self.classes) + sp.eye_array(len(self.classes)))
-        return Supervision(neighbors=links, mask=self.mask, groups=self.groups)
-
-
-def _alone(classes: Classes) -> Classes:
-    """Return the classes with one of its own for each item of unknown class."""
-    own = classes.max(initial=0) + 1 + np.arange(len(classes))
-    return np.where(classes == _UNKNOWN, own, classes)
-
-
-def _joined(classes: Classes) -> Any:
-    """Return which items are of one known class, sparse (n, n)."""
-    known = np.flatnonzero(classes != _UNKNOWN)
-    count = int(classes.max(initial=0)) + 1
-    members = sp.csr_array((np.ones(len(known)), (known, classes[known])), shape=(len(classes), count))
-    return members @ members.T
 
 
 Kind = Callable[[Classes, Split, NDArray[np.int64], Draw], Mapping[str, Any]]
@@ -76,7 +21,7 @@ Kind = Callable[[Classes, Split, NDArray[np.int64], Draw], Mapping[str, Any]]
 
 
 def _few(each: int, classes: Classes, split: Split, items: NDArray[np.int64], draw: Draw) -> Mapping[str, Any]:
-    kept = np.full(len(classes), _UNKNOWN)
+    kept = np.full(len(classes), UNKNOWN)
     for one in np.unique(classes):
         members = np.flatnonzero(classes == one)
         kept[draw.permutation(members)[:each]] = one
@@ -88,7 +33,7 @@ def _all(classes: Classes, split: Split, items: NDArray[np.int64], draw: Draw) -
 
 
 def _none(classes: Classes, split: Split, items: NDArray[np.int64], draw: Draw) -> Mapping[str, Any]:
-    return {"classes": np.full(len(classes), _UNKNOWN)}
+    return {"classes": np.full(len(classes), UNKNOWN)}
 
 
 def _wrong(share: float, classes: Classes, split: Split, items: NDArray[np.int64], draw: Draw) -> Mapping[str, Any]:
@@ -100,7 +45,7 @@ def _half(share: float, classes: Classes, split: Split, items: NDArray[np.int64]
     """Label a share of the items of half of the classes, and no items of the other classes."""
     count = int(classes.max()) + 1
     named = np.isin(classes, draw.permutation(count)[: count // 2])
-    return {"classes": np.where(named & (draw.random(len(classes)) < share), classes, _UNKNOWN)}
+    return {"classes": np.where(named & (draw.random(len(classes)) < share), classes, UNKNOWN)}
 
 
 def _pairs(
@@ -113,7 +58,7 @@ def _pairs(
     chance = draw.random(len(first)) < wrong
     second[chance] = draw.integers(count, size=int(chance.sum()))
     links = sp.csr_array((np.ones(len(first)), (first, second)), shape=(count, count))
-    return {"classes": np.full(count, _UNKNOWN), "pairs": _symmetric(links)}
+    return {"classes": np.full(count, UNKNOWN), "pairs": _symmetric(links)}
 
 
 def _symmetric(links: Any) -> Any:
@@ -142,7 +87,7 @@ def _neighbors(classes: Classes, split: Split, items: NDArray[np.int64], draw: D
     """Make an item similar to its nearest neighbours in the last view."""
     rows = list(split.rows.values())[-1][items]
     graph = NearestNeighbors(n_neighbors=_NEIGHBORS).fit(rows).kneighbors_graph()
-    return {"classes": np.full(len(classes), _UNKNOWN), "pairs": _symmetric(sp.csr_array(graph))}
+    return {"classes": np.full(len(classes), UNKNOWN), "pairs": _symmetric(sp.csr_array(graph))}
 
 
 KINDS: Mapping[str, Kind] = {
@@ -164,6 +109,21 @@ KINDS: Mapping[str, Kind] = {
     "neighbours in the last view": _neighbors,
     "views alone": _none,
 }
+
+
+STANDARD = (
+    "1 label a class",
+    "2 labels a class",
+    "5 labels a class",
+    "10 labels a class",
+    "all labels",
+    "20 % of the labels wrong",
+    "40 % of the labels wrong",
+    "half of the classes without labels",
+    "1 pair an item, 10 % wrong",
+    "views alone",
+)
+"""The kinds that are measured unless others are named."""
 
 
 def known(kind: str, split: Split, items: NDArray[np.int64], seed: int) -> Known:

@@ -1,6 +1,6 @@
 """Table 1 of Zhang, Maji and Tomioka (2015): spoken letters, with a metric for each group of speakers.
 
-    python -m benchmarks isolet --data DIR --json OUT [--parts 3] [--trials N] [--report DIR]
+    python -m benchmarks isolet --data DIR [--json OUT] [--parts 3] [--trials N] [--report DIR]
 
 DIR holds ``isolet_g1_g5.npz``: the first and the last of ISOLET's five groups of 30 speakers, which are two tasks; with
 ``--parts 3`` each is three, of ten speakers whose mean rows are alike. Rows are reduced to the principal components

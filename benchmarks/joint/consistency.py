@@ -1,6 +1,6 @@
 """Figure 5 of Zhang, Maji and Tomioka (2015): what sharing gains, by how consistent the notions are.
 
-    python -m benchmarks joint-consistency --json OUT [--data DIR] [--trials N] [--report DIR]
+    python -m benchmarks joint-consistency [--json OUT] [--data DIR] [--trials N] [--report DIR]
 
 Consistency is the share of random triplets that two notions order equally, the mean over all pairs of notions. The gain
 is the share by which the area under the triplet error is smaller than that of independent embeddings.

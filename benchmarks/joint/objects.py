@@ -25,7 +25,7 @@ landmarks, as in the paper: b is nearer to a than c is where less is left of a w
 """
 FACES = f"""Figure 12 of Zhang, Maji and Tomioka (2015) on other attributes: embeddings of faces from triplets.
 
-    python -m benchmarks joint-attributes --data DIR --json OUT [--trials N] [--report DIR]
+    python -m benchmarks joint-attributes --data DIR [--json OUT] [--trials N] [--report DIR]
 
 DIR holds ``pubfig_relattr.npz``. {PICTURES} pictures of each of eight people, on which the predictor of their eleven
 attributes was not trained. A notion is a group of attributes ({", ".join(ATTRIBUTES)}), distances are Euclidean between

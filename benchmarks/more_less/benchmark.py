@@ -1,6 +1,6 @@
 """Searches for more or less of an attribute than a photograph has, through a collection, on eight scene classes.
 
-    python -m benchmarks more-less --data DIR --json OUT [--trials N] [--report DIR]
+    python -m benchmarks more-less --data DIR [--json OUT] [--trials N] [--report DIR]
 
 DIR holds photographs by class (``images/<class>/``): coast, forest, highway, insidecity, mountain, opencountry, street
 and tallbuilding. 30 photographs of each class train the six relative attributes of their GIST; the others are added to

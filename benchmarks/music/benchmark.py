@@ -1,6 +1,6 @@
 """Music artists by what people answered: 9,090 answers, a fixed pool with their noise, and no features but genres.
 
-    python -m benchmarks music --data DIR --json OUT [--trials N] [--report DIR]
+    python -m benchmarks music --data DIR [--json OUT] [--trials N] [--report DIR]
 
 DIR holds ``music_triplets.npz``: the answers about 400 artists of Ellis et al. (2002), in the version of van der Maaten
 and Weinberger (2012). Answers about a fifth of all triples of artists are held out.

@@ -1,6 +1,6 @@
 """Accuracy against the number of metrics, after Babenko, Branson and Belongie (ICCV 2009).
 
-    python -m benchmarks musl --data DIR [--trials N] --json OUT [--report DIR]
+    python -m benchmarks musl --data DIR [--trials N] [--json OUT] [--report DIR]
 
 DIR holds ``images/<class>/<picture>`` (or the class folders themselves), more than 30 pictures in each. In every trial
 30 of a class are the training part and the database, all others the queries; forest words, metrics and groups of

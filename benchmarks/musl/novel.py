@@ -1,6 +1,6 @@
 """Metrics for classes that they were not learned from, after section 3.4 of Babenko, Branson and Belongie (ICCV 2009).
 
-    python -m benchmarks musl-novel --data DIR --novel DIR [--trials N] --json OUT [--report DIR]
+    python -m benchmarks musl-novel --data DIR --novel DIR [--trials N] [--json OUT] [--report DIR]
 
 Both folders hold ``images/<class>/<picture>`` (or the class folders themselves), more than 30 pictures in each class,
 and classes' names begin with kinds, as in ``flower_crocus``. In every trial 30 pictures of a class are drawn. Forest

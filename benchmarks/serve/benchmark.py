@@ -1,6 +1,6 @@
 """The server beside a reference of some forty lines, raw FAISS and a bare echo, in one run.
 
-``python -m benchmarks serve-speed --json OUT [--report DIR] [--items 100000] [--seconds 3] [--trials 3]``
+``python -m benchmarks serve-speed [--json OUT] [--report DIR] [--items 100000] [--seconds 3] [--trials 3]``
 
 Ours is ``crossview serve`` with its default settings, in a process of its own, on a home that the benchmark makes. The
 reference parses the same request, searches with one thread and answers from plain lists. Clients are ``grpc.aio``, in

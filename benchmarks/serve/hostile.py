@@ -1,6 +1,6 @@
 """Attacks on a server: damaged pictures and bombs, malformed messages, slow and vanishing clients, half streams.
 
-``python -m benchmarks hostile --json OUT [--report DIR] [--pictures 10000] [--messages 100000] [--megabytes 2000]``
+``python -m benchmarks hostile [--json OUT] [--report DIR] [--pictures 10000] [--messages 100000] [--megabytes 2000]``
 
 ``--parts attacks [--seconds 120]``: what exhausts a server, against one of 2 GiB and 256 descriptors (``attacks.py``).
 

@@ -1,6 +1,6 @@
 """Thousands of collections touched in turn, described and searched, by a server that may open few files.
 
-``python -m benchmarks many-collections --json OUT [--report DIR] [--collections 2000] [--descriptors 1024]``
+``python -m benchmarks many-collections [--json OUT] [--report DIR] [--collections 2000] [--descriptors 1024]``
 
 Every call must be answered, and the server must keep its descriptors below the limit.
 """

@@ -1,6 +1,6 @@
 """A server's long day in minutes: mixed load, what its memory does, an orderly stop under load, and a killed server.
 
-``python -m benchmarks soak --json OUT [--report DIR] [--minutes 10] [--items 100000]``
+``python -m benchmarks soak [--json OUT] [--report DIR] [--minutes 10] [--items 100000]``
 
 Half of the calls are searches; the others are pictures, writes and deletions of a fixed set of items, and one
 training. Memory is compared between a fifth of the run, minute 2 of 10, and its end, net of the rows stored meanwhile.

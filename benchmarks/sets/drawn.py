@@ -12,21 +12,25 @@ Drawn = tuple[Rows, Classes]
 """The views, (n, d_v) each, and the classes, (n,)."""
 
 
-def texts(seed: int, *, classes: int, items: int, columns: int, words: int, common: float) -> Drawn:
+def texts(
+    seed: int, *, classes: int, items: int, columns: int, words: int, common: float, unequal: float = 0.0
+) -> Drawn:
     """Draw two vocabularies' counts of texts.
 
     A class prefers some of all topics, a text has a mixture of its class's topics, which both views share, and a share
-    of the words is ``common`` to all texts. ``words`` is the mean length.
+    of the words is ``common`` to all texts. ``words`` is the median length; ``unequal`` is the standard deviation of
+    the logarithm of a text's length, which its views share.
     """
     draw = np.random.default_rng(seed)
     labels = draw.integers(classes, size=items)
     preferred = draw.dirichlet(np.full(6 * classes, 0.15), classes)
     mixtures = np.array([draw.dirichlet(6 * preferred[label] + 0.02) for label in labels])
+    expected = words * np.exp(unequal * draw.normal(size=items)) if unequal else np.full(items, words)
     rows = {}
     for view in ("one", "two"):
         topics = draw.dirichlet(np.full(columns, 0.02), preferred.shape[1])
         every = draw.dirichlet(np.full(columns, 0.1))
-        lengths = np.maximum(8, draw.poisson(words, items))
+        lengths = np.maximum(8, draw.poisson(expected))
         shares = (1 - common) * mixtures @ topics + common * every
         rows[view] = _counts(draw, lengths, shares)
     return rows, labels
@@ -96,8 +100,9 @@ DRAWN: Mapping[str, Callable[[], Drawn]] = {
     "drawn clouds": partial(
         clouds, 4, classes=8, items=700, unequal=1.0, worth=(1.0, 0.35, 0.1), outliers=0.08, shared=0.7
     ),
+    "drawn reports": partial(texts, 5, classes=5, items=600, columns=3000, words=60, common=0.5, unequal=0.9),
     "drawn short texts": partial(texts, 11, classes=10, items=900, columns=5000, words=40, common=0.3),
-    "drawn families": partial(faces, 12, classes=100, each=5, widths=(128, 400), noise=(0.3, 0.3)),
+    "drawn families": partial(faces, 12, classes=100, each=10, widths=(128, 400), noise=(0.3, 0.3)),
     "drawn spirals": partial(curves, 13, classes=3, items=600, turns=1.0, widths=(60, 15, 30), noise=0.06),
     "drawn noise": partial(clouds, 14, classes=15, items=900, unequal=0.5, worth=(0.5, 0.4), outliers=0.15, shared=0.5),
 }

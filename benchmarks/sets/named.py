@@ -17,6 +17,7 @@ from benchmarks.sets.split import Data, split_of_rows
 
 DIVISION: Mapping[str, Any] = json.loads((Path(__file__).parent / "division.json").read_text(encoding="utf-8"))
 """Names of the sets for "development" and for a "report", and the "looks" at the latter: date and reason."""
+PARTS = ("development", "report")
 DEVELOPMENT: Sequence[str] = tuple(DIVISION["development"])
 
 
@@ -34,7 +35,7 @@ def load(name: str, data: Path, cache: Path) -> Data:
 
 def sets_argument(parser: argparse.ArgumentParser, default: Sequence[str]) -> None:
     """Add ``--sets``: names of sets, or of a part of the division."""
-    choices = [*LOADERS, "development", "report"]
+    choices = [*LOADERS, *PARTS]
     parser.add_argument(
         "--sets", nargs="+", choices=choices, default=default, help="which of them, or a part of division.json"
     )

@@ -1,6 +1,6 @@
 """Speed and quality of feature extraction: our whole path beside OpenCV's SIFT alone, and raw 5-NN accuracy by view.
 
-    python -m benchmarks extract --data DIR --json OUT [--limit N] [--trials N] [--seed N]
+    python -m benchmarks extract --data DIR [--json OUT] [--limit N] [--trials N] [--seed N]
 
 DIR holds ``images/<class>/<picture>`` (or the class folders themselves). Speed is taken on one core, picture by picture
 with all the parts interleaved, so that whatever else the machine does falls on all of them alike; medians are reported.

@@ -1,6 +1,6 @@
 """Exact Hamming search against FAISS's flat scan, binary HNSW and IVF, on uniform and clustered codes.
 
-``python -m benchmarks hamming-speed --json OUT [--report DIR] [--sizes 100000,1000000,10000000]``
+``python -m benchmarks hamming-speed [--json OUT] [--report DIR] [--sizes 100000,1000000,10000000]``
 
 Clustered codes are what random hyperplanes make of embeddings in classes: the signs of random projections of points in
 32 dimensions, each near one of 1,000 standard normal class centres with standard deviation 0.3. Queries come from the

@@ -1,6 +1,6 @@
 """Memory and disk: what a collection costs per item, for real photographs and for many synthetic items.
 
-``python -m benchmarks storage --data DIR --json OUT [--items 100000]``
+``python -m benchmarks storage --data DIR [--json OUT] [--items 100000]``
 
 Each step runs in a fresh process, whose peak memory is its own. Synthetic items are ready rows of all three views with
 a label and an attribute, imported in batches, and then searched in the raw views.

@@ -1,6 +1,6 @@
 """Memory and time of a training through a collection, against the number of items.
 
-``python -m benchmarks train-memory --json OUT [--sizes 10000,100000]``
+``python -m benchmarks train-memory [--json OUT] [--sizes 2000,100000]``
 
 An item of one of 100 classes is a point near its class's centre in 40 dimensions. Two views, of 128 and 64 columns,
 show it by random linear maps with noise. Every training runs in a process of its own, so that its peak memory is its
@@ -28,7 +28,7 @@ from crossview.engine.home import Home
 from crossview.engine.item import NewItem
 from crossview.engine.recipe import DEFAULT, Recipe
 
-SIZES = (10_000, 50_000, 100_000)
+SIZES = (2_000, 10_000, 50_000, 100_000)
 CLASSES, LATENT, WIDTHS, SPREAD = 100, 40, {"first": 128, "second": 64}, 1.6
 _COLUMNS = (
     "learned from",
@@ -53,6 +53,7 @@ class Method:
 METHODS: Mapping[str, Method] = {
     "labels": Method(DEFAULT, 1.0),
     "labels in part": Method(DEFAULT, 0.5),
+    "few labels": Method(DEFAULT, 0.1),
     "no labels": Method(DEFAULT, 0.0),
     "codes": Method("npp-hash", 1.0),
 }

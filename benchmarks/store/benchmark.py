@@ -1,6 +1,6 @@
 """The living engine side by side with raw FAISS and with other stores of vectors: writes, searches, opening, disk.
 
-``python -m benchmarks store --json OUT [--report DIR] [--sizes 100000,1000000] [--peers milvus-lite lancedb ...]``
+``python -m benchmarks store [--json OUT] [--report DIR] [--sizes 100000,1000000] [--peers milvus-lite lancedb ...]``
 
 Vectors of 50 numbers lie around 1,000 class centres. In the first part, collections are used in process, as programs
 use them, beside FAISS and NumPy on the same vectors in the same process, with one thread for a call. In the second,

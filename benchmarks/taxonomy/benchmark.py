@@ -1,6 +1,6 @@
 """Metrics that respect a tree of classes, after Law, Thome and Cord (IJCV 2017), tables 4 to 6, on other data.
 
-    python -m benchmarks taxonomy --data DIR --json OUT [--speakers 12,30] [--trials N] [--report DIR]
+    python -m benchmarks taxonomy --data DIR [--json OUT] [--speakers 12,30] [--trials N] [--report DIR]
 
 DIR holds ``isolet_g1_g5``, letters spoken by 60 people, and the photographs ``merged20`` and ``merged10``. The trees
 are letters by the sound of their names, and photographs by kind. Letters are learned from so many speakers, once for

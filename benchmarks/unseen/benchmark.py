@@ -1,4 +1,4 @@
-"""Items that come later: every learner at its own defaults, in databases of trained, unseen and mixed items.
+"""Items that come later: every learner at its own defaults and tuned rivals, in trained, unseen and mixed databases.
 
 Random 80/20 splits of photographs (corel1k, merged20, osr8), of Wikipedia's images and texts, of faces (pubfig) and of
 spoken letters (isolet, halves of its columns as views); speakers and equal pictures stay together. The measure is
@@ -13,7 +13,7 @@ from typing import Any
 
 from benchmarks.frame.benchmark import Benchmark, seeds_of, trial_arguments
 from benchmarks.frame.journal import cache_folder, run_trials
-from benchmarks.sets.named import DEVELOPMENT, load, sets_argument, sets_of
+from benchmarks.sets.named import DEVELOPMENT, DIVISION, load, sets_argument, sets_of
 from benchmarks.unseen import report
 from benchmarks.unseen.trial import METHODS, run
 
@@ -24,7 +24,10 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     cache = cache_folder(options)
     for name in sets_of(options):
         load(name, options.data, cache)  # described once, before trials in several processes need it
-    settings = {"seeds": list(seeds), "methods": METHODS, "workers": options.workers}
+    methods = {
+        name: one if isinstance(one, str) else f"{one.__module__}.{one.__name__}" for name, one in METHODS.items()
+    }
+    settings = {"seeds": list(seeds), "methods": methods, "looks": DIVISION["looks"], "workers": options.workers}
     tasks = {f"{name} seed {seed}": (name, seed) for seed in seeds for name in sets_of(options)}
     trials = run_trials(options, settings, tasks, run, options.data, cache, progress=_progress)
     return {"settings": settings, "rows": report.rows(trials), "trials": report.compared(trials)}

@@ -1,7 +1,7 @@
 """One split of one set: every learner at its own defaults, in every database and direction."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -11,18 +11,20 @@ from numpy.typing import NDArray
 
 from benchmarks.frame import beside
 from benchmarks.frame.databases import TRAINED, UNSEEN
+from benchmarks.rivals.known import Known
+from benchmarks.rivals.named import OF_CLASSES, OF_VIEWS, Learn
+from benchmarks.rivals.tuned import pipeline
 from benchmarks.sets.named import load
 from benchmarks.sets.split import Split
 from crossview.engine.evaluation import FIRST, MIXED
 from crossview.engine.learners.chain import Chain
-from crossview.engine.learners.registry import parse_chain
 from crossview.engine.learners.selection import distances
 from crossview.engine.learners.supervision import Supervision
 from crossview.engine.learners.view_rows import Rows
 from crossview.engine.training.default_learner import OF_LABELS
 
 DEFAULT = "default"
-METHODS = {
+METHODS: Mapping[str, str | Learn] = {
     DEFAULT: OF_LABELS,
     "posteriors, dot": "posteriors,dot",
     "instances": "instances",
@@ -42,11 +44,14 @@ METHODS = {
     "lmnn": "lmnn",
     "pca": "pca",
     "raw": "",
+    **OF_CLASSES,
+    **OF_VIEWS,
 }
-"""Pipelines by name; each learner has its own defaults. The two that end in ``dot`` are what tuning tries besides."""
+"""Pipelines by name, each learner with its own defaults; tuning also tries the two that end in ``dot``. Then rivals,
+which choose their settings inside the training items."""
 MOST_ITEMS = {"lmnn": 1000}
 """Training items above which a method is left out: it would take minutes for each view."""
-SHARE = "unseen_share"
+SHARE, SECONDS = "unseen_share", "seconds"
 
 
 def run(task: tuple[str, int], data: Path, cache: Path) -> dict[str, Any]:
@@ -60,21 +65,34 @@ def run(task: tuple[str, int], data: Path, cache: Path) -> dict[str, Any]:
     return {"data": name, "seed": seed, "sizes": sizes, "figures": figures, "seconds": time.monotonic() - began}
 
 
-def measured(spec: str, split: Split) -> Iterator[tuple[Any, ...]]:
-    """Yield database, query view, view of the items, metric and value of one pipeline; nothing if it takes no such
+def measured(method: str | Learn, split: Split) -> Iterator[tuple[Any, ...]]:
+    """Yield database, query view, view of the items, metric and value of one method; nothing if it takes no such
     views."""
     began = time.perf_counter()
-    chain = parse_chain(spec, {}) if spec else Chain()
-    for step in chain.steps:
-        if "random_state" in step.get_params():
-            step.set_params(random_state=0)
+    if isinstance(method, str):
+        chain = _learned(pipeline(method, {}) if method else Chain(), split)
+    else:
+        chain = method([view[split.train] for view in split.rows.values()], known(split))
+    if chain is not None:
+        yield "", "", "", SECONDS, time.perf_counter() - began
+        yield from retrieved(chain, split)
+
+
+def _learned(chain: Chain, split: Split) -> Chain | None:
+    """Return a pipeline after its fit; None if it does not take as many views."""
     try:
         chain.check_views(list(split.rows))
     except ValueError:
-        return
+        return None
     learn(chain, split)
-    yield "", "", "", "seconds", time.perf_counter() - began
-    yield from retrieved(chain, split)
+    return chain
+
+
+def known(split: Split) -> Known:
+    """Return what is known of the training items: all classes and all views."""
+    classes = np.unique(split.labels[split.train], return_inverse=True)[1]
+    groups = None if split.groups is None else np.unique(split.groups[split.train], return_inverse=True)[1]
+    return Known(classes=classes, mask=np.ones((len(classes), len(split.rows)), bool), groups=groups)
 
 
 def learn(chain: Chain, split: Split) -> None:

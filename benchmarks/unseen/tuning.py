@@ -19,6 +19,7 @@ from benchmarks.frame.journal import cache_folder, run_trials
 from benchmarks.frame.tables import table
 from benchmarks.sets.named import DEVELOPMENT, load, sets_argument, sets_of
 from benchmarks.sets.split import Split
+from benchmarks.sets.standing import interval, standard_error
 from benchmarks.unseen import report
 from benchmarks.unseen.trial import learn, retrieved
 from crossview.engine.recipe import ITEMS, MEASURES, Recipe, Tune
@@ -112,8 +113,8 @@ def markdown(document: Document) -> str:
         for (data, database, query, target, metric), methods in figures.items():
             if (database, metric) == (UNSEEN, "map") and new in methods:
                 differences = methods[new] - methods[old]
-                mean, half = report.interval(differences, overlaps[data])
-                error = report.standard_error(differences, overlaps[data])
+                mean, half = interval(differences, overlaps[data])
+                error = standard_error(differences, overlaps[data])
                 shown = [f"{methods[name].mean():.3f}" for name in (old, new)]
                 lines.append([data, f"{query} → {target}", *shown, f"{mean:+.3f} ± {half:.3f}", f"{error:.3f}"])
         parts += [f"## {new}, beside: {old}", table(lines)]

@@ -1,6 +1,6 @@
 """Verification of pairs after Law, Thome and Cord (CVPR 2014), tables 2 to 4 and figure 2, on stand-ins for LFW.
 
-    python -m benchmarks verification --data DIR --json OUT [--report DIR]
+    python -m benchmarks verification --data DIR [--json OUT] [--report DIR]
 
 DIR holds ``kinfacew_I`` (pairs of faces, kin or not, in five given folds for each of four relations) and folders of
 images by class, ``merged20`` and ``corel1k``, of which pairs of the same and of different classes are drawn; the

@@ -1,6 +1,6 @@
 """Retrieval between images and texts on the Wikipedia documents of Rasiwasia et al. (ACM Multimedia 2010).
 
-    python -m benchmarks wikipedia --data DIR --json OUT [--report DIR]
+    python -m benchmarks wikipedia --data DIR [--json OUT] [--report DIR]
 
 DIR holds ``wikipedia_crossmodal.npz``: 2,866 documents in 10 classes, each with the visual words of its image and the
 topics of its text, split by their authors. The test documents are queries and database both, an image against all

@@ -21,6 +21,7 @@ from crossview.engine.catalog.writing import check_views, put_matrix, until_not_
 from crossview.engine.errors import AlreadyExistsError, InvalidInputError
 from crossview.engine.info import ViewInfo
 from crossview.engine.ingest.interruption import interruptible
+from crossview.engine.ingest.key_file import read_lines
 from crossview.engine.item import ImportReport, Item
 from crossview.engine.runtime.progress import Progress
 from crossview.features.vectors import MAX_DIM
@@ -169,7 +170,7 @@ def _read(path: Path, keys: Path | None) -> _File:
     with loading(path), path.open("rb") as file:
         if file.read(len(_ZIP)) != _ZIP:
             rows = np.load(path, mmap_mode="r", allow_pickle=False)
-            return _File(path, _numbers(path, rows), None if keys is None else _lines(keys))
+            return _File(path, _numbers(path, rows), None if keys is None else read_lines(keys))
         file.seek(0)
         return _named(path, np.load(file, allow_pickle=False), keys)
 
@@ -230,13 +231,6 @@ def _check_characters(path: Path, keys: NDArray[Any]) -> None:
         raise InvalidInputError(
             f"{path}: the key of row {row + 1} contains {most[row]:#x}, which is not a Unicode character"
         )
-
-
-def _lines(path: Path) -> tuple[str, ...]:
-    try:
-        return tuple(path.read_text(encoding="utf-8-sig").removesuffix("\n").split("\n"))
-    except UnicodeDecodeError as error:
-        raise InvalidInputError(f"{path} is not UTF-8 text: {error}") from error
 
 
 def _check_rows(file: _File, progress: Progress | None) -> None:

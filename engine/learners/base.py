@@ -1,26 +1,27 @@
 """The base class of all learners, which handles views, validation and state."""
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from crossview.engine.learners import aliases
 from crossview.engine.learners.capabilities import Capabilities
 from crossview.engine.learners.cost import FitCost, FitSize, linear_cost
-from crossview.engine.learners.settings import check_settings, flattened, grouped
+from crossview.engine.learners.settings import GroupedSettings, check_settings, flattened, grouped
 from crossview.engine.learners.supervision import (
     Supervision,
     checked_classes,
     checked_mask,
     refuse_notions,
     refuse_taxonomy,
+    without_marks,
 )
 from crossview.engine.learners.traits import AddsViews
 from crossview.engine.learners.view_rows import Mask, MultiView, Rows, cut, is_list_of_views
@@ -31,7 +32,7 @@ MAX_ITEMS = 10_000
 """Default maximum number of items to learn from."""
 
 
-class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ships no types
+class MultiViewLearner(TransformerMixin, BaseEstimator, metaclass=GroupedSettings):  # type: ignore[misc]  # no types
     """The base class of learners, which map rows of several views, each of its own width, to embeddings.
 
     ``X`` has one of two forms: a list with one (n, d_v) array per view, or one (n, sum of d_v) array, whose columns the
@@ -145,7 +146,8 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
         Args:
             X: list of (n, d_v) arrays, or one (n, d) array (see the class).
             y: (n,) class labels, or a :class:`Supervision`, which can contain classes. The learner ignores classes if
-                it does not need them, or if it learns from given neighbors or comparisons instead.
+                it does not need them, or if it learns from given neighbors or comparisons instead. Learners of
+                unlabelled items, such as co-em, take -1, None and NaN as unlabelled; for others, -1 is a class.
 
         Raises:
             ValueError: for NaN, wrong shapes, parameters out of range, a wrong number of views, a view of fewer than 2
@@ -155,6 +157,11 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
         with one_blas_thread():
             self._fit(views, given)
         return self
+
+    def again(self) -> Self:
+        """Return an unfitted copy that keeps the choices of this fit, to fit it faster on some of the items."""
+        found: Self = clone(self)
+        return found
 
     def add_view(self, X: MultiView, y: Any = None) -> Self:
         """Fit one further view, the last of ``X``; the fit of the other views stays as it is.
@@ -297,7 +304,9 @@ class MultiViewLearner(TransformerMixin, BaseEstimator, ABC):  # type: ignore[mi
         views, mask = self._validated_views(X, given.mask)
         classes = checked_classes(given.classes, self.capabilities.multilabel) if needs_classes else None
         check_consistent_length(views[0], classes, *(given.notion_classes or {}).values())
-        return views, replace(given, classes=classes, mask=mask)
+        given = replace(given, classes=classes, mask=mask)
+        # A learner that uses labels without needing them is semi-supervised; for the others -1 is a class like any.
+        return views, without_marks(given) if needs_classes and not self.needs_labels else given
 
     def _needs_classes(self, given: Supervision) -> bool:
         """Return whether the learner learns from classes, considering its other supervision.

@@ -116,6 +116,10 @@ class Chain(MultiViewLearner):
         """The main learner of the chain: the last that is not auxiliary, or the last step if all are auxiliary."""
         return self.steps[main_position([step.capabilities for step in self.steps])] if self.steps else None
 
+    def again(self) -> Self:
+        """Return an unfitted chain of steps that keep their choices."""
+        return type(self)([step.again() for step in self.steps], self.view_slices, self.max_items)
+
     def add_view(self, X: MultiView, y: Any = None) -> Self:
         """Fit one further view, the last of ``X``, step by step; arguments and errors are those of ``fit``."""
         for step in self.steps:
@@ -208,10 +212,15 @@ class Chain(MultiViewLearner):
         if self._views.known is not self.known_rows_:  # loading a state and adding a view replace them
             self._views = KnownViews(self.known_rows_)
         known, positions = self._views.among(rows, view)
+        others = np.delete(np.arange(len(rows)), known)
         for step in steps:
-            rows = step.embedded(rows, view, queries)
-            if len(known) and step.left_out_:
-                rows[known] = step.left_out_[view][positions[known]]
+            if not len(known) or not step.left_out_:
+                rows = step.embedded(rows, view, queries)
+                continue
+            before, rows = rows, np.empty((len(rows), step.left_out_[view].shape[1]), rows.dtype)
+            rows[known] = step.left_out_[view][positions[known]]
+            if len(others):
+                rows[others] = step.embedded(before[others], view, queries)
         return rows
 
     def to_state(self) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 _NUMBER = 8
 """Bytes of a float64."""
-_EIGEN = 12
+_EIGEN = 6
 """Operations of an eigendecomposition of an (m, m) matrix, in units of m^3."""
 
 

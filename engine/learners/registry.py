@@ -14,6 +14,7 @@ from crossview.engine.learners.hashing.hasher import Sign
 from crossview.engine.learners.hashing.itq import ITQ
 from crossview.engine.learners.hashing.lsh import LSH
 from crossview.engine.learners.hashing.npp_hash import NPPHash
+from crossview.engine.learners.installed import installed, load
 from crossview.engine.learners.joint.joint import JointMetrics
 from crossview.engine.learners.joint.mt_lmnn import MultiTaskLMNN
 from crossview.engine.learners.metrics.fantope import Fantope
@@ -77,15 +78,19 @@ LEARNERS: dict[str, type[MultiViewLearner]] = {
 
 
 def learner_class(name: str) -> type[MultiViewLearner]:
-    """Return a learner's class.
+    """Return a learner's class, of this package or, for a name that it does not have, of another installed package.
 
     Raises:
-        ValueError: for an unknown name, listing the known ones.
+        ValueError: for an unknown name, listing the known ones; or if the class of another package cannot be loaded.
     """
     present = aliases.learner_name(name)  # stored states and settings of users may have names of earlier versions
-    if present not in LEARNERS:
-        raise ValueError(f"there is no learner {name!r}; there are: {', '.join(sorted(LEARNERS))}")
-    return LEARNERS[present]
+    if present in LEARNERS:
+        return LEARNERS[present]
+    others = installed()
+    if present not in others:
+        known = sorted({*LEARNERS, *others})
+        raise ValueError(f"there is no learner {name!r}; there are: {', '.join(known)}")
+    return load(others[present], MultiViewLearner)
 
 
 def learners_of_comparisons() -> str:

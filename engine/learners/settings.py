@@ -3,13 +3,16 @@
 A number may have bounds (``Annotated[float, Between(0, 1)]``), a text is one of a ``Literal``'s, and None, lists and
 unions have their usual meaning. Whole numbers are numbers too; booleans, NaN and infinity are not.
 
-Related settings are a group: a constructor takes them as one frozen dataclass, and users set its fields by their names.
-A learner's class names its groups and their default values; a group of None has the default value. Field names are
-unique within a learner, so that ``--set``, grids and stored states contain only settings, never groups.
+Related settings are a group: a constructor takes them as one frozen dataclass or, like ``set_params``, by the names of
+its fields. A learner's class names its groups and their default values; a group of None has the default value. Field
+names are unique within a learner, so that ``--set``, grids and stored states contain only settings, never groups.
 """
 
+import inspect
 import types
+from abc import ABCMeta
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from numbers import Integral, Real
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -87,6 +90,34 @@ Share = Annotated[float, Between(0, 1)]
 Tolerance = Annotated[float, Between(1e-12, 1)]
 Seed = Annotated[int, Between(0, 2**32 - 1)]
 OneView = Annotated[int, ViewNumber()]
+
+
+class GroupedSettings(ABCMeta):
+    """The type of classes whose constructors also take the fields of groups, as in ``Fantope(max_iter=50)``."""
+
+    groups: Mapping[str, Any]
+
+    def __call__(cls, *arguments: Any, **settings: Any) -> Any:
+        """Return an instance; fields of a group replace those of the group's value."""
+        flat = {name: settings.pop(name) for name in cls._fields() if name in settings}
+        made = super().__call__(*arguments, **settings)
+        with suppress(ValueError):  # of a group of a wrong type, which ``fit`` reports: constructors raise no errors
+            made.set_params(**flat)
+        return made
+
+    @property
+    def __signature__(cls) -> inspect.Signature:
+        """The parameters of the constructor and the fields of its groups."""
+        # Without it, the signature of a class would be that of ``__call__``.
+        own = inspect.signature(cls.__init__)  # type: ignore[misc]  # of the class itself, not of an instance
+        parameters = list(own.parameters.values())[1:]
+        kind = inspect.Parameter.KEYWORD_ONLY
+        flat = [inspect.Parameter(name, kind, default=value) for name, value in cls._fields().items()]
+        return own.replace(parameters=[*parameters, *flat])
+
+    def _fields(cls) -> dict[str, Any]:
+        """Return the default values of the fields of all groups by name."""
+        return {name: value for group in cls.groups.values() for name, value in vars(group).items()}
 
 
 def check_settings(learner: Any, names: Mapping[str, str] | None = None) -> None:
@@ -204,11 +235,15 @@ def flattened(learner: Any, params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def grouped(learner: Any, params: Mapping[str, Any]) -> dict[str, Any]:
-    """Return new parameters of a learner, with the fields of each group in one new value of the group."""
+    """Return new parameters of a learner, with the fields of each group in one new value of the group.
+
+    If the new value of the group is not of its type, its fields are left out, and ``fit`` reports the type.
+    """
     found = dict(params)
-    for name in learner.groups:
-        changed = {one.name: found.pop(one.name) for one in fields(learner.groups[name]) if one.name in found}
-        if changed:
-            value = replace(found.get(name) or group(learner, name), **changed)
-            found[name] = None if value == learner.groups[name] else value
+    for name, usual in learner.groups.items():
+        changed = {one.name: found.pop(one.name) for one in fields(usual) if one.name in found}
+        given = found.get(name)
+        if changed and (given is None or isinstance(given, type(usual))):
+            value = replace(group(learner, name) if given is None else given, **changed)
+            found[name] = None if value == usual else value
     return found

@@ -1,7 +1,7 @@
 """Supervision: the input of a learner besides rows."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -32,8 +32,9 @@ class Supervision:
             one speaker. Learners that evaluate themselves on left-out items leave out whole groups. None: each item is
             its own group.
         mask: (n, V), whether each item has each view; None: all items have all views.
-        labelled: (n,), whether the class of an item is known, for learners of unlabelled items; None: it is known if
-            another item has the same class.
+        labelled: (n,), whether the class of an item is known, for learners of unlabelled items; None: the class -1,
+            None or NaN marks an unlabelled item, as in scikit-learn. Without such an item, a class is known if two or
+            more items have it.
         shared_space: whether the rows of all views are vectors of one space, so that one hash can serve all views.
     """
 
@@ -104,6 +105,28 @@ def checked_classes(classes: Any, multilabel: bool) -> Any:
     if multilabel and labels.ndim == 2 and (sp.issparse(labels) or labels.shape[1] > 1):
         return sp.csr_array(check_array(labels, accept_sparse="csr", dtype=np.float64))
     return column_or_1d(labels, warn=True)
+
+
+def without_marks(given: Supervision) -> Supervision:
+    """Return supervision that states which items are labelled, if its classes mark unlabelled items.
+
+    The marks are those of scikit-learn's semi-supervised learners: -1, and also None and NaN. A text "-1" is a class.
+    The result has no classes if no item is labelled.
+    """
+    labels = np.asarray(given.classes)
+    if given.labelled is not None or sp.issparse(given.classes) or labels.ndim != 1:
+        return given
+    marked = np.zeros(len(labels), bool)
+    if labels.dtype.kind in "if":
+        marked = (labels == -1) | np.isnan(labels)
+    elif labels.dtype.kind == "O":
+        marked = np.array([label is None or label != label or label == -1 for label in labels.tolist()], bool)
+    if not marked.any():
+        return given
+    if marked.all():
+        return replace(given, classes=None)
+    # Any class stands in for a mark, because marks of objects cannot be sorted; ``labelled`` states that it is unknown.
+    return replace(given, classes=np.where(marked, labels[~marked][0], labels), labelled=~marked)
 
 
 def neighbor_matrix(neighbors: Any, count: int) -> Any:

@@ -4,6 +4,7 @@ from dataclasses import replace
 from functools import reduce
 
 import numpy as np
+from numpy.typing import NDArray
 
 from crossview.engine.catalog.catalog import Transaction
 from crossview.engine.catalog.joined import joined_view
@@ -24,12 +25,18 @@ _RATE = 2.5e10
 _LEAST_ITEMS = 100
 
 
-def estimated(tx: Transaction, recipe: Recipe, pipeline: Chain) -> TrainingCost:
-    """Return the estimated cost of a training, for a checked recipe and its unfitted pipeline."""
+def estimated(
+    tx: Transaction, recipe: Recipe, pipeline: Chain, outside: NDArray[np.int64] | None = None
+) -> TrainingCost:
+    """Return the estimated cost of a training, for a checked recipe and its unfitted pipeline.
+
+    ``outside`` are the ids of the held-out items, if they are given.
+    """
     views = [joined_view(tx, name) for name in recipe.views]
     ids = [view.ids(tx) for view in views]
     together = np.union1d if pipeline.capabilities.adds_views else np.intersect1d
-    items = round((1 - recipe.holdout) * len(reduce(together, ids)))
+    every = reduce(together, ids)
+    items = round((1 - recipe.holdout) * len(every)) if outside is None else int((~np.isin(every, outside)).sum())
     sample = min(items, pipeline.most_items or items)
     classes = sum(count > 1 for count in tx.items.label_counts().values())
     size = FitSize(sample, tuple(view.dim for view in views), classes)
@@ -48,7 +55,9 @@ def estimated(tx: Transaction, recipe: Recipe, pipeline: Chain) -> TrainingCost:
     )
 
 
-def check_memory(tx: Transaction, recipe: Recipe, pipeline: Chain, cost: TrainingCost) -> None:
+def check_memory(
+    tx: Transaction, recipe: Recipe, pipeline: Chain, cost: TrainingCost, outside: NDArray[np.int64] | None = None
+) -> None:
     """Raise NotEnoughMemoryError if the memory that this process can still take is less than the cost."""
     available = available_memory()
     if available is None or cost.memory <= available:
@@ -60,6 +69,6 @@ def check_memory(tx: Transaction, recipe: Recipe, pipeline: Chain, cost: Trainin
     fewer = cost.sample
     while fewer > _LEAST_ITEMS:
         fewer = max(_LEAST_ITEMS, fewer * 3 // 4 // 100 * 100)
-        if estimated(tx, recipe, pipeline.set_params(max_items=fewer)).memory <= available:
+        if estimated(tx, recipe, pipeline.set_params(max_items=fewer), outside).memory <= available:
             raise NotEnoughMemoryError(f"{message}learn from fewer, with `settings={{'max_items': {fewer}}}`")
     raise NotEnoughMemoryError(f"{message}name fewer views, choose another learner, or free memory")

@@ -1,6 +1,7 @@
 """The default learner of a recipe, chosen by the kind of supervision."""
 
 from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from crossview.engine.catalog.catalog import Transaction
@@ -18,8 +19,12 @@ OF_SOME_LABELS = "class-instance:co-em,dot"
 """The learner for labels of some items: it also learns from items without labels, and finds classes without a labelled
 item."""
 OF_NOTIONS = "joint"
+OF_VIEWS = "class-instance:co-em,dot"
+"""The learner without labels: the only supervision is which views belong to one item. It also finds classes, because an
+item's classmates in one view are its classmates in the others."""
 OF_ITEMS = "instances"
-"""The learner without labels: the only supervision is which views belong to one item."""
+"""The learner for labels that are names of items, or one for all: its only supervision is which views belong to one
+item."""
 OF_ONE_VIEW = "pca"
 _UNLABELLED = 0.1
 """Minimum share of unlabelled items for a learner that learns from them."""
@@ -47,29 +52,42 @@ def with_learner(tx: Transaction, recipe: Recipe) -> Recipe:
 def _chosen(tx: Transaction, recipe: Recipe) -> str:
     if recipe.constraints is not None and recipe.constraints.notions:
         return OF_NOTIONS
-    if recipe.pairs or recipe.constraints is not None:
-        return OF_PAIRS
-    if len(recipe.views) > 1 and _labelled_in_part(tx, recipe):
-        return OF_SOME_LABELS
-    if _has_classes(tx, recipe):
-        return OF_LABELS
-    return OF_ITEMS if len(recipe.views) > 1 else OF_ONE_VIEW
-
-
-def _has_classes(tx: Transaction, recipe: Recipe) -> bool:
-    """Return whether the items of every view have at least two classes with several items."""
     labels = without_labels(tx.items.labels(), recipe.ignore_labels)
-    for view in recipe.views:
-        counts = Counter(label for item in joined_view(tx, view).ids(tx).tolist() for label in labels.get(item, ()))
+    views = [joined_view(tx, view).ids(tx).tolist() for view in recipe.views]
+    return spec_for(labels, views, bool(recipe.pairs) or recipe.constraints is not None)
+
+
+def spec_for(labels: Mapping[int, Collection[str]], views: Sequence[Sequence[int]], paired: bool) -> str:
+    """Return the default learner of items with these labels, by item.
+
+    Args:
+        labels: an item without labels may be absent.
+        views: the items that have each view.
+        paired: whether pairs or comparisons state which items are similar.
+    """
+    if paired:
+        return OF_PAIRS
+    if len(views) > 1 and _labelled_in_part(labels, views):
+        return OF_SOME_LABELS
+    if _has_classes(labels, views):
+        return OF_LABELS
+    if len(views) == 1:
+        return OF_ONE_VIEW
+    return OF_ITEMS if any(labels.values()) else OF_VIEWS
+
+
+def _has_classes(labels: Mapping[int, Collection[str]], views: Sequence[Sequence[int]]) -> bool:
+    """Return whether the items of every view have at least two classes with several items."""
+    for items in views:
+        counts = Counter(label for item in items for label in labels.get(item, ()))
         if sum(count > 1 for count in counts.values()) < 2:
             return False
     return True
 
 
-def _labelled_in_part(tx: Transaction, recipe: Recipe) -> bool:
+def _labelled_in_part(labels: Mapping[int, Collection[str]], views: Sequence[Sequence[int]]) -> bool:
     """Return whether at least a tenth of the items have no label, and the others have at least two labels, but few."""
-    labels = without_labels(tx.items.labels(), recipe.ignore_labels)
-    items = {item for view in recipe.views for item in joined_view(tx, view).ids(tx).tolist()}
+    items = {item for of_view in views for item in of_view}
     named = [set(labels[item]) for item in items if labels.get(item)]
     different = len(set().union(*named))
     return len(items) - len(named) >= _UNLABELLED * len(items) and 2 <= different <= len(items) / _ITEMS_OF_A_LABEL

@@ -75,7 +75,7 @@ class Median:
     """The median of a measure of n queries; with a baseline, less the median of another measure of them."""
 
     values: Values
-    """(n,), none of them NaN."""
+    """(n,); NaN if there is nothing to measure."""
     baseline: Values | None = None
 
     @property
@@ -86,9 +86,9 @@ class Median:
     @property
     def standard_error(self) -> float | None:
         """The standard error over bootstrap samples of the queries, drawn with a fixed seed; None for one query."""
-        if len(self.values) < 2:
-            return None
         columns, random = self._columns(), np.random.default_rng(0)
+        if len(columns) < 2:
+            return None
         draws = (random.integers(len(columns), size=len(columns)) for _ in range(_DRAWS))
         return float(np.std([_difference_of_medians(columns[drawn]) for drawn in draws], ddof=1))
 
@@ -97,7 +97,9 @@ class Median:
         return Median(self.values, other.values)
 
     def _columns(self) -> Values:
-        return np.stack([self.values, np.zeros(len(self.values)) if self.baseline is None else self.baseline], axis=1)
+        baseline = np.zeros(len(self.values)) if self.baseline is None else self.baseline
+        columns = np.stack([self.values, baseline], axis=1)
+        return columns[~np.isnan(columns).any(axis=1)]
 
 
 @dataclass(frozen=True)

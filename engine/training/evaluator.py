@@ -4,13 +4,23 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crossview.engine.catalog.catalog import Transaction
 from crossview.engine.errors import NotFoundError, NotReadyError, few
-from crossview.engine.evaluation import ITEMS, LABELS, LENGTHS, RECALLS, UNSEEN, Evaluation, EvaluationRequest
+from crossview.engine.evaluation import (
+    ITEMS,
+    LABELS,
+    LENGTHS,
+    RECALLS,
+    UNSEEN,
+    Evaluation,
+    EvaluationRequest,
+    PerQuery,
+)
 from crossview.engine.runtime.progress import Progress
 from crossview.engine.spaces.space import Space
 from crossview.engine.training.agreement import agree
@@ -26,7 +36,7 @@ from crossview.engine.training.databases import (
 )
 from crossview.engine.training.division import Division, Divisions, check_trained, divide, draw_queries, grouping_of
 from crossview.engine.training.duplicates import duplicates, sentence
-from crossview.engine.training.estimate import Figures, differences, over_splits, rows
+from crossview.engine.training.estimate import Figures, Key, differences, over_splits, rows
 from crossview.engine.training.examples import Examples, examples
 from crossview.engine.training.groups import groups_of
 from crossview.engine.training.learning import Refit, refitting
@@ -101,9 +111,11 @@ def _evaluated(
     plan: _Plan, given: Sequence[str], codebook: str, several: bool, progress: Progress | None
 ) -> Evaluation:
     measured: dict[str, Figures] = {}
+    per_query: list[PerQuery] = []
     notes = list(given)
     for space in plan.spaces:
-        measured[space.name], learned_from = _measured(space, plan, progress)
+        measured[space.name], of_each, learned_from = _measured(space, plan, progress)
+        per_query += of_each
         prefix = f"{space.name}: " if several else ""
         notes += [prefix + note for note in (_ranking_note(space, plan.measures), learned_from) if note]
     repeated = sentence(np.concatenate([duplicates(plan.items, one) for one in plan.divisions.parts]))
@@ -120,6 +132,7 @@ def _evaluated(
         codebook=codebook,
         seconds=0.0,
         differences=differences(plan.view, measured),
+        per_query=tuple(per_query),
     )
 
 
@@ -159,7 +172,8 @@ def _planned(tx: Transaction, spaces: Sequence[Space], request: EvaluationReques
             for database in databases:
                 check_database(database, items, division, (request.view, target), by)
     taxonomy, no_taxonomy = measured_by(request, compared, items) if by == LABELS else (None, "")
-    measures = MeasurePlan(databases, by, request.k or (RECALLS if by == ITEMS else LENGTHS), notion, taxonomy)
+    ks = request.k or (RECALLS if by == ITEMS else LENGTHS)
+    measures = MeasurePlan(databases, by, ks, notion, taxonomy, request.per_query, request.hits)
     ignoring = f"labels do not count that training ignored: {few(ignored)}" if ignored and by == LABELS else ""
     refits = {space.name: refitting(tx, space) for space in compared if request.refit and space.spec}
     for space in compared:
@@ -178,14 +192,20 @@ def _planned(tx: Transaction, spaces: Sequence[Space], request: EvaluationReques
     )
 
 
-def _measured(space: Space, plan: _Plan, progress: Progress | None) -> tuple[Figures, str]:
-    """Return the figures of a space, and a note on the comparisons that it learned from, if any."""
-    splits, note = [], ""
-    for division in plan.divisions.parts:
+def _measured(space: Space, plan: _Plan, progress: Progress | None) -> tuple[Figures, list[PerQuery], str]:
+    """Return the figures of a space, those of each query, and a note on comparisons that it learned from, if any."""
+    splits: list[Figures] = []
+    per_query: list[PerQuery] = []
+    note = ""
+    for number, division in enumerate(plan.divisions.parts, 1):
         trial, note = _trial(space, plan, division)
-        by_target = [figures(trial, plan.view, target, plan.measures, progress) for target in plan.targets[space.name]]
-        splits.append({key: one for found in by_target for key, one in found.items()})
-    return over_splits(splits, plan.divisions.overlap()), note if len(splits) == 1 else ""
+        split: dict[Key, Any] = {}
+        for target in plan.targets[space.name]:
+            found, of_each = figures(trial, plan.view, target, plan.measures, progress)
+            split |= found
+            per_query += [replace(one, split=number) for one in of_each]
+        splits.append(split)
+    return over_splits(splits, plan.divisions.overlap()), per_query, note if len(splits) == 1 else ""
 
 
 def _trial(space: Space, plan: _Plan, division: Division) -> tuple[Trial, str]:

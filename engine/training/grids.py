@@ -66,7 +66,7 @@ GRIDS: Mapping[str, Mapping[str, Sequence[Any]]] = {
     },
     "qwise": {
         "form": ("full", "diagonal"),
-        "C": (100.0, 10.0, 1000.0, 10_000.0),
+        "C": (1e4, 1e3, 1e5, 1e2, 1e6),
         "n_constraints": (10_000, 50_000),
         "neighbors": (None, 50),
     },

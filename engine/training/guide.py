@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from crossview.engine.errors import NotFoundError
+from crossview.engine.learners.installed import installed, package
 
 FILE = Path(__file__).with_name("learners.json")
 """Written by ``tools/learners.py`` from the learners' docstrings, attributes and grids."""
@@ -85,9 +86,17 @@ def learner_guides() -> tuple[LearnerGuide, ...]:
     return tuple(sorted(guides, key=lambda one: (one.stage, one.name)))
 
 
+def packages_of_learners() -> dict[str, str]:
+    """Return the package, with its version, of each learner that another installed package registers."""
+    own = {one.name for one in learner_guides()}
+    return {name: package(entry) for name, entry in installed().items() if name not in own}
+
+
 def learner_guide(name: str) -> LearnerGuide:
     """Return the description of a learner or stage; NotFoundError lists the existing ones."""
-    found = {one.name: one for one in learner_guides()}
+    found, others = {one.name: one for one in learner_guides()}, packages_of_learners()
+    if name in others:
+        raise NotFoundError(f"learner {name!r} is of the package {others[name]}, whose documentation describes it")
     if name not in found:
-        raise NotFoundError(f"there is no learner {name!r}; there are: {', '.join(found)}")
+        raise NotFoundError(f"there is no learner {name!r}; there are: {', '.join([*found, *others])}")
     return found[name]

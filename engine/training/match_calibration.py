@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from crossview.engine.catalog.rows import ViewRows
 from crossview.engine.errors import InvalidInputError, NotReadyError
 from crossview.engine.runtime.cancellation import checkpoint
+from crossview.engine.runtime.threads import one_blas_thread, over
 from crossview.engine.spaces.match import Floats, Match, Novelty, fitted_match
 from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.target import Target
@@ -56,10 +57,11 @@ class Round:
 def calibrated(space: Space, refit: Refit, given: Examples) -> Space:
     """Return a fitted space with the matches of its query views and targets, and the novelties of its views.
 
-    The learner fits again, twice, on four fifths of at most 500 training items. Each small training leaves out a fifth
-    of the classes, as queries of no class that the space knows, and a fifth of the other items, as queries that have
-    relevant items. A logistic regression then learns from the first 20 hits of each query which of them share a label
-    with it: the prior is that of a list of hits. Without labels, the relevant item is the query's own in another view.
+    The learner fits again, twice, with the choices of its fit, on four fifths of at most 500 training items. Each small
+    training leaves out a fifth of the classes, as queries of no class that the space knows, and a fifth of the other
+    items, as queries that have relevant items. A logistic regression then learns from the first 20 hits of each query
+    which of them share a label with it: the prior is that of a list of hits. Without labels, the relevant item is the
+    query's own in another view.
 
     Too few items leave the space as it is.
     """
@@ -69,7 +71,10 @@ def calibrated(space: Space, refit: Refit, given: Examples) -> Space:
     if len(known) < FEWEST_ITEMS or not (by_labels or space.cross_view):
         return space
     try:
-        rounds = [_round(space, refit, known, number, by_labels) for number in range(ROUNDS if by_labels else 1)]
+        with one_blas_thread():
+            rounds = over(
+                range(ROUNDS if by_labels else 1), lambda number: _round(space, refit, known, number, by_labels)
+            )
         found = tuple(_matches(space, rounds, len(given), _sharing if by_labels else _own))
         novelties = tuple(_novelty(rounds[0], view) for view in dict.fromkeys(one.view for one in found))
     except (InvalidInputError, NotReadyError):  # too few items of a kind for this learner; the space itself is good

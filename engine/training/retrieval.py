@@ -1,14 +1,14 @@
 """Retrieval: the rankings of held-out queries by a fitted space in each database, and their measures."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from crossview.engine.evaluation import FIRST, ITEMS, MIXED, RECALLS, TRAINED, UNSEEN
+from crossview.engine.evaluation import FIRST, ITEMS, MIXED, RECALLS, TRAINED, UNSEEN, PerQuery
 from crossview.engine.learners.chain import Chain
 from crossview.engine.learners.comparisons import Taxonomy
 from crossview.engine.runtime.cancellation import checkpoint
@@ -17,13 +17,17 @@ from crossview.engine.spaces.pipeline import codes_and_vectors, distances, metri
 from crossview.engine.spaces.space import Space
 from crossview.engine.training import measures
 from crossview.engine.training.division import Division
-from crossview.engine.training.estimate import Estimate, Figures, Key, Median, Sample, Statistic
+from crossview.engine.training.estimate import Estimate, Figures, Key, Median, Sample, Statistic, Values
 from crossview.engine.training.examples import Examples
 from crossview.engine.training.measures import blocks
 from crossview.engine.training.taxonomy import HIERARCHICAL_ACCURACY, Costs, costs
 
 _ROWS_AT_ONCE = 16_384
 """Rows embedded at a time, because the stages of a pipeline can make them wide."""
+
+_OF_ONE = {"map": "average_precision", "median_rank": "rank"}
+"""The names of figures of one query whose mean or median has another name."""
+_NONE = np.empty(0, np.int32)
 
 Bools = NDArray[np.bool_]
 Labels = tuple[str, ...]
@@ -53,6 +57,10 @@ class MeasurePlan(NamedTuple):
     """The notion whose distances and labels are measured; "": all."""
     taxonomy: Taxonomy | None = None
     """The tree of labels that gives the costs of wrong votes; None: no costs."""
+    per_query: bool = False
+    """Whether to return the figures of each query."""
+    hits: int = 0
+    """Number of first hits to return for each query."""
 
 
 class Trial(NamedTuple):
@@ -75,8 +83,12 @@ class _Placed(NamedTuple):
         return _Placed(self.vectors[chosen], self.floats[chosen])
 
 
-def figures(trial: Trial, view: str, target: str, plan: MeasurePlan, progress: Progress | None = None) -> Figures:
+def figures(
+    trial: Trial, view: str, target: str, plan: MeasurePlan, progress: Progress | None = None
+) -> tuple[Figures, list[PerQuery]]:
     """Return the figures of queries of a view among the items of another, or of the same, in every database.
+
+    With ``plan.per_query``, also return those of each query, by database.
 
     Held-out items are indexed without their labels, which are the truth to be found. Items at equal distances rank in
     a random order of the database, drawn once with a fixed seed, so that the expected measures are the means over all
@@ -94,6 +106,7 @@ def figures(trial: Trial, view: str, target: str, plan: MeasurePlan, progress: P
     labelled = None if plan.by == ITEMS else _Labelled.of(queries, found, plan)
     in_database = {TRAINED: ~unseen, UNSEEN: unseen, MIXED: np.ones(len(found), bool)}
     estimates: dict[Key, Estimate | Median | Statistic] = {}
+    per_query: list[PerQuery] = []
     for database in plan.databases:
         chosen = np.random.default_rng(0).permutation(np.flatnonzero(in_database[database]))
         lists = _Lists(
@@ -107,15 +120,40 @@ def figures(trial: Trial, view: str, target: str, plan: MeasurePlan, progress: P
             rerank=trial.space.rerank,
             progress=progress,
         )
-        own = _positions(queries.ids, found.ids[chosen])
+        own, listed = _positions(queries.ids, found.ids[chosen]), _Listed(len(queries), plan.hits)
         if labelled is None:
-            measured = _by_items(lists, own, plan.ks)
+            measured = _by_items(lists, own, plan.ks, listed)
         else:
             across = own if view != target else np.full(len(own), -1)
             marked = unseen[chosen] if database == MIXED else None
-            measured = _by_labels(lists, labelled.take(chosen), across, marked, plan.ks)
-        estimates |= {(database, target, *key): one for key, one in measured if np.isfinite(one.value)}
-    return estimates
+            measured = _by_labels(lists, labelled.take(chosen), across, marked, plan.ks, listed)
+        finite = {key: one for key, one in measured if np.isfinite(one.value)}
+        estimates |= {(database, target, *key): one for key, one in finite.items()}
+        if plan.per_query:
+            one = PerQuery(
+                space=trial.space.name,
+                query_view=view,
+                database_view=target,
+                database=database,
+                split=1,
+                keys=queries.keys,
+                figures=_of_each(finite),
+            )
+            per_query.append(listed.added_to(one, found.take(chosen).keys))
+    return estimates, per_query
+
+
+def _of_each(measured: Mapping[tuple[str, int | None], Estimate | Median | Statistic]) -> dict[str, Values]:
+    """Return the values of the queries by the name of a figure of one query."""
+    found: dict[str, Values] = {}
+    for (metric, k), one in measured.items():
+        name = _OF_ONE.get(metric, metric) if k is None else f"{metric}@{k}"
+        match one:
+            case Estimate([sample]):
+                found[name] = sample.values
+            case Median():
+                found[name] = one.values
+    return found
 
 
 def _metrics(
@@ -235,12 +273,17 @@ class _Lists:
 
 
 def _by_labels(
-    lists: _Lists, labelled: _Labelled, across: NDArray[np.intp], unseen: Bools | None, ks: Sequence[int]
+    lists: _Lists,
+    labelled: _Labelled,
+    across: NDArray[np.intp],
+    unseen: Bools | None,
+    ks: Sequence[int],
+    listed: "_Listed",
 ) -> Iterator[Measured]:
     """Yield the figures by metric and k, of queries and items with labels.
 
     ``across``, (q,), has the positions of the queries' own items, or -1 where there is nothing to find across views.
-    ``unseen`` marks the held-out items of a mixed database.
+    ``unseen`` marks the held-out items of a mixed database. ``listed`` gets the rankings whose mAP is measured.
     """
     own, offered = labelled.own, labelled.offered
     found: dict[tuple[str, int | None], NDArray[np.float64]] = {}
@@ -267,17 +310,20 @@ def _by_labels(
                 record("unseen_share", k, part, measures.share_in_proportion(unseen[order], k))
         if max(ks) in measured:
             record("map", None, part, measures.average_precision(ranked))
+            listed.add(part, order, ranked)
     yield from ((key, Estimate([Sample(values)])) for key, values in found.items())
     yield from ranks.figures(RECALLS, max(ks))
     yield from hits.figures()
 
 
-def _by_items(lists: _Lists, own: NDArray[np.intp], ks: Sequence[int]) -> Iterator[Measured]:
+def _by_items(lists: _Lists, own: NDArray[np.intp], ks: Sequence[int], listed: "_Listed") -> Iterator[Measured]:
     """Yield the figures by metric and k of how soon queries find their own items, (q,) positions."""
     ranks, hits = _Ranks(own), _Hits(len(lists.offered))
     for rankings in lists.parts(sorted({*ks, FIRST})):
         ranks.add(rankings)
         hits.add(rankings)
+        if max(ks) in rankings.lengths:
+            listed.add(rankings.queries, rankings.order, rankings.order == own[rankings.queries, None])
     yield from ranks.figures(ks, max(ks))
     yield from hits.figures()
 
@@ -304,8 +350,7 @@ class _Ranks:
         for k in ks:
             of_length = self._ranks[k]
             yield ("recall", k), Estimate([Sample(np.where(np.isnan(of_length), np.nan, of_length <= k))])
-        ranks = self._ranks[longest]
-        yield ("median_rank", None), Median(ranks[~np.isnan(ranks)])
+        yield ("median_rank", None), Median(self._ranks[longest])
 
 
 class _Hits:
@@ -323,3 +368,25 @@ class _Hits:
         if self._queries:
             yield ("coverage", FIRST), Statistic(measures.coverage(self._counts))
             yield ("hubness", FIRST), Statistic(measures.hubness(self._counts))
+
+
+class _Listed:
+    """The first hits of each of q queries and its relevant items, as positions in the database."""
+
+    def __init__(self, queries: int, length: int) -> None:
+        self._length = length
+        self._hits = [_NONE] * queries
+        self._relevant = [_NONE] * queries
+
+    def add(self, queries: NDArray[np.intp], order: NDArray[np.intp], ranked: Bools) -> None:
+        if not self._length:
+            return
+        for query, hits, relevant in zip(queries.tolist(), order.astype(np.int32), ranked, strict=True):
+            self._hits[query] = hits[: self._length].copy()
+            self._relevant[query] = np.sort(hits[relevant])
+
+    def added_to(self, one: PerQuery, items: Sequence[str]) -> PerQuery:
+        """Return figures with these hits, in a database with these keys; the same figures without hits."""
+        if not self._length:
+            return one
+        return replace(one, items=tuple(items), hits=tuple(self._hits), relevant=tuple(self._relevant))

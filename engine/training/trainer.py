@@ -20,9 +20,10 @@ from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.training_keys import packed_keys
 from crossview.engine.training.cost import check_memory, estimated
 from crossview.engine.training.default_learner import with_learner
-from crossview.engine.training.examples import Examples, examples, split, views_with_items
+from crossview.engine.training.examples import Examples, examples, views_with_items
 from crossview.engine.training.grids import check_dimensions
 from crossview.engine.training.groups import groups_of
+from crossview.engine.training.holdout import held_out, predefined
 from crossview.engine.training.learning import learn, score_scales, sketches_of
 from crossview.engine.training.match_calibration import calibrated
 from crossview.engine.training.sampling import sampled
@@ -48,16 +49,17 @@ def training(tx: Transaction, name: str, recipe: Recipe, progress: Progress | No
     recipe, left_out = of_items(tx, with_learner(tx, with_answers(tx, recipe)))
     views = [joined_view(tx, view) for view in recipe.views]
     parts = list(map(parts_of, views))
+    outside = predefined(tx, recipe)
     pipeline = _checked_pipeline(tx, recipe, parts)  # report mistakes before reading rows, which takes long
-    cost = estimated(tx, recipe, pipeline)
+    cost = estimated(tx, recipe, pipeline, outside)
     if progress is not None:
         progress("training", 0, 0, cost.sentence())
-    check_memory(tx, recipe, pipeline, cost)
+    check_memory(tx, recipe, pipeline, cost, outside)
     found = _usable(pipeline, examples(tx, recipe.views, recipe.ignore_labels))
     found = replace(found, groups=groups_of(tx, found.ids, recipe.group_by))
-    held_out = split(len(found), recipe.holdout, recipe.seed, found.groups)
+    out = held_out(found, recipe, outside)
     pairs = tuple((pair.first, pair.second) for pair in recipe.pairs)
-    every = with_supervision(found.take(~held_out), pairs, recipe.constraints, recipe.taxonomy)
+    every = with_supervision(found.take(~out), pairs, recipe.constraints, recipe.taxonomy)
     given = sampled(pipeline, every, recipe.seed)
     space = Space(
         name=name,
@@ -68,12 +70,12 @@ def training(tx: Transaction, name: str, recipe: Recipe, progress: Progress | No
         pipeline=pipeline,
         seed=recipe.seed,
         trained=packed_keys(given.keys),
-        held_out=int(held_out.sum()),
+        held_out=int(out.sum()),
         group_by=recipe.group_by,
         pairs=pairs,
         constraints=recipe.constraints,
         taxonomy=recipe.taxonomy,
-        constraint_counts=count_constraints(recipe.constraints, given, found.take(held_out)),
+        constraint_counts=count_constraints(recipe.constraints, given, found.take(out)),
         rerank=recipe.rerank,
         cost=cost,
         ignored_labels=recipe.ignore_labels,
@@ -107,7 +109,7 @@ def _fit(
         scales=scales,
         sketches=sketches,
     )
-    return calibrated(made, lambda some: learn(assemble(recipe, parts), some), given)
+    return calibrated(made, lambda some: learn(fitted.again(), some), given)
 
 
 def _with_views(tx: Transaction, recipe: Recipe) -> tuple[Recipe, tuple[str, ...]]:

@@ -10,6 +10,7 @@ import typer
 from crossview.engine.evaluation import DATABASES, LENGTHS, RECALLS, EvaluationRequest
 from crossview.server.commands.common import JsonOption, NameArgument, names, print_json
 from crossview.server.commands.connection_options import HERE, ConnectionOptions
+from crossview.server.commands.evaluation_files import NO_FILES, EvaluationFiles
 from crossview.server.commands.hints import completed
 from crossview.server.commands.jobs import DetachOption, check_detached, print_detached
 from crossview.server.commands.output import CsvOption, check_format, print_csv, say, show, table
@@ -193,6 +194,7 @@ def read_grouping(text: str | None) -> "Grouping | None":
 def evaluate(
     name: NameArgument,
     options: EvaluationOptions,
+    files: EvaluationFiles = NO_FILES,
     detach: DetachOption = False,
     connection: ConnectionOptions = HERE,
     as_json: JsonOption = False,
@@ -203,17 +205,21 @@ def evaluate(
     The command measures several spaces on the same queries; raw is the views themselves. Without labels, it
     measures how soon items find their own other view. It also measures agreement with comparisons (--constraints),
     the decision whether pairs are the same (--pairs), and how soon pictures are found by changed copies (--copies).
+    Files of each query serve paired tests and the programs of TREC; their keys have %20 for a space.
 
     Examples:
         crossview evaluate pets --view color --targets sift
         crossview evaluate pets --view color --copies 100
         crossview evaluate pets --view color --space raw,cca --refit --splits 5
+        crossview evaluate pets --view color --space raw,cca --per-query queries.csv
     """
     check_format(as_json, as_csv)
     check_detached(detach, connection)
-    request = options.request()
+    request = files.request(options.request())
     if detach and options.copies is not None:
         raise typer.BadParameter("--copies reads the files of this machine while it runs: leave out --detach")
+    if files.given() and (detach or options.copies is not None):
+        raise typer.BadParameter("files of each query are written at the end, and not of copies: leave out the other")
     if detach:
         with connection.detached(name) as server:
             job = server.evaluate(request)
@@ -226,8 +232,9 @@ def evaluate(
             from crossview.engine.training.copies import evaluate_copies
 
             evaluation = evaluate_copies(collection, request, options.copies, progress)
+    files.write(request, evaluation)
     if as_json:
-        print_json(evaluation)
+        print_json(replace(evaluation, per_query=()))
     elif as_csv:
         _print_csv(evaluation)
     else:

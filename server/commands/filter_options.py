@@ -58,7 +58,7 @@ class FilterOptions:
             without_labels=tuple(self.without or ()),
             keys=keys,
             key_prefix=self.prefix,
-            attributes=_attributes(self.attribute),
+            attributes=attributes(self.attribute, "--filter-attribute"),
         )
 
 
@@ -95,21 +95,21 @@ def _similar(name: str, known: Iterable[str]) -> str:
     return f" (similar: {', '.join(found)})" if found else ""
 
 
-def _attributes(pairs: list[str] | None) -> dict[str, Any]:
-    """Return the values of --filter-attribute by key."""
+def attributes(pairs: list[str] | None, option: str) -> dict[str, Any]:
+    """Return the values of an option KEY=VALUE by key."""
     values: dict[str, Any] = {}
     for pair in pairs or []:
         key, equals, text = pair.partition("=")
         if compared := _COMPARISON.fullmatch(pair):
             name, _, value = compared.groups()
             raise typer.BadParameter(
-                f"--filter-attribute tests for equality, not {pair!r}: write {name}={value}. For a range, choose the "
-                "items in Python and search among them with Filter(keys=...)"
+                f"{option} tests for equality, not {pair!r}: write {name}={value}. For a range, choose the "
+                "items in Python, and name them with Filter(keys=...)"
             )
         if not equals:
-            raise typer.BadParameter(f"--filter-attribute takes KEY=VALUE, not {pair!r}")
+            raise typer.BadParameter(f"{option} takes KEY=VALUE, not {pair!r}")
         if key in values:
-            raise typer.BadParameter(f"--filter-attribute {key} is given twice, but an attribute has one value")
+            raise typer.BadParameter(f"{option} {key} is given twice, but an attribute has one value")
         values[key] = _value(text)
     return values
 

@@ -26,7 +26,7 @@ def learners(
         crossview learners
         crossview learners multi-npp
     """
-    from crossview.engine.training.guide import learner_guide, learner_guides
+    from crossview.engine.training.guide import learner_guide, learner_guides, packages_of_learners
 
     chosen = None if learner is None else learner_guide(learner)
     if as_json:
@@ -37,7 +37,7 @@ def learners(
         rows = table("learner", "what it does", "needs", "gives")
         for one in learner_guides():
             rows.add_row(f"{one.name} (stage)" if one.stage else one.name, one.summary, one.needs(), one.gives())
-        show(rows)
+        show(rows, *(f"{name}: a learner of the package {origin}" for name, origin in packages_of_learners().items()))
 
 
 def _describe(one: "LearnerGuide") -> None:

@@ -9,7 +9,7 @@ import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Annotated, Any, TextIO
 
 import typer
 
@@ -99,22 +99,30 @@ def check_format(as_json: bool, as_csv: bool) -> None:
 
 def print_csv(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     """Print rows as they arrive; lists become cells of labels, mappings JSON, and None an empty cell."""
-    writer = csv.writer(_Lines())
+    write_csv(sys.stdout, columns, rows)
+
+
+def write_csv(file: TextIO, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Write rows to a text file that does not translate line ends, in the form of ``print_csv``."""
+    writer = csv.writer(_Lines(file))
     writer.writerow(columns)
     for row in rows:
         writer.writerow([_cell(value) for value in row])
 
 
+@dataclass(frozen=True)
 class _Lines:
-    """Standard output with rows that end in a line feed.
+    """A file with rows that end in a line feed.
 
     The csv writer cannot do this: with the line terminator "\\n" it leaves carriage returns unquoted, and readers would
     end a row there.
     """
 
+    file: TextIO
+
     def write(self, row: str) -> None:
         """Write a row, which ends in a carriage return and a line feed."""
-        sys.stdout.write(row.removesuffix("\r\n") + "\n")
+        self.file.write(row.removesuffix("\r\n") + "\n")
 
 
 def _cell(value: Any) -> Any:

@@ -5,6 +5,9 @@ from dataclasses import dataclass, fields, is_dataclass
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
+import numpy as np
+from numpy.typing import NDArray
+
 from crossview.engine.changes.request import Change, Changes
 from crossview.engine.evaluation import Evaluation
 from crossview.engine.info import CollectionInfo, SpaceInfo, Threshold, ViewInfo
@@ -112,11 +115,17 @@ def types_below(annotation: Any) -> Iterator[type]:
     """Yield the dataclasses of an annotation, and those of their fields."""
     if is_dataclass(annotation):
         yield annotation  # type: ignore[misc]  # a class, never an instance
+        hints = field_types(annotation)  # type: ignore[arg-type]
         for one in fields(annotation):
-            yield from types_below(get_type_hints(annotation)[one.name])
+            yield from types_below(hints[one.name])
     else:
         for one in get_args(annotation):
             yield from types_below(one)
+
+
+def field_types(kind: type) -> dict[str, Any]:
+    """Return the types of a dataclass's fields. Modules that the help of commands loads import no numpy for theirs."""
+    return get_type_hints(kind, localns={"np": np, "NDArray": NDArray})
 
 
 def named(annotation: Any) -> str:
@@ -130,6 +139,8 @@ def named(annotation: Any) -> str:
         return f"object of {named(parts[1])}"
     if isinstance(origin, type) and issubclass(origin, Sequence):
         return f"list of {named(parts[0])}"
+    if origin is np.ndarray:
+        return "list of number"
     words = {bool: "true or false", int: "number", float: "number", NoneType: "null", Any: "value"}
     if annotation in words:
         return words[annotation]

@@ -6,8 +6,10 @@ from typing import Any
 from google.protobuf.message import Message
 
 from crossview.engine.collection import Collection
+from crossview.engine.errors import InvalidInputError
 from crossview.engine.runtime.progress import Progress
 from crossview.server.jobs.operation import kind_of
+from crossview.server.settings import MESSAGE_BYTES
 from crossview.server.wire.convert import from_report, readable_entries, to_new_item, to_picture
 from crossview.server.wire.convert_evaluation import from_evaluation, to_evaluation_request
 from crossview.server.wire.convert_info import from_space, from_threshold
@@ -55,7 +57,13 @@ def _calibrate(collection: Collection, request: pb.CalibrateSpaceRequest, job: s
 
 
 def _evaluate(collection: Collection, request: pb.EvaluateRequest, job: str, progress: Progress) -> Message:
-    return from_evaluation(collection.evaluate(to_evaluation_request(request), progress=progress))
+    message = from_evaluation(collection.evaluate(to_evaluation_request(request), progress=progress))
+    if (size := message.ByteSize()) > MESSAGE_BYTES:
+        raise InvalidInputError(
+            f"the figures and hits of each query take {size:,} bytes, and a message at most {MESSAGE_BYTES:,}: measure "
+            "fewer spaces, targets and databases, lower `max_queries` or `hits`, or evaluate without a server"
+        )
+    return message
 
 
 def _fit(collection: Collection, request: pb.FitViewsRequest, job: str, progress: Progress) -> Message:

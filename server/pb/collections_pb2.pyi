@@ -1125,6 +1125,7 @@ class TrainRequest(_message.Message):
     TAXONOMY_FIELD_NUMBER: _builtins.int
     REQUEST_ID_FIELD_NUMBER: _builtins.int
     IGNORE_LABELS_FIELD_NUMBER: _builtins.int
+    HELD_OUT_FIELD_NUMBER: _builtins.int
     parent: _builtins.str
     learner: _builtins.str
     """A learner or a pipeline, such as "multi-npp" or "sqrt,cca"; empty: one that suits the supervision:
@@ -1186,6 +1187,10 @@ class TrainRequest(_message.Message):
     def ignore_labels(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Labels that the training, and evaluations and suggestions of the space, do not see; items keep them."""
 
+    @_builtins.property
+    def held_out(self) -> _types_pb2.Filter:
+        """Set: hold out the items that pass this filter, instead of a share. Its keys can also be paths of the items' files."""
+
     def __init__(
         self,
         *,
@@ -1207,10 +1212,11 @@ class TrainRequest(_message.Message):
         taxonomy: Global___Taxonomy | None = ...,
         request_id: _builtins.str = ...,
         ignore_labels: _abc.Iterable[_builtins.str] | None = ...,
+        held_out: _types_pb2.Filter | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_activate", b"_activate", "_dim", b"_dim", "activate", b"activate", "constraints", b"constraints", "dim", b"dim", "group_by", b"group_by", "settings", b"settings", "taxonomy", b"taxonomy", "tune", b"tune"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_activate", b"_activate", "_dim", b"_dim", "activate", b"activate", "constraints", b"constraints", "dim", b"dim", "group_by", b"group_by", "held_out", b"held_out", "settings", b"settings", "taxonomy", b"taxonomy", "tune", b"tune"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_activate", b"_activate", "_dim", b"_dim", "activate", b"activate", "answers", b"answers", "constraints", b"constraints", "dim", b"dim", "group_by", b"group_by", "holdout", b"holdout", "ignore_labels", b"ignore_labels", "learner", b"learner", "pairs", b"pairs", "parent", b"parent", "request_id", b"request_id", "rerank", b"rerank", "seed", b"seed", "settings", b"settings", "space_id", b"space_id", "taxonomy", b"taxonomy", "tune", b"tune", "views", b"views"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_activate", b"_activate", "_dim", b"_dim", "activate", b"activate", "answers", b"answers", "constraints", b"constraints", "dim", b"dim", "group_by", b"group_by", "held_out", b"held_out", "holdout", b"holdout", "ignore_labels", b"ignore_labels", "learner", b"learner", "pairs", b"pairs", "parent", b"parent", "request_id", b"request_id", "rerank", b"rerank", "seed", b"seed", "settings", b"settings", "space_id", b"space_id", "taxonomy", b"taxonomy", "tune", b"tune", "views", b"views"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__activate: _TypeAlias = _typing.Literal["activate"]  # noqa: Y015
     _WhichOneofArgType__activate: _TypeAlias = _typing.Literal["_activate", b"_activate"]  # noqa: Y015
@@ -1700,6 +1706,8 @@ class EvaluateRequest(_message.Message):
     TAXONOMY_FIELD_NUMBER: _builtins.int
     PAIRS_FIELD_NUMBER: _builtins.int
     REQUEST_ID_FIELD_NUMBER: _builtins.int
+    PER_QUERY_FIELD_NUMBER: _builtins.int
+    HITS_FIELD_NUMBER: _builtins.int
     parent: _builtins.str
     """Resource name of the collection."""
     space: _builtins.str
@@ -1725,6 +1733,10 @@ class EvaluateRequest(_message.Message):
     again, and returns the first answer. It also names the request's operation, operations/{request_id}. Empty: the
     server chooses an id.
     """
+    per_query: _builtins.bool
+    """Also return the figures of each query."""
+    hits: _builtins.int
+    """With `per_query`: number of first hits to return for each query, with all its relevant items; 0: neither."""
     @_builtins.property
     def targets(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Empty: every target that the view can search."""
@@ -1784,10 +1796,12 @@ class EvaluateRequest(_message.Message):
         taxonomy: Global___Taxonomy | None = ...,
         pairs: Global___Comparisons | None = ...,
         request_id: _builtins.str = ...,
+        per_query: _builtins.bool = ...,
+        hits: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_max_queries", b"_max_queries", "_test_size", b"_test_size", "constraints", b"constraints", "group_by", b"group_by", "max_queries", b"max_queries", "pairs", b"pairs", "taxonomy", b"taxonomy", "test_size", b"test_size"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_queries", b"_max_queries", "_test_size", b"_test_size", "by", b"by", "constraints", b"constraints", "databases", b"databases", "group_by", b"group_by", "k", b"k", "max_queries", b"max_queries", "pairs", b"pairs", "parent", b"parent", "refit", b"refit", "request_id", b"request_id", "seed", b"seed", "space", b"space", "spaces", b"spaces", "splits", b"splits", "targets", b"targets", "taxonomy", b"taxonomy", "test_size", b"test_size", "view", b"view"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_queries", b"_max_queries", "_test_size", b"_test_size", "by", b"by", "constraints", b"constraints", "databases", b"databases", "group_by", b"group_by", "hits", b"hits", "k", b"k", "max_queries", b"max_queries", "pairs", b"pairs", "parent", b"parent", "per_query", b"per_query", "refit", b"refit", "request_id", b"request_id", "seed", b"seed", "space", b"space", "spaces", b"spaces", "splits", b"splits", "targets", b"targets", "taxonomy", b"taxonomy", "test_size", b"test_size", "view", b"view"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__max_queries: _TypeAlias = _typing.Literal["max_queries"]  # noqa: Y015
     _WhichOneofArgType__max_queries: _TypeAlias = _typing.Literal["_max_queries", b"_max_queries"]  # noqa: Y015
@@ -1945,6 +1959,110 @@ class Evaluation(_message.Message):
         def WhichOneof(self, oneof_group: _Never) -> None: ...
 
     @_typing.final
+    class PerQuery(_message.Message):
+        """The figures of each query of one space, in one database and one split."""
+
+        DESCRIPTOR: _descriptor.Descriptor
+
+        @_typing.final
+        class Figure(_message.Message):
+            DESCRIPTOR: _descriptor.Descriptor
+
+            NAME_FIELD_NUMBER: _builtins.int
+            VALUES_FIELD_NUMBER: _builtins.int
+            name: _builtins.str
+            """"average_precision", "rank" of the query's own item, or a metric of Row with its k, such as "precision@10"."""
+            @_builtins.property
+            def values(self) -> _containers.RepeatedScalarFieldContainer[_builtins.float]:
+                """One for each query; NaN for a query that the metric does not count."""
+
+            def __init__(
+                self,
+                *,
+                name: _builtins.str = ...,
+                values: _abc.Iterable[_builtins.float] | None = ...,
+            ) -> None: ...
+            _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+            def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+            _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name", "values", b"values"]  # noqa: Y015
+            def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+            def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+        @_typing.final
+        class Places(_message.Message):
+            """Positions in `items`."""
+
+            DESCRIPTOR: _descriptor.Descriptor
+
+            PLACES_FIELD_NUMBER: _builtins.int
+            @_builtins.property
+            def places(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]: ...
+            def __init__(
+                self,
+                *,
+                places: _abc.Iterable[_builtins.int] | None = ...,
+            ) -> None: ...
+            _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+            def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+            _ClearFieldArgType: _TypeAlias = _typing.Literal["places", b"places"]  # noqa: Y015
+            def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+            def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+        SPACE_FIELD_NUMBER: _builtins.int
+        QUERY_VIEW_FIELD_NUMBER: _builtins.int
+        DATABASE_VIEW_FIELD_NUMBER: _builtins.int
+        DATABASE_FIELD_NUMBER: _builtins.int
+        SPLIT_FIELD_NUMBER: _builtins.int
+        KEYS_FIELD_NUMBER: _builtins.int
+        FIGURES_FIELD_NUMBER: _builtins.int
+        ITEMS_FIELD_NUMBER: _builtins.int
+        HITS_FIELD_NUMBER: _builtins.int
+        RELEVANT_FIELD_NUMBER: _builtins.int
+        space: _builtins.str
+        query_view: _builtins.str
+        database_view: _builtins.str
+        database: _types_pb2.Database.ValueType
+        split: _builtins.int
+        """From 1."""
+        @_builtins.property
+        def keys(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+            """Keys of the queries, the same for every space."""
+
+        @_builtins.property
+        def figures(self) -> _containers.RepeatedCompositeFieldContainer[Global___Evaluation.PerQuery.Figure]: ...
+        @_builtins.property
+        def items(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+            """Keys of the items to find; empty without hits, as the next two fields."""
+
+        @_builtins.property
+        def hits(self) -> _containers.RepeatedCompositeFieldContainer[Global___Evaluation.PerQuery.Places]:
+            """The first hits of each query, the nearest first."""
+
+        @_builtins.property
+        def relevant(self) -> _containers.RepeatedCompositeFieldContainer[Global___Evaluation.PerQuery.Places]:
+            """All relevant items of each query, in ascending order of position."""
+
+        def __init__(
+            self,
+            *,
+            space: _builtins.str = ...,
+            query_view: _builtins.str = ...,
+            database_view: _builtins.str = ...,
+            database: _types_pb2.Database.ValueType = ...,
+            split: _builtins.int = ...,
+            keys: _abc.Iterable[_builtins.str] | None = ...,
+            figures: _abc.Iterable[Global___Evaluation.PerQuery.Figure] | None = ...,
+            items: _abc.Iterable[_builtins.str] | None = ...,
+            hits: _abc.Iterable[Global___Evaluation.PerQuery.Places] | None = ...,
+            relevant: _abc.Iterable[Global___Evaluation.PerQuery.Places] | None = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["database", b"database", "database_view", b"database_view", "figures", b"figures", "hits", b"hits", "items", b"items", "keys", b"keys", "query_view", b"query_view", "relevant", b"relevant", "space", b"space", "split", b"split"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    @_typing.final
     class DatabasesEntry(_message.Message):
         DESCRIPTOR: _descriptor.Descriptor
 
@@ -1973,6 +2091,7 @@ class Evaluation(_message.Message):
     OVERLAPS_FIELD_NUMBER: _builtins.int
     COMPARISONS_FIELD_NUMBER: _builtins.int
     DATABASES_FIELD_NUMBER: _builtins.int
+    PER_QUERY_FIELD_NUMBER: _builtins.int
     queries: _builtins.int
     protocol: _builtins.str
     """A sentence about the measurement, and one about the training data of the fitted views."""
@@ -1991,6 +2110,10 @@ class Evaluation(_message.Message):
     def databases(self) -> _containers.ScalarMap[_builtins.str, _builtins.int]:
         """Number of items to find, by the name of the database in lower case, such as "trained": keys of maps are not enums."""
 
+    @_builtins.property
+    def per_query(self) -> _containers.RepeatedCompositeFieldContainer[Global___Evaluation.PerQuery]:
+        """Empty unless the request wants the figures of each query."""
+
     def __init__(
         self,
         *,
@@ -2003,10 +2126,11 @@ class Evaluation(_message.Message):
         overlaps: _abc.Iterable[Global___Evaluation.Overlap] | None = ...,
         comparisons: _builtins.int = ...,
         databases: _abc.Mapping[_builtins.str, _builtins.int] | None = ...,
+        per_query: _abc.Iterable[Global___Evaluation.PerQuery] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["codebook", b"codebook", "comparisons", b"comparisons", "databases", b"databases", "differences", b"differences", "overlaps", b"overlaps", "protocol", b"protocol", "queries", b"queries", "rows", b"rows", "seconds", b"seconds"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["codebook", b"codebook", "comparisons", b"comparisons", "databases", b"databases", "differences", b"differences", "overlaps", b"overlaps", "per_query", b"per_query", "protocol", b"protocol", "queries", b"queries", "rows", b"rows", "seconds", b"seconds"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

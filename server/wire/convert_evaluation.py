@@ -1,7 +1,19 @@
 """Conversion of evaluation requests and evaluations to messages and back."""
 
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
 from crossview.engine.errors import InvalidInputError
-from crossview.engine.evaluation import Evaluation, EvaluationDifference, EvaluationRequest, EvaluationRow, Overlap
+from crossview.engine.evaluation import (
+    Evaluation,
+    EvaluationDifference,
+    EvaluationRequest,
+    EvaluationRow,
+    Overlap,
+    PerQuery,
+)
 from crossview.server.wire.convert_training import (
     from_comparisons,
     from_grouping,
@@ -54,6 +66,7 @@ def to_evaluation(message: pb.Evaluation) -> Evaluation:
         rows=tuple(to_value(EvaluationRow, row) for row in message.rows),
         differences=tuple(to_value(EvaluationDifference, one) for one in message.differences),
         overlaps=tuple(to_value(Overlap, one) for one in message.overlaps),
+        per_query=tuple(map(_to_per_query, message.per_query)),
     )
 
 
@@ -65,4 +78,33 @@ def from_evaluation(evaluation: Evaluation) -> pb.Evaluation:
         rows=[to_message(pb.Evaluation.Row, row) for row in evaluation.rows],
         differences=[to_message(pb.Evaluation.Difference, one) for one in evaluation.differences],
         overlaps=[to_message(pb.Evaluation.Overlap, one) for one in evaluation.overlaps],
+        per_query=map(_from_per_query, evaluation.per_query),
     )
+
+
+def _to_per_query(message: pb.Evaluation.PerQuery) -> PerQuery:
+    return to_value(
+        PerQuery,
+        message,
+        figures={one.name: np.array(one.values, np.float64) for one in message.figures},
+        hits=_to_places(message.hits),
+        relevant=_to_places(message.relevant),
+    )
+
+
+def _from_per_query(one: PerQuery) -> pb.Evaluation.PerQuery:
+    return to_message(
+        pb.Evaluation.PerQuery,
+        one,
+        figures=[pb.Evaluation.PerQuery.Figure(name=name, values=values) for name, values in one.figures.items()],
+        hits=_from_places(one.hits),
+        relevant=_from_places(one.relevant),
+    )
+
+
+def _to_places(messages: Iterable[pb.Evaluation.PerQuery.Places]) -> tuple[NDArray[np.int32], ...]:
+    return tuple(np.array(one.places, np.int32) for one in messages)
+
+
+def _from_places(places: Iterable[NDArray[np.int32]]) -> Iterable[pb.Evaluation.PerQuery.Places]:
+    return (pb.Evaluation.PerQuery.Places(places=one) for one in places)

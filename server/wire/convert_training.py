@@ -10,6 +10,7 @@ from crossview.engine.errors import InvalidInputError
 from crossview.engine.learners.comparisons import KINDS, Comparisons, Taxonomy
 from crossview.engine.query import CalibrationRequest
 from crossview.engine.recipe import DEFAULT, FOLDS, Grouping, Pair, Recipe, Tune
+from crossview.server.wire.convert import from_filter, to_filter
 from crossview.server.wire.fields import to_message, to_value
 from crossview.server.wire.structs import from_struct
 from crossview.v1 import collections_pb2 as pb
@@ -25,6 +26,7 @@ def to_recipe(message: pb.TrainRequest) -> Recipe:
         tune=to_tune(message.tune) if message.HasField("tune") else None,
         constraints=to_comparisons(message.constraints) if message.HasField("constraints") else None,
         group_by=to_grouping(message.group_by) if message.HasField("group_by") else None,
+        held_out=to_filter(message.held_out) if message.HasField("held_out") else None,
         taxonomy=to_taxonomy(message.taxonomy) if message.HasField("taxonomy") else None,
     )
 
@@ -39,6 +41,7 @@ def from_recipe(recipe: Recipe) -> pb.TrainRequest:
         tune=None if recipe.tune is None else to_message(pb.Tune, recipe.tune),
         constraints=None if recipe.constraints is None else from_comparisons(recipe.constraints),
         group_by=from_grouping(recipe.group_by),
+        held_out=None if recipe.held_out is None else from_filter(recipe.held_out),
         taxonomy=from_taxonomy(recipe.taxonomy),
     )
 

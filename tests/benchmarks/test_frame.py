@@ -16,7 +16,7 @@ import pytest
 from benchmarks.frame import beside, databases
 from benchmarks.frame.benchmark import Benchmark, numbers, trial_arguments
 from benchmarks.frame.journal import Journal, by_seed, partial_folder, run_trials
-from benchmarks.frame.record import ROOT, source
+from benchmarks.frame.record import ROOT, provenance, source
 from benchmarks.frame.tables import mean_and_error, span, table
 from benchmarks.frame.workers import THREADS, alone, each
 
@@ -168,12 +168,22 @@ def test_a_document_states_where_its_figures_come_from(tmp_path, capsys):
     assert made().main([*data, "--json", str(out), "--report", str(tmp_path / "report")]) == 0
     document = json.loads(out.read_text(encoding="utf-8"))
     assert shlex.split(document["command"]) == shlex.split("python -m benchmarks made --data data --sizes 1,3")
-    assert {name: document[name] for name in ("commit", "dirty")} == source()
+    assert {name: document[name] for name in ("commit", "base", "dirty", "sources")} == source()
     assert {"benchmark", "date", "machine", "versions", "settings", "rows", "seconds"} <= set(document)
     text = (tmp_path / "report" / "made.md").read_text(encoding="utf-8")
     assert text == capsys.readouterr().out.rstrip() + "\n"
     assert "| m, map | 0.5 ± 0.1 |" in text
     assert text.rstrip().splitlines()[-1].startswith(f"`{document['command']}`, commit {document['commit'][:7]}")
+
+
+def test_a_lost_commit_is_stated_with_what_stays_valid():
+    """After a branch was rewritten, its base and the digest of the sources still identify a run."""
+    host = {"cpu": "a processor", "cores": 2, "memory_gib": 4.0}
+    plain = {"command": "x", "date": "2026-01-02", "machine": host, "seconds": 1.0, "dirty": False, "commit": "a" * 40}
+    found = {"base": "b" * 40, "sources": "c" * 64, "commit_lost": True}
+    assert provenance(plain).startswith("`x`, commit aaaaaaa, 2026-01-02;")
+    words = "commit aaaaaaa (not in the repository; based on bbbbbbb), sources cccccccccccc, 2026-01-02;"
+    assert provenance(plain | found).startswith(f"`x`, {words}")
 
 
 @pytest.mark.parametrize(

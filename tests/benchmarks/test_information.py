@@ -3,9 +3,13 @@
 import numpy as np
 import pytest
 
+from benchmarks.__main__ import main as run_named
 from benchmarks.information import benchmark as information
+from benchmarks.information import report
 from benchmarks.information.kinds import KINDS, known
+from benchmarks.information.methods import METHODS, default_for
 from benchmarks.sets.split import Split
+from crossview.engine.training.default_learner import OF_LABELS, OF_PAIRS, OF_SOME_LABELS, OF_VIEWS
 
 
 @pytest.fixture
@@ -60,12 +64,46 @@ def test_labels_and_pairs_are_told_together(split):
     assert all(len(np.unique(classes[one])) == 1 for one in named)
 
 
-def test_who_leads_is_told_beyond_the_standard_error():
-    values = {"co-em": np.array([0.5, 0.6, 0.55]), "posteriors": np.array([0.4, 0.5, 0.46]), "few": np.array([0.9])}
-    best, gain, error = information.lead(values, 3, 0.25)
-    assert best == "posteriors"
-    assert gain == pytest.approx(0.0967, abs=1e-3)
-    assert 0 < error < gain
+@pytest.mark.parametrize(
+    ("kind", "spec"),
+    [
+        ("2 labels a class", OF_SOME_LABELS),
+        ("40 % of the labels wrong", OF_LABELS),
+        ("1 pair an item, 10 % wrong", OF_PAIRS),
+        ("views alone", OF_VIEWS),
+    ],
+)
+def test_the_default_is_what_the_product_chooses(kind, spec, split):
+    assert default_for(known(kind, split, split.train, 0)).spec == spec
+
+
+def test_at_most_so_many_items_are_learned_from_and_asked(split, monkeypatch):
+    monkeypatch.setattr(information, "MOST_ITEMS", 50)
+    monkeypatch.setattr(information, "MOST_QUERIES", 15)
+    found = information.drawn(split, 0)
+    assert (len(found.train), len(found.held_out), len(found.labels)) == (50, 15, 65)
+    assert set(map(tuple, found.rows["first"][found.train])) <= set(map(tuple, split.rows["first"][split.train]))
+
+
+def test_a_run_shows_where_the_default_stands_and_what_more_labels_change(split, tmp_path, monkeypatch, capsys):
+    """A method that learns from views alone runs once for all kinds."""
+    few = {name: METHODS[name] for name in ("posteriors", "csa", "tuned ridge")}
+    monkeypatch.setattr(information, "METHODS", few)
+    monkeypatch.setattr(information, "default_for", lambda given: METHODS["posteriors"])
+    monkeypatch.setattr(information, "load", lambda name, data, cache: lambda seed: split)
+    out = tmp_path / "information.json"
+    arguments = ["--sets", "pubfig", "--kinds", "5 labels a class", "all labels", "--trials", "1", "--workers", "1"]
+    assert run_named(["information", "--data", str(tmp_path), *arguments, "--json", str(out)]) == 0
+    text = capsys.readouterr().out
+    assert "Development sets, on which defaults are chosen: pubfig." in text
+    assert "| 5 labels a class → all labels | " in text
+    lines = [line.strip("| ").split(" | ") for line in text.partition("## pubfig")[2].splitlines() if "| " in line]
+    cells = {name: line for name, *line in lines if name != "---"}
+    assert set(cells) == {"method", "default", *few, "best rival", "default is ahead"}
+    assert cells["default"][:2] == cells["posteriors"][:2]
+    assert cells["csa"][0] == cells["csa"][1]
+    assert set(cells["best rival"][:2]) <= {"csa", "tuned ridge"}
+    assert all(float(cells[name][-1]) >= 0 for name in few)
 
 
 def test_figures_beside_map_are_shown_by_kind(split):
@@ -73,15 +111,16 @@ def test_figures_beside_map_are_shown_by_kind(split):
     given = known("all labels", split, split.train, 0)
     figures = [
         ["all labels", method, *figure]
-        for method in ("co-em", "kernel cca")
-        for figure in information._measured(method, given, split, split.train)
+        for method in ("co-em", "csa")
+        for figure in information.measured(METHODS[method], given, split)
     ]
-    trial = {"data": "drawn", "sizes": (100, 20), "figures": figures}
-    text = information.markdown({"trials": [trial], "settings": {"most_items": 1000}})
-    assert "### own in first 10" in text
-    tables = text.partition("## Own items, coverage and hubness")[2].partition("## drawn")[0]
+    trials = [{"data": name, "sizes": (100, 20), "figures": figures} for name in ("drawn texts", "digits")]
+    text = report.markdown({"trials": trials, "settings": {"most_items": 1000, "looks": ()}})
+    development, _, text = text.partition("## Report sets")
+    assert ("### drawn texts" in development, "### digits" in text) == (True, True)
+    assert "#### own in first 10" in text
+    tables = text.partition("### Own items, coverage and hubness")[2].partition("### digits")[0]
+    assert tables.count("| known | co-em | csa |") == 5
     lines = [line.split(" | ")[1:] for line in tables.splitlines() if line.startswith("| all labels")]
     assert len(lines) == 5
-    for line in lines:
-        cells = dict(zip(information.METHODS, line, strict=True))
-        assert [name for name, cell in cells.items() if cell.strip(" |")] == ["co-em", "kernel cca"]
+    assert all(cell.strip(" |") for line in lines for cell in line)

@@ -9,6 +9,7 @@ from faces import planted
 from benchmarks.__main__ import main as run_named
 from benchmarks.sets.named import load
 from benchmarks.sets.split import Split
+from benchmarks.sets.standing import interval
 from benchmarks.unseen import report, tuning
 from benchmarks.unseen.trial import DEFAULT, METHODS, measured
 from crossview.engine.recipe import Tune
@@ -63,7 +64,7 @@ def test_the_default_is_the_products():
 def test_the_interval_is_wider_than_that_of_independent_splits():
     """Nadeau and Bengio's: its variance has the overlap besides."""
     differences = np.array([0.01, 0.03, 0.02, 0.04])
-    mean, half = report.interval(differences, 0.25)
+    mean, half = interval(differences, 0.25)
     assert mean == pytest.approx(0.025)
     expected = 3.1824 * np.sqrt((1 / 4 + 0.25) * differences.var(ddof=1))
     assert half == pytest.approx(expected, rel=1e-3)

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from types import NoneType, UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin
 
-from crossview.server.commands.result_types import named
+from crossview.server.commands.result_types import field_types, named
 
 
 def unlike(value: Any, annotation: Any, where: str = "result") -> Iterator[str]:
@@ -36,7 +36,7 @@ def unlike(value: Any, annotation: Any, where: str = "result") -> Iterator[str]:
 
 
 def _unlike_fields(value: Any, annotation: Any, where: str) -> Iterator[str]:
-    hints = get_type_hints(annotation)
+    hints = field_types(annotation)
     names = {field.name for field in fields(annotation)}
     if not isinstance(value, dict) or set(value) != names:
         yield f"{where}: {value!r} has not the fields of {annotation}"

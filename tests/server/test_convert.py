@@ -179,6 +179,7 @@ def test_what_is_asked_of_a_training_survives() -> None:
         answers=True,
         taxonomy=Taxonomy({"a": "", "b": "", "c": "b", "d": "b"}),
         ignore_labels=("100CANON", "a, b"),
+        held_out=Filter(keys=("a/b",), key_prefix="a/", attributes={"split": "test"}),
     )
     assert all(getattr(recipe, name) for name in set(vars(recipe)) - {"constraints"})
     assert convert_training.to_recipe(convert_training.from_recipe(recipe)) == recipe
@@ -245,7 +246,7 @@ def test_requests_survive() -> None:
     for given in (
         EvaluationRequest(view="color", spaces=("a",), targets=("sift",), k=(2,), refit=True, test_size=0.5, seed=3),
         EvaluationRequest(view="color", spaces=("a", "raw"), seed=3),
-        EvaluationRequest(view="color", databases=("mixed", "unseen"), by="items"),
+        EvaluationRequest(view="color", databases=("mixed", "unseen"), by="items", per_query=True, hits=9),
         EvaluationRequest(view="color", taxonomy=Taxonomy({"a": "", "b": "", "c": "b"})),
         EvaluationRequest(view="color", refit=True, splits=5, group_by=Grouping("speaker"), max_queries=10**12),
         EvaluationRequest(view="color"),

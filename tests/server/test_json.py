@@ -19,7 +19,7 @@ from crossview.engine.item import NewItem
 from crossview.engine.recipe import Recipe
 from crossview.server.cli import COMMANDS
 from crossview.server.client.client import Client
-from crossview.server.commands.result_types import RESULTS
+from crossview.server.commands.result_types import RESULTS, field_types, named, types_below
 from crossview.server.listen import RunningServer
 from crossview.server.settings import ServerSettings
 
@@ -180,3 +180,9 @@ def test_the_status_of_verify_is_its_answer(tmp_path: Path) -> None:
     (tmp_path / "pairs.csv").write_text("cat/1,dog/2\n")
     assert run("verify", "rows", "--pairs", tmp_path / "pairs.csv", *where).exit_code == 0
     assert run("show", "none", "--home", home.path).exit_code == 1
+
+
+def test_every_result_has_types_in_words() -> None:
+    """The reference of results names the type of every field, those too that only type checkers import."""
+    for kind in {one for result in RESULTS.values() for one in types_below(result)}:
+        assert all(named(hint) for hint in field_types(kind).values()), kind

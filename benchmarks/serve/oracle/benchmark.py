@@ -1,6 +1,6 @@
 """An oracle beside three servers: every answer is compared with an exact scan of the states that it can be of.
 
-``python -m benchmarks oracle --json OUT [--report DIR] [--minutes 30] [--seed 0]``
+``python -m benchmarks oracle [--json OUT] [--report DIR] [--minutes 30] [--seed 0]``
 
 Each row says whose it is and which write gave it. Three servers of one home, one of them of two processes, a program
 and the command line write, delete, label, train, activate, compact, back up and restore at once; servers and commands

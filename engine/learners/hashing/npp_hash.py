@@ -1,5 +1,6 @@
 """A supervised cross-view hasher: codes whose distances rank items by predicted classes and by the item itself."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
@@ -11,7 +12,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from crossview.engine.learners.cost import FitCost, FitSize
 from crossview.engine.learners.hashing.hasher import Hasher
-from crossview.engine.learners.hashing.product_codes import CodeFunction, Examples, ProductCodes, learn_codes
+from crossview.engine.learners.hashing.product_codes import (
+    CodeFunction,
+    Examples,
+    ProductCodes,
+    distant_codes,
+    learn_codes,
+)
 from crossview.engine.learners.npp.initial_projections import groups
 from crossview.engine.learners.npp.multi_npp import MultiNPP
 from crossview.engine.learners.npp.neighborhoods import pair_relations
@@ -80,6 +87,8 @@ _INSTANCE_WEIGHT = 0.1
 """The weight of instance embeddings in the vectors that re-rank hits, as ``ClassInstance`` usually chooses it."""
 _KNOWN = 0.2
 """Weight of the known classes among the items; the predictions of rows have the rest."""
+_NAMING = 3.0
+"""Bits of classes for each bit that numbers the classes: with fewer, the codes of many classes are near each other."""
 _DIGITS = 6  # groups that are equal after rounding to so many digits are one group
 
 
@@ -97,6 +106,11 @@ class NPPHash(Hasher):
     query's prediction does not change its ranking, but that of an item's prediction does. If pairs of similar items are
     given, a ridge regression predicts the groups that they form.
 
+    B bits have room for the simplex of K classes only if B >= K - 1. With fewer bits, the mean of squared products has
+    the lower bound 1 / B (Welch, "Lower bounds on the maximum cross correlation of signals", IEEE Trans. Inf. Theory,
+    1974), which codes can attain although several classes share one code. The learner then approximates products of
+    this size, and starts from codes of the classes that are far from each other (:func:`distant_codes`).
+
     Further bits code the instance embeddings of rows, see :class:`Instances`, in the same way: items of one class would
     otherwise have almost the same code. If no two items have two views, all bits code classes.
 
@@ -105,11 +119,12 @@ class NPPHash(Hasher):
 
     Args:
         n_bits: bits of a code (B).
-        instances: share of the bits that code instances. With fewer, codes find the class of a query more often, and
-            the item itself less often.
+        instances: maximum share of the bits that code instances. With fewer, codes find the class of a query more
+            often, and the item itself less often. At least 3 log2(K) bits code classes, if the code has so many.
         contrast: how much the distances d of items to a query differ: the root mean square of 1 - 2 d / B, in units of
-            its value for certain classes that are far from each other. With a larger contrast, errors of bits matter
-            less, but fewer certain items have different distances.
+            its value for certain classes that are far from each other, or of 1 / sqrt(B), which is the larger one with
+            few bits. With a larger contrast, errors of bits matter less, but fewer certain items have different
+            distances.
         alpha: penalty of the regressions that predict classes, as in :class:`ClassPosteriors`; None: the penalty that
             predicts left-out rows best. With a smaller penalty, training items are nearer to their class.
         max_iter: maximum number of turns between the codes of queries and the codes of items.
@@ -216,16 +231,18 @@ class NPPHash(Hasher):
             self.predictors_, left_out = [one for one, _ in fitted], [rows for _, rows in fitted]
             self.classes_ = np.empty(0, np.intp)
         drawn = [rows[draw_rows(len(rows), self.max_rows, random)] for rows in left_out]
-        bits = self._learn_instances(views, given)
+        bits = self._learn_instances(views, given, targets.shape[1])
         self._learn(np.vstack(drawn), np.unique(targets.round(_DIGITS), axis=0), self.n_bits - bits, random)
         if bits:
             self.reach_ = float(np.hypot(self.reach_, 2.0 * np.sqrt(_INSTANCE_WEIGHT)))
 
-    def _learn_instances(self, views: list[Rows], given: Supervision) -> int:
-        """Learn instance embeddings and their codes; return the number of their bits, 0 without any."""
+    def _learn_instances(self, views: list[Rows], given: Supervision, classes: int) -> int:
+        """Learn instance embeddings and their codes, beside a number of classes; return the number of their bits, 0
+        without any."""
         self.instance_state_, self.instance_codes_ = {}, {}
-        bits = min(round(self.instances * self.n_bits), self.n_bits - 1)
-        if not bits or (given.mask.sum(axis=1) > 1).sum() < 2:
+        needed = max(1, math.ceil(_NAMING * math.log2(classes)))
+        bits = min(round(self.instances * self.n_bits), self.n_bits - needed)
+        if bits < 1 or (given.mask.sum(axis=1) > 1).sum() < 2:
             return 0
         # With its own generator, so that the bits of classes do not depend on those of instances.
         random = check_random_state(self.random_state)
@@ -251,10 +268,11 @@ class NPPHash(Hasher):
         """Learn codes of some bits from (m, K) predictions of rows and from (g, K) known groups."""
         shares = np.repeat([(1 - _KNOWN) / len(predictions), _KNOWN / len(known)], [len(predictions), len(known)])
         examples = Examples(predictions, np.vstack([predictions, known]), shares)
-        self.contrast_ = self.contrast * _contrast(known)
-        most = self.max_iter
+        self.contrast_ = self.contrast * max(_contrast(known), 1.0 / np.sqrt(bits))
+        most, classes = self.max_iter, known.shape[1]
+        directions = None if bits >= classes - 1 else distant_codes(classes, bits, random).T
         codes, errors = learn_codes(
-            examples, bits, self.contrast_, most, random, lambda turn: report_progress(turn, most)
+            examples, bits, self.contrast_, most, random, lambda turn: report_progress(turn, most), directions
         )
         report_progress(most, most)
         self.weights_ = [codes.queries.weights, codes.items.weights]

@@ -16,6 +16,9 @@ _Side = tuple[Rows, Rows, NDArray[np.float64]]
 _FLIPS = 4  # maximum number of flips per bit; each flip lowers the error, so rows converge long before
 _DIGITS = 9  # rounding makes equal gains equal in every batch, so that the code of a row does not depend on its batch
 _TINY = 1e-12
+_SWEEPS = 4
+"""Maximum number of turns over all codes: later ones change few."""
+_LEAST = 1e-300
 
 
 @dataclass(frozen=True)
@@ -103,12 +106,13 @@ def learn_codes(
     max_iter: int,
     random: np.random.RandomState,
     report: Callable[[int], None] = lambda turn: None,
+    directions: Matrix | None = None,
 ) -> tuple[ProductCodes, list[float]]:
     """Return the learned codes, and the mean squared errors at the start and after each turn, in units of contrast^2.
 
     Turns alternate between the codes of items for given codes of queries and the reverse, bit by bit (as in Shen et
-    al., "Supervised discrete hashing", CVPR 2015), so that the error never rises. The codes start as ITQ's codes of the
-    queries. Further rows get their codes by the same steps.
+    al., "Supervised discrete hashing", CVPR 2015), so that the error never rises. The codes start as the signs of
+    projections of the rows about the mean query. Further rows get their codes by the same steps.
 
     Args:
         given: the examples.
@@ -117,13 +121,15 @@ def learn_codes(
         max_iter: maximum number of turns; they end earlier when no code changes.
         random: generator of the start's rotation.
         report: function to call with the number of each completed turn.
+        directions: (B, D) directions of the projections at the start; None: those of ITQ of the queries.
     """
     mean = given.shares @ given.items
     centred = given.items - mean
     covariance = (centred * given.shares[:, None]).T @ centred
     asking = directed(given.queries, covariance, contrast)
     equal = np.full(len(asking), 1.0 / len(asking))
-    start, middle = _start(given.queries, n_bits, random)
+    middle = given.queries.mean(axis=0)
+    start = _start(given.queries - middle, n_bits, random) if directions is None else directions
     codes, stored = (signs((rows - middle) @ start.T) for rows in (given.queries, given.items))
     errors = [_error((codes, asking, equal), (stored, centred, given.shares))]
     for turn in range(1, max_iter + 1):
@@ -176,13 +182,35 @@ def _error(one: _Side, other: _Side) -> float:
     return float((made - 2.0 * both + wanted) / max(wanted, _TINY))
 
 
-def _start(rows: Rows, n_bits: int, random: np.random.RandomState) -> tuple[Matrix, NDArray[np.float64]]:
-    """Return (B, D) directions and the (D,) mean of (n, D) rows: projections of the centred rows on the directions are
-    near their signs."""
-    middle = rows.mean(axis=0)
-    lengths = np.linalg.norm(rows - middle, axis=1, keepdims=True)
-    unit = (rows - middle) / np.where(lengths > 0, lengths, 1.0)
+def _start(rows: Rows, n_bits: int, random: np.random.RandomState) -> Matrix:
+    """Return (B, D) directions on which the projections of (n, D) rows about their mean are near their signs."""
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    unit = rows / np.where(lengths > 0, lengths, 1.0)
     components, _ = principal_components(unit, min(n_bits, *unit.shape))
     padded = np.zeros((len(unit), n_bits))
     padded[:, : len(components)] = unit @ components.T
-    return np.asarray(rotation(padded, random)[: len(components)].T @ components), middle
+    return np.asarray(rotation(padded, random)[: len(components)].T @ components)
+
+
+def distant_codes(count: int, n_bits: int, random: np.random.RandomState) -> Matrix:
+    """Return (K, B) codes of -1 and 1 that are far from each other.
+
+    From random codes, each step flips the bit of a code that most lowers the sum of exp(c . d) over the pairs of codes.
+    Unlike the sum of squares, which is equally low for codes that coincide, this sum mostly counts the nearest pairs.
+    """
+    codes = signs(random.standard_normal((count, n_bits)))
+    even, odd = np.cosh(2.0) - 1.0, np.sinh(2.0)  # exp(-2 s) - 1 is even - s odd, where s is -1 or 1
+    for _ in range(_SWEEPS):
+        checkpoint()
+        before = codes.copy()
+        for number in range(count):
+            for _ in range(_FLIPS * n_bits):
+                near = np.exp(codes @ codes[number] - n_bits)
+                near[number] = 0.0
+                gains = np.round(even - odd * codes[number] * (near @ codes) / max(near.sum(), _LEAST), _DIGITS)
+                if gains.min() >= 0.0:
+                    break
+                codes[number, gains.argmin()] *= -1.0
+        if np.array_equal(before, codes):
+            break
+    return codes

@@ -2,6 +2,7 @@
 metrics."""
 
 from collections.abc import Sequence
+from typing import cast
 
 import numpy as np
 
@@ -117,13 +118,11 @@ class SharedMap:
 
     def gradient(self, metric: Metric, evaluation: Evaluation) -> Rows:
         """Return a subgradient with respect to the parameters."""
-        assert isinstance(evaluation, TaskEvaluation)  # noqa: S101 - for mypy: what this class returned
+        tasks = cast(TaskEvaluation, evaluation).tasks  # what ``evaluate`` of this class returned
         common, local = self.unpacked(metric.theta)
         slopes = [
             share * task.gradient(one, found)
-            for share, task, one, found in zip(
-                self._shares, self._tasks, self.metrics(metric), evaluation.tasks, strict=True
-            )
+            for share, task, one, found in zip(self._shares, self._tasks, self.metrics(metric), tasks, strict=True)
         ]
         of_common = sum(slope.T @ one.T for slope, one in zip(slopes, local, strict=True))
         of_local = np.stack([(slope @ common).T for slope in slopes])

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 
@@ -74,10 +75,9 @@ class SharedMetric:
 
     def gradient(self, metric: Metric, evaluation: Evaluation) -> Rows:
         """Return a subgradient with respect to the parameters."""
-        assert isinstance(evaluation, TaskEvaluation)  # noqa: S101 - for mypy: what this class returned
+        tasks = cast(TaskEvaluation, evaluation).tasks  # what ``evaluate`` of this class returned
         slopes = [
-            task.gradient(one, found)
-            for task, one, found in zip(self._tasks, self.metrics(metric), evaluation.tasks, strict=True)
+            task.gradient(one, found) for task, one, found in zip(self._tasks, self.metrics(metric), tasks, strict=True)
         ]
         width = self._width
         shared, *own = self._factors(metric)

@@ -159,7 +159,8 @@ class Impostors:
         rounding.
         """
         factor = metric.factor
-        assert factor is not None, "impostors need a positive semidefinite metric"  # noqa: S101 - for mypy
+        if factor is None:
+            raise ValueError("impostors need a positive semidefinite metric")
         embedded = self.features.embedded(factor)
         lengths, furthest = np.square(embedded).sum(axis=1), reach.max(axis=1)
         rounding = _ROUNDING * lengths.max()

@@ -34,7 +34,8 @@ class Metric:
         """M, (d, d)."""
         if self.known is not None:
             return self.known
-        assert self.factor is not None, "a metric needs its matrix or a factor"  # noqa: S101 - for mypy
+        if self.factor is None:
+            raise ValueError("a metric needs its matrix or a factor")
         return np.asarray(self.factor.T @ self.factor)
 
     @cached_property

@@ -41,7 +41,8 @@ class QuadrupletWise(MetricLearner):
       dissimilar one.
 
     Args:
-        C: weight of the loss.
+        C: weight of the loss. Rows have a root mean square length of 1 and the loss is a mean, so it is independent of
+            units and of the number of constraints.
         form: "full", M; or "diagonal", a weight for each column.
         loss: "hinge" or "structural", by cutting planes; "huber", by Newton's method; None: "huber" for diagonal
             metrics, "hinge" for full ones, as in the paper.
@@ -78,7 +79,7 @@ class QuadrupletWise(MetricLearner):
     converged_: list[bool] = field(init=False)
     history_: list[NDArray[np.float64]] = field(init=False)
 
-    C: Positive = 100.0
+    C: Positive = 10_000.0
     form: Literal["full", "diagonal"] = "full"
     loss: Loss | None = None
     sampling: Sampling | None = None

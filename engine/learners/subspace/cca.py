@@ -130,7 +130,7 @@ def correlated(cross: Mapping[tuple[int, int], Matrix], size: int) -> tuple[list
         return [left[:, :size], right[:size].T], values[:size]
     widths = [cross[0, 1].shape[0], *(cross[0, v].shape[1] for v in range(1, count))]
     ends = np.cumsum(widths)
-    blocks = np.zeros((ends[-1], ends[-1]))
+    blocks = np.zeros((ends[-1], ends[-1]), np.result_type(*cross.values()))
     for (v, w), block in cross.items():
         blocks[ends[v] - widths[v] : ends[v], ends[w] - widths[w] : ends[w]] = block
     directions = min(size, *widths)

@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import product
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,23 +16,31 @@ from crossview.engine.learners.cost import FitCost, FitSize
 from crossview.engine.learners.settings import Dimensions, Seed, Weight
 from crossview.engine.learners.subspace.co_em import CoEM
 from crossview.engine.learners.subspace.instances import Fold, Instances
+from crossview.engine.learners.subspace.label_noise import wrong_share
 from crossview.engine.learners.subspace.posteriors import ClassPosteriors
 from crossview.engine.learners.supervision import Supervision, shared_classes
 from crossview.engine.learners.view_rows import Rows
 from crossview.engine.runtime.cancellation import checkpoint
+from crossview.engine.runtime.threads import over
 
 WEIGHTS = (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8)
 """Weights of the instance part to choose from; the smallest only orders items of equal probability."""
 _TOLERANCE = 0.005
 """Loss of mean average precision that any weight may cost, if the standard error is smaller."""
 _UNMEASURED = 0.1
-"""The weight if held-out items cannot measure it: without classes, with a single view, or with few items."""
+"""The weight if held-out items cannot measure it: with a single view, with few labelled items, or with pairs alone."""
+_UNSUPERVISED = 1.0
+"""The weight without labels and pairs: the item itself is all that is known, and classes are found, not given."""
 _LEAST = 100
 """Minimum number of held-out items that measure the weights."""
 _MEASURED = 400
 """Maximum number of held-out items of a fold that measure a weight."""
 _FIRST = 10
 """Length of the hit lists in which items have to find themselves."""
+
+_WRONG = 0.05
+"""Minimum share of labels that contradict the views for co-EM."""
+_LEARNERS = {one.name: one for one in (ClassPosteriors, CoEM)}
 
 State = dict[str, Any]
 """The state of a fitted learner."""
@@ -43,10 +52,11 @@ class ClassInstance(MultiViewLearner):
 
     The inner product of two embeddings is the probability that the rows are of one class, plus ``weight_`` times the
     cosine of their instance embeddings; end a pipeline in ``dot`` to rank by it. The probabilities are those of
-    ``ClassPosteriors`` or ``CoEM``. They place all items of a class at almost the same point, so they find the class of
-    a query but not the items that look like it. The instance embeddings, see ``Instances``, are near each other for the
-    rows of one item in all views, and far apart for rows of different items. They order the items of a class, and
-    decide where the class is uncertain.
+    ``ClassPosteriors`` or ``CoEM``; with "auto", of co-EM if the views contradict at least 5 % of the labels, because
+    posteriors learn wrong labels, too, see ``wrong_share``. They place all items of a class at almost the same point,
+    so they find the class of a query but not the items that look like it. The instance embeddings, see ``Instances``,
+    are near each other for the rows of one item in all views, and far apart for rows of different items. They order the
+    items of a class, and decide where the class is uncertain.
 
     The weight is that of the highest instance recall, the share of held-out items that find themselves by another view
     among the first ten hits, of all weights whose mean average precision by class is within one standard error, or
@@ -54,9 +64,9 @@ class ClassInstance(MultiViewLearner):
     out each item, and the instance embeddings its fold.
 
     Args:
-        classes: the learner of class probabilities: "posteriors" or "co-em".
+        classes: the learner of class probabilities: "posteriors", "co-em", or "auto", one of both.
         weight: weight of the instance part; None: chosen, or 0.1 if fewer than 100 labelled items with two or more
-            views can measure it.
+            views can measure it, or 1 without labels and pairs.
         n_components: maximum number of dimensions of the instance part.
         random_state: seed of the draws.
         view_slices: widths of the views in a 2-D ``X``; None: one view.
@@ -83,16 +93,25 @@ class ClassInstance(MultiViewLearner):
     instance_state_: State = field(init=False)
     left_out_: list[NDArray[np.float32]] = field(init=False)
 
-    classes: Literal["posteriors", "co-em"] = "posteriors"
+    classes: Literal["auto", "posteriors", "co-em"] = "auto"
     weight: Weight | None = None
     n_components: Dimensions = 50
     random_state: Seed | np.random.RandomState | None = None
     view_slices: Sequence[int] | None = None
 
+    _learners: tuple[ClassPosteriors, Instances | None] | None = field(init=False, default=None)
+
+    def again(self) -> Self:
+        """Return an unfitted copy that keeps the weight and the choices of both learners."""
+        found = super().again()
+        classes, instances = self._models()
+        found.weight, found._learners = self.weight_, (classes.again(), instances and instances.again())
+        return found
+
     @property
     def needs_labels(self) -> bool:
         """Whether the learner of class probabilities needs labels."""
-        return self.classes == "posteriors"
+        return self.classes != CoEM.name
 
     def fit_cost(self, size: FitSize) -> FitCost:
         """Return the cost of the two learners, one after the other."""
@@ -105,21 +124,29 @@ class ClassInstance(MultiViewLearner):
 
     def _of_classes(self) -> ClassPosteriors:
         """Return the unfitted learner of class probabilities."""
-        learner = ClassPosteriors if self.classes == "posteriors" else CoEM
-        return learner(random_state=self.random_state)
+        return _LEARNERS.get(self.classes, ClassPosteriors)(random_state=self.random_state)
 
     def _needs_classes(self, given: Supervision) -> bool:
         return super()._needs_classes(given) or given.classes is not None
 
     def _fit(self, views: list[Rows], given: Supervision) -> None:
-        classes = self._of_classes().fit(views, given)
-        instances, folds = None, []
+        unfitted, instances = self._learners or (self._of_classes(), None)
+        classes = unfitted.fit(views, given)
+        if self.classes == "auto" and self._learners is None and _contradicted(classes, given) >= _WRONG:
+            classes = CoEM(random_state=self.random_state).fit(views, given)
+        folds: list[Fold] = []
         if (given.mask.sum(axis=1) >= min(2, len(views))).sum() > 1:
-            instances = Instances(n_components=self.n_components, random_state=self.random_state)
-            folds = instances.fit_folds(views, Supervision(mask=given.mask, groups=given.groups))
+            instances = instances or Instances(n_components=self.n_components, random_state=self.random_state)
+            alone = Supervision(mask=given.mask, groups=given.groups)
+            if self.weight is None:
+                folds = instances.fit_folds(views, alone)
+            else:
+                instances.fit(views, alone)
         left_out = classes.left_out_
-        self.weight_ = _UNMEASURED if self.weight is None else self.weight
-        if self.weight is None and folds and given.classes is not None:
+        supervised = _supervised(given)
+        unmeasured = _UNMEASURED if supervised else _UNSUPERVISED
+        self.weight_ = unmeasured if self.weight is None else self.weight
+        if supervised and folds and given.classes is not None:
             spread = [_spread(rows, present) for rows, present in zip(left_out, given.mask.T, strict=True)]
             self.weight_ = chosen_weight(_measurable(folds, given), spread, given.classes)
         self._hold(classes, instances)
@@ -154,7 +181,8 @@ class ClassInstance(MultiViewLearner):
         held = getattr(self, "_made", None)
         if held is None or held[0] is not self.class_state_:  # a fit, and loading a state, replace it
             instances = Instances.from_state(self.instance_state_) if self.instance_state_ else None
-            held = self._made = (self.class_state_, self._of_classes().from_state(self.class_state_), instances)
+            classes = _LEARNERS[self.class_state_["learner"]].from_state(self.class_state_)
+            held = self._made = (self.class_state_, classes, instances)
         return held[1], held[2]
 
     def _project(self, rows: Rows, view: int) -> Rows:
@@ -168,6 +196,21 @@ class ClassInstance(MultiViewLearner):
         return np.hstack([probabilities, np.sqrt(self.weight_) * instances.embedded(rows, view)])
 
 
+def _supervised(given: Supervision) -> bool:
+    """Return whether any label or pair is known."""
+    labelled = given.classes is not None and (given.labelled is None or bool(np.any(given.labelled)))
+    return labelled or given.neighbors is not None
+
+
+def _contradicted(classes: ClassPosteriors, given: Supervision) -> float:
+    """Return the estimated share of wrong labels; 0 with a single view, pairs, or several labels of an item."""
+    if given.mask.shape[1] < 2 or given.neighbors is not None or given.classes is None or sp.issparse(given.classes):
+        return 0.0
+    columns = {name: column for column, name in enumerate(classes.classes_.tolist())}
+    places = np.array([columns.get(name, -1) for name in np.asarray(given.classes).tolist()])
+    return wrong_share(classes.left_out_, given.mask, places)
+
+
 def chosen_weight(folds: Sequence[Fold], probabilities: Sequence[Rows], classes: Any) -> float:
     """Return the weight of the highest instance recall with nearly the best mean average precision, see the class.
 
@@ -176,7 +219,10 @@ def chosen_weight(folds: Sequence[Fold], probabilities: Sequence[Rows], classes:
         probabilities: (n, K) class probabilities of all items in each view, each without the item.
         classes: (n,) classes of all items, or an (n, L) sparse matrix of their labels.
     """
-    measured = [_measured(fold, probabilities, classes) for fold in folds if len(fold[0])]
+    measured = over(
+        [fold for fold in folds if len(fold[0])],
+        partial(_measured, probabilities=probabilities, classes=classes),
+    )
     precisions, found = (
         (np.concatenate(one, axis=1) for one in zip(*measured, strict=True)) if measured else (None, None)
     )
@@ -230,9 +276,11 @@ def _spread(rows: NDArray[np.float32], present: NDArray[np.bool_]) -> Rows:
 
 def _average_precision(similar: Rows, relevant: NDArray[np.bool_]) -> NDArray[np.float64]:
     """Return the average precision of each item's ranking of the others, (n,); 0 if no other is relevant."""
-    others = np.array(similar)
-    np.fill_diagonal(others, -np.inf)
-    ranked = np.take_along_axis(relevant, np.argsort(-others, axis=1, kind="stable"), axis=1)
+    others = -similar
+    np.fill_diagonal(others, np.finfo(np.float64).max)
+    # The last bit of each number states whether the item is relevant: sorting numbers is faster than ordering items.
+    bits = (others.view(np.int64) | 1) ^ relevant
+    ranked = (np.sort(bits.view(np.float64), axis=1).view(np.int64) & 1) == 0
     precision = ranked.cumsum(axis=1) / np.arange(1, ranked.shape[1] + 1)
     return np.asarray((precision * ranked).sum(axis=1) / np.maximum(ranked.sum(axis=1), 1))
 

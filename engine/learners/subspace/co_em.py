@@ -1,8 +1,9 @@
 """Co-EM: class posteriors from items whose classes are partly known."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated
+from itertools import islice
+from typing import Annotated, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,29 +13,44 @@ from crossview.engine.learners.base import MAX_ITEMS
 from crossview.engine.learners.capabilities import Capabilities
 from crossview.engine.learners.cost import FitCost, FitSize, regression_cost
 from crossview.engine.learners.settings import Between, Count, Share
-from crossview.engine.learners.subspace.evidence import Evidence, PredictionScore
+from crossview.engine.learners.subspace.evidence import Evidence
 from crossview.engine.learners.subspace.kernel_regression import Groups, KernelRegression, TargetedRows, drawn
+from crossview.engine.learners.subspace.plan import NEW_CLASSES, TRIALS, TURNS, Plan, Trials
 from crossview.engine.learners.subspace.posteriors import ClassPosteriors
-from crossview.engine.learners.subspace.row_kernel import Kernel, RowKernel, Scaling
-from crossview.engine.learners.subspace.seeding import MOST_GROUPS, Seeding
+from crossview.engine.learners.subspace.row_kernel import Kernel, RowKernel, Scaling, usual_scaling
+from crossview.engine.learners.subspace.seeding import MOST_GROUPS, STARTS, Seeding
 from crossview.engine.learners.subspace.turns import Turn, Turns, log_ratios
 from crossview.engine.learners.supervision import Supervision
 from crossview.engine.learners.view_rows import Rows, slices
-from crossview.engine.runtime.cancellation import checkpoint, report_progress
+from crossview.engine.runtime.cancellation import checkpoint
+from crossview.engine.runtime.threads import over
 
-_NEW_CLASSES = (0, 2, 4, 8, 16, 32, 64)
-"""Numbers of new classes to try."""
 _PENALTIES_NEAR = 5
 """Number of penalties that most turns try."""
 _FIRST_NOISE = 0.05
 """Assumed share of wrong labels before the first estimate."""
 _LEAST_ROWS = 2
-_HELD_OUT = 0.25
-"""Share of the pairs to hold out, by which the number of classes is chosen."""
-_ITEMS_OF_A_CLASS = 4
-"""Minimum average number of items per class if the number of classes is chosen."""
-_WORSE = 2
-"""Number of successive trials without improvement after which no larger numbers of classes are tried."""
+_TO_CHOOSE = 1000
+"""Number of items by which the plan is chosen."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Problem:
+    """Items to learn from: (n, d_v) rows of each view, a (n, V) mask, (n,) groups or None, and evidence."""
+
+    views: Sequence[Rows]
+    mask: NDArray[np.bool_]
+    groups: NDArray[np.intp] | None
+    evidence: Evidence
+
+    def sample(self, random: np.random.RandomState) -> "_Problem":
+        """Return at most 1,000 of the items; all if a view has nearly no rows among these."""
+        chosen = self.evidence.sample(_TO_CHOOSE, random)
+        if len(chosen) == len(self.mask) or (self.mask[chosen].sum(axis=0) < _LEAST_ROWS).any():
+            return self
+        groups = None if self.groups is None else self.groups[chosen]
+        rows = [view[chosen] for view in self.views]
+        return _Problem(rows, self.mask[chosen], groups, self.evidence.take(chosen))
 
 
 @dataclass(eq=False, repr=False)
@@ -42,19 +58,21 @@ class CoEM(ClassPosteriors):
     """Class posteriors from items whose classes are partly known, uncertain, or only known by pairs of similar items.
 
     Each item has one class, which all its views show, its label states, and similar items share; labels and pairs may
-    be wrong. Turns (co-EM: Nigam and Ghani, CIKM 2000) alternate two steps. The kernel regression of each view, see
-    ``ClassPosteriors``, learns the probabilities of all items' classes. Then a step of mean field updates these from
-    the labels, the pairs, and the regressions of all views, each without the item. The start is groups of items that
-    are similar in all views (``Seeding``).
+    be wrong. The labels -1, None and NaN mark unlabelled items. Turns (co-EM: Nigam and Ghani, CIKM 2000) alternate two
+    steps. The kernel regression of each view, see ``ClassPosteriors``, learns the probabilities of all items' classes.
+    Then a step of mean field updates these from the labels, the pairs, and the regressions of all views, each without
+    the item.
 
-    Items may have classes without any labelled item; without labels, all classes are such new classes. The learner
-    chooses the smallest number of new classes that predicts as well, within one standard error, as the best number: it
-    measures how well the views predict each other, the labels and held-out pairs, each item left out. If no item has
-    two views and no pairs are given, there are no new classes, because no evidence shows them.
+    The turns start from groups of items that are similar in all views, or from labels that spread along the graph of
+    nearest neighbours (``Starts``). Items may have classes without any labelled item; without labels, all classes are
+    such new classes. The number of new classes, the start and the number of turns are those that predict best what is
+    held out, a quarter of the labels and pairs, and the views each other (``Trials``); no new classes are preferred
+    within one standard error. If no item has two views and no pairs are given, there are no new classes, because no
+    evidence shows them.
 
     Args:
         row_kernel: see ``ClassPosteriors``.
-        scaling: see ``ClassPosteriors``.
+        scaling: see ``RowKernel``; None: "unit" for counts of which nearly all are 0, otherwise "both".
         new_classes: number of classes besides those of the labels; None: chosen from 0, 2, 4, 8, ... 64, and numbers
             between.
         label_noise: assumed share of wrong labels; None: it is estimated.
@@ -66,8 +84,9 @@ class CoEM(ClassPosteriors):
         classes_: (C,) the known classes; their columns come first, those of new classes follow.
         new_classes_: number of new classes.
         label_noise_, pair_noise_: estimated shares of wrong labels and of wrong pairs.
+        start_: position of the start among those of ``Starts.of``; -1 for the last.
         n_iter_: int, number of turns.
-        scores_: (T, 2), the tried numbers of new classes, and how well views, labels and pairs were predicted.
+        scores_: (T, 2), the tried numbers of new classes, and how well each predicts views, held-out labels and pairs.
 
     Raises:
         ValueError: from ``fit``, for parameters out of range, or without labels or pairs and with a single view.
@@ -77,27 +96,39 @@ class CoEM(ClassPosteriors):
     capabilities = Capabilities(cross_view=True, takes_neighbors=True, adds_views=True, main_parameter="new_classes")
 
     new_classes_: int = field(init=False)
+    start_: int = field(init=False)
     n_iter_: int = field(init=False)
     label_noise_: float = field(init=False)
     pair_noise_: float = field(init=False)
     scores_: NDArray[np.float64] = field(init=False)
 
     row_kernel: Kernel = "gaussian"
-    scaling: Scaling = "both"
+    scaling: Scaling | None = None
     new_classes: Annotated[int, Between(0, MOST_GROUPS)] | None = None
     label_noise: Share | None = None
     max_iter: Count = 8
     max_items: Annotated[int, Between(100, 100_000)] = MAX_ITEMS
 
+    _kept: Plan | None = field(init=False, default=None)
+
+    def again(self) -> Self:
+        """Return an unfitted copy that keeps the number of new classes, the start and the number of turns."""
+        found = super().again()
+        found._kept = Plan(self.new_classes_, self.start_, self.n_iter_)
+        return found
+
     def fit_cost(self, size: FitSize) -> FitCost:
-        """Return the cost of the regressions, with the turns of every number of new classes."""
-        trials = len(_NEW_CLASSES) + 2 if self.new_classes is None else 0
+        """Return the cost of the regressions, and of the trials on few items, of which most trainings make half."""
         size = replace(size, items=min(size.items, self.max_items), classes=self.embedded_widths(size)[0])
-        return regression_cost(size, self.n_landmarks, (trials + 1) * self.max_iter * _PENALTIES_NEAR)
+        trials = STARTS * TURNS * (TRIALS // 2 if self.new_classes is None else 1)
+        few = replace(size, items=min(size.items, _TO_CHOOSE))
+        tried = regression_cost(few, self.n_landmarks, trials * _PENALTIES_NEAR)
+        cost = regression_cost(size, self.n_landmarks, self.max_iter * _PENALTIES_NEAR)
+        return FitCost(max(cost.bytes, tried.bytes), cost.operations + tried.operations)
 
     def embedded_widths(self, size: FitSize) -> tuple[int, ...]:
         """Return the number of classes, with new ones."""
-        new = max(_NEW_CLASSES) if self.new_classes is None else self.new_classes
+        new = max(NEW_CLASSES) if self.new_classes is None else self.new_classes
         return (size.classes + new,) * len(size.widths)
 
     def _needs_classes(self, given: Supervision) -> bool:
@@ -106,7 +137,7 @@ class CoEM(ClassPosteriors):
 
     def _fit(self, views: list[Rows], given: Supervision) -> None:
         random = check_random_state(self.random_state)
-        self.exclusive_ = True
+        self.exclusive_, self.scores_ = True, np.empty((0, 2))
         evidence = Evidence.of(given, len(given.mask), _FIRST_NOISE if self.label_noise is None else self.label_noise)
         self._check(evidence, len(views))
         self.classes_ = evidence.classes
@@ -135,14 +166,37 @@ class CoEM(ClassPosteriors):
                 known = f"{count} items of view {view} have a label, a pair or another view"
                 raise ValueError(f"{known}; at least {_LEAST_ROWS} are needed")
         groups = None if given.groups is None else np.asarray(given.groups)[items]
-        kernel = RowKernel(self.row_kernel, self.scaling)
-        seeding = Seeding.of(views, mask, kernel, evidence, self.n_landmarks, random)
-        undecided = [
-            self._undecided(rows[present], None if groups is None else groups[present], random)
-            for rows, present in zip(views, mask.T, strict=True)
-        ]
-        turns = Turns(undecided, mask, evidence, self.alpha, self.label_noise, self.max_iter)
-        return self._best(turns, seeding, random)
+        problem = _Problem(views, mask, groups, evidence)
+        turns, seeding = self._prepared(problem, random)
+        plan = self._kept or self._plan(problem, turns, seeding, random)
+        self.new_classes_, self.start_ = plan.new, plan.start
+        start = seeding.starts(evidence).of(len(evidence.classes) + plan.new, random)[plan.start]
+        *_, last = islice(turns.after(start), plan.turns)
+        return last
+
+    def _plan(self, problem: "_Problem", turns: Turns, seeding: Seeding, random: np.random.RandomState) -> Plan:
+        """Return the plan that predicts best in trials on some of the items."""
+        some = problem.sample(random)
+        if some is not problem:
+            turns, seeding = self._prepared(some, random)
+        trials = Trials.of(turns, seeding, random)
+        plan = trials.plan(self.new_classes)
+        self.scores_ = trials.best_scores()
+        return plan
+
+    def _prepared(self, problem: "_Problem", random: np.random.RandomState) -> tuple[Turns, Seeding]:
+        """Return what all turns, and what all starts, share."""
+        views, mask = problem.views, problem.mask
+        seeding = Seeding.of(views, mask, self.scaling, self.n_landmarks, random)
+        landmarks = [drawn(count, self.n_landmarks, random) for count in mask.sum(axis=0).tolist()]
+
+        def decomposed(view: int) -> KernelRegression:
+            present = mask[:, view]
+            groups = None if problem.groups is None else problem.groups[present]
+            return self._undecided(views[view][present], groups, landmarks[view])
+
+        undecided = over(range(len(views)), decomposed)
+        return Turns(undecided, mask, problem.evidence, self.alpha, self.label_noise, self.max_iter), seeding
 
     def _items(self, evidence: Evidence, mask: NDArray[np.bool_], random: np.random.RandomState) -> NDArray[np.intp]:
         """Return the items to learn from, ascending; items with a label or a pair have precedence.
@@ -155,8 +209,7 @@ class CoEM(ClassPosteriors):
         if self.new_classes:
             items = np.arange(len(mask))
         if len(items) > self.max_items:
-            shuffled = random.permutation(items)
-            items = np.sort(shuffled[np.argsort(~known[shuffled], kind="stable")][: self.max_items])
+            items = items[evidence.take(items).sample(self.max_items, random)]
         return items
 
     def _all_left_out(
@@ -184,10 +237,10 @@ class CoEM(ClassPosteriors):
             ratios[present] += log_ratios(self._project(views[view][present], view))
         for _ in range(self.max_iter if evidence.similar is not None else 1):
             probabilities = evidence.probabilities(ratios, probabilities)
-        random = check_random_state(self.random_state)
         present = given.mask[:, -1]
         groups = None if given.groups is None else np.asarray(given.groups)[present]
-        undecided = self._undecided(views[-1][present], groups, random)
+        landmarks = drawn(int(present.sum()), self.n_landmarks, check_random_state(self.random_state))
+        undecided = self._undecided(views[-1][present], groups, landmarks)
         found = Turns([undecided], given.mask[:, -1:], evidence, self.alpha, self.label_noise, 1).learned(probabilities)
         for name, value in found.fitted(0).items():
             setattr(self, name, [*getattr(self, name), value])
@@ -200,49 +253,9 @@ class CoEM(ClassPosteriors):
                 "one view does not determine the number of classes: give labels of two classes, pairs, or new_classes"
             )
 
-    def _undecided(self, rows: Rows, groups: Groups | None, random: np.random.RandomState) -> KernelRegression:
+    def _undecided(self, rows: Rows, groups: Groups | None, landmarks: NDArray[np.intp]) -> KernelRegression:
         """Return the decomposed regression of a view's rows, whose targets are not known yet."""
         checkpoint()
         learned = TargetedRows(rows, np.zeros((len(rows), 1)), groups)
-        landmarks = drawn(len(rows), self.n_landmarks, random)
-        return KernelRegression.of(RowKernel(self.row_kernel, self.scaling), learned, landmarks, 1.0)
-
-    def _best(self, turns: Turns, seeding: Seeding, random: np.random.RandomState) -> Turn:
-        """Return the last turn with the number of new classes that predicts best."""
-        known, free = len(seeding.evidence.classes), int((seeding.evidence.codes < 0).sum())
-        most = min(MOST_GROUPS, seeding.coordinates.shape[1], len(seeding.coordinates) // _ITEMS_OF_A_CLASS) - known
-        most = min(most, free // _ITEMS_OF_A_CLASS)
-        trial = replace(turns, evidence=turns.evidence.holding_out(_HELD_OUT, random))
-        tried: dict[int, PredictionScore] = {}
-
-        def score(new: int) -> float:
-            if new not in tried:
-                tried[new] = trial.run(seeding.probabilities(known + new, random)).prediction_score
-                report_progress(len(tried), len(_NEW_CLASSES) + 2)  # at most two more numbers, between the others
-            return tried[new].score
-
-        connected = turns.evidence.similar is not None or bool((turns.mask.sum(axis=1) > 1).any())
-        if self.new_classes is not None or not free or (known > 1 and not connected):
-            self.new_classes_ = self.new_classes or 0
-        else:
-            choices = [new for new in _NEW_CLASSES if new <= most and known + new > 1] or [max(2 - known, 0)]
-            score(choices[0])
-            best = tried[_highest(choices, score)]
-            self.new_classes_ = min(new for new, found in tried.items() if found.is_as_good_as(best))
-        self.scores_ = np.array([[new, found.score] for new, found in sorted(tried.items())]).reshape(-1, 2)
-        return turns.run(seeding.probabilities(known + self.new_classes_, random))
-
-
-def _highest(choices: Sequence[int], score: Callable[[int], float]) -> int:
-    """Return the number with the highest score: first among ascending choices until scores fall, then between the
-    neighbours of the best choice."""
-    best, behind = choices[0], 0
-    for choice in choices[1:]:
-        better = score(choice) > score(best)
-        best, behind = (choice, 0) if better else (best, behind + 1)
-        if behind == _WORSE:
-            break
-    position = choices.index(best)
-    beside = choices[max(position - 1, 0)], choices[min(position + 1, len(choices) - 1)]
-    between = {round(np.sqrt(best * other)) if best * other else max(best, other) // 2 for other in beside}
-    return max([best, *sorted(between - {best})], key=score)
+        scaling = self.scaling or usual_scaling(rows)
+        return KernelRegression.of(RowKernel(self.row_kernel, scaling), learned, landmarks, 1.0)

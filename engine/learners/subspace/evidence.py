@@ -17,6 +17,10 @@ _LEAST = 1e-3
 _PAIR_NOISE = 0.1, 0.01, 0.5
 """Assumed share of wrong pairs: the first value, and the minimum and maximum of later estimates."""
 _TINY = 1e-9
+_HELD_OUT = 0.25
+"""Share of the labels and pairs to hold out."""
+_STEPS = 30
+"""Number of EM steps to estimate the share of wrong evidence."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +33,8 @@ class Evidence:
         similar: sparse (n, n), symmetric, 1 for two items that are given as similar; None: no pairs are given.
         label_noise: assumed share of wrong labels.
         pair_noise: assumed share of wrong pairs.
-        held_out: (P, 2) pairs that are not in ``similar``, to be predicted.
+        held_out_labels: (L, 2) items, and the positions of their classes, which are not in ``codes``, to be predicted.
+        held_out_pairs: (P, 2) pairs that are not in ``similar``, to be predicted.
     """
 
     classes: NDArray[Any]
@@ -37,7 +42,8 @@ class Evidence:
     similar: Any
     label_noise: float
     pair_noise: float = _PAIR_NOISE[0]
-    held_out: NDArray[np.intp] = field(default_factory=lambda: np.empty((0, 2), np.intp))
+    held_out_labels: NDArray[np.intp] = field(default_factory=lambda: np.empty((0, 2), np.intp))
+    held_out_pairs: NDArray[np.intp] = field(default_factory=lambda: np.empty((0, 2), np.intp))
 
     @classmethod
     def of(cls, given: Supervision, count: int, label_noise: float) -> "Evidence":
@@ -64,6 +70,23 @@ class Evidence:
         """Return the evidence for some of the items, by position."""
         similar = None if self.similar is None else sp.csr_array(self.similar[items][:, items])
         return replace(self, codes=self.codes[items], similar=similar)
+
+    def sample(self, most: int, random: np.random.RandomState) -> NDArray[np.intp]:
+        """Return the positions of at most ``most`` randomly drawn items, ascending.
+
+        Labels of each class in turn, and both items of pairs, have precedence.
+        """
+        order = random.permutation(len(self.codes))
+        places = np.full(len(order), np.inf)
+        if self.similar is not None:
+            pairs = sp.triu(self.similar).tocoo()
+            shuffled = random.permutation(pairs.nnz)
+            for ends in (pairs.row, pairs.col):
+                np.minimum.at(places, ends[shuffled], 2.0 * np.arange(pairs.nnz))
+        labelled = order[self.codes[order] >= 0]
+        turns = np.lexsort((self.codes[labelled], _ranks(self.codes[labelled])))
+        places[labelled[turns]] = np.minimum(places[labelled[turns]], np.arange(len(turns)))
+        return np.sort(order[np.argsort(places[order], kind="stable")][:most])
 
     def labelled_or_paired(self) -> NDArray[np.bool_]:
         """Return whether each item has a known class or is in a pair, (n,)."""
@@ -98,7 +121,7 @@ class Evidence:
         ``label_noise``: a fixed share; None: estimate it.
         """
         pair_noise = self.pair_noise
-        if self.similar is not None:
+        if self.similar is not None and self.similar.nnz:
             pairs = self.similar.tocoo()
             agreeing = (probabilities[pairs.row] * probabilities[pairs.col]).sum(axis=1).mean()
             pair_noise = float(np.clip(1 - agreeing, *_PAIR_NOISE[1:]))
@@ -108,15 +131,25 @@ class Evidence:
             label_noise = float(missed.mean()) if len(known) else 0.0
         return replace(self, label_noise=label_noise, pair_noise=pair_noise)
 
-    def holding_out(self, share: float, random: np.random.RandomState) -> "Evidence":
-        """Return the evidence with a randomly drawn share of the pairs moved to the held-out pairs."""
+    def holding_out(self, random: np.random.RandomState) -> "Evidence":
+        """Return the evidence with a quarter of the pairs and of each class's labels, randomly drawn, held out.
+
+        At least one label of a class is held out, and at least one is kept.
+        """
+        order = random.permutation(self.known)
+        codes, labelled = np.full_like(self.codes, -1), self.codes[order]
+        counts = np.bincount(labelled, minlength=len(self.classes))
+        least = np.where(counts > 1, np.maximum(1, np.round(_HELD_OUT * counts)), 0)
+        kept = _ranks(labelled) >= least[labelled]
+        codes[order[kept]], labels = labelled[kept], order[~kept]
+        held = replace(self, codes=codes, held_out_labels=np.column_stack([labels, self.codes[labels]]))
         if self.similar is None:
-            return self
+            return held
         pairs = sp.triu(self.similar).tocoo()
-        kept = random.random_sample(pairs.nnz) >= share
+        kept = random.random_sample(pairs.nnz) >= _HELD_OUT
         rest = sp.coo_array((pairs.data[kept], (pairs.row[kept], pairs.col[kept])), shape=pairs.shape)
         held_out = np.column_stack([pairs.row[~kept], pairs.col[~kept]]).astype(np.intp)
-        return replace(self, similar=sp.csr_array(rest + rest.T), held_out=held_out)
+        return replace(held, similar=sp.csr_array(rest + rest.T), held_out_pairs=held_out)
 
     def prediction_score(
         self,
@@ -124,7 +157,7 @@ class Evidence:
         posteriors: Sequence[Rows],
         present: NDArray[np.bool_],
     ) -> "PredictionScore":
-        """Return how well the views predict each other, the labels and held-out pairs, as log probabilities.
+        """Return how well the views predict each other, held-out labels and held-out pairs, as log probabilities.
 
         Args:
             probabilities: (n, K) probabilities of the items' classes.
@@ -132,7 +165,7 @@ class Evidence:
                 view.
             present: (n, V), whether each item has each view.
         """
-        prior, known = priors(probabilities), self.known
+        prior = priors(probabilities)
         agreements = [
             _agreement(posteriors[a], posteriors[b], present[:, a] & present[:, b])
             for a in range(len(posteriors))
@@ -140,9 +173,10 @@ class Evidence:
         ]
         ratios = [np.log(one + _TINY) - np.log(prior) for one in posteriors]
         by_views = softmax(np.log(prior) + np.sum(ratios, axis=0), axis=1)
-        labels = np.log(by_views[known, self.codes[known]] + _LEAST)
-        first, second = self.held_out.T
-        pairs = np.log((probabilities[first] * probabilities[second] / prior).sum(axis=1) + _LEAST)
+        items, codes = self.held_out_labels.T
+        labels = _log_likelihoods(by_views[items, codes], 1 / len(prior))
+        first, second = self.held_out_pairs.T
+        pairs = _log_likelihoods((probabilities[first] * probabilities[second] / prior).sum(axis=1), 1.0)
         return PredictionScore((np.concatenate([np.empty(0), *agreements]), labels, pairs))
 
 
@@ -155,6 +189,11 @@ class PredictionScore:
     """
 
     kinds: Sequence[NDArray[np.float64]]
+
+    def __add__(self, other: "PredictionScore") -> "PredictionScore":
+        """Return the score of both scores' evidence."""
+        both = zip(self.kinds, other.kinds, strict=True)
+        return PredictionScore(tuple(np.concatenate(pair) for pair in both))
 
     @property
     def score(self) -> float:
@@ -182,6 +221,27 @@ def _agreement(first: Rows, second: Rows, both: NDArray[np.bool_]) -> Rows:
         return np.empty(0)
     shares = np.sqrt(one.mean(axis=0) * two.mean(axis=0)) + _TINY
     return np.asarray(np.log((one * two / shares).sum(axis=1) + _LEAST))
+
+
+def _ranks(codes: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return how often each of (n,) codes came before, (n,)."""
+    order = np.argsort(codes, kind="stable")
+    _, first, counts = np.unique(codes[order], return_index=True, return_counts=True)
+    found = np.empty(len(codes), np.intp)
+    found[order] = np.arange(len(codes)) - np.repeat(first, counts)
+    return found
+
+
+def _log_likelihoods(likely: Rows, chance: float) -> Rows:
+    """Return the logarithms of (m,) likelihoods, some of which are those of wrong evidence, which chance explains.
+
+    The share of wrong evidence is the most likely one, found by EM.
+    """
+    share = _PAIR_NOISE[0]
+    for _ in range(_STEPS if len(likely) else 0):
+        wrong = share * chance / ((1 - share) * likely + share * chance)
+        share = float(np.clip(wrong.mean(), _LEAST, 1 - _LEAST))
+    return np.asarray(np.log((1 - share) * likely + share * chance))
 
 
 def _symmetric(neighbors: Any, count: int) -> Any:

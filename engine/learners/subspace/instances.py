@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import combinations, permutations
-from typing import Annotated, Any
+from typing import Annotated, Any, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.model_selection import GroupKFold, KFold
 from sklearn.utils import check_random_state
 
@@ -15,25 +15,34 @@ from crossview.engine.learners.base import MultiViewLearner
 from crossview.engine.learners.capabilities import Capabilities
 from crossview.engine.learners.cost import FitCost, FitSize, linear_cost
 from crossview.engine.learners.settings import Between, Count, Dimensions, Positive, Seed
-from crossview.engine.learners.steps.kernels import KernelMap
-from crossview.engine.learners.steps.normalization import signed_root
 from crossview.engine.learners.subspace.cca import Matrix, correlated
+from crossview.engine.learners.subspace.kernel_features import (
+    InstanceMap,
+    KernelFeatures,
+    RowsKernel,
+    Scaling,
+    unit_length,
+)
 from crossview.engine.learners.subspace.kernel_regression import PENALTIES as REGRESSION_PENALTIES
 from crossview.engine.learners.subspace.kernel_regression import drawn
-from crossview.engine.learners.subspace.ridge_path import RidgePath
+from crossview.engine.learners.subspace.ridge_path import RidgePath, downhill
 from crossview.engine.learners.supervision import Supervision
-from crossview.engine.learners.view_rows import MultiView, Rows, slices
+from crossview.engine.learners.view_rows import Mask, MultiView, Rows, slices
 from crossview.engine.runtime.cancellation import checkpoint
+from crossview.engine.runtime.threads import over
 
 PENALTIES = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2)
 """Penalties to choose from, in units of the total variance of a view."""
+KERNELS = tuple(RowsKernel(scaling, bandwidth) for scaling in get_args(Scaling) for bandwidth in (1.0, 0.3))
+"""Kernels to choose from; the first where none can be measured."""
 FOLDS = 3
+Groups = NDArray[Any] | None
 Fold = tuple[NDArray[np.intp], list[Rows]]
 """The numbers of held-out items, and their embeddings in each view by a model without them."""
 _UNMEASURED = 3e-3
 """The penalty if there are too few items for folds."""
-_FEATURES = 400
-"""Maximum number of kernel features of a view, those of greatest variance."""
+_KERNEL_ITEMS = 400
+"""Maximum number of items that measure the kernels, drawn at random."""
 _TRIED_ROWS = 500
 """Maximum number of held-out items of a fold that measure a penalty."""
 _SHARPNESS = (2.0, 4.0, 8.0, 16.0, 32.0)
@@ -48,9 +57,10 @@ class Instances(MultiViewLearner):
     The analysis (Akaho 2001; Bach and Jordan, JMLR 2002) whitens the kernel features of each view with a penalty and
     finds the directions of greatest correlation r between views. Each direction has the weight r / (1 - r^2) in the
     product of two embeddings, as it has in the likelihood ratio of one item against two items under Gaussian variables.
-    The kernel is Gaussian, of signed square roots of the rows. The penalty is that with the smallest contrastive loss
-    of held-out items: the mean of -log p, with p the softmax, over the held-out items, of the scaled cosines of an
-    item's row with their rows in another view (van den Oord et al. 2018).
+    The kernel is Gaussian, of rows or of their signed square roots. The kernel, and then the penalty, are those with
+    the smallest contrastive loss of held-out items: the mean of -log p, with p the softmax, over the held-out items, of
+    the scaled cosines of an item's row with their rows in another view (van den Oord et al. 2018). At most 400 items
+    measure the kernels, at a penalty of 3e-3, from which the search for the penalty descends.
 
     A single view keeps its kernel features of greatest variance. An added view learns to predict the mean embedding of
     its items in the other views, by ridge regression. Items with two or more views take part in the pairs of their
@@ -59,6 +69,8 @@ class Instances(MultiViewLearner):
     Args:
         n_components: maximum number of dimensions.
         penalty: penalty of the whitening, in units of the variance of a view; None: the best of six from 1e-4 to 3e-2.
+        scaling: of rows: "root", signed square roots, or "none"; None: the better.
+        bandwidth: factor of the kernel's width, see ``KernelMap``; None: the better of 1 and 0.3.
         n_landmarks: maximum number of landmarks of the kernel.
         max_items: maximum number of items to learn from, drawn at random.
         random_state: seed of the draws.
@@ -66,6 +78,8 @@ class Instances(MultiViewLearner):
 
     Attributes:
         penalty_: float, the penalty; 0 for a single view.
+        scaling_: str, the scaling of rows.
+        bandwidth_: float, the factor of the kernel's width.
         landmarks_: list of (m, d_v) arrays, see ``InstanceMap``.
         scales_: list of float.
         maps_: list of (m, D) arrays.
@@ -79,6 +93,8 @@ class Instances(MultiViewLearner):
     capabilities = Capabilities(cross_view=True, adds_views=True, main_parameter="n_components")
 
     penalty_: float = field(init=False)
+    scaling_: Scaling = field(init=False, default="root")  # that of states of earlier versions, which name none
+    bandwidth_: float = field(init=False, default=1.0)
     landmarks_: list[Rows] = field(init=False)
     scales_: list[float] = field(init=False)
     maps_: list[Rows] = field(init=False)
@@ -86,6 +102,8 @@ class Instances(MultiViewLearner):
 
     n_components: Dimensions = 50
     penalty: Positive | None = None
+    scaling: Scaling | None = None
+    bandwidth: Positive | None = None
     n_landmarks: Annotated[int, Between(2, 10_000)] = 1000
     max_items: Count = 5000
     random_state: Seed | np.random.RandomState | None = None
@@ -101,12 +119,17 @@ class Instances(MultiViewLearner):
 
         Args, raises: as ``fit``.
         """
-        return self._learned(*self._validated(X, y))
+        return self._learned(*self._validated(X, y), True)
+
+    def again(self) -> Self:
+        """Return an unfitted copy that keeps the kernel and the penalty."""
+        kernel = {"scaling": self.scaling_, "bandwidth": self.bandwidth_}
+        return super().again().set_params(penalty=self.penalty_ or self.penalty, **kernel)
 
     def _fit(self, views: list[Rows], given: Supervision) -> None:
-        self._learned(views, given)
+        self._learned(views, given, self.penalty is None)
 
-    def _learned(self, views: list[Rows], given: Supervision) -> list[Fold]:
+    def _learned(self, views: list[Rows], given: Supervision, in_folds: bool) -> list[Fold]:
         items = np.flatnonzero(given.mask.sum(axis=1) >= min(2, len(views)))
         if len(items) < 2:
             raise ValueError(f"{len(items)} items have two of the views; at least 2 are needed")
@@ -114,18 +137,48 @@ class Instances(MultiViewLearner):
         items = items[drawn(len(items), self.max_items, random)]
         mask = given.mask[items]
         groups = None if given.groups is None else np.asarray(given.groups)[items]
-        features = [
-            KernelFeatures.of(rows[items], present, self.n_landmarks, random)
-            for rows, present in zip(views, mask.T, strict=True)
-        ]
+        divided = _folds(len(items), groups) if in_folds else []
+        rows = [view[items] for view in views]
+        kernel = self._kernel(rows, mask, groups, random)
+        self.scaling_, self.bandwidth_ = kernel
+        features = self._features(rows, mask, kernel, random)
         self.penalty_ = 0.0
         folds: list[Fold] = []
         if len(views) == 1:
             maps = [features[0].map(np.eye(features[0].rows.shape[1])[:, -self.n_components :])]
         else:
-            maps, self.penalty_, folds = instance_maps(features, self.n_components, self.penalty, groups)
+            maps, self.penalty_, folds = instance_maps(features, self.n_components, self.penalty, divided)
         self._hold(maps, ())
         return [(items[left], embedded) for left, embedded in folds]
+
+    def _kernel(self, views: list[Rows], mask: Mask, groups: Groups, random: np.random.RandomState) -> RowsKernel:
+        """Return the kernel with the smallest contrastive loss of drawn items; the first of those to choose from if too
+        few items have two views."""
+        able = [
+            RowsKernel(one.scaling, self.bandwidth or one.bandwidth)
+            for one in KERNELS
+            if self.scaling in (None, one.scaling)
+        ]
+        able = list(dict.fromkeys(able))
+        some = drawn(len(mask), _KERNEL_ITEMS, random)
+        folds = _folds(len(some), None if groups is None else groups[some])
+        if len(able) == 1 or len(views) == 1 or not folds:
+            return able[0]
+        rows, mask, seed = [view[some] for view in views], mask[some], random.randint(1 << 31)
+
+        def loss(kernel: RowsKernel) -> float:
+            checkpoint()
+            features = self._features(rows, mask, kernel, np.random.RandomState(seed))
+            return sum(_held_out_loss(features, mask, fold, self.n_components) for fold in folds)
+
+        return able[int(np.argmin(over(able, loss)))]
+
+    def _features(
+        self, views: list[Rows], mask: Mask, kernel: RowsKernel, random: np.random.RandomState
+    ) -> list[KernelFeatures]:
+        """Return the kernel features of the rows of each view."""
+        both = zip(views, mask.T, strict=True)
+        return [KernelFeatures.of(rows, present, kernel, self.n_landmarks, random) for rows, present in both]
 
     def _add_view(self, views: list[Rows], given: Supervision) -> None:
         known, present = given.mask[:, :-1], given.mask[:, -1]
@@ -137,14 +190,16 @@ class Instances(MultiViewLearner):
         sums = np.zeros((len(items), self.maps_[0].shape[1]))
         for view, has in enumerate(known[items].T):
             sums[has] += self._project(views[view][items[has]], view)
-        features = KernelFeatures.of(views[-1][items], np.ones(len(items), bool), self.n_landmarks, random)
+        kernel = RowsKernel(self.scaling_, self.bandwidth_)
+        (features,) = self._features([views[-1][items]], np.ones((len(items), 1), bool), kernel, random)
         means = sums / known[items].sum(axis=1, keepdims=True)
         self._hold([regressed_map(features, means)], [self._map(view) for view in range(len(views) - 1)])
 
     def add_blank(self, width: int) -> None:
         """Add a view whose rows, of a width, have the embedding 0, because no items show what they have in common with
         other views."""
-        blank = InstanceMap(np.zeros((1, width)), 1.0, np.zeros((1, self.maps_[0].shape[1])), 0 * self.offsets_[0])
+        weights = np.zeros((1, self.maps_[0].shape[1]))
+        blank = InstanceMap(self.scaling_, np.zeros((1, width)), 1.0, weights, weights[0])
         self._hold([blank], [self._map(view) for view in range(len(self.view_widths_))])
         self.view_widths_, self.n_features_in_ = [*self.view_widths_, width], self.n_features_in_ + width
 
@@ -155,7 +210,8 @@ class Instances(MultiViewLearner):
         self.maps_, self.offsets_ = [one.weights for one in held], [one.offsets for one in held]
 
     def _map(self, view: int) -> "InstanceMap":
-        return InstanceMap(self.landmarks_[view], self.scales_[view], self.maps_[view], self.offsets_[view])
+        parts = self.landmarks_[view], self.scales_[view], self.maps_[view], self.offsets_[view]
+        return InstanceMap(self.scaling_, *parts)
 
     def _project(self, rows: Rows, view: int) -> Rows:
         found = np.empty((len(rows), self.maps_[view].shape[1]))
@@ -164,64 +220,8 @@ class Instances(MultiViewLearner):
         return found
 
 
-@dataclass(frozen=True, eq=False)
-class InstanceMap:
-    """The map of one view's rows to instance embeddings of unit length.
-
-    Attributes:
-        landmarks: (m, d) signed square roots of rows with which a Gaussian kernel compares others.
-        scale: the squared distance at which the kernel falls to 1/e.
-        weights: (m, D) weights of the kernel's values.
-        offsets: (D,) embedding of the mean row, before scaling to unit length.
-    """
-
-    landmarks: Rows
-    scale: float
-    weights: Rows
-    offsets: NDArray[np.float64]
-
-    def embedded(self, rows: Rows) -> Rows:
-        """Return the embeddings of (n, d) rows, (n, D)."""
-        kernel = np.exp(euclidean_distances(signed_root(rows), self.landmarks, squared=True) / -self.scale)
-        return unit_length(kernel @ self.weights - self.offsets)
-
-
-@dataclass(frozen=True, eq=False)
-class KernelFeatures:
-    """The kernel features of the rows of one view.
-
-    Attributes:
-        kernel: a fitted kernel map of one view.
-        rows: (n, r) features, the r of greatest variance, without their mean; 0 for an item without the view.
-        mean: (r,) their mean.
-        present: (n,), whether each item has the view.
-    """
-
-    kernel: KernelMap
-    rows: Rows
-    mean: NDArray[np.float64]
-    present: NDArray[np.bool_]
-
-    @classmethod
-    def of(cls, rows: Rows, present: NDArray[np.bool_], landmarks: int, random_state: Any) -> "KernelFeatures":
-        """Return the features of the present of (n, d) rows by a Gaussian kernel of their signed square roots."""
-        own = signed_root(rows[present])
-        kernel = KernelMap(n_landmarks=landmarks, random_state=random_state).fit([own])
-        kernel.maps_ = [kernel.maps_[0][:, -_FEATURES:]]
-        features = kernel.embedded(own, 0)
-        mean = features.mean(axis=0)
-        found = np.zeros((len(rows), features.shape[1]))
-        found[present] = features - mean
-        return cls(kernel, found, mean, present)
-
-    def map(self, weights: Rows) -> InstanceMap:
-        """Return the map of rows whose features have (r, D) weights."""
-        root = self.kernel.maps_[0] @ weights
-        return InstanceMap(self.kernel.landmarks_[0], self.kernel.scales_[0], root, self.mean @ weights)
-
-
 def instance_maps(
-    views: Sequence[KernelFeatures], size: int, penalty: float | None, groups: NDArray[Any] | None
+    views: Sequence[KernelFeatures], size: int, penalty: float | None, folds: Sequence[tuple[Any, Any]]
 ) -> tuple[list[InstanceMap], float, list[Fold]]:
     """Return the maps of two or more views, see ``Instances``, their penalty, and held-out embeddings.
 
@@ -229,30 +229,36 @@ def instance_maps(
         views: features of the same items in each view.
         size: maximum number of dimensions.
         penalty: the penalty; None: that with the smallest contrastive loss of held-out items.
-        groups: (n,) groups of items that stay in one fold; None: each item is its own group.
+        folds: the positions of the learned and of the held-out items of each fold.
 
     Returns:
         The maps, the penalty, and for each fold the positions of its held-out items and their embeddings in each view,
-        by maps without them; no fold if there are fewer than two items, or groups, for each.
+        by maps without them.
     """
     rows = [view.rows for view in views]
     penalties = PENALTIES if penalty is None else (penalty,)
     mask = np.column_stack([view.present for view in views])
-    losses, held_out = np.zeros(len(penalties)), []
-    for learned, left in _folds(len(mask), groups):
+    single = [view.astype(np.float32) for view in rows]
+    whitened = over(folds, lambda fold: [_Whitening.of(view[fold[0]]) for view in single])
+    embedded: dict[int, list[list[Rows]]] = {}
+
+    def of_fold(number: int, fold: int) -> list[Rows]:
         checkpoint()
-        whitening = [_Whitening.of(view[learned]) for view in rows]
-        found = [_directions(whitening, mask[learned], size, one) for one in penalties]
-        embedded = [
-            [unit_length(view[left] @ one) for view, one in zip(rows, weights, strict=True)] for weights in found
-        ]
-        losses += [contrastive_loss(each, mask[left]) for each in embedded]
-        held_out.append((left, embedded))
-    best = int(np.argmin(losses))
-    chosen = penalties[best] if held_out or penalty is not None else _UNMEASURED
+        learned, left = folds[fold]
+        weights = _directions(whitened[fold], mask[learned], size, penalties[number])
+        return [unit_length(view[left] @ one) for view, one in zip(single, weights, strict=True)]
+
+    def loss(number: int) -> float:
+        embedded[number] = over(range(len(folds)), partial(of_fold, number))
+        return sum(contrastive_loss(one, mask[left]) for (_, left), one in zip(folds, embedded[number], strict=True))
+
+    best = downhill(loss, len(penalties), PENALTIES.index(_UNMEASURED)) if penalty is None and folds else 0
+    if folds and best not in embedded:
+        loss(best)
+    chosen = penalties[best] if folds or penalty is not None else _UNMEASURED
     weights = _directions([_Whitening.of(view) for view in rows], mask, size, chosen)
     maps = [view.map(one) for view, one in zip(views, weights, strict=True)]
-    return maps, chosen, [(left, embedded[best]) for left, embedded in held_out]
+    return maps, chosen, [(left, embedded[best][number]) for number, (_, left) in enumerate(folds)]
 
 
 def regressed_map(features: KernelFeatures, targets: Rows) -> InstanceMap:
@@ -264,7 +270,16 @@ def regressed_map(features: KernelFeatures, targets: Rows) -> InstanceMap:
     return replace(found, offsets=found.offsets - path.means)
 
 
-def contrastive_loss(views: Sequence[Rows], mask: NDArray[np.bool_]) -> float:
+def _held_out_loss(features: Sequence[KernelFeatures], mask: Mask, fold: tuple[Any, Any], size: int) -> float:
+    """Return the contrastive loss of the held-out items of a fold by directions of the others, at the usual penalty."""
+    learned, left = fold
+    single = [view.rows.astype(np.float32) for view in features]
+    weights = _directions([_Whitening.of(view[learned]) for view in single], mask[learned], size, _UNMEASURED)
+    embedded = [unit_length(view[left] @ one) for view, one in zip(single, weights, strict=True)]
+    return contrastive_loss(embedded, mask[left])
+
+
+def contrastive_loss(views: Sequence[Rows], mask: Mask) -> float:
     """Return the contrastive loss of (n, D) embeddings of n items in each view, of those that an (n, V) mask states to
     exist, with the best of several scales; 0 if no item has two views."""
     cosines = []
@@ -281,12 +296,6 @@ def _cross_entropy(scores: NDArray[Any]) -> float:
     """Return the mean of -log p of the diagonal, with p the softmax of each row."""
     below = scores - scores.max(axis=1, keepdims=True)
     return float((np.log(np.exp(below).sum(axis=1)) - below.diagonal()).mean())
-
-
-def unit_length(rows: Rows) -> Rows:
-    """Return rows of unit length; a row of zeros stays."""
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    return np.asarray(rows / np.where(lengths > 0, lengths, 1.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -308,7 +317,7 @@ class _Whitening:
         return np.asarray(1.0 / np.sqrt(self.values + penalty * total))
 
 
-def _directions(views: Sequence[_Whitening], mask: NDArray[np.bool_], size: int, penalty: float) -> list[Rows]:
+def _directions(views: Sequence[_Whitening], mask: Mask, size: int, penalty: float) -> list[Rows]:
     """Return the (r, D) weights of each view's features, given which items have which view, (n, V)."""
     roots = [view.root(penalty) for view in views]
     white = [view.coordinates * root for view, root in zip(views, roots, strict=True)]
@@ -323,7 +332,7 @@ def _directions(views: Sequence[_Whitening], mask: NDArray[np.bool_], size: int,
     return [(view.vectors * root) @ (one * scale) for view, root, one in zip(views, roots, found, strict=True)]
 
 
-def _folds(count: int, groups: NDArray[Any] | None) -> list[Any]:
+def _folds(count: int, groups: Groups) -> list[Any]:
     """Return the positions of learned and of held-out items of each fold; none for too few items or groups."""
     if (count if groups is None else len(np.unique(groups))) < 2 * FOLDS:
         return []

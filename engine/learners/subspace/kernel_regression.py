@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
-from crossview.engine.learners.subspace.ridge_path import RidgePath
+from crossview.engine.learners.subspace.ridge_path import RidgeGram, RidgePath
 from crossview.engine.learners.subspace.row_kernel import ROWS_AT_ONCE, FittedKernel, RowKernel
 from crossview.engine.learners.view_rows import Rows, slices
 
@@ -55,7 +55,7 @@ class KernelRegression:
     kernel: FittedKernel
     root: Rows | None
     features: Rows
-    path: RidgePath
+    path: RidgePath | RidgeGram
     penalty: float
     alpha: float
     left_out: Rows
@@ -63,10 +63,19 @@ class KernelRegression:
 
     @classmethod
     def of(
-        cls, kernel: RowKernel, learned: TargetedRows, landmarks: NDArray[np.intp], alpha: float | None
+        cls,
+        kernel: RowKernel,
+        learned: TargetedRows,
+        landmarks: NDArray[np.intp],
+        alpha: float | None,
+        near: float | None = None,
     ) -> "KernelRegression":
         """Return the regression with a kernel on landmarks, by position, and a penalty; None: the best of 15
-        penalties."""
+        penalties.
+
+        ``near``: a penalty near the best. A search from there is faster if all rows are landmarks of a Gaussian kernel,
+        but the regression then has no decomposition for other targets.
+        """
         fitted = FittedKernel.of(kernel, learned.rows, landmarks)
         features, root = fitted.features(learned.rows), None
         every = len(landmarks) == len(learned.rows)
@@ -77,8 +86,13 @@ class KernelRegression:
             features[landmarks, np.arange(len(landmarks))] -= 1 / np.square(root).sum(axis=1)
             for part in slices(len(features), 1, ROWS_AT_ONCE):
                 features[part] = features[part] @ root
-        whole = gaussian and every
-        path = RidgePath.of_gram(features, learned.targets) if whole else RidgePath.of_rows(features, learned.targets)
+        path: RidgePath | RidgeGram
+        if not (gaussian and every):
+            path = RidgePath.of_rows(features, learned.targets)
+        elif near is None:
+            path = RidgePath.of_gram(features, learned.targets)
+        else:
+            path = RidgeGram.of(features, learned.targets, near)
         return cls(fitted, root, features, path, 0.0, 0.0, learned.targets, learned.groups)._solved(alpha, PENALTIES)
 
     def with_targets(self, targets: Rows, alpha: float | None, near: bool = False) -> "KernelRegression":
@@ -86,11 +100,13 @@ class KernelRegression:
 
         ``near``: search the best penalty only near the penalty of this regression.
         """
+        if isinstance(self.path, RidgeGram):
+            raise TypeError("a regression that was found near a penalty has no decomposition of its rows")
         beside = PENALTIES[np.abs(np.log10(PENALTIES / self.alpha)) < _NEAR] if near else PENALTIES
         return replace(self, path=self.path.with_targets(targets))._solved(alpha, beside)
 
     def _solved(self, alpha: float | None, penalties: NDArray[np.float64]) -> "KernelRegression":
-        unit = float(self.path.values.sum()) or 1.0  # n times the mean squared length of centred rows
+        unit = self.path.variance or 1.0  # n times the mean squared length of centred rows
         if alpha is None:
             best = self.path.best_penalty(penalties * unit, self.groups)
             alpha = float(penalties[int(np.argmin(np.abs(penalties * unit - best)))])

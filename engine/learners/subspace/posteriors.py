@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,9 @@ from crossview.engine.runtime.cancellation import checkpoint
 _TRIAL_ROWS = 800
 """Maximum number of rows for the comparison of kernels, drawn at random."""
 
+Choice = tuple[RowKernel, float]
+"""The kernel and the penalty of a view."""
+
 
 @dataclass(eq=False, repr=False)
 class ClassPosteriors(SeparateLearner, MultiViewLearner):
@@ -54,8 +57,7 @@ class ClassPosteriors(SeparateLearner, MultiViewLearner):
     Args:
         row_kernel: "linear", inner products; "gaussian", the mean of Gaussian kernels of five widths, see
             ``RowKernel``; None: the better of the two.
-        scaling: scaling of the columns: "none"; "sqrt", signed square roots; "standardize", to unit variance; "both",
-            the mean of the last two kernels; None: the best of them.
+        scaling: see ``RowKernel``; None: the best of all but "unit".
         alpha: the ridge's penalty per row, in units of a row's mean squared length; None: the best of 15 from 1e-6 to
             10.
         n_landmarks: maximum number of landmarks, the rows with which the kernel compares others, drawn at random.
@@ -107,6 +109,15 @@ class ClassPosteriors(SeparateLearner, MultiViewLearner):
     random_state: Seed | np.random.RandomState | None = None
     view_slices: Sequence[int] | None = None
 
+    _choices: Sequence[Choice] = field(init=False, default=())
+
+    def again(self) -> Self:
+        """Return an unfitted copy that keeps the kernel and the penalty of each view."""
+        found = super().again()
+        kernels = [RowKernel(*one) for one in zip(self.kernels_, self.scalings_, strict=True)]
+        found._choices = list(zip(kernels, self.alphas_, strict=True))
+        return found
+
     def fit_cost(self, size: FitSize) -> FitCost:
         """Return the cost of the regressions, and of the trials of kernels on few rows."""
         trial = regression_cost(replace(size, items=min(size.items, _TRIAL_ROWS)), _TRIAL_ROWS, len(PENALTIES))
@@ -129,18 +140,19 @@ class ClassPosteriors(SeparateLearner, MultiViewLearner):
     def _fit_view(self, views: list[Rows], given: Supervision, view: int) -> dict[str, Any]:
         present = given.mask[:, view]
         groups = None if given.groups is None else np.asarray(given.groups)[present]
-        return self._fit_rows(views[view][present], given.classes[present], groups)
+        chosen = self._choices[view] if self._choices else None
+        return self._fit_rows(views[view][present], given.classes[present], groups, chosen)
 
-    def _fit_rows(self, rows: Rows, labels: Any, groups: Groups | None) -> dict[str, Any]:
+    def _fit_rows(self, rows: Rows, labels: Any, groups: Groups | None, chosen: Choice | None) -> dict[str, Any]:
         targets = self._targets(labels)
         known = np.flatnonzero(targets.any(axis=1))
         if len(np.unique(targets[known], axis=0)) < 2:
             raise ValueError("the rows of a view are of fewer than 2 classes")
         random = check_random_state(self.random_state)
         learned = TargetedRows(rows[known], targets[known], None if groups is None else groups[known])
-        kernel = self._best_kernel(learned, random)
+        kernel, near = chosen or self._best_kernel(learned, random)
         landmarks = drawn(len(known), self.n_landmarks, random)
-        model = KernelRegression.of(kernel, learned, landmarks, self.alpha)
+        model = KernelRegression.of(kernel, learned, landmarks, near if chosen else self.alpha, near)
         factor = best_factor(model.left_out, learned.targets, self.exclusive_)
         left_out = np.empty_like(targets)
         left_out[known] = posteriors(model.left_out, factor, self.exclusive_)
@@ -157,22 +169,25 @@ class ClassPosteriors(SeparateLearner, MultiViewLearner):
             return np.asarray(labels[:, self.classes_].toarray() != 0, dtype=np.float64)
         return np.asarray(np.asarray(labels)[:, None] == self.classes_[None, :], dtype=np.float64)
 
-    def _best_kernel(self, learned: TargetedRows, random: np.random.RandomState) -> RowKernel:
-        """Return the simplest kernel whose log loss is within one standard error of the smallest."""
+    def _best_kernel(self, learned: TargetedRows, random: np.random.RandomState) -> tuple[RowKernel, float | None]:
+        """Return the simplest kernel whose log loss is within one standard error of the smallest, and its penalty."""
         tried = candidates(self.row_kernel, self.scaling)
         if len(tried) == 1:
-            return tried[0]
+            return tried[0], self.alpha
         sample = learned.take(drawn(len(learned.rows), _TRIAL_ROWS, random))
-        losses = np.array([self._losses(kernel, sample) for kernel in tried])
+        every, alphas = zip(*(self._trial(kernel, sample) for kernel in tried), strict=True)
+        losses = np.array(every)
         behind = losses - losses[int(np.argmin(losses.mean(axis=1)))]
         errors = np.array([sample.standard_error(one) for one in behind])
-        return tried[int(np.argmax(behind.mean(axis=1) <= errors))]
+        best = int(np.argmax(behind.mean(axis=1) <= errors))
+        return tried[best], alphas[best]
 
-    def _losses(self, kernel: RowKernel, sample: TargetedRows) -> NDArray[np.float64]:
+    def _trial(self, kernel: RowKernel, sample: TargetedRows) -> tuple[NDArray[np.float64], float]:
+        """Return the log losses of left-out rows, (n,), and the penalty."""
         checkpoint()
-        left_out = KernelRegression.of(kernel, sample, np.arange(len(sample.rows)), self.alpha).left_out
-        factor = best_factor(left_out, sample.targets, self.exclusive_)
-        return log_losses(left_out, sample.targets, factor, self.exclusive_)
+        model = KernelRegression.of(kernel, sample, np.arange(len(sample.rows)), self.alpha)
+        factor = best_factor(model.left_out, sample.targets, self.exclusive_)
+        return log_losses(model.left_out, sample.targets, factor, self.exclusive_), model.alpha
 
     def _project(self, rows: Rows, view: int) -> Rows:
         kernel = FittedKernel(

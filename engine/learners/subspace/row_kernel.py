@@ -6,14 +6,17 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics.pairwise import euclidean_distances
+from sklearn.preprocessing import normalize
 
 from crossview.engine.learners.steps.normalization import Standardize, signed_root
 from crossview.engine.learners.view_rows import Rows, slices
 
 Kernel = Literal["linear", "gaussian"]
-Scaling = Literal["none", "sqrt", "standardize", "both"]
+Scaling = Literal["none", "sqrt", "unit", "standardize", "both"]
 KERNELS: tuple[Kernel, ...] = ("linear", "gaussian")
 SCALINGS: tuple[Scaling, ...] = ("none", "sqrt", "standardize", "both")
+"""Those to choose from by cross-validation."""
+_MOSTLY_ZERO = 0.9
 ROWS_AT_ONCE = 1_536
 """Number of rows that are compared with the landmarks at a time. Products of matrices in blocks of a multiple of 64
 rows have the same rounding as the whole product."""
@@ -28,8 +31,8 @@ class RowKernel:
     Attributes:
         kernel: "linear", x . y; or "gaussian", the mean of exp(-|x - y|^2 / (b m)) over b = 2, 1, 1/2, 1/4 and 1/8,
             with m the mean squared distance: near and far rows count at every scale, and no bandwidth has to be chosen.
-        scaling: scaling of the columns before the comparison: "none"; "sqrt", signed square roots; "standardize", to
-            unit variance; "both", the mean of these two kernels.
+        scaling: scaling before the comparison: "none"; "sqrt", signed square roots; "unit", these with rows of unit
+            length; "standardize", columns of unit variance; "both", the mean of the kernels "sqrt" and "standardize".
     """
 
     kernel: Kernel
@@ -65,7 +68,8 @@ class FittedKernel:
         plain = cls(how, center, deviation, landmarks, np.ones(0))
         if how.kernel == "linear":
             return plain
-        found = [euclidean_distances(scaled, squared=True).mean() for scaled in plain.scaled(landmarks)]
+        # The mean squared distance of all pairs of rows is twice their variance.
+        found = [2 * scaled.var(axis=0).sum() for scaled in plain.scaled(landmarks)]
         return cls(how, plain.center, plain.deviation, landmarks, np.array(found) + (np.array(found) == 0))
 
     def scaled(self, rows: Rows) -> list[Rows]:
@@ -73,6 +77,8 @@ class FittedKernel:
         found = [rows] if self.how.scaling == "none" else []
         if self.how.scaling in ("sqrt", "both"):
             found.append(signed_root(rows))
+        if self.how.scaling == "unit":
+            found.append(np.asarray(normalize(signed_root(rows))))
         if self.how.scaling in ("standardize", "both"):
             found.append((rows - self.center) / self.deviation)
         return found
@@ -88,6 +94,15 @@ class FittedKernel:
                 found[part] += _gaussians(euclidean_distances(own[part], others, squared=True), mean)
         found /= len(landmarks)
         return found
+
+
+def usual_scaling(rows: Rows) -> Scaling:
+    """Return "unit" for counts of which nearly all are 0, such as words of texts, otherwise "both".
+
+    The rarest words have the largest weight in columns of unit variance, and without rows of unit length, the length
+    of a text decides which others are near.
+    """
+    return "unit" if (rows >= 0).all() and (rows == 0).mean() >= _MOSTLY_ZERO else "both"
 
 
 def candidates(kernel: Kernel | None, scaling: Scaling | None) -> list[RowKernel]:

@@ -40,8 +40,14 @@ def best_factor(scores: Rows, targets: Rows, exclusive: bool) -> float:
     The scores must be of rows that were not learned from; otherwise the probabilities are overconfident.
     """
 
+    largest = scores.max(axis=1, keepdims=True)
+    below, own = scores - largest, float((largest.sum() - np.vdot(scores, targets)) / len(scores))
+
     def loss(log_factor: float) -> float:
-        return float(log_losses(scores, targets, float(np.exp(log_factor)), exclusive).mean())
+        factor = float(np.exp(log_factor))
+        if not exclusive:
+            return float(log_losses(scores, targets, factor, exclusive).mean())
+        return float(np.log(np.exp(factor * below).sum(axis=1)).mean()) + factor * own
 
     bounds = tuple(np.log(_TEMPERATURES))
     found = scipy.optimize.minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": _LOG_TOLERANCE})

@@ -1,6 +1,6 @@
 """The turns of co-EM: regressions learn the items' classes, and predict the classes of items that they leave out."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,7 +51,7 @@ class Turn:
 
     @property
     def prediction_score(self) -> PredictionScore:
-        """How well the views predict each other, the labels and held-out pairs."""
+        """How well the views predict each other, held-out labels and held-out pairs."""
         prior, every = priors(self.probabilities), []
         for present, found in zip(self.mask.T, self.posteriors, strict=True):
             rows = np.tile(prior, (len(self.mask), 1))
@@ -78,16 +78,17 @@ class Turns:
     label_noise: float | None
     max_iter: int
 
-    def run(self, probabilities: Rows) -> Turn:
-        """Return the last of the turns that begin with (n, K) probabilities."""
+    def after(self, probabilities: Rows) -> Iterator[Turn]:
+        """Yield the turns that begin with (n, K) probabilities, until they converge or have their maximum number."""
         turn = self.learned(probabilities)
+        yield turn
         for _ in range(self.max_iter - 1):
             after = turn.evidence.probabilities(turn.ratios, turn.probabilities)
             change = np.abs(after - turn.probabilities).sum(axis=1).mean()
             turn = self.learned(after, turn)
+            yield turn
             if change < _SETTLED:
                 break
-        return turn
 
     def learned(self, probabilities: Rows, before: Turn | None = None) -> Turn:
         """Return the turn that learns (n, K) probabilities, as the first turn or after another."""

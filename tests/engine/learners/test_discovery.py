@@ -1,10 +1,13 @@
 """Every registered learner keeps scikit-learn's rules and survives being stored."""
 
+import sys
+
 import numpy as np
 import pytest
 from brief import BRIEF, brief
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from terminal import done
 
 from crossview.engine.catalog.state import pack, unpack
 from crossview.engine.learners.base import MultiViewLearner
@@ -13,6 +16,7 @@ from crossview.engine.learners.hashing.hasher import Sign
 from crossview.engine.learners.registry import LEARNERS, from_state, learner_class, parse_chain
 from crossview.engine.learners.supervision import Supervision
 from crossview.engine.learners.traits import AddsViews
+from crossview.engine.training.guide import packages_of_learners
 
 
 def two_views(n=40, widths=(5, 7), seed=0):
@@ -124,6 +128,60 @@ def test_unknown_learner_lists_the_known():
     """An unknown name is answered with the names there are."""
     with pytest.raises(ValueError, match=r"no learner 'pac'.*cca.*pca"):
         learner_class("pac")
+
+
+@pytest.fixture
+def packages(tmp_path, monkeypatch):
+    """An installed package with a learner, and entry points that do not lead to one."""
+    points = {"twice": "more_learners:Twice", "gone": "more_learners.gone:Gone", "plain": "more_learners:plain"}
+    points |= {"other": "more_learners:Twice", "pca": "more_learners:Twice"}
+    info = tmp_path / "more_learners-1.2.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: more-learners\nVersion: 1.2\n", encoding="utf-8")
+    lines = [f"{name} = {value}" for name, value in points.items()]
+    (info / "entry_points.txt").write_text("\n".join(["[crossview.learners]", *lines]), encoding="utf-8")
+    code = """
+from crossview.learners import PCA
+
+plain = 3
+
+class Twice(PCA):
+    name = "twice"
+
+    def _project(self, rows, view):
+        return 2 * super()._project(rows, view)
+"""
+    (tmp_path / "more_learners.py").write_text(code, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    yield
+    sys.modules.pop("more_learners", None)
+
+
+def test_learners_of_other_packages_are_found(packages):
+    """In specs and stored states; a name of this package stays its own."""
+    views, labels = two_views()
+    chain = parse_chain("twice:2,l2").fit(views, labels)
+    again = from_state(unpack(pack(chain.to_state())))
+    np.testing.assert_array_equal(again.transform(views)[0], chain.transform(views)[0])
+    np.testing.assert_allclose(chain.steps[0].transform(views)[0], 2 * LEARNERS["pca"](2).fit_transform(views)[0])
+    assert learner_class("pca") is LEARNERS["pca"]
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("gone", r"'gone' of the package more-learners 1.2 cannot be loaded from more_learners.gone:Gone: No module"),
+        ("plain", "'plain' of the package more-learners 1.2 must be a subclass of MultiViewLearner, .* is 3"),
+        ("other", "'other' of the package more-learners 1.2 has the name 'twice'"),
+        ("absent", "no learner 'absent'; there are: .*gone.*twice"),
+    ],
+)
+def test_a_learner_of_another_package_that_fails_is_an_error_once_it_is_named(packages, name, message):
+    """The message names the package; the list of learners loads none."""
+    assert set(packages_of_learners()) == {"gone", "other", "plain", "twice"}
+    with pytest.raises(ValueError, match=message):
+        learner_class(name)
+    assert "gone: a learner of the package more-learners 1.2" in done("learners")
 
 
 def test_wrong_input_is_named():

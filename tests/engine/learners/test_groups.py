@@ -1,6 +1,7 @@
 """Settings that a constructor takes together, and users set one by one."""
 
 from dataclasses import fields
+from inspect import signature
 
 import pytest
 from sklearn.base import clone
@@ -13,13 +14,42 @@ from crossview.engine.learners.solvers.descent import Descent
 
 
 def test_a_setting_of_a_group_goes_by_its_own_name():
-    """In set_params, in a spec's settings and in a stored state, as if the constructor took it."""
+    """In set_params, in a spec's settings and in a stored state."""
     learner = Hybrid(optimization=Optimization(max_iter=7, tol=0.5))
     again = from_state(learner.to_state())
     assert learner.to_state()["params"]["max_iter"] == 7
     for same in (again, clone(learner), Hybrid().set_params(max_iter=7, tol=0.5)):
         assert same.settings() == learner.settings()
     assert parse_chain("hybrid", {"max_iter": 7, "tol": 0.5}).steps[0].settings() == learner.settings()
+
+
+def test_a_constructor_takes_settings_of_groups_by_their_own_names():
+    """As the other iterative learners have them; a clone, the signature and messages know them, too."""
+    learner = Fantope(4, max_iter=50, n_constraints=7)
+    assert learner.descent == Descent(max_iter=50, smoothing=1.0)
+    assert (
+        clone(learner).settings()
+        == learner.settings()
+        == Fantope().settings()
+        | {
+            "n_components": 4,
+            "max_iter": 50,
+            "n_constraints": 7,
+        }
+    )
+    assert Fantope(descent=Descent(tol=0.5), max_iter=50).descent == Descent(tol=0.5, max_iter=50)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'steps'"):
+        Fantope(steps=50)
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_a_signature_shows_every_setting(name):
+    """Those of groups with the learner's own usual values; every iterative learner names its limit max_iter."""
+    shown, learner = signature(LEARNERS[name]).parameters, LEARNERS[name]()
+    assert set(shown) == set(learner.settings()) | set(learner.groups)
+    assert {one: shown[one].default for one in learner.settings()} == learner.settings()
+    assert not {"n_iter", "n_steps", "max_steps", "iterations", "epochs"} & set(shown)
+    assert LEARNERS[name](**learner.settings()).get_params() == learner.get_params()
 
 
 def test_a_learner_has_its_own_usual_values():

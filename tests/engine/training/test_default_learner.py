@@ -13,7 +13,7 @@ BOTH = ("color", "gist")
     [
         (True, Recipe(views=BOTH), "class-instance,dot"),
         (True, Recipe(views=("color",)), "class-instance,dot"),
-        (False, Recipe(views=BOTH), "instances"),
+        (False, Recipe(views=BOTH), "class-instance:co-em,dot"),
         (False, Recipe(views=("gist",)), "pca"),
         (True, Recipe(views=("gist",), spec="pca:2"), "pca:2"),
     ],

@@ -147,6 +147,18 @@ def test_vectors_behind_the_codes_rank_as_probabilities_do():
     assert 0.95 * found < mean_average_precision(chain.steps[0], test, test_labels) < 1.03 * found
 
 
+def test_many_classes_have_different_codes_of_few_bits():
+    """Unseen items of 40 classes that the views tell apart find those of their class by 16 bits, in both directions."""
+    views, labels = classes_in_views(240, (16, 20), 40)
+    train, test = slice(160), slice(160, None)
+    learner = NPPHash(16, random_state=0).fit([rows[train] for rows in views], labels[train])
+    assert len(np.unique(learner.codes_of_classes(np.arange(40)), axis=0)) == 40
+    new = [rows[test] for rows in views]
+    for crossing in ((0, 1), (1, 0)):
+        found = labels[test][ranking(between(learner, new, *crossing))] == labels[test][:, None]
+        assert average_precision(found).mean() > 0.96
+
+
 def own(learner, views) -> float:
     """The share of items that find themselves by the other view among the first tenth."""
     apart = between(learner, views)

@@ -5,7 +5,14 @@ import itertools
 import numpy as np
 import pytest
 
-from crossview.engine.learners.hashing.product_codes import CodeFunction, Examples, directed, learn_codes, signs
+from crossview.engine.learners.hashing.product_codes import (
+    CodeFunction,
+    Examples,
+    directed,
+    distant_codes,
+    learn_codes,
+    signs,
+)
 
 
 def symmetric(generator, bits):
@@ -76,3 +83,13 @@ def test_turns_are_counted_and_told():
     assert told == list(range(1, len(errors)))
     assert len(errors) < 100
     assert errors[-1] == errors[-2]
+
+
+@pytest.mark.parametrize(("count", "bits", "least"), [(40, 16, 4), (40, 8, 1), (8, 16, 7)])
+def test_distant_codes_are_farther_apart_than_random_ones(count, bits, least):
+    """The nearest two differ in several bits, where two of as many random codes are nearly or quite equal."""
+    for seed in range(3):
+        codes = distant_codes(count, bits, np.random.RandomState(seed))
+        assert set(np.unique(codes)) == {-1.0, 1.0}
+        apart = (codes[:, None] != codes[None]).sum(axis=2)
+        assert apart[~np.eye(count, dtype=bool)].min() >= least

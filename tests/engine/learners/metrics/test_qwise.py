@@ -171,6 +171,16 @@ def test_every_form_finds_the_columns_that_order_the_rows(form, loss):
     assert np.linalg.eigvalsh(matrix).min() > -1e-9
 
 
+@pytest.mark.parametrize("form", ["full", "diagonal"])
+def test_the_default_weight_finds_columns_that_noise_hides(form):
+    """Three columns show the class, and nine columns of noise have most of the rows' length."""
+    generator, labels = np.random.default_rng(0), np.arange(300) % 3
+    rows = np.hstack([np.eye(3)[labels] + 0.3 * generator.normal(size=(300, 3)), 2 * generator.normal(size=(300, 9))])
+    learner = QuadrupletWise(form=form, n_constraints=1000).fit(rows[::2], labels[::2])
+    assert learner.converged_ == [True]
+    assert learner.score(rows[1::2], labels[1::2]) > 0.9
+
+
 def test_a_diagonal_metric_knows_the_threshold_that_it_learned():
     """Pairs of the training set fall on their side of it, whatever the bounds said; quadruplets alone teach none."""
     rows, _ = rows_and_constraints(count=200)

@@ -7,7 +7,8 @@ from sklearn.metrics import average_precision_score
 
 from crossview.engine.learners.registry import from_state, parse_chain
 from crossview.engine.learners.subspace.class_instance import WEIGHTS, ClassInstance, _average_precision, chosen_weight
-from crossview.engine.learners.subspace.instances import Instances, unit_length
+from crossview.engine.learners.subspace.instances import Instances
+from crossview.engine.learners.subspace.kernel_features import unit_length
 from crossview.engine.learners.subspace.posteriors import ClassPosteriors
 from crossview.engine.learners.supervision import Supervision
 
@@ -105,6 +106,30 @@ def test_the_weight_is_of_the_most_instance_recall_that_the_classes_allow():
     assert chosen_weight(noise, sure, classes) < WEIGHTS[-1]
 
 
+@pytest.mark.parametrize(
+    ("given", "weight"),
+    [
+        (None, 1.0),
+        (Supervision(classes=np.full(ITEMS, -1)), 1.0),
+        (Supervision(classes=np.zeros(ITEMS, int), labelled=np.zeros(ITEMS, bool)), 1.0),
+        (Supervision(neighbors=sp.eye_array(ITEMS, format="csr")), 0.1),
+    ],
+)
+def test_without_labels_and_pairs_the_instance_counts_as_much_as_the_classes_that_are_found(given, weight):
+    views, _ = drawn()
+    assert ClassInstance(classes="co-em", random_state=0).fit(views, given).weight_ == weight
+
+
+def test_another_fit_keeps_the_weight_and_the_penalty():
+    views, classes = drawn()
+    learner = parse_chain("class-instance,dot", {"random_state": 0}).fit(views, classes)
+    again = learner.again().fit([rows[::2] for rows in views], classes[::2])
+    one, other = learner.steps[0], again.steps[0]
+    assert other.weight_ == one.weight_
+    assert other.instance_state_["fitted"]["penalty_"] == one.instance_state_["fitted"]["penalty_"]
+    assert other.class_state_["fitted"]["alphas_"] == one.class_state_["fitted"]["alphas_"]
+
+
 def test_few_measured_items_leave_the_usual_weight():
     views, classes = drawn()
     some = np.arange(ITEMS) % 6 == 0
@@ -189,3 +214,27 @@ def test_an_error_while_a_view_is_added_changes_nothing(learned, monkeypatch):
     np.testing.assert_array_equal(learner.transform(views[0], view=0), before)
     with pytest.raises(ValueError, match="unknown"):
         learner.transform(views[0], view=2)
+
+
+def test_labels_that_the_views_contradict_are_left_to_co_em():
+    """Posteriors learn wrong labels; right labels, and a stated learner, stay with posteriors."""
+    random = np.random.default_rng(0)
+    true = np.repeat(np.arange(8), 30)
+    shown = np.hstack([2.0 * np.eye(8)[true], random.normal(size=(len(true), 3))])
+    views = [shown @ random.normal(size=(11, 12)) + 0.3 * random.normal(size=(len(true), 12)) for _ in range(2)]
+    labels = np.where(random.random(len(true)) < 0.4, random.integers(8, size=len(true)), true)
+    found = {
+        name: ClassInstance(classes, random_state=0).fit(views, given)
+        for name, classes, given in (
+            ("right", "auto", true),
+            ("wrong", "auto", labels),
+            ("fixed", "posteriors", labels),
+        )
+    }
+    learners = {name: one.class_state_["learner"] for name, one in found.items()}
+    assert learners == {"right": "posteriors", "wrong": "co-em", "fixed": "posteriors"}
+    again = found["wrong"].again().fit(views, labels)
+    assert again.class_state_["learner"] == "co-em"
+    np.testing.assert_array_equal(
+        from_state(found["wrong"].to_state()).transform(views[0], view=0), found["wrong"].transform(views[0], view=0)
+    )

@@ -72,6 +72,38 @@ def test_one_label_a_class_is_enough():
     assert (learned.transform(others[0], view=0).argmax(axis=1) == classes).mean() > 0.9
 
 
+@pytest.mark.parametrize("scaling", ["none", "both"])
+def test_regressions_may_be_linear(scaling):
+    views, others, classes, _ = drawn()
+    learned = CoEM("linear", scaling, new_classes=0, random_state=0).fit(views, few(classes, 1))
+    assert learned.kernels_ == ["linear", "linear"]
+    assert (learned.transform(others[0], view=0).argmax(axis=1) == classes).mean() > 0.9
+
+
+@pytest.mark.parametrize(
+    ("spec", "kind", "mark"),
+    [
+        *(("co-em:0", kind, mark) for kind, mark in [(int, -1), (float, np.nan), (object, None), (object, -1)]),
+        ("class-instance:co-em,dot", object, np.nan),
+    ],
+)
+def test_unlabelled_items_may_have_the_marks_of_scikit_learn(spec, kind, mark):
+    views, others, classes, _ = drawn(each=15)
+    given = few(classes, 1)
+    names = np.array(["ant", "bee", "cat", "dog"], object)[classes] if kind is object else classes.astype(kind)
+    marked = np.where(given.labelled, names, np.array(mark, kind))
+    stated = parse_chain(spec).fit(views, Supervision(classes=classes, labelled=given.labelled))
+    learned = parse_chain(spec).fit(views, marked)
+    np.testing.assert_array_equal(learned.transform(others[0], view=0), stated.transform(others[0], view=0))
+
+
+def test_only_marks_are_no_labels_and_a_supervised_learner_has_a_class_of_minus_one():
+    views, _, classes, _ = drawn(each=15)
+    assert len(CoEM(new_classes=4).fit(views, np.full(60, -1)).classes_) == 0
+    assert ClassPosteriors().fit(views, np.where(classes == 0, -1, classes)).classes_.tolist() == [-1, 1, 2, 3]
+    assert CoEM(new_classes=0).fit(views, classes.astype(str)).classes_.tolist() == ["0", "1", "2", "3"]
+
+
 def test_wrong_labels_are_found_out():
     views, others, classes, random = drawn()
     wrong = random.random(len(classes)) < 0.3

@@ -5,7 +5,8 @@ import pytest
 from sklearn.metrics import log_loss
 
 from crossview.engine.learners.registry import parse_chain
-from crossview.engine.learners.subspace.instances import Instances, contrastive_loss, unit_length
+from crossview.engine.learners.subspace.instances import Instances, contrastive_loss
+from crossview.engine.learners.subspace.kernel_features import unit_length
 from crossview.engine.learners.supervision import Supervision
 
 ITEMS, LEARNED = 240, 160
@@ -52,6 +53,20 @@ def test_the_penalty_follows_the_noise():
     clear, noisy = (learned(drawn(noise=noise)).penalty_ for noise in (0.01, 3.0))
     assert clear < noisy
     assert learned(drawn(), penalty=0.01).penalty_ == 0.01
+
+
+def test_the_kernel_follows_the_rows():
+    """Signed roots hide small differences of large values, and counts need them; a given kernel stays."""
+    random = np.random.default_rng(0)
+    angles = random.uniform(0, 2 * np.pi, ITEMS)
+    rings = [10 + np.column_stack([np.cos(angles + turn), np.sin(angles + turn)]) for turn in (0.0, 1.0)]
+    rings = [rows * [1.0, -1.0] - [10.0, 0.0] + 0.05 * random.normal(size=rows.shape) for rows in rings]
+    assert learned(rings).scaling_ == "none"
+    counts = [random.poisson(np.exp(2 * np.abs(rows) / np.abs(rows).mean())) for rows in drawn()]
+    assert learned([rows.astype(float) for rows in counts]).scaling_ == "root"
+    fixed = learned(rings, scaling="root", bandwidth=2.0)
+    assert (fixed.scaling_, fixed.bandwidth_) == ("root", 2.0)
+    assert fixed.again().settings()["bandwidth"] == 2.0
 
 
 def test_pairs_of_views_are_enough():

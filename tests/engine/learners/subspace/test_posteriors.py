@@ -9,7 +9,7 @@ from sklearn.linear_model import Ridge
 from crossview.engine.learners.known_rows import KnownViews, fingerprints
 from crossview.engine.learners.registry import from_state, parse_chain
 from crossview.engine.learners.subspace.posteriors import ClassPosteriors
-from crossview.engine.learners.subspace.ridge_path import RidgePath
+from crossview.engine.learners.subspace.ridge_path import RidgeGram, RidgePath, downhill
 from crossview.engine.learners.subspace.row_kernel import FittedKernel, RowKernel, candidates
 from crossview.engine.learners.subspace.temperature import best_factor, log_losses, posteriors
 from crossview.engine.learners.supervision import Supervision
@@ -49,6 +49,37 @@ def test_left_out_groups_are_those_of_fits_without_the_group(random, penalty):
         others = groups != group
         expected = Ridge(alpha=penalty).fit(rows[others], targets[others]).predict(rows[~others])
         np.testing.assert_allclose(found[~others], expected, atol=1e-7)
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_an_inverse_finds_what_eigenvectors_find(random, grouped):
+    """For every penalty: left-out predictions, weights, and the best penalty."""
+    rows, targets = random.normal(size=(40, 60)), random.normal(size=(40, 2))
+    groups = random.integers(0, 12, 40) if grouped else None
+    path, gram = RidgePath.of_gram(rows @ rows.T, targets), RidgeGram.of(rows @ rows.T, targets, near=1e-2)
+    assert gram.variance == pytest.approx(path.variance)
+    penalties = np.logspace(-4, 1, 11) * path.variance
+    for penalty in penalties:
+        np.testing.assert_allclose(gram.left_out(penalty, groups), path.left_out(penalty, groups), atol=1e-9)
+        np.testing.assert_allclose(gram.coefficients(penalty), path.coefficients(penalty), atol=1e-9)
+    assert gram.best_penalty(penalties, groups) == path.best_penalty(penalties, groups)
+
+
+@pytest.mark.parametrize("start", range(6))
+def test_a_descent_ends_at_the_lowest_of_errors_with_one_minimum(start):
+    assert downhill([5.0, 3.0, 2.0, 4.0, 6.0, 7.0].__getitem__, 6, start) == 2
+
+
+def test_another_fit_keeps_kernels_and_penalties(random):
+    """A copy for fewer items chooses nothing again; the learner itself stays as it is."""
+    views, labels = blobs(random)
+    learner = ClassPosteriors(random_state=0).fit(views, labels)
+    again = learner.again()
+    assert not hasattr(again, "weights_")
+    again.fit([rows[:40] for rows in views], labels[:40])
+    for name in ("kernels_", "scalings_", "alphas_"):
+        assert getattr(again, name) == getattr(learner, name)
+    assert again.get_params() == learner.get_params()
 
 
 def test_what_only_groups_share_is_not_learned(random):

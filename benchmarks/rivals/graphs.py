@@ -1,9 +1,10 @@
-"""Rivals: what scikit-learn and the product's simplest learner make of few, wrong and no labels.
+"""Graphs and self-training: what scikit-learn and the product's simplest learner make of few, wrong and no labels.
 
 Each takes the rows of the items, (n, d_v) with NaN for a missing view, and what is known; it returns a fitted pipeline.
 Choices are made inside the training items: graphs by the overlap of the views' neighbours.
 """
 
+import warnings
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
@@ -17,12 +18,11 @@ from sklearn.preprocessing import FunctionTransformer, Normalizer, StandardScale
 from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
 from sklearn.svm import SVC
 
-from benchmarks.information.kinds import Known
+from benchmarks.rivals.known import Known, Rows
 from crossview.engine.learners.chain import Chain
 from crossview.engine.learners.registry import parse_chain
 from crossview.engine.learners.supervision import Supervision
 
-Rows = NDArray[np.floating[Any]]
 NEIGHBORS = 10
 ALPHA = 0.9
 """Share of its label that an item takes from its neighbours."""
@@ -64,7 +64,7 @@ def _spread(graph: Any, present: NDArray[np.bool_]) -> Any:
 
 def label_spreading(views: Sequence[Rows], given: Known) -> Chain | None:
     """Spread labels along the graph of neighbours (Zhou et al., NIPS 2003), and learn posteriors of the result."""
-    classes = _classes(given)
+    classes = given.grouped()
     if not (classes >= 0).any():
         return None
     graph = neighbor_graph(views, given.mask).toarray()
@@ -79,12 +79,14 @@ def label_spreading(views: Sequence[Rows], given: Known) -> Chain | None:
 
 def self_training(views: Sequence[Rows], given: Known) -> Chain | None:
     """Let a support vector machine on all views label the others, step by step, and learn posteriors of the result."""
-    classes, counts = _classes(given), np.bincount(_classes(given) + 1)[1:]
+    classes = given.grouped()
+    counts = np.bincount(classes + 1)[1:]
     if len(counts) < 2 or not given.mask.all():
         return None
     joined = np.hstack([StandardScaler().fit_transform(rows) / np.sqrt(rows.shape[1]) for rows in views])
-    model = SelfTrainingClassifier(SVC(C=10.0, probability=True, random_state=0), threshold=0.75)
-    return _posteriors(views, given, model.fit(joined, classes).predict(joined))
+    with warnings.catch_warnings(action="ignore"):  # of classes with one item, and of the probabilities' future name
+        model = SelfTrainingClassifier(SVC(C=10.0, probability=True, random_state=0), threshold=0.75)
+        return _posteriors(views, given, model.fit(joined, classes).predict(joined))
 
 
 def spectral_clustering(views: Sequence[Rows], given: Known) -> Chain | None:
@@ -97,16 +99,6 @@ def spectral_clustering(views: Sequence[Rows], given: Known) -> Chain | None:
     gaps = [first - second for first, second in pairwise(values.tolist())]
     model = SpectralClustering(2 + int(np.argmax(gaps[1:])), affinity="precomputed", random_state=0)
     return _posteriors(views, given, model.fit_predict(graph.toarray()))
-
-
-def _classes(given: Known) -> NDArray[np.int64]:
-    """Return the class of each item, which pairs give to others, too; -1 where it is not known."""
-    classes = given.by_classes().classes
-    _, numbers, counts = np.unique(classes, return_inverse=True, return_counts=True)
-    known = (given.classes >= 0) if given.pairs is None else counts[numbers] > 1
-    found = np.full(len(classes), -1)
-    found[known] = np.unique(numbers[known], return_inverse=True)[1]
-    return found
 
 
 def _posteriors(views: Sequence[Rows], given: Known, classes: NDArray[Any]) -> Chain:

@@ -1,0 +1,203 @@
+"""Tables of the benchmark of kinds of information, and where the default stands beside the rivals."""
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.frame import beside
+from benchmarks.frame.benchmark import Document
+from benchmarks.frame.databases import UNSEEN
+from benchmarks.frame.tables import mean_and_error, summary, table
+from benchmarks.information.methods import DEFAULT, METHODS, OWN
+from benchmarks.sets.named import DIVISION, PARTS
+from benchmarks.sets.standing import VERDICT, Standing, division_of, points, standard_error, verdict
+
+ACROSS, SECONDS = "across", "seconds"
+Trials = Sequence[Mapping[str, Any]]
+Figures = dict[tuple[str, str, str, str], dict[str, NDArray[np.float64]]]
+"""Values over the splits by set, kind, database and metric, then by method."""
+
+
+def figures_of(trials: Trials) -> Figures:
+    """Return the values of all splits."""
+    found: dict[tuple[str, str, str, str], dict[str, list[float]]] = {}
+    for trial in trials:
+        for kind, method, database, metric, value in trial["figures"]:
+            found.setdefault((trial["data"], kind, database, metric), {}).setdefault(method, []).append(value)
+    return {key: {name: np.array(values) for name, values in one.items()} for key, one in found.items()}
+
+
+def rows(trials: Trials) -> list[dict[str, Any]]:
+    """Return mean and deviation over the splits of every figure."""
+    names = ("data", "kind", "database", "metric")
+    return [
+        {**dict(zip(names, key, strict=True)), "method": method, **summary(values)}
+        for key, methods in figures_of(trials).items()
+        for method, values in methods.items()
+    ]
+
+
+class Found:
+    """The figures of some trials of a run."""
+
+    def __init__(self, trials: Trials) -> None:
+        self.figures = figures_of(trials)
+        self.sets = list(dict.fromkeys(trial["data"] for trial in trials))
+        self.kinds = list(dict.fromkeys(figure[0] for trial in trials for figure in trial["figures"]))
+        names = dict.fromkeys(figure[1] for trial in trials for figure in trial["figures"])
+        self.methods = sorted(names, key=lambda name: [DEFAULT, *METHODS, *names].index(name))
+        self.overlaps = {trial["data"]: trial["sizes"][1] / trial["sizes"][0] for trial in trials}
+        # In results of earlier versions co-EM stands for the default.
+        self.default = DEFAULT if DEFAULT in self.methods else "co-em"
+        self.rivals = [name for name in self.methods if name not in (DEFAULT, *OWN)]
+
+    def standing(self, kind: str, metric: str = ACROSS, sets: Sequence[str] = ()) -> Standing:
+        """Return where the default stands with a kind on some sets [default: all]."""
+        values = {name: self.figures.get((name, kind, UNSEEN, metric), {}) for name in sets or self.sets}
+        return Standing(values, self.overlaps, self.default, self.rivals)
+
+    def seconds(self, method: str, sets: Sequence[str]) -> str:
+        """Return the mean seconds of a method over some sets and all kinds."""
+        found = [self.figures.get((name, kind, "", SECONDS), {}).get(method) for name in sets for kind in self.kinds]
+        known = [one.mean() for one in found if one is not None]
+        return f"{np.mean(known):.1f}" if known else ""
+
+
+def markdown(document: Document) -> str:
+    """Return the report: where the default stands with every kind, then mAP and seconds of all methods on every set."""
+    trials, settings = document["trials"], document["settings"]
+    text = (
+        f"Of at most {settings['most_items']:,} training items something is known: their classes, of some or wrong "
+        "ones of some; pairs of items of one class, some of them wrong; nothing but that an item's views belong "
+        "together. The default is what the product chooses for the kind; the rivals are methods of scikit-learn and of "
+        "papers, whose settings cross-validation inside the training items chooses. All learn from the same; those "
+        "that take classes take items that pairs join for one. Held-out items ask each other across the views: mAP in "
+        "per cent, mean over all directions. Differences are paired, with a 95 % interval corrected for overlapping "
+        "splits (Nadeau and Bengio, 2003)."
+    )
+    if Found(trials).default != DEFAULT:
+        text += " In this run of an earlier version co-EM stands for the default, and the rivals are not tuned."
+    parts = [
+        "# Kinds of supervision: few, wrong and no labels, pairs",
+        f"{text} {division_of(list(dict.fromkeys(one['data'] for one in trials)), settings.get('looks', ()))}",
+    ]
+    for name, of_part in _divided(trials).items():
+        parts += _of_part(f"{name.capitalize()} sets", Found(of_part))
+    return "\n\n".join(parts)
+
+
+def _divided(trials: Trials) -> dict[str, Trials]:
+    """Return the trials of the sets for development and for reports, without a part that has none."""
+    parts = {name: [one for one in trials if one["data"] in DIVISION[name]] for name in PARTS}
+    return {name: of_part for name, of_part in parts.items() if of_part}
+
+
+def _of_part(title: str, found: Found) -> list[str]:
+    """Return the tables of some sets, then one of each set."""
+    standings = [[kind, *verdict(found.standing(kind))] for kind in found.kinds]
+    parts = [
+        f"## {title}",
+        table([["known", *VERDICT], *standings, _means(found)]),
+        *_more_labels(found),
+        "### Means over the sets",
+        "A method has a mean where it learns on every set. Seconds are means over sets and kinds.",
+        table(_by_method(found)),
+        *_beyond_classes(found),
+    ]
+    for name in found.sets:
+        parts += [f"### {name}", table(_of_set(found, name))]
+    return parts
+
+
+def headline(document: Document) -> tuple[str, str, str]:
+    """Return the mean over the sets of two labels a class, of the default and of the best rival: of the report sets if
+    there are any."""
+    part, trials = list(_divided(document["trials"]).items())[-1]
+    found = Found(trials)
+    parts = []
+    for metric, title in (
+        (ACROSS, ""),
+        (beside.RECALL, "own item in the first ten: "),
+        (beside.COVERAGE, "coverage: "),
+    ):
+        standing = found.standing("2 labels a class", metric)
+        ours, best = standing.mean(found.default), standing.best()
+        if ours is not None and best is not None:
+            parts.append(f"{title}{ours:.3f} ({best}: {standing.mean(best):.3f})")
+    return f"two labels a class on {len(found.sets)} {part} sets across views, unseen items: mAP", "; ".join(parts), ""
+
+
+def _means(found: Found) -> list[str]:
+    """Return the line of the means over the kinds: of the default, and of the best rival of each kind."""
+    standings = [standing for kind in found.kinds if (standing := found.standing(kind)).best()]
+    ours = [standing.mean(found.default) for standing in standings]
+    theirs = [standing.mean(standing.best() or "") for standing in standings]
+    if not standings or None in (*ours, *theirs):
+        return ["mean", *[""] * len(VERDICT)]
+    first, second = float(np.mean(np.array(ours, float))), float(np.mean(np.array(theirs, float)))
+    return ["mean", f"{100 * first:.1f}", "", "best of each kind", f"{100 * second:.1f}", points(first - second), ""]
+
+
+def _more_labels(found: Found) -> list[str]:
+    """Return a table of what the next larger number of labels changes for the default."""
+    order = [*(f"{count} label{'s' * (count > 1)} a class" for count in (1, 2, 5, 10)), "all labels"]
+    lines = [["labels", "change of the default", "standard error", "not lower"]]
+    for fewer, more in pairwise(kind for kind in order if kind in found.kinds):
+        change, error = change_of(found.standing(fewer), found.standing(more))
+        kept = "" if not np.isfinite(error) else "kept" if change >= -error else "missed"
+        lines.append([f"{fewer} → {more}", points(change), f"{100 * error:.1f}" if kept else "", kept])
+    text = "More labels should not lower the mean over the sets by more than its standard error."
+    return ["### More labels", text, table(lines)] if len(lines) > 1 else []
+
+
+def change_of(fewer: Standing, more: Standing) -> tuple[float, float]:
+    """Return how the mean of the default over the sets changes, and the standard error of this paired difference."""
+    pairs = {name: (fewer.values[name].get(fewer.default), of.get(more.default)) for name, of in more.values.items()}
+    known = {name: (one, two) for name, (one, two) in pairs.items() if one is not None and two is not None}
+    changes = [(after - before, more.overlaps[name]) for name, (before, after) in known.items()]
+    errors = [standard_error(one, overlap) if len(one) > 1 else np.inf for one, overlap in changes]
+    return float(np.mean([one.mean() for one, _ in changes])), float(np.linalg.norm(errors)) / len(errors)
+
+
+def _by_method(found: Found) -> list[list[str]]:
+    """Return a table of the means over the sets, by method and kind."""
+    lines = [["method", *found.kinds, "mean", SECONDS]]
+    for method in found.methods:
+        means = [found.standing(kind).mean(method) for kind in found.kinds]
+        known = [one for one in means if one is not None]
+        mean = f"{100 * np.mean(known):.1f}" if len(known) == len(means) else ""
+        cells = ["" if one is None else f"{100 * one:.1f}" for one in means]
+        lines.append([method, *cells, mean, found.seconds(method, found.sets)])
+    return lines
+
+
+def _of_set(found: Found, name: str) -> list[list[str]]:
+    """Return a table of one set: mAP of every method by kind, its seconds, and the default beside the best rival."""
+    lines = [["method", *found.kinds, SECONDS]]
+    standings = [found.standing(kind, sets=[name]) for kind in found.kinds]
+    for method in found.methods:
+        cells = [mean_and_error(standing.values[name].get(method, ())) for standing in standings]
+        lines.append([method, *cells, found.seconds(method, [name])])
+    best = [standing.best_on(name) for standing in standings]
+    ahead = [
+        points(*standing.ahead_on(name, rival)) if rival and standing.on(name, found.default) is not None else ""
+        for standing, rival in zip(standings, best, strict=True)
+    ]
+    return [*lines, ["best rival", *(rival or "" for rival in best), ""], ["default is ahead", *ahead, ""]]
+
+
+def _beyond_classes(found: Found) -> list[str]:
+    """Return a table of each figure beside mAP, by kind and method."""
+    parts = []
+    for metric in (*beside.OWN, *beside.SPREAD):
+        lines = [["known", *found.methods]]
+        for kind in found.kinds:
+            standing = found.standing(kind, metric)
+            lines.append([kind, *beside.best_in_bold([standing.mean(name) for name in found.methods], metric)])
+        if any(cell for line in lines[1:] for cell in line[1:]):
+            parts += [f"#### {beside.TITLES[metric]}", table(lines)]
+    text = f"Means over the sets and the directions across views, among unseen items: {beside.EXPLAINED}."
+    return ["### Own items, coverage and hubness", text, *parts] if parts else []
