@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from crossview.engine.comparisons import ItemComparisons as ItemComparisons
     from crossview.engine.comparisons import Question as Question
     from crossview.engine.comparisons import QuestionRequest as QuestionRequest
-    from crossview.engine.condition import Filter as Filter
+    from crossview.engine.conditions.filter import Filter as Filter
+    from crossview.engine.conditions.filter import field as field
     from crossview.engine.errors import AlreadyExistsError as AlreadyExistsError
     from crossview.engine.errors import BusyError as BusyError
     from crossview.engine.errors import CancelledError as CancelledError
@@ -103,7 +104,7 @@ _NAMES = {
     "crossview.engine.changes.request": "Change Changes ChangesRequest LearnedImportance PairLabel",
     "crossview.engine.collection": "Collection",
     "crossview.engine.comparisons": "Answer ItemComparisons Question QuestionRequest",
-    "crossview.engine.condition": "Filter",
+    "crossview.engine.conditions.filter": "Filter field",
     "crossview.engine.errors": "AlreadyExistsError BusyError CancelledError CrossviewError EmptyImageError ImageError "
     "ImageTooLargeError InputWarning InvalidInputError NotAnImageError NotEnoughMemoryError NotFoundError "
     "NotInstalledError NotReadyError StorageError TruncatedImageError",

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossview.engine.comparisons import Answer, Question, QuestionRequest
-from crossview.engine.condition import EVERY_ITEM, Filter
+from crossview.engine.conditions.filter import EVERY_ITEM, FilterForm
 from crossview.engine.evaluation import Evaluation, EvaluationRequest
 from crossview.engine.info import CollectionInfo, SpaceInfo, Threshold, ViewInfo
 from crossview.engine.item import (
@@ -66,7 +66,7 @@ class AnyQuestions(Protocol):
 class AnyItems(Protocol):
     """The items of a collection, here or on a server; see ``engine.services.items.Items``."""
 
-    def __call__(self, filter: Filter = EVERY_ITEM, after: str = "", limit: int = 100) -> list[Item]:
+    def __call__(self, filter: FilterForm = EVERY_ITEM, after: str = "", limit: int = 100) -> list[Item]:
         """Return up to ``limit`` items with keys above ``after`` that pass the filter, in the order of keys."""
         ...
 
@@ -74,7 +74,7 @@ class AnyItems(Protocol):
         """Return one item; NotFoundError if the key does not exist."""
         ...
 
-    def count(self, filter: Filter = EVERY_ITEM) -> int:
+    def count(self, filter: FilterForm = EVERY_ITEM) -> int:
         """Return how many items pass the filter."""
         ...
 
@@ -246,7 +246,7 @@ class AnyCollection(Protocol):
         """Return the collection's description."""
         ...
 
-    def count(self, filter: Filter = EVERY_ITEM) -> int:
+    def count(self, filter: FilterForm = EVERY_ITEM) -> int:
         """Return how many items pass the filter."""
         ...
 

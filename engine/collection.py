@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, Unpack, cast, overload
 
 from crossview.engine.catalog.description import check_space_name, collection_info
 from crossview.engine.catalog.folder import CollectionFolder
-from crossview.engine.condition import EVERY_ITEM, Filter
+from crossview.engine.conditions.filter import EVERY_ITEM, FilterForm
 from crossview.engine.errors import CrossviewError
 from crossview.engine.evaluation import Evaluation, EvaluationRequest
 from crossview.engine.info import CollectionInfo, SpaceInfo
@@ -97,7 +97,7 @@ class Collection:
         with self._opened.read() as tx:
             return collection_info(tx, self._opened.folder.size())
 
-    def count(self, filter: Filter = EVERY_ITEM) -> int:
+    def count(self, filter: FilterForm = EVERY_ITEM) -> int:
         """Return how many items pass the filter."""
         return self.items.count(filter)
 
@@ -164,6 +164,7 @@ class Collection:
 
         wanted = request_of(request, cast(OneQuery, query))
         check_request(wanted)
+        self._opened.warn_of_unmet(wanted.filter)
         found = self._opened.versions().answered(
             wanted.space,
             searched_targets(wanted),

@@ -3,8 +3,10 @@
 The root, and the errors of pictures that cannot be read, are in ``features.errors``.
 """
 
+import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 
 from crossview.features.errors import CrossviewError as CrossviewError
 from crossview.features.errors import EmptyImageError as EmptyImageError
@@ -56,7 +58,33 @@ class NotInstalledError(CrossviewError, ImportError):
 
 
 class InputWarning(UserWarning):
-    """A file deviates from the documented format, but could be read; the message states how it was read."""
+    """Something was given in an odd way and used nevertheless; the message states what, and how it was used.
+
+    A file deviates from the documented format, or a condition names a label or an attribute that no item has.
+    """
+
+
+_collected: ContextVar[list[str] | None] = ContextVar("collected", default=None)
+
+
+def warn_of(text: str) -> None:
+    """Warn of the input of a caller: in the list of ``collected_warnings``, or as an InputWarning outside of it."""
+    found = _collected.get()
+    if found is None:
+        warnings.warn(text, InputWarning, stacklevel=3)
+    elif text not in found:
+        found.append(text)
+
+
+@contextmanager
+def collected_warnings() -> Iterator[list[str]]:
+    """Collect the texts of ``warn_of`` in the block, for an answer that carries them."""
+    found = list[str]()
+    token = _collected.set(found)
+    try:
+        yield found
+    finally:
+        _collected.reset(token)
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.condition import EVERY_ITEM, Filter
+from crossview.engine.conditions.filter import EVERY_ITEM, Filter, FilterForm, filter_of
 from crossview.engine.errors import InvalidInputError
 from crossview.engine.hits import Hit as Hit
 from crossview.engine.hits import HitList as HitList
@@ -68,7 +68,8 @@ class SearchRequest:
     space: str = ""
     """The space to search [default: "", the active space]. Every collection has ``raw``, the views themselves."""
     filter: Filter = EVERY_ITEM
-    """Conditions on hits. A caller can also give bounds of scores as ``at_least`` and ``at_most``."""
+    """The condition that hits fulfil; a caller can also give it as text. Bounds of scores can stand in it, or beside it
+    as ``at_least`` and ``at_most``, and the minimum match as ``match >= .6`` or as ``min_match``."""
 
     def __init__(
         self,
@@ -77,7 +78,7 @@ class SearchRequest:
         *,
         k: int = 10,
         space: str = "",
-        filter: Filter = EVERY_ITEM,
+        filter: FilterForm = EVERY_ITEM,
         at_least: Mapping[str, float] | None = None,
         at_most: Mapping[str, float] | None = None,
         **options: Unpack[StrategyOptions],
@@ -86,13 +87,16 @@ class SearchRequest:
 
         Raises InvalidInputError for options of different strategies, such as ``weights`` and ``more``.
         """
+        chosen, match = filter_of(filter).without_match()
+        if match and options.setdefault("min_match", match) != match:
+            raise InvalidInputError("the filter has a minimum match: leave out `min_match`")
         if strategy is None and not options:
             strategy = Nearest()
         elif strategy is None or options:
             given = {**({} if strategy is None else vars(strategy)), **options}
             has_input = not given.get("sort_by") or any(query.inputs() for query in queries)
             strategy = strategy_of(given, has_input)
-        chosen = filter.within(at_least, at_most)
+        chosen = chosen.within(at_least, at_most)
         vars(self).update(queries=queries, strategy=strategy, k=k, space=space, filter=chosen)
 
     @property
@@ -112,7 +116,7 @@ class OneQuery(StrategyOptions, total=False):
     label: str
     k: int
     space: str
-    filter: Filter
+    filter: FilterForm
     at_least: Mapping[str, float]
     at_most: Mapping[str, float]
 

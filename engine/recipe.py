@@ -9,7 +9,7 @@ from crossview.engine.learners.stage import parse_stages
 
 if TYPE_CHECKING:
     from crossview.engine.comparisons import ItemComparisons
-    from crossview.engine.condition import Filter
+    from crossview.engine.conditions.filter import Filter
     from crossview.engine.learners.comparisons import Taxonomy
 
 DEFAULT = "default"

@@ -19,6 +19,7 @@ PACKAGES = {".".join(path.parts[:-1]) for path in HOUSE.sources if path.name == 
 MIGRATIONS = "engine.catalog.migrations"
 GROUND_FLOOR = "engine.runtime"
 """The room that every room may import, except ``features`` and ``index``, which know nothing of the engine."""
+CONDITIONS = "engine.conditions"
 SERVICES = "engine.services"
 """The room above all others of the engine, which ``engine.collection`` alone imports."""
 STEPS, COMPARISONS = "engine.learners.steps", "engine.learners.comparisons"
@@ -27,7 +28,7 @@ LOSSES, SOLVERS, SAMPLERS = "engine.learners.losses", "engine.learners.solvers",
 LEARNERS = {"engine.learners"} | {package for package in PACKAGES if package.startswith("engine.learners.")}
 ROOMS = {
     *("engine", "engine.catalog", "engine.changes", "engine.ingest", "engine.questions", "engine.spaces"),
-    "engine.training",
+    *(CONDITIONS, "engine.training"),
     *LEARNERS,
 }
 MAY_IMPORT = {
@@ -36,9 +37,10 @@ MAY_IMPORT = {
     GROUND_FLOOR: set(),
     "engine": {*ROOMS, SERVICES, "features", "index"},
     SERVICES: {*ROOMS, "features", "index"},
-    "engine.catalog": {"engine", "features"},
+    CONDITIONS: {"engine"},
+    "engine.catalog": {"engine", CONDITIONS, "features"},
     "engine.ingest": {"engine", "engine.catalog", COMPARISONS, "features"},
-    "engine.spaces": {"engine", "engine.catalog", *LEARNERS, "features", "index"},
+    "engine.spaces": {"engine", CONDITIONS, "engine.catalog", *LEARNERS, "features", "index"},
     "engine.questions": {"engine", "engine.catalog", "engine.spaces", COMPARISONS},
     "engine.changes": {"engine", "engine.catalog", "engine.learners", LOSSES, SOLVERS, "features"},
     "engine.training": {"engine", "engine.catalog", "engine.spaces", *LEARNERS, "features", "index.base"},
@@ -60,12 +62,12 @@ MAY_IMPORT = {
         *("engine", "engine.ingest", "engine.spaces", "features"),
     },
     "server.wire": {
-        *("server.errors", "engine", "engine.changes", "engine.ingest", "engine.spaces"),
+        *("server.errors", "engine", CONDITIONS, "engine.changes", "engine.ingest", "engine.spaces"),
         *("engine.catalog.extractors", COMPARISONS, "features"),
     },
     "server.client": {
         *("server.errors", "server.methods", "server.settings", "server.wire"),
-        *("engine", "engine.changes", "engine.ingest", "engine.questions", "engine.spaces", "features"),
+        *("engine", CONDITIONS, "engine.changes", "engine.ingest", "engine.questions", "engine.spaces", "features"),
         *("engine.catalog.extractors", "engine.catalog.roots"),
     },
     "server.dispatch": {
@@ -95,8 +97,7 @@ MAY_IMPORT = {
     "server.commands": {
         *("server", "server.client", "server.demo", "server.drawing", "server.wire"),
         *("engine", "engine.changes", "engine.questions", "engine.ingest", "engine.spaces", "engine.training"),
-        "features",
-        COMPARISONS,
+        *(COMPARISONS, CONDITIONS, "features"),
     },
     "server.demo": {"server.drawing", "server.backend", "server.errors", "engine", "engine.changes"},
     "server.drawing": {"engine", "engine.changes", "engine.ingest", "features"},
@@ -105,7 +106,7 @@ MAY_IMPORT = {
         *(*ROOMS, "features", "index", "crossview"),
         *("server.cli", "server.commands.command", "server.commands.result_types"),
     },
-    "crossview": {"server.client", "server.errors", "engine", "engine.changes", *LEARNERS},
+    "crossview": {"server.client", "server.errors", "engine", CONDITIONS, "engine.changes", *LEARNERS},
 }
 """Rooms, and single modules, that the modules of a room may import, besides each other and the ground floor.
 

@@ -9,6 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from crossview.engine.conditions.where import parse
+from crossview.engine.home import Home
+from crossview.engine.item import NewItem
+
 ROOT = Path(__file__).parent.parent
 
 
@@ -94,6 +98,21 @@ def test_the_guide_of_attributes(tmp_path: Path) -> None:
     assert "scores of busy, light" in output
     (program,) = blocks("docs/guides/attributes.md", "python")
     run([sys.executable, "-c", program + "assert len(busiest.hits) == 5"], tmp_path)
+
+
+def test_the_guide_of_conditions(tmp_path: Path) -> None:
+    """Its program counts the same twice, and every condition of the documents can be read."""
+    with Home(tmp_path / "tour" / "mine").create("art", ["v=vectors:dim=1"]) as art:
+        art.items.put(
+            [NewItem(f"{label}-{n}1.jpg", rows={"v": [n]}, labels=label) for label in ("waves", "sea") for n in (1, 2)]
+        )
+    (program,) = blocks("docs/guides/items.md", "python")
+    assert run([sys.executable, "-W", "error", "-c", program], tmp_path) == "2\n2\n"
+    documents = [path.read_text() for path in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md"))]
+    stated = [text for document in documents for text in re.findall(r"--(?:holdout-)?where '([^'\n]+)'", document)]
+    assert len(stated) > 4
+    for text in stated:
+        parse(text)
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ from sklearn.metrics import roc_auc_score
 from benchmarks.sets.named import load
 from benchmarks.sets.split import Split
 from crossview.engine.collection import Collection
-from crossview.engine.condition import Filter
+from crossview.engine.conditions.filter import Filter
 from crossview.engine.home import Home
 from crossview.engine.item import NewItem
 from crossview.engine.learners.registry import parse_chain

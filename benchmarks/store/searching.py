@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from benchmarks.store.data import KEPT, VIEW, Data, K, keys
 from benchmarks.store.timing import OURS, Run, compared, figure, take_turns
 from crossview.engine.collection import Collection
-from crossview.engine.condition import EVERY_ITEM, Filter
+from crossview.engine.conditions.filter import EVERY_ITEM, Filter
 from crossview.engine.query import HitList, Query, SearchRequest
 from crossview.engine.spaces.item_embeddings import every_page
 

@@ -68,7 +68,23 @@ def select_among(
         yield from connection.exec_driver_sql(where, tuple(batch)).all()
 
 
-@lru_cache(maxsize=32)  # the key is the identity of the query, so that each constant compiles once
+def each(
+    connection: sa.Connection,
+    query: "sa.Select[Any]",
+    column: "sa.ColumnElement[int]",
+    ids: Iterable[int] | None,
+) -> Iterator[Sequence[Any]]:
+    """Yield the rows of a query as the driver reads them, all or those whose column is among ``ids``.
+
+    The query must be a constant without parameters.
+    """
+    if ids is None:
+        yield from connection.exec_driver_sql(_text(query))
+    else:
+        yield from select_among(connection, query, column, ids)
+
+
+@lru_cache(maxsize=64)  # the key is the identity of the query, so that each constant compiles once
 def _text(part: "sa.Select[Any] | sa.ColumnElement[Any]") -> str:
     return str(part.compile(dialect=sqlite.dialect()))
 

@@ -7,7 +7,6 @@ from crossview.engine.catalog.catalog import Transaction
 from crossview.engine.catalog.extractors import view_info
 from crossview.engine.catalog.spaces import Generation
 from crossview.engine.catalog.views import ViewRecord
-from crossview.engine.condition import EVERY_ITEM
 from crossview.engine.errors import InvalidInputError, NotFoundError
 from crossview.engine.info import CollectionInfo, ConstraintCounts, SpaceInfo, Threshold
 
@@ -93,7 +92,7 @@ def collection_info(tx: Transaction, bytes_on_disk: int) -> CollectionInfo:
     """Return the description of the collection."""
     return CollectionInfo(
         name=tx.name(),
-        items=tx.items.count(EVERY_ITEM),
+        items=tx.items.count(),
         views=tuple(map(view_info, tx.views.all())),
         spaces=space_infos(tx),
         active_space=tx.active_space() or RAW,

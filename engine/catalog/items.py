@@ -12,15 +12,23 @@ import numpy as np
 import sqlalchemy as sa
 from numpy.typing import NDArray
 
-from crossview.engine.catalog.bulk import batches, select_among
+from crossview.engine.catalog.bulk import batches, each, select_among
 from crossview.engine.catalog.captures import Captures
 from crossview.engine.catalog.checks import normal
-from crossview.engine.catalog.conditions import ATTRIBUTES_AS_TEXT, LIVE, each_attribute, fulfils, listed
 from crossview.engine.catalog.schema import items, labels, notion_labels, thumbnails
-from crossview.engine.condition import Condition
 from crossview.engine.hits import TEXT_SHOWN
 from crossview.engine.item import Attributes, DeletedPicture, Item
 
+LIVE = items.c.deleted.is_(False)
+_ATTRIBUTES_AS_TEXT = sa.type_coerce(items.c.attributes, sa.Text())
+_FEW_IDS = 20_000
+"""Number of ids that a statement takes; among more, pages are found by reading all keys in order."""
+_KEYS_AT_ONCE = 5_000
+_EACH = {
+    column: sa.select(items.c.id, items.c[column]).where(LIVE)
+    for column in ("id", "key", "source", "text", "attributes")
+}
+_EACH_LABEL = sa.select(labels.c.item_id, labels.c.label)
 _ITEM = tuple(getattr(items.c, name) for name in Item.__dataclass_fields__ if name in items.c)
 
 # One row for the live items and one for the deleted: for every row the driver releases the interpreter lock and waits
@@ -30,6 +38,11 @@ _CHANGED_SINCE = (
     .where(items.c.sequence > sa.bindparam("since"))
     .group_by(items.c.deleted)
 )
+
+
+def listed(values: Iterable[str] | Iterable[int]) -> "sa.Select[tuple[str]]":
+    """Return values as one JSON parameter, because SQLite accepts at most 32,766 parameters in a statement."""
+    return sa.select(sa.func.json_each(json.dumps(list(values))).table_valued("value").c.value)
 
 
 class Stored(NamedTuple):
@@ -173,8 +186,10 @@ class Items:
 
     def attribute_names(self) -> list[str]:
         """Return the names of the attributes that any item has, sorted."""
-        each = each_attribute()
-        names = sa.select(each.c.key).distinct().select_from(items).join(each, sa.true()).where(LIVE)
+        readable = sa.case((sa.func.json_valid(_ATTRIBUTES_AS_TEXT) == 1, _ATTRIBUTES_AS_TEXT), else_="{}")
+        # Earlier versions stored NaN, which makes the text invalid.
+        entries = sa.func.json_each(readable).table_valued("key").alias()
+        names = sa.select(entries.c.key).distinct().select_from(items).join(entries, sa.true()).where(LIVE)
         return sorted(self._connection.scalars(names))
 
     def by_id(self, ids: Sequence[int]) -> dict[int, Item]:
@@ -190,10 +205,27 @@ class Items:
             for item, tags, key, *others in json.loads(joined)
         }
 
-    def page(self, chosen: Condition, after: str, limit: int) -> dict[int, Item]:
-        """Return up to ``limit`` items above ``after`` that fulfil a condition, by id, in the order of keys."""
-        query = sa.select(items.c.id, *_ITEM).where(fulfils(chosen), items.c.key > after)
-        return self._of_rows(self._connection.execute(query.order_by(items.c.key).limit(limit)).all())
+    def page(self, after: str, limit: int, among: NDArray[np.int64] | None = None) -> dict[int, Item]:
+        """Return up to ``limit`` items above ``after``, of all items or of some ids, by id, in the order of keys."""
+        ids = self._page_of_ids(after, limit, among)
+        query = sa.select(items.c.id, *_ITEM).where(LIVE)
+        return self._of_rows(sorted(self._among(query, ids), key=lambda row: ids[row.id]))
+
+    def _page_of_ids(self, after: str, limit: int, among: NDArray[np.int64] | None) -> dict[int, int]:
+        """Return the ids of a page with their places."""
+        found = list[int]()
+        if among is None:
+            found = [*self.keys_after(after, limit)]
+        elif len(among) <= _FEW_IDS:
+            query = sa.select(items.c.id).where(LIVE, items.c.id.in_(listed(among.tolist())), items.c.key > after)
+            found = [*self._connection.scalars(query.order_by(items.c.key).limit(limit))]
+        else:
+            chosen = np.zeros(self.last_id() + 1, bool)
+            chosen[among] = True
+            while len(found) < limit and (keys := self.keys_after(after, _KEYS_AT_ONCE)):
+                found += [item for item in keys if chosen[item]]
+                after = next(reversed(keys.values()))
+        return {item: place for place, item in enumerate(found[:limit])}
 
     def _of_rows(self, rows: "Sequence[sa.Row[Any]]") -> dict[int, Item]:
         """Return items, in order, with their labels."""
@@ -203,10 +235,27 @@ class Items:
             row.id: _item(row, tags.get(row.id, ()), by_notion.get(row.id, {}), stamps.get(row.id, "")) for row in rows
         }
 
-    def count(self, chosen: Condition) -> int:
-        """Return how many items fulfil the condition."""
-        query = sa.select(sa.func.count()).select_from(items).where(fulfils(chosen))
-        return int(self._connection.scalar(query) or 0)
+    def count(self) -> int:
+        """Return how many items there are."""
+        return int(self._connection.scalar(sa.select(sa.func.count()).select_from(items).where(LIVE)) or 0)
+
+    def last_id(self) -> int:
+        """Return the highest id that any item has; 0 without items."""
+        return int(self._connection.scalar(sa.select(sa.func.max(items.c.id))) or 0)
+
+    def each(self, column: str, ids: Iterable[int] | None = None) -> Iterator[Sequence[Any]]:
+        """Yield id and value of a column (attributes as JSON) of all live items, or of those in ``ids``."""
+        return each(self._connection, _EACH[column], items.c.id, ids)
+
+    def each_label(self, ids: Iterable[int] | None = None) -> Iterator[Sequence[Any]]:
+        """Yield the id of an item and a label of it, for all labels of all items or of those in ``ids``."""
+        return each(self._connection, _EACH_LABEL, labels.c.item_id, ids)
+
+    def with_keys(self, keys: Iterable[str]) -> NDArray[np.int64]:
+        """Return the ids of the live items that have one of the keys, in any Unicode form."""
+        forms = {form for key in keys for form in (key, normal(key))}
+        found = self._by(items.c.key, forms).values(), self._by(items.c.normal_key, forms).values()
+        return np.array(sorted({*found[0], *found[1]}), np.int64)
 
     def last_sequence(self) -> int:
         """Return the number of the last change of an item; 0 before the first change."""
@@ -216,11 +265,6 @@ class Items:
         """Return the number of live items, and the highest id that any item has had (0 for none)."""
         count, last = self._connection.execute(sa.select(sa.func.count().filter(LIVE), sa.func.max(items.c.id))).one()
         return count, last or 0
-
-    def matching(self, chosen: Condition, ids: Sequence[int] | None = None) -> NDArray[np.int64]:
-        """Return the ascending ids of the items that fulfil the condition, of all items or of those in ``ids``."""
-        query = sa.select(items.c.id).where(fulfils(chosen)).order_by(items.c.id)
-        return np.array([row.id for row in self._among(query, None if ids is None else sorted(ids))], np.int64)
 
     def changed_since(self, sequence: int) -> Changes:
         """Return the items whose last change is after ``sequence``."""
@@ -255,7 +299,7 @@ class Items:
 
 _tags = sa.select(sa.func.json_group_array(labels.c.label)).where(labels.c.item_id == items.c.id).scalar_subquery()
 _opening = sa.func.substr(items.c.text, sa.literal_column("1"), sa.literal_column(str(TEXT_SHOWN)))
-_shown = items.c.id, sa.func.json(_tags), items.c.key, ATTRIBUTES_AS_TEXT, items.c.source, _opening
+_shown = items.c.id, sa.func.json(_tags), items.c.key, _ATTRIBUTES_AS_TEXT, items.c.source, _opening
 _SHOWN = sa.select(sa.func.json_group_array(sa.func.json_array(*_shown))).where(LIVE)
 """Returns many items as one row, because the driver releases the interpreter lock for each row."""
 _in_another_form = items.c.normal_key > ""  # SQLite uses the index for this comparison, but not for "is not null"

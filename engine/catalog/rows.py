@@ -72,6 +72,11 @@ class RowStore:
         """Return the ids of the items that have a row, ascending."""
         return np.array(self._connection.scalars(self._current(view, rows.c.item_id)).all(), np.int64)
 
+    def with_view(self, view: ViewRecord) -> NDArray[np.int64]:
+        """Return the ids of the items that have a row of any revision."""
+        query = sa.select(rows.c.item_id).where(rows.c.view_id == view.id)
+        return np.array(self._connection.scalars(query).all(), np.int64)
+
     def views_of(self, ids: Iterable[int]) -> dict[int, tuple[int, ...]]:
         """Return, by item, the ids of the views for which it has a row of any revision."""
         found: dict[int, list[int]] = defaultdict(list)

@@ -6,9 +6,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.catalog.lookup import check_filter, item_id, with_views
+from crossview.engine.catalog.catalog import Transaction
+from crossview.engine.catalog.condition_checks import check_filter
+from crossview.engine.catalog.lookup import item_id, with_views
 from crossview.engine.catalog.writing import delete_items
-from crossview.engine.condition import EVERY_ITEM, Filter
+from crossview.engine.conditions.filter import EVERY_ITEM, Filter, FilterForm
 from crossview.engine.errors import InvalidInputError, NotFoundError
 from crossview.engine.ingest.vectors import index_vectors, put_vectors
 from crossview.engine.item import DeletedPicture, ImportReport, Item, ItemUpdate, NewItem, one_or_several
@@ -28,23 +30,25 @@ class Items:
     def __init__(self, opened: Opened, views: Views) -> None:
         self._opened, self._views = opened, views
 
-    def __call__(self, filter: Filter = EVERY_ITEM, after: str = "", limit: int = 100) -> list[Item]:
+    def __call__(self, filter: FilterForm = EVERY_ITEM, after: str = "", limit: int = 100) -> list[Item]:
         """Return up to ``limit`` items with keys above ``after`` that pass the filter, in the order of keys."""
         if limit < 1:
             raise InvalidInputError(f"limit must be at least 1, not {limit}")
+        chosen = self._checked(filter)
         with self._opened.read() as tx:
-            return with_views(tx, tx.items.page(check_filter(filter), after, limit))
+            return with_views(tx, tx.items.page(after, limit, self._matching(tx, chosen)))
 
-    def page(self, filter: Filter, after: str, most: int) -> tuple[list[Item], bool]:
+    def page(self, filter: FilterForm, after: str, most: int) -> tuple[list[Item], bool]:
         """Return at most ``most`` of the items, fewer if their texts and attributes are long, and whether more follow.
 
         The method reads a few items first, and estimates from their size how many more the page has room for. All items
         are from one state of the collection.
         """
-        chosen, found, wanted = check_filter(filter), list[Item](), min(most, _FIRST_ITEMS)
+        chosen, found, wanted = self._checked(filter), list[Item](), min(most, _FIRST_ITEMS)
         with self._opened.read() as tx:
+            among = self._matching(tx, chosen)
             while wanted > 0:
-                some = with_views(tx, tx.items.page(chosen, after, wanted + 1))
+                some = with_views(tx, tx.items.page(after, wanted + 1, among))
                 found += some[:wanted]
                 if len(some) <= wanted:
                     return found, False
@@ -58,10 +62,22 @@ class Items:
         with self._opened.read() as tx:
             return with_views(tx, tx.items.by_id([item_id(tx, key)]))[0]
 
-    def count(self, filter: Filter = EVERY_ITEM) -> int:
+    def count(self, filter: FilterForm = EVERY_ITEM) -> int:
         """Return how many items pass the filter."""
+        chosen = self._checked(filter)
         with self._opened.read() as tx:
-            return tx.items.count(check_filter(filter))
+            among = self._matching(tx, chosen)
+            return tx.items.count() if among is None else len(among)
+
+    def _checked(self, given: FilterForm) -> Filter:
+        """Return a filter in any form as a valid filter, and warn of what it names and no item has."""
+        chosen = check_filter(given)
+        self._opened.warn_of_unmet(chosen)
+        return chosen
+
+    def _matching(self, tx: Transaction, chosen: Filter) -> NDArray[np.int64] | None:
+        """Return the ascending ids of the items that pass a filter; None for an empty filter."""
+        return self._opened.columns.matching(tx, chosen.condition) if chosen else None
 
     def thumbnail(self, key: str) -> bytes:
         """Return an item's small picture (JPEG); NotFoundError if the item has none."""

@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING
 
 from crossview.engine.catalog.catalog import Catalog, Transaction
 from crossview.engine.catalog.folder import CollectionFolder
+from crossview.engine.catalog.item_columns import ItemColumns
+from crossview.engine.conditions.filter import Filter
 from crossview.engine.errors import CrossviewError, NotReadyError
 from crossview.engine.info import SpaceInfo
+from crossview.engine.services.unmet import Unmet
 from crossview.engine.spaces.loaded import LoadedSpaces
 from crossview.engine.spaces.snapshot_files import SnapshotFiles
 from crossview.features.pictures import Pictures
@@ -30,6 +33,8 @@ class Opened:
         self.pictures = pictures
         self.catalog = folder.open_catalog()
         self.loaded = LoadedSpaces(self.catalog, pictures)
+        self.columns = ItemColumns()
+        self.unmet = Unmet(self.columns)
         self.files = SnapshotFiles(self.catalog, folder)
         self.files.remove_unnamed()
         self.reader: Versions | None = None
@@ -67,6 +72,12 @@ class Opened:
         self.folder.check_alive()
         return self.catalog
 
+    def warn_of_unmet(self, chosen: Filter) -> None:
+        """Warn of what the condition of a filter names and no item has."""
+        if chosen.stored and not self.unmet.is_met(chosen.stored):
+            with self.read() as tx:
+                self.unmet.warn(tx, chosen.stored)
+
     def versions(self) -> "Versions":
         """Return the versions from which searches answer."""
         self.check_open()
@@ -75,7 +86,7 @@ class Opened:
             if self.reader is None:
                 from crossview.engine.spaces.versions import Versions
 
-                self.reader = Versions(self.catalog, self.files, self.loaded)
+                self.reader = Versions(self.catalog, self.files, self.loaded, self.columns)
             return self.reader
 
     def add_generation(

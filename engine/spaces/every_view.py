@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import expit, logit
 
 from crossview.engine.catalog.extractors import inputs_of
-from crossview.engine.condition import Filter
+from crossview.engine.conditions.filter import Filter
 from crossview.engine.errors import InvalidInputError, NotReadyError
 from crossview.engine.hits import Hit, HitList
 from crossview.engine.query import Query, SearchRequest

@@ -10,11 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossview.engine.catalog.catalog import Transaction
-from crossview.engine.condition import Condition
+from crossview.engine.catalog.item_columns import ItemColumns, matching_among
+from crossview.engine.conditions.tree import Condition
 from crossview.index.base import Searcher, Selection
 
-MOST_FILTERS = 32
-"""Maximum number of remembered filters; the least recently used is dropped first."""
+MOST_BYTES = 1 << 28
+"""Maximum memory for the items of remembered filters; the least recently used is dropped first."""
+_FILTER = 1_000
+"""Bytes of a remembered filter without its items."""
 _WORTH_KEEPING = 1_000
 """Changes after which a filter is evaluated again for all items instead of the changed ones."""
 
@@ -35,8 +38,9 @@ class _Passing:
 class Filters:
     """The filters of the latest searches. Several threads may call the methods at once."""
 
-    def __init__(self) -> None:
-        self._passing: dict[str, _Passing] = {}
+    def __init__(self, columns: ItemColumns) -> None:
+        self._columns = columns
+        self._passing: dict[Condition, _Passing] = {}
         self._lock = threading.Lock()
 
     def ids(self, chosen: Condition, sequence: int, read: Callable[[], AbstractContextManager[Transaction]]) -> Ids:
@@ -66,31 +70,30 @@ class Filters:
     def _of(
         self, chosen: Condition, sequence: int, read: Callable[[], AbstractContextManager[Transaction]]
     ) -> _Passing:
-        key = str(chosen)
         with self._lock:
-            passing = self._passing.pop(key, None)
+            passing = self._passing.pop(chosen, None)
             if passing is not None:
-                self._passing[key] = passing  # move to the end: the most recently used
+                self._passing[chosen] = passing  # move to the end: the most recently used
         if passing is None or passing.sequence != sequence:
             with read() as tx:
-                passing = _Passing(sequence, _matching(tx, chosen, passing))
+                passing = _Passing(sequence, self._matching(tx, chosen, passing))
             with self._lock:
-                self._passing[key] = passing
-                while len(self._passing) > MOST_FILTERS:
-                    del self._passing[next(iter(self._passing))]
+                self._passing[chosen] = passing
+                held = sum(one.ids.nbytes + _FILTER for one in self._passing.values())
+                while held > MOST_BYTES and len(self._passing) > 1:
+                    held -= self._passing.pop(next(iter(self._passing))).ids.nbytes + _FILTER
         return passing
 
-
-def _matching(tx: Transaction, chosen: Condition, earlier: _Passing | None) -> Ids:
-    """Return the ids that pass: changed items are evaluated, the others pass as in the earlier state."""
-    if earlier is None or earlier.sequence > tx.sequence():
-        return tx.items.matching(chosen)
-    changes = tx.items.changed_since(earlier.sequence)
-    changed = np.array(sorted(changes.live + changes.deleted), np.int64)
-    if len(changed) > _WORTH_KEEPING:
-        return tx.items.matching(chosen)
-    places = np.searchsorted(earlier.ids, changed)
-    held = places < len(earlier.ids)
-    held[held] = earlier.ids[places[held]] == changed[held]
-    kept = np.delete(earlier.ids, places[held])
-    return np.union1d(kept, tx.items.matching(chosen, changes.live)) if changes.live else kept
+    def _matching(self, tx: Transaction, chosen: Condition, earlier: _Passing | None) -> Ids:
+        """Return the ids that pass: changed items are evaluated, the others pass as in the earlier state."""
+        if earlier is None or earlier.sequence > tx.sequence() or chosen.of_kind("view"):
+            return self._columns.matching(tx, chosen)  # a view can change without its items
+        changes = tx.items.changed_since(earlier.sequence)
+        changed = np.array(sorted(changes.live + changes.deleted), np.int64)
+        if len(changed) > _WORTH_KEEPING:
+            return self._columns.matching(tx, chosen)
+        places = np.searchsorted(earlier.ids, changed)
+        held = places < len(earlier.ids)
+        held[held] = earlier.ids[places[held]] == changed[held]
+        kept = np.delete(earlier.ids, places[held])
+        return np.union1d(kept, matching_among(tx, chosen, changes.live)) if changes.live else kept

@@ -14,7 +14,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.condition import All, Condition, LeafVisitor, Not, ScoreAtLeast, ScoreAtMost
+from crossview.engine.catalog.words import COMPARED
+from crossview.engine.conditions.tree import All, Condition, Either, FieldTest, Not, Visitor
 from crossview.engine.errors import InvalidInputError, NotFoundError
 from crossview.engine.query import HitList, SearchRequest
 from crossview.engine.runtime.cancellation import checkpoint
@@ -166,34 +167,28 @@ class Axes(NamedTuple):
         return {self.names.index(name): value for name, value in values.items()}
 
 
-class _Mask(LeafVisitor[NDArray[np.bool_]]):
+class _Mask(Visitor[NDArray[np.bool_]]):
     """A visitor that returns which of the items fulfil a condition, (n,)."""
 
     def __init__(self, names: tuple[str, ...], items: ScoredItems, ids_of: IdsOf) -> None:
         self._names, self._items, self._ids_of = names, items, ids_of
 
     def every(self, condition: All) -> NDArray[np.bool_]:
-        mask = np.ones(len(self._items.ids), bool)
-        for part in condition.parts:
-            mask &= part.accept(self)
-        return mask
+        masks = [part.accept(self) for part in condition.parts]
+        return np.asarray(np.logical_and.reduce(masks))
+
+    def either(self, condition: Either) -> NDArray[np.bool_]:
+        masks = [part.accept(self) for part in condition.parts]
+        return np.asarray(np.logical_or.reduce(masks))
 
     def negated(self, condition: Not) -> NDArray[np.bool_]:
         return ~condition.part.accept(self)
 
-    def score_at_least(self, condition: ScoreAtLeast) -> NDArray[np.bool_]:
-        return self._column(condition.axis) >= condition.bound
-
-    def score_at_most(self, condition: ScoreAtMost) -> NDArray[np.bool_]:
-        return self._column(condition.axis) <= condition.bound
-
-    def _column(self, axis: str) -> NDArray[np.float64]:
-        column: NDArray[np.float64] = self._items.columns[self._names.index(axis)]
-        return column
-
-    def leaf(self, condition: Condition) -> NDArray[np.bool_]:
-        """Ask the catalog, which decides every condition that does not look at scores."""
-        return np.isin(self._items.ids, self._ids_of(condition))
+    def test(self, condition: FieldTest) -> NDArray[np.bool_]:
+        if condition.field.kind != "score":  # the catalog decides
+            return np.isin(self._items.ids, self._ids_of(condition))
+        column = self._items.columns[self._names.index(condition.field.path[0])]
+        return COMPARED[condition.operator](column, condition.values[0])
 
 
 def order_of(sort_by: str) -> tuple[str, int]:

@@ -6,9 +6,9 @@ from dataclasses import replace
 from functools import partial
 
 from crossview.engine.catalog.catalog import Transaction
+from crossview.engine.catalog.condition_checks import check_filter
 from crossview.engine.catalog.joined import joined_view
-from crossview.engine.catalog.lookup import check_filter
-from crossview.engine.condition import Filter
+from crossview.engine.conditions.filter import Filter
 from crossview.engine.errors import InvalidInputError, NotReadyError
 from crossview.engine.query import Embedding, HitList, ItemEmbeddings, Query, SearchRequest
 from crossview.engine.spaces.every_view import by_every_view, check_without_view, in_each_view

@@ -11,7 +11,7 @@ from crossview.engine.catalog.description import RAW, no_space
 from crossview.engine.catalog.item_pages import ItemPages, Shown
 from crossview.engine.catalog.joined import JoinedView, joined_view
 from crossview.engine.catalog.views import ViewRecord
-from crossview.engine.condition import Condition
+from crossview.engine.conditions.tree import Condition
 from crossview.engine.errors import NotReadyError
 from crossview.engine.info import Threshold
 from crossview.engine.query import calibration_step

@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from crossview.engine.catalog.catalog import Catalog, Transaction
 from crossview.engine.catalog.description import RAW, raw_identity
+from crossview.engine.catalog.item_columns import ItemColumns
 from crossview.engine.catalog.item_pages import ItemPages
 from crossview.engine.catalog.items import Changes
 from crossview.engine.catalog.snapshots import Snapshot
@@ -45,13 +46,16 @@ class Versions:
     Several threads may call the methods at once.
     """
 
-    def __init__(self, catalog: Catalog, files: SnapshotFiles, spaces: LoadedSpaces) -> None:
+    def __init__(
+        self, catalog: Catalog, files: SnapshotFiles, spaces: LoadedSpaces, columns: ItemColumns | None = None
+    ) -> None:
         self._catalog, self.files, self._spaces = catalog, files, spaces
         self._latest: tuple[int | None, Version] | None = None
         self._changing = threading.Lock()
         self._loading = Locks()
         self._upkeep: threading.Thread | None = None
         self._save_after = 0.0
+        self._columns = columns or ItemColumns()
         self._ahead = ReadingAhead(self.current)
 
     def current(self) -> Version:
@@ -257,7 +261,7 @@ class Versions:
 
     def _made(self, counter: int, tx: Transaction) -> Version:
         """Make the version of the state that a transaction sees, which is not earlier than the latest version."""
-        version = _next_version(None if self._latest is None else self._latest[1], self._catalog, tx)
+        version = _next_version(None if self._latest is None else self._latest[1], self._catalog, tx, self._columns)
         self._spaces.of_history(version.history)
         self._latest = counter, version
         self._keep_up(version)
@@ -325,7 +329,7 @@ class _ChangesSince(dict[int, Changes]):
         return self[sequence]
 
 
-def _next_version(version: Version | None, catalog: Catalog, tx: Transaction) -> Version:
+def _next_version(version: Version | None, catalog: Catalog, tx: Transaction, columns: ItemColumns) -> Version:
     """Return the version of the state that a transaction sees, made from an earlier version."""
     head, views = tx.head(), Views(tx.views.all())
     identities: dict[str, Identity] = {**tx.spaces.identities(), RAW: raw_identity(views)}
@@ -339,7 +343,7 @@ def _next_version(version: Version | None, catalog: Catalog, tx: Transaction) ->
         identities=identities,
         spaces={},
         pages=ItemPages(),
-        filters=Filters(),
+        filters=Filters(columns),
         remembered=Remembered(),
     )
     if version is None or version.history != head.history or version.sequence < head.purged:
@@ -352,7 +356,7 @@ def _next_version(version: Version | None, catalog: Catalog, tx: Transaction) ->
             for name, space in version.spaces.items()
             if identities.get(name) == space.identity
         },
-        pages=version.pages if same else version.pages.after(changes[version.sequence]),
         filters=version.filters,
+        pages=version.pages if same else version.pages.after(changes[version.sequence]),
         remembered=version.remembered if same else made.remembered,
     )

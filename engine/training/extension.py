@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from crossview.engine.catalog.catalog import Transaction
 from crossview.engine.catalog.joined import joined_view
-from crossview.engine.condition import Filter
 from crossview.engine.errors import InvalidInputError, NotReadyError
 from crossview.engine.runtime.progress import Progress
 from crossview.engine.spaces.parts import parts_of
@@ -94,8 +93,7 @@ def assign(tx: Transaction, space: Space, label: str) -> Callable[[], Space]:
             f"space {space.name!r} has one metric for all labels, so items of a new label need no metric; "
             "the learner musl makes spaces with several metrics"
         )
-    labels = tx.items.labels(tx.items.matching(Filter(labels=(label,))).tolist())
-    ids = [item for item, of_item in labels.items() if of_item == (label,)]
+    ids = [item for item, of_item in tx.items.labels().items() if of_item == (label,)]
     found = {view: joined_view(tx, view).rows(tx, ids) for view in space.views}
     if not any(len(rows.ids) for rows in found.values()):
         raise NotReadyError(

@@ -4,8 +4,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossview.engine.catalog.catalog import Transaction
-from crossview.engine.catalog.lookup import check_filter, named_keys
-from crossview.engine.condition import All, HasKey
+from crossview.engine.catalog.condition_checks import check_filter
+from crossview.engine.catalog.item_columns import ItemColumns
+from crossview.engine.catalog.lookup import named_keys
 from crossview.engine.errors import InvalidInputError, NotFoundError, NotReadyError, few
 from crossview.engine.recipe import Recipe
 from crossview.engine.training.examples import Examples, split
@@ -25,9 +26,8 @@ def predefined(tx: Transaction, recipe: Recipe) -> Ids | None:
         raise InvalidInputError("hold out either a share of the items (`holdout`) or the items of a filter, not both")
     if not recipe.held_out:
         raise InvalidInputError("an empty filter would hold out every item: name an attribute, a prefix or keys")
-    names = recipe.held_out.keys
-    rest = check_filter(All(tuple(part for part in recipe.held_out.parts if not isinstance(part, HasKey))))
-    found = tx.items.matching(rest)
+    rest, names = recipe.held_out.without_keys()
+    found = ItemColumns().matching(tx, check_filter(rest).condition)
     if names:
         found = np.intersect1d(found, _named(tx, names))
     if not len(found):

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossview.engine.changes.request import Changes, ChangesRequest
-from crossview.engine.condition import EVERY_ITEM, Filter
-from crossview.engine.errors import CrossviewError
+from crossview.engine.conditions.filter import EVERY_ITEM, FilterForm
+from crossview.engine.errors import CrossviewError, warn_of
 from crossview.engine.evaluation import Evaluation, EvaluationRequest
 from crossview.engine.info import CollectionInfo, SpaceInfo, Threshold, ViewInfo
 from crossview.engine.item import (
@@ -204,7 +204,7 @@ class CollectionScript:
 
         return Exchange(self._collections.StreamImportItems, requests, to_report, rest)
 
-    def list_items(self, filter: Filter = EVERY_ITEM, after: str = "", limit: int = 100) -> Script[list[Item]]:
+    def list_items(self, filter: FilterForm = EVERY_ITEM, after: str = "", limit: int = 100) -> Script[list[Item]]:
         """Return the items with keys above ``after``."""
         items: list[Item] = []
         request = pb.ListItemsRequest(parent=self.resource, filter=from_filter(filter))
@@ -213,15 +213,20 @@ class CollectionScript:
             request.page_size = min(limit - len(items), pages.LARGEST_SIZE)
             page = yield from ask(self._collections.ListItems, request)
             items += map(to_item, page.items)
+            for text in page.warnings:
+                warn_of(text)
             if not page.next_page_token:
                 break
             request.page_token = page.next_page_token
         return items
 
-    def count(self, filter: Filter = EVERY_ITEM) -> Script[int]:
+    def count(self, filter: FilterForm = EVERY_ITEM) -> Script[int]:
         """Return how many items pass the filter."""
         request = pb.CountItemsRequest(parent=self.resource, filter=from_filter(filter))
-        return (yield from ask(self._collections.CountItems, request)).items
+        counted = yield from ask(self._collections.CountItems, request)
+        for text in counted.warnings:
+            warn_of(text)
+        return counted.items
 
     def attribute_names(self) -> Script[tuple[str, ...]]:
         """Return the names of the attributes that any item has."""

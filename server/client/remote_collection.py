@@ -6,7 +6,7 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, Concatenate, Unpack, cast, overload
 
-from crossview.engine.condition import EVERY_ITEM, Filter
+from crossview.engine.conditions.filter import EVERY_ITEM, FilterForm
 from crossview.engine.info import SpaceInfo, ViewInfo
 from crossview.engine.item import DEFAULT_INDEXING, ImportReport, IndexOptions, Item
 from crossview.engine.query import HitList, OneQuery, SearchRequest, request_of
@@ -138,7 +138,7 @@ class RemoteItems:
         self.put_vectors, self.index_vectors = collection.put_vectors, collection.index_vectors
         self.embed = collection.embed_items
 
-    def __call__(self, filter: Filter = EVERY_ITEM, after: str = "", limit: int = 100) -> list[Item]:
+    def __call__(self, filter: FilterForm = EVERY_ITEM, after: str = "", limit: int = 100) -> list[Item]:
         """Return the items with keys above ``after``."""
         return self._list(filter, after, limit)
 

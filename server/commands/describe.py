@@ -9,7 +9,7 @@ import typer
 
 from crossview.server.commands.common import JsonOption, NameArgument, print_json, shortened, size, tuning
 from crossview.server.commands.connection_options import HERE, ConnectionOptions
-from crossview.server.commands.filter_options import FilterOptions, check_names
+from crossview.server.commands.filter_options import FilterOptions
 from crossview.server.commands.hints import hint
 from crossview.server.commands.items import pixels
 from crossview.server.commands.output import CsvOption, check_format, print_csv, say, show, table
@@ -17,7 +17,7 @@ from crossview.server.commands.spaces import show_spaces
 from crossview.server.commands.views import show_views
 
 if TYPE_CHECKING:
-    from crossview.engine.condition import Filter
+    from crossview.engine.conditions.filter import Filter
     from crossview.engine.info import CollectionInfo, SpaceInfo
     from crossview.engine.item import Item
     from crossview.server.backend import CollectionBackend
@@ -50,7 +50,7 @@ def list_(
 
     Examples:
         crossview list
-        crossview list pets --filter-label cat --csv
+        crossview list pets --where 'label = cat' --csv
     """
     check_format(as_json, as_csv)
     if name is None:
@@ -58,7 +58,6 @@ def list_(
         return
     condition = chosen.filter()
     with connection.collection(name) as collection:
-        check_names(collection, condition)
         if as_csv:
             _print_csv(collection, condition, page)
             return

@@ -14,11 +14,11 @@ from crossview.server.commands.common import (
     print_result,
 )
 from crossview.server.commands.connection_options import HERE, ConnectionOptions
-from crossview.server.commands.filter_options import FilterOptions, check_names
+from crossview.server.commands.filter_options import FilterOptions
 from crossview.server.commands.output import show, table
 
 if TYPE_CHECKING:
-    from crossview.engine.condition import Filter
+    from crossview.engine.conditions.filter import Filter
     from crossview.engine.item import Item
     from crossview.server.backend import CollectionBackend
 
@@ -61,19 +61,18 @@ def delete(
     connection: ConnectionOptions = HERE,
     as_json: JsonOption = False,
 ) -> None:
-    """Delete the items with these keys, or that meet every filter.
+    """Delete the items with these keys, or that fulfil a condition.
 
-    With keys and filters, the command deletes the items with one of these keys that meet every filter. Files stay.
+    With keys and a condition, the command deletes the items with one of these keys that fulfil it. Files stay.
 
     Examples:
         crossview item delete pets photos/cat-1.jpg photos/cat-2.jpg
-        crossview item delete pets --filter-prefix photos/drafts/ --yes
+        crossview item delete pets --where 'key prefix photos/drafts/' --yes
     """
     if not keys and not chosen.given():
-        raise typer.BadParameter("name the items to delete: give KEY... or a filter, such as --filter-label LABEL")
+        raise typer.BadParameter("name the items to delete: give KEY... or --where CONDITION")
     condition = chosen.filter(tuple(keys or ()))
     with connection.collection(name) as collection:
-        check_names(collection, condition)
         if not yes and (count := collection.count(condition)):
             confirm_deletion(f"{count} items of {name}")
         # Delete by keys in one write: with a lookup first, an item that another process adds meanwhile would stay.

@@ -16,7 +16,6 @@ from crossview.server.commands.evaluation import (
     read_grouping,
     read_tree,
 )
-from crossview.server.commands.filter_options import attributes
 from crossview.server.commands.hints import completed, hint
 from crossview.server.commands.import_report import SHOWN
 from crossview.server.commands.jobs import DetachOption, check_detached, print_detached
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from crossview.engine.comparisons import ItemComparisons
-    from crossview.engine.condition import Filter
+    from crossview.engine.conditions.filter import Filter
     from crossview.engine.info import SpaceInfo
     from crossview.engine.ingest.orderings_file import Orderings
     from crossview.engine.recipe import Pair, Recipe, Tune
@@ -117,14 +116,12 @@ class RecipeOptions:
     holdout: Annotated[
         float | None, typer.Option(help="Share of the items to hold out for evaluation [default: 0].")
     ] = None
-    holdout_attribute: Annotated[
-        list[str] | None,
+    holdout_where: Annotated[
+        str,
         typer.Option(
-            metavar="KEY=VALUE", help="Hold out the items with this attribute, as in a predefined split: split=test."
+            metavar="CONDITION",
+            help="Hold out the items that fulfil this condition, as in a predefined split: 'split = test'.",
         ),
-    ] = None
-    holdout_prefix: Annotated[
-        str, typer.Option(metavar="TEXT", help="Hold out the items whose keys begin with this text, such as art/test/.")
     ] = ""
     holdout_file: Annotated[
         Path | None,
@@ -160,16 +157,12 @@ class RecipeOptions:
         return Recipe(views=names(self.views), **{name: value for name, value in fields.items() if value is not None})
 
     def _held_out(self) -> "Filter | None":
-        if not (self.holdout_attribute or self.holdout_prefix or self.holdout_file):
+        if not (self.holdout_where or self.holdout_file):
             return None
-        from crossview.engine.condition import Filter
+        from crossview.engine.conditions.filter import Filter
         from crossview.engine.ingest.key_file import read_names
 
-        return Filter(
-            keys=read_names(self.holdout_file) if self.holdout_file else (),
-            key_prefix=self.holdout_prefix,
-            attributes=attributes(self.holdout_attribute, "--holdout-attribute"),
-        )
+        return Filter(self.holdout_where, keys=read_names(self.holdout_file) if self.holdout_file else ())
 
     def _pairs(self) -> "tuple[Pair, ...]":
         if self.pairs is None:
@@ -258,7 +251,7 @@ def train(
 
     Examples:
         crossview train pets --holdout 0.4
-        crossview train pets --holdout-attribute split=test
+        crossview train pets --holdout-where 'split = test'
         crossview train pets --learner multi-npp,itq:32 --views color,sift --space codes
     """
     _train(name, options.recipe, made, detach, connection, as_json)

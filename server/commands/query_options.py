@@ -82,7 +82,7 @@ class QueryOptions:
 
 def existing_keys(collection: "CollectionBackend", inputs: Sequence[str]) -> set[str]:
     """Return the inputs that are keys of items."""
-    from crossview.engine.condition import Filter
+    from crossview.engine.conditions.filter import Filter
 
     found: set[str] = set()
     for start in range(0, len(inputs), _KEYS_AT_ONCE):

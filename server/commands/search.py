@@ -9,7 +9,7 @@ import typer
 
 from crossview.server.commands.common import JsonOption, NameArgument, names, print_json, settings, shortened
 from crossview.server.commands.connection_options import PICTURES_HERE, PictureConnection
-from crossview.server.commands.filter_options import FilterOptions, check_names
+from crossview.server.commands.filter_options import FilterOptions
 from crossview.server.commands.output import CsvOption, check_format, print_csv, say, show, table
 from crossview.server.commands.query_options import BaseRateOption, QueryOptions
 
@@ -207,7 +207,6 @@ def search(
         raise typer.BadParameter("--class marks the hits on a contact sheet: give --out FILE as well")
     request = options.request(query, chosen, scores)
     with connection.collection(name) as collection:
-        check_names(collection, request.filter)
         results = collection.search(request)
         if options.out is not None:
             from crossview.server.drawing.search_results import strips

@@ -35,6 +35,80 @@ else:
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class _FieldKind:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _FieldKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_FieldKind.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    FIELD_KIND_UNSPECIFIED: _FieldKind.ValueType  # 0
+    FIELD_KIND_LABEL: _FieldKind.ValueType  # 1
+    FIELD_KIND_KEY: _FieldKind.ValueType  # 2
+    FIELD_KIND_PATH: _FieldKind.ValueType  # 3
+    """The path of the item's file."""
+    FIELD_KIND_TEXT: _FieldKind.ValueType  # 4
+    FIELD_KIND_VIEW: _FieldKind.ValueType  # 5
+    """The views that the item has."""
+    FIELD_KIND_MATCH: _FieldKind.ValueType  # 6
+    """The match of a hit, only in a search, as a lower bound of the whole condition."""
+    FIELD_KIND_SCORE: _FieldKind.ValueType  # 7
+    """The score on an axis of the space, only in a search."""
+    FIELD_KIND_ATTRIBUTE: _FieldKind.ValueType  # 8
+
+class FieldKind(_FieldKind, metaclass=_FieldKindEnumTypeWrapper): ...
+
+FIELD_KIND_UNSPECIFIED: FieldKind.ValueType  # 0
+FIELD_KIND_LABEL: FieldKind.ValueType  # 1
+FIELD_KIND_KEY: FieldKind.ValueType  # 2
+FIELD_KIND_PATH: FieldKind.ValueType  # 3
+"""The path of the item's file."""
+FIELD_KIND_TEXT: FieldKind.ValueType  # 4
+FIELD_KIND_VIEW: FieldKind.ValueType  # 5
+"""The views that the item has."""
+FIELD_KIND_MATCH: FieldKind.ValueType  # 6
+"""The match of a hit, only in a search, as a lower bound of the whole condition."""
+FIELD_KIND_SCORE: FieldKind.ValueType  # 7
+"""The score on an axis of the space, only in a search."""
+FIELD_KIND_ATTRIBUTE: FieldKind.ValueType  # 8
+Global___FieldKind: _TypeAlias = FieldKind  # noqa: Y015
+
+class _TestOperator:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _TestOperatorEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_TestOperator.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    TEST_OPERATOR_UNSPECIFIED: _TestOperator.ValueType  # 0
+    TEST_OPERATOR_IN: _TestOperator.ValueType  # 1
+    """Equals one of the values."""
+    TEST_OPERATOR_LESS: _TestOperator.ValueType  # 2
+    TEST_OPERATOR_LESS_OR_EQUAL: _TestOperator.ValueType  # 3
+    TEST_OPERATOR_GREATER: _TestOperator.ValueType  # 4
+    TEST_OPERATOR_GREATER_OR_EQUAL: _TestOperator.ValueType  # 5
+    TEST_OPERATOR_PREFIX: _TestOperator.ValueType  # 6
+    TEST_OPERATOR_CONTAINS: _TestOperator.ValueType  # 7
+    """Contains the text, in upper or lower case."""
+    TEST_OPERATOR_LIKE: _TestOperator.ValueType  # 8
+    """Matches the pattern, in upper or lower case: * is any text, ? one character."""
+    TEST_OPERATOR_EXISTS: _TestOperator.ValueType  # 9
+
+class TestOperator(_TestOperator, metaclass=_TestOperatorEnumTypeWrapper): ...
+
+TEST_OPERATOR_UNSPECIFIED: TestOperator.ValueType  # 0
+TEST_OPERATOR_IN: TestOperator.ValueType  # 1
+"""Equals one of the values."""
+TEST_OPERATOR_LESS: TestOperator.ValueType  # 2
+TEST_OPERATOR_LESS_OR_EQUAL: TestOperator.ValueType  # 3
+TEST_OPERATOR_GREATER: TestOperator.ValueType  # 4
+TEST_OPERATOR_GREATER_OR_EQUAL: TestOperator.ValueType  # 5
+TEST_OPERATOR_PREFIX: TestOperator.ValueType  # 6
+TEST_OPERATOR_CONTAINS: TestOperator.ValueType  # 7
+"""Contains the text, in upper or lower case."""
+TEST_OPERATOR_LIKE: TestOperator.ValueType  # 8
+"""Matches the pattern, in upper or lower case: * is any text, ? one character."""
+TEST_OPERATOR_EXISTS: TestOperator.ValueType  # 9
+Global___TestOperator: _TypeAlias = TestOperator  # noqa: Y015
+
 class _LabelFault:
     ValueType = _typing.NewType("ValueType", _builtins.int)
     V: _TypeAlias = ValueType  # noqa: Y015
@@ -435,7 +509,13 @@ class Filter(_message.Message):
     KEYS_FIELD_NUMBER: _builtins.int
     KEY_PREFIX_FIELD_NUMBER: _builtins.int
     ATTRIBUTES_FIELD_NUMBER: _builtins.int
+    WHERE_FIELD_NUMBER: _builtins.int
+    CONDITION_FIELD_NUMBER: _builtins.int
     key_prefix: _builtins.str
+    where: _builtins.str
+    """A condition as text, such as `year >= 2021 and not label = beach`. INVALID_ARGUMENT, with the place, for a text
+    that is not a condition.
+    """
     @_builtins.property
     def labels(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """At least one of these labels."""
@@ -452,6 +532,10 @@ class Filter(_message.Message):
     def attributes(self) -> _struct_pb2.Struct:
         """Top-level attributes that equal these JSON scalars."""
 
+    @_builtins.property
+    def condition(self) -> Global___Condition:
+        """A condition as a tree."""
+
     def __init__(
         self,
         *,
@@ -460,14 +544,165 @@ class Filter(_message.Message):
         keys: _abc.Iterable[_builtins.str] | None = ...,
         key_prefix: _builtins.str = ...,
         attributes: _struct_pb2.Struct | None = ...,
+        where: _builtins.str = ...,
+        condition: Global___Condition | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["attributes", b"attributes"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["attributes", b"attributes", "condition", b"condition"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attributes", b"attributes", "key_prefix", b"key_prefix", "keys", b"keys", "labels", b"labels", "without_labels", b"without_labels"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attributes", b"attributes", "condition", b"condition", "key_prefix", b"key_prefix", "keys", b"keys", "labels", b"labels", "where", b"where", "without_labels", b"without_labels"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Filter: _TypeAlias = Filter  # noqa: Y015
+
+@_typing.final
+class Condition(_message.Message):
+    """A condition on items: a tree at most 30 levels deep, with at most 1,000 tests."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ALL_FIELD_NUMBER: _builtins.int
+    ANY_FIELD_NUMBER: _builtins.int
+    NOT_FIELD_NUMBER: _builtins.int
+    TEST_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def all(self) -> Global___Conditions:
+        """The item fulfils all of these."""
+
+    @_builtins.property
+    def any(self) -> Global___Conditions:
+        """The item fulfils at least one of these."""
+
+    @_builtins.property
+    def test(self) -> Global___FieldTest: ...
+    def __init__(
+        self,
+        *,
+        all: Global___Conditions | None = ...,
+        any: Global___Conditions | None = ...,
+        test: Global___FieldTest | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["all", b"all", "any", b"any", "kind", b"kind", "not", b"not", "test", b"test"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["all", b"all", "any", b"any", "kind", b"kind", "not", b"not", "test", b"test"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType_kind: _TypeAlias = _typing.Literal["all", "any", "not", "test"]  # noqa: Y015
+    _WhichOneofArgType_kind: _TypeAlias = _typing.Literal["kind", b"kind"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_kind) -> _WhichOneofReturnType_kind | None: ...
+
+Global___Condition: _TypeAlias = Condition  # noqa: Y015
+
+@_typing.final
+class Conditions(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CONDITIONS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def conditions(self) -> _containers.RepeatedCompositeFieldContainer[Global___Condition]: ...
+    def __init__(
+        self,
+        *,
+        conditions: _abc.Iterable[Global___Condition] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["conditions", b"conditions"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Conditions: _TypeAlias = Conditions  # noqa: Y015
+
+@_typing.final
+class FieldTest(_message.Message):
+    """A test of a field of an item. A field with several values, such as labels, passes if any of its values does."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    FIELD_FIELD_NUMBER: _builtins.int
+    OPERATOR_FIELD_NUMBER: _builtins.int
+    VALUES_FIELD_NUMBER: _builtins.int
+    operator: Global___TestOperator.ValueType
+    @_builtins.property
+    def field(self) -> Global___Field: ...
+    @_builtins.property
+    def values(self) -> _containers.RepeatedCompositeFieldContainer[Global___FieldValue]:
+        """One value; for IN at most 10,000; for EXISTS none."""
+
+    def __init__(
+        self,
+        *,
+        field: Global___Field | None = ...,
+        operator: Global___TestOperator.ValueType = ...,
+        values: _abc.Iterable[Global___FieldValue] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["field", b"field"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["field", b"field", "operator", b"operator", "values", b"values"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___FieldTest: _TypeAlias = FieldTest  # noqa: Y015
+
+@_typing.final
+class Field(_message.Message):
+    """A field of items."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KIND_FIELD_NUMBER: _builtins.int
+    PATH_FIELD_NUMBER: _builtins.int
+    kind: Global___FieldKind.ValueType
+    @_builtins.property
+    def path(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """For an attribute, its name, and names in nested objects; for a score, the axis; empty for other kinds."""
+
+    def __init__(
+        self,
+        *,
+        kind: Global___FieldKind.ValueType = ...,
+        path: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["kind", b"kind", "path", b"path"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Field: _TypeAlias = Field  # noqa: Y015
+
+@_typing.final
+class FieldValue(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TEXT_FIELD_NUMBER: _builtins.int
+    NUMBER_FIELD_NUMBER: _builtins.int
+    BOOLEAN_FIELD_NUMBER: _builtins.int
+    NULL_FIELD_NUMBER: _builtins.int
+    DATE_FIELD_NUMBER: _builtins.int
+    text: _builtins.str
+    number: _builtins.float
+    boolean: _builtins.bool
+    null: _struct_pb2.NullValue.ValueType
+    date: _builtins.str
+    """A month, a day or a date-time (RFC 3339), such as 2021-05: it equals all moments in it."""
+    def __init__(
+        self,
+        *,
+        text: _builtins.str = ...,
+        number: _builtins.float = ...,
+        boolean: _builtins.bool = ...,
+        null: _struct_pb2.NullValue.ValueType = ...,
+        date: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["boolean", b"boolean", "date", b"date", "kind", b"kind", "null", b"null", "number", b"number", "text", b"text"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["boolean", b"boolean", "date", b"date", "kind", b"kind", "null", b"null", "number", b"number", "text", b"text"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType_kind: _TypeAlias = _typing.Literal["text", "number", "boolean", "null", "date"]  # noqa: Y015
+    _WhichOneofArgType_kind: _TypeAlias = _typing.Literal["kind", b"kind"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_kind) -> _WhichOneofReturnType_kind | None: ...
+
+Global___FieldValue: _TypeAlias = FieldValue  # noqa: Y015
 
 @_typing.final
 class Space(_message.Message):

@@ -6,7 +6,7 @@ from itertools import chain
 
 from google.protobuf.empty_pb2 import Empty
 
-from crossview.engine.errors import InvalidInputError
+from crossview.engine.errors import InvalidInputError, collected_warnings
 from crossview.engine.item import Picture
 from crossview.engine.spaces.item_embeddings import ITEMS_AT_ONCE
 from crossview.server.cache import OpenCollections
@@ -106,17 +106,18 @@ class CollectionService(ItemWrites):
         """Return a page of items; long texts shorten the page, so that it fits into a message."""
         name = parse_collection(request.parent)
         size, after = pages.page_size(request.page_size), pages.from_token(request.page_token)
-        with self.collections.use(name) as collection:
+        with self.collections.use(name) as collection, collected_warnings() as warnings:
             items, more = collection.items.page(to_filter(request.filter), after, size)
         messages = [from_item(name, item) for item in items]
         page = next(batches(messages, types_pb2.Item.ByteSize, pages.LARGEST_SIZE), [])
         more = more or len(items) > len(page)
-        return pb.ListItemsResponse(items=page, next_page_token=pages.to_token(page[-1].key) if more else "")
+        token = pages.to_token(page[-1].key) if more else ""
+        return pb.ListItemsResponse(items=page, next_page_token=token, warnings=warnings)
 
     def CountItems(self, request: pb.CountItemsRequest, context: None) -> pb.CountItemsResponse:
         """Return the number of items that pass a filter."""
-        with self.collections.use(parse_collection(request.parent)) as collection:
-            return pb.CountItemsResponse(items=collection.count(to_filter(request.filter)))
+        with self.collections.use(parse_collection(request.parent)) as collection, collected_warnings() as warnings:
+            return pb.CountItemsResponse(items=collection.count(to_filter(request.filter)), warnings=warnings)
 
     def ListAttributes(self, request: pb.ListAttributesRequest, context: None) -> pb.ListAttributesResponse:
         """Return the names of the attributes that any item has."""

@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Literal
 
-from crossview.engine.errors import InvalidInputError
+from crossview.engine.errors import InvalidInputError, collected_warnings
 from crossview.engine.query import HitList, SearchRequest, SuggestRequest
 from crossview.engine.spaces.answer_size import AnswerTooLargeError, room_for
 from crossview.server.cache import OpenCollections
@@ -47,8 +47,13 @@ class SearchService:
         """Return the nearest items of every query in every target."""
         self._check(request, _k(request))
         name = parse_collection(request.parent)
-        with self.collections.use(name) as collection, room_for(self._settings.answer_bytes):
-            return from_hit_lists(name, collection.search(to_search_request(request)))
+        with (
+            self.collections.use(name) as collection,
+            room_for(self._settings.answer_bytes),
+            collected_warnings() as warnings,
+        ):
+            found = collection.search(to_search_request(request))
+            return from_hit_lists(name, found, warnings)
 
     def search_in_loop(self, request: search_pb2.SearchRequest) -> search_pb2.SearchResponse | None:
         """Return the response of ``Search`` if the search takes less time than starting a thread, otherwise None."""
@@ -85,12 +90,16 @@ class SearchService:
         """Return the responses of ``Search`` to requests with the same ``alike`` key; if one fails, all fail."""
         searches = [to_search_request(request) for request in requests]
         name = parse_collection(requests[0].parent)
-        with self.collections.use(name) as collection, room_for(self._settings.answer_bytes):
+        with (
+            self.collections.use(name) as collection,
+            room_for(self._settings.answer_bytes),
+            collected_warnings() as warnings,
+        ):
             found = collection.search(replace(searches[0], queries=[one.queries[0] for one in searches]))
         lists: list[list[HitList]] = [[] for _ in requests]
         for one in found:
             lists[one.query].append(replace(one, query=0))
-        return [from_hit_lists(name, own) for own in lists]
+        return [from_hit_lists(name, own, warnings) for own in lists]
 
     def Embed(self, request: search_pb2.EmbedRequest, context: None) -> search_pb2.EmbedResponse:
         """Return the vector of every query for every target."""

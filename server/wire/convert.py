@@ -9,12 +9,14 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.condition import Filter, no_scores
+from crossview.engine.conditions.filter import Filter, FilterForm, filter_of
+from crossview.engine.conditions.tree import EVERY
 from crossview.engine.errors import InvalidInputError
 from crossview.engine.item import Capture, Failure, ImportReport, Item, ItemUpdate, NewItem, Picture
 from crossview.engine.query import ItemEmbeddings
 from crossview.features.page import Page
 from crossview.server.wire import pages
+from crossview.server.wire.convert_conditions import from_condition, to_condition
 from crossview.server.wire.fields import to_message, to_value
 from crossview.server.wire.names import item_name
 from crossview.server.wire.structs import from_struct, to_struct
@@ -50,20 +52,13 @@ def to_filter(message: types_pb2.Filter) -> Filter:
         keys=message.keys,
         key_prefix=message.key_prefix,
         attributes=from_struct(message.attributes),
-    )
+    ).also(message.where, to_condition(message.condition) if message.HasField("condition") else EVERY)
 
 
-def from_filter(condition: Filter) -> types_pb2.Filter:
-    """Return the message of a filter; raise InvalidInputError for bounds of scores, which only a search can send."""
-    for axis in condition.axes:
-        raise no_scores(axis)
-    return types_pb2.Filter(
-        labels=condition.labels,
-        without_labels=condition.without_labels,
-        keys=condition.keys,
-        key_prefix=condition.key_prefix,
-        attributes=to_struct(condition.attributes),
-    )
+def from_filter(given: FilterForm) -> types_pb2.Filter:
+    """Return the message of a filter in any form."""
+    chosen = filter_of(given)
+    return types_pb2.Filter(condition=from_condition(chosen.condition) if chosen else None)
 
 
 def to_item(message: types_pb2.Item) -> Item:

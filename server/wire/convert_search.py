@@ -1,11 +1,11 @@
 """Conversion of search requests, hits, suggested labels and vectors of queries to messages and back."""
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 
 import numpy as np
 
-from crossview.engine.condition import EVERY_ITEM
-from crossview.engine.errors import InvalidInputError
+from crossview.engine.conditions.filter import EVERY_ITEM
+from crossview.engine.errors import InvalidInputError, warn_of
 from crossview.engine.item import Failure
 from crossview.engine.query import (
     Embedding,
@@ -51,14 +51,11 @@ def to_search_request(message: search_pb2.SearchRequest) -> SearchRequest:
 def from_search_request(request: SearchRequest) -> search_pb2.SearchRequest:
     """Return the message without its collection; raise InvalidInputError if a query has a wrong number of inputs."""
     queries = [from_query(query, request.strategy.lists_items) for query in request.queries]
-    chosen = request.filter
     return to_message(
         search_pb2.SearchRequest,
         request,
         queries=queries,
-        filter=from_filter(chosen.stored) if chosen.stored else None,
-        at_least=chosen.at_least,
-        at_most=chosen.at_most,
+        filter=from_filter(request.filter) if request.filter else None,
         **vars(request.strategy),
     )
 
@@ -95,7 +92,9 @@ def from_query(query: Query, listing: bool = False) -> search_pb2.Query:
 
 
 def to_hit_lists(message: search_pb2.SearchResponse) -> list[HitList]:
-    """Return the results of a search, list by list."""
+    """Return the results of a search, list by list; warn of what the response warns of."""
+    for text in message.warnings:
+        warn_of(text)
     return [
         to_value(
             HitList,
@@ -107,9 +106,11 @@ def to_hit_lists(message: search_pb2.SearchResponse) -> list[HitList]:
     ]
 
 
-def from_hit_lists(collection: str, results: Iterable[HitList]) -> search_pb2.SearchResponse:
+def from_hit_lists(
+    collection: str, results: Iterable[HitList], warnings: Sequence[str] = ()
+) -> search_pb2.SearchResponse:
     """Return the response to a search in a collection."""
-    response = search_pb2.SearchResponse()
+    response = search_pb2.SearchResponse(warnings=warnings)
     for one in results:
         words = None if one.words is None else to_message(search_pb2.QueryWords, one.words)
         hits = response.results.add(query=one.query, target=one.target, words=words).hits

@@ -9,7 +9,7 @@ import pytest
 
 from crossview.engine.changes.request import ChangesRequest
 from crossview.engine.collection import Collection
-from crossview.engine.condition import EVERY_ITEM
+from crossview.engine.conditions.filter import EVERY_ITEM
 from crossview.engine.errors import NotReadyError
 from crossview.engine.evaluation import EvaluationRequest
 from crossview.engine.home import Home

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from drawn import VIEWS, draw, encode, numbered, write_pictures
 
-from crossview.engine.condition import Filter
+from crossview.engine.conditions.filter import Filter
 from crossview.engine.errors import AlreadyExistsError, InvalidInputError, NotFoundError, NotReadyError, StorageError
 from crossview.engine.home import Home
 from crossview.engine.item import IndexOptions, NewItem
@@ -127,7 +127,7 @@ def test_a_filter_is_applied_before_the_nearest_are_taken(vectors_only):
         (Query("color", vector=np.full(64, np.nan)), 1, {}, InvalidInputError),
         (Query("color", vector=["a"]), 1, {}, InvalidInputError),
         (query_row(0), 0, {}, InvalidInputError),
-        (query_row(0), 1, {"filter": Filter(attributes={"a": [1]})}, InvalidInputError),
+        (query_row(0), 1, {"filter": "a = ["}, InvalidInputError),
         (query_row(0), 1, {"targets": ["smell"]}, NotFoundError),
         (query_row(0), 1, {"space": "other"}, NotFoundError),
         (Query("smell", vector=[1.0]), 1, {}, NotFoundError),

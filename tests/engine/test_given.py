@@ -11,7 +11,7 @@ from drawn import draw, encode
 from PIL import Image
 
 from crossview.engine.collection import Collection
-from crossview.engine.condition import Filter
+from crossview.engine.conditions.filter import Filter
 from crossview.engine.errors import CrossviewError, ImageError, InvalidInputError
 from crossview.engine.evaluation import EvaluationRequest
 from crossview.engine.home import Home

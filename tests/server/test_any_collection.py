@@ -14,7 +14,7 @@ import pytest
 from crossview.engine.any_collection import AnyCollection, AnyItems, AnyQuestions, AnySpaces, AnyStorage, AnyViews
 from crossview.engine.changes.request import ChangesRequest
 from crossview.engine.collection import Collection
-from crossview.engine.condition import Filter
+from crossview.engine.conditions.filter import Filter
 from crossview.engine.errors import CrossviewError
 from crossview.engine.evaluation import EvaluationRequest
 from crossview.engine.item import IndexOptions, ItemUpdate, NewItem

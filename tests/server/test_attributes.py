@@ -65,7 +65,7 @@ def test_hits_are_sorted_by_a_score(where: list[str]) -> None:
         assert {hit["key"] for hit in found} == {hit["key"] for hit in near}
         scores = [sign * hit["scores"]["height"] for hit in found]
         assert scores == sorted(scores, reverse=True)
-    least = hits(where, "--sort-by", "-width", "--filter-label", "bee", "--filter-label", "cat")
+    least = hits(where, "--sort-by", "-width", "--where", "label in [bee, cat]")
     everything = hits(where, "--sort-by", "-width", "-k", 1000)
     expected = [hit["key"] for hit in everything if hit["labels"][0] in ("bee", "cat")]
     assert [hit["key"] for hit in least] == expected[:10]
@@ -79,7 +79,7 @@ def test_bounds_of_scores_are_a_filter(where: list[str]) -> None:
     bounds = ("--at-least", "width=.5", "--at-most", "height=.9")
     assert [hit["key"] for hit in hits(where, "--key", key(60), *bounds)] == within[:10]
     dogs = [one for one in within if one.startswith("dog")]
-    assert [hit["key"] for hit in hits(where, "--key", key(60), *bounds, "--filter-prefix", "dog/")] == dogs[:10]
+    assert [hit["key"] for hit in hits(where, "--key", key(60), *bounds, "--where", "key prefix dog/")] == dogs[:10]
     assert hits(where, "--key", key(60), "--at-least", "width=50") == []
     listed = hits(where, "--sort-by", "width", *bounds, "-k", 1000)
     assert {hit["key"] for hit in listed} == set(within) - {key(60)}

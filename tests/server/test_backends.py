@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from crossview.engine import errors
-from crossview.engine.condition import Filter
+from crossview.engine.conditions.filter import Filter
 from crossview.engine.evaluation import EvaluationRequest
 from crossview.engine.item import IndexOptions, NewItem, Picture
 from crossview.engine.query import Query, SearchRequest

@@ -58,7 +58,7 @@ def test_a_collection_from_beginning_to_end(where: list[str], pictures: Path, tm
         assert {row["database_view"] for row in measured["rows"]} == {"sift"}
         assert "color" in done("evaluate", "cli", "--view", "color", *where)
         assert done("list", *where).split() == ["cli", "drawn"]
-        assert "3 of 6 items" in done("list", "cli", "--filter-label", "dots", "--limit", 3, *where)
+        assert "3 of 6 items" in done("list", "cli", "--where", "label = dots", "--limit", 3, *where)
         assert "deleted 1 items; 1 did not exist" in done("item", "delete", "cli", DOTS, "no/such", "--yes", *where)
         shown = done("show", "cli", *where)
         assert "17 items" in shown
@@ -103,11 +103,11 @@ def test_searches_of_every_kind(where: list[str], tmp_path: Path) -> None:
     assert "query 1: sift query -> color" in rows
     merged = done("search", "drawn", "--key", DOTS, "--view", "color", "--merge", *where)
     assert "all targets, merged" in merged
-    filters = ("--filter-label", "waves", "--filter-without", "dots", "--filter-prefix", "pictures/")
+    filters = ("--where", "label = waves and label != dots", "--where", "key prefix pictures/")
     filtered = done("search", "drawn", "--key", DOTS, "--view", "color", "--space", "raw", *filters, *where)
     assert "pictures/waves/" in filtered
     assert "pictures/bricks/" not in filtered
-    none = run("search", "drawn", "--key", DOTS, "--view", "color", "--filter-attribute", "year=1999", *where)
+    none = run("search", "drawn", "--key", DOTS, "--view", "color", "--where", "year = 1999", *where)
     assert "no item has the attribute 'year'" in none.stderr
     sheet = tmp_path / "sheet.png"
     done("search", "drawn", "--key", DOTS, "--view", "color", "-k", 4, "--out", sheet, *where)

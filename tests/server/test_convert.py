@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from crossview.engine.comparisons import ItemComparisons
-from crossview.engine.condition import Filter
+from crossview.engine.conditions.filter import Filter
 from crossview.engine.errors import InvalidInputError
 from crossview.engine.evaluation import Evaluation, EvaluationDifference, EvaluationRequest, EvaluationRow, Overlap
 from crossview.engine.info import (

@@ -108,7 +108,7 @@ def test_spaces_are_paired_by_query(where: list[str], tmp_path: Path) -> None:
 def test_keys_with_white_space_are_one_column(home: Home, tmp_path: Path) -> None:
     """White space and % are escaped, and unquoting gives the key."""
     where = ("--home", home.path)
-    done("train", "rows", "--learner", "cca", "--views", "color,gist", "--holdout-attribute", "split=test", *where)
+    done("train", "rows", "--learner", "cca", "--views", "color,gist", "--holdout-where", "split = test", *where)
     files = ("--trec-run", tmp_path / "run", "--trec-qrels", tmp_path / "qrels")
     done(*ASK, *ONE, "--space", "cca", *files, *where)
     lines = (tmp_path / "run").read_text().splitlines()
@@ -155,10 +155,10 @@ def test_a_split_is_given_by_attribute_prefix_or_file(where: list[str], tmp_path
     file.write_text("\n".join(TEST) + "\n\n")
     csv_file = tmp_path / "q.csv"
     for options, count in (
-        (("--holdout-attribute", "split=test"), 7),
-        (("--holdout-prefix", "cat/"), 11),
+        (("--holdout-where", "split = test"), 7),
+        (("--holdout-where", "key prefix cat/"), 11),
         (("--holdout-file", file), 6),
-        (("--holdout-file", file, "--holdout-prefix", "dog/"), 3),
+        (("--holdout-file", file, "--holdout-where", "key prefix dog/"), 3),
     ):
         made = result_of(*train, *options)
         assert (made["held_out"], made["trained_items"], made["cost"]["items"]) == (count, 21 - count, 21 - count)
@@ -184,9 +184,12 @@ def test_mistakes_name_their_remedy(home: Home, tmp_path: Path) -> None:
         ((*ASK, "--per-query", tmp_path / "q.csv", "--copies", 3), "leave out the other"),
         ((*train, "--holdout-file", unknown), "2 of the 3 items to hold out are not in collection 'rows': 'cat/99', "),
         ((*train, "--holdout-file", empty), "empty.txt is empty"),
-        ((*train, "--holdout-attribute", "split=dev"), 'can be held out by: (attribute "split" is "dev")'),
-        ((*train, "--holdout-attribute", "split"), "--holdout-attribute takes KEY=VALUE"),
-        ((*train, "--holdout-prefix", "cat/", "--holdout", 0.2), "either a share of the items (--holdout) or"),
+        ((*train, "--holdout-where", "split = dev"), 'can be held out by: split = "dev"'),
+        ((*train, "--holdout-where", "split"), "expected an operator"),
+        (
+            (*train, "--holdout-where", "key prefix cat/", "--holdout", 0.2),
+            "either a share of the items (--holdout) or",
+        ),
     ):
         result = run(*command, *(where if command[0] == "evaluate" else ()))
         assert result.exit_code in (1, 2), words
@@ -203,5 +206,5 @@ def test_a_part_is_not_empty_and_parts_no_group(home: Home, tmp_path: Path) -> N
     every = tmp_path / "every.txt"
     every.write_text("\n".join(one["key"] for one in result_of("list", "rows", "--limit", 100, *where)))
     assert "all 21 items are held out" in run(*train, "--holdout-file", every).stderr
-    parted = run(*train, "--holdout-attribute", "split=test", "--group-by", groups).stderr
+    parted = run(*train, "--holdout-where", "split = test", "--group-by", groups).stderr
     assert "part 1 groups by" in parted

@@ -90,7 +90,7 @@ def test_weighted_notions_find_what_is_near_in_all_of_them(learned: list[str]) -
     np.testing.assert_allclose([hit["distance"] for hit in found], [expected[hit["key"]] for hit in found], rtol=1e-5)
     (alone,) = hits(learned, key(0), "--weight", "color=1", "--weight", "view:shape=0")
     assert [hit["key"] for hit in alone] == [hit["key"] for hit in hits(learned, key(0), "--targets", "color")[0]]
-    (kept,) = hits(learned, key(0), "--weight", "color=1", "--weight", "shape=1", "--filter-prefix", "item/1")
+    (kept,) = hits(learned, key(0), "--weight", "color=1", "--weight", "shape=1", "--where", "key prefix item/1")
     assert len(kept) == 5
     assert all(hit["key"].startswith("item/1") for hit in kept)
 

@@ -21,7 +21,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from crossview.engine.condition import Filter
+from crossview.engine.conditions.filter import Filter
 from crossview.engine.home import Home
 from crossview.engine.item import IndexOptions, ItemUpdate, NewItem
 from crossview.engine.query import Query, SearchRequest
@@ -235,6 +235,7 @@ class OrdinaryUseOfAServer(OrdinaryUse):
 
 
 MACHINES = (OrdinaryUse, OrdinaryUseOfAServer)
+pytestmark = pytest.mark.filterwarnings("ignore::crossview.engine.errors.InputWarning")
 
 
 @pytest.mark.parametrize("machine", MACHINES)

@@ -54,7 +54,7 @@ def test_all_items_are_listed_as_csv(where: list[str]) -> None:
     }
     assert found[1]["attributes"] == found[1]["text"] == found[1]["source"] == ""
     assert len(lines("list", "rows", "--limit", 3, *where)) == 3
-    assert len(lines("list", "rows", "--filter-label", "cat", *where)) == 60
+    assert len(lines("list", "rows", "--where", "label = cat", *where)) == 60
     assert len(result_of("list", "rows", *where)) == 100
     assert lines("list", *where) == [{"name": "rows"}]
 

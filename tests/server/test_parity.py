@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from odd_values import OddValues
 
-from crossview.engine.condition import Filter
+from crossview.engine.conditions.filter import Filter
 from crossview.engine.home import Home
 from crossview.engine.item import Item, NewItem
 from crossview.engine.query import Query, SearchRequest

@@ -54,5 +54,5 @@ def test_several_metrics_over_the_command_line(where, tmp_path):
         "no item with view view has only the label 'yew'"
         in run("space", "assign", "trees", "musl", "yew", *where).output
     )
-    filed = result_of(*search, "--no-merge", "--filter-label", "oak")
+    filed = result_of(*search, "--no-merge", "--where", "label = oak")
     assert sorted(len(found["hits"]) for found in filed) == [0, 0, 4]

@@ -26,7 +26,6 @@ def test_an_option_of_one_value_is_refused_when_it_is_repeated(name: str) -> Non
         (("tune", "a", "--views", "b"), "--try"),
         (("annotate", "a", "b"), "--attribute"),
         (("search", "a", "--view", "b", "--key", "c"), "--weight"),
-        (("search", "a", "--view", "b", "--key", "c"), "--filter-attribute"),
         (("search", "a", "--view", "b", "--key", "c"), "--more"),
     ],
 )

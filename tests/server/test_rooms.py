@@ -19,7 +19,7 @@ from google.rpc import error_details_pb2, status_pb2
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from terminal import fill_rows
 
-from crossview.engine.condition import Filter
+from crossview.engine.conditions.filter import Filter
 from crossview.engine.errors import InvalidInputError, NotFoundError
 from crossview.engine.home import Home
 from crossview.engine.item import ItemUpdate

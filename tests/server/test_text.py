@@ -9,7 +9,7 @@ import pytest
 from terminal import done
 
 from crossview.engine import errors
-from crossview.engine.condition import Filter
+from crossview.engine.conditions.filter import Filter
 from crossview.engine.item import IndexOptions, NewItem
 from crossview.engine.query import Query, SearchRequest
 from crossview.engine.recipe import Recipe

@@ -123,7 +123,7 @@ def learn_and_measure(home: Path, key: str) -> None:
     """A space is found by attribute, measured beside the raw views, and deleted."""
     done("train", "trip", "--views", "color,gist", "--learner", "sqrt,cca", "--dim", 20, "--holdout", 0.2, home=home)
     query = ("search", "trip", "--key", key, "--view", "color", "-k", 5)
-    found = result_of(*query, "--targets", "gist", "--filter-attribute", "year=1999", home=home)[0]["hits"]
+    found = result_of(*query, "--targets", "gist", "--where", "year = 1999", home=home)[0]["hits"]
     assert found == []  # the item itself is left out of its own hits
     rows = result_of(
         "evaluate", "trip", "--space", "cca,raw", "--view", "color", "--targets", "color", "-k", 5, home=home

@@ -12,7 +12,7 @@ from benchmarks.serve.oracle.states import LEARNED, VIEWS, Record, Seen, State, 
 from crossview.engine.any_collection import AnyCollection
 from crossview.engine.catalog.description import RAW
 from crossview.engine.collection import Collection
-from crossview.engine.condition import EVERY_ITEM, Filter
+from crossview.engine.conditions.filter import EVERY_ITEM, Filter
 from crossview.engine.errors import InvalidInputError, NotFoundError
 from crossview.engine.query import Query, SearchRequest
 from crossview.engine.spaces.indexed import stored_generation
@@ -179,10 +179,11 @@ class Search(Question):
 
 def passes(filter: Filter, number: int, record: Record) -> bool:
     """Return whether an item passes a filter."""
-    return (
-        (not filter.labels or bool(set(filter.labels) & set(record.labels)))
-        and key_of(number).startswith(filter.key_prefix)
-        and filter.attributes.items() <= record.attributes.items()
+    return all(
+        bool(set(test.values) & set(record.labels))
+        if test.field.kind == "label"
+        else key_of(number).startswith(str(test.values[0]))
+        for test in filter.condition.tests()
     )
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from drawn import draw, encode, write_pictures
 
-from crossview.engine.condition import Filter
+from crossview.engine.conditions.filter import Filter
 from crossview.engine.errors import InvalidInputError
 from crossview.engine.home import Home
 from crossview.engine.ingest.annotation_file import AnnotationFile

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from drawn import CLASSES, VIEWS, draw, encode, write_pictures
 
-from crossview.engine.condition import Filter
+from crossview.engine.conditions.filter import Filter
 from crossview.engine.errors import InvalidInputError, NotReadyError
 from crossview.engine.home import Home
 from crossview.engine.ingest import extraction, indexing

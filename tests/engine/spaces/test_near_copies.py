@@ -6,7 +6,7 @@ import pytest
 from drawn import CLASSES, draw, encode
 
 from crossview.engine.collection import Collection
-from crossview.engine.condition import Filter
+from crossview.engine.conditions.filter import Filter
 from crossview.engine.home import Home
 from crossview.engine.item import NewItem
 from crossview.engine.query import Query, SearchRequest

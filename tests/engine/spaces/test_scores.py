@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from crossview.engine.condition import All, Filter, HasLabel, Not, ScoreAtLeast, ScoreAtMost
+from crossview.engine.conditions.filter import field
+from crossview.engine.conditions.tree import All, Not
 from crossview.engine.errors import InvalidInputError
 from crossview.engine.query import Query, SearchRequest
 from crossview.engine.spaces.scores import Axes, ScoredItems, ScoreScale
@@ -56,11 +57,15 @@ def test_bounds_orders_and_neighbours_are_those_of_a_loop_over_all_items() -> No
     kept, scores = ids[7:150], found.scores(vectors[7:150])
     np.testing.assert_array_equal(items.ids, kept)
     axes, rows = Axes(("a", "b", "c", "d"), found), list(zip(kept.tolist(), scores, strict=True))
-    stored, low, high = HasLabel(("even",)), ScoreAtLeast("b", -0.5), ScoreAtMost("c", 0.25)
+    stored, low, high = field("label") == "even", field("score.b") >= -0.5, field("score.c") <= 0.25
     for condition, passes in (
-        (Filter(at_least={"b": -0.5}, at_most={"c": 0.25}), lambda item, row: row[1] >= -0.5 and row[2] <= 0.25),
+        (
+            low & high,
+            lambda item, row: row[1] >= -0.5 and row[2] <= 0.25,
+        ),
         (Not(All((low, high))), lambda item, row: not (row[1] >= -0.5 and row[2] <= 0.25)),
         (Not(All((Not(low), stored))), lambda item, row: row[1] >= -0.5 or item % 2),
+        (low | stored, lambda item, row: row[1] >= -0.5 or item % 2 == 0),
     ):
         passing = axes.passing(condition, index, only, lambda asked: ids[ids % 2 == 0] if asked == stored else ids)
         assert passing.ids.tolist() == [item for item, row in rows if passes(item, row)]

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from crossview.engine.condition import Filter
+from crossview.engine.conditions.filter import Filter
 from crossview.engine.home import Home
 from crossview.engine.item import NewItem
 from crossview.engine.query import Query, SearchRequest

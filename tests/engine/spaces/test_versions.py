@@ -14,15 +14,15 @@ import pytest
 import sqlalchemy as sa
 from line import DIM, keys, numbered, request, row
 
-from crossview.engine.catalog import item_pages
+from crossview.engine.catalog import item_columns, item_pages
 from crossview.engine.collection import Collection
-from crossview.engine.condition import Filter
+from crossview.engine.conditions.filter import Filter
 from crossview.engine.errors import InvalidInputError
 from crossview.engine.home import Home
-from crossview.engine.item import ItemUpdate
+from crossview.engine.item import ItemUpdate, NewItem
 from crossview.engine.query import Query, SearchRequest
 from crossview.engine.recipe import Recipe
-from crossview.engine.spaces import loaded, reading_ahead
+from crossview.engine.spaces import filters, loaded, reading_ahead
 from crossview.engine.spaces import versions as module
 from crossview.engine.spaces.search import answer, searched_targets
 
@@ -145,11 +145,42 @@ def test_a_filter_follows_what_changes(items, chosen):
     assert "item/012" not in keys(known)
 
 
-def test_filters_that_nobody_uses_any_more_are_forgotten(items):
-    """Only so many are remembered."""
+def test_filters_that_nobody_uses_any_more_are_forgotten(items, monkeypatch):
+    """What is remembered is bounded in bytes."""
+    monkeypatch.setattr(filters, "MOST_BYTES", 20_000)
     for number in range(100):
-        items.search(request(filter=Filter(labels=(f"label {number}",))))
-    assert len(items._opened.versions().current().filters._passing) <= 32
+        items.search(request(filter=f'not key = "{number}"'))
+    held = items._opened.versions().current().filters._passing
+    assert 2 <= len(held) <= 20
+    assert sum(one.ids.nbytes for one in held.values()) <= 20_000
+
+
+def test_columns_that_nobody_uses_any_more_are_forgotten(items, monkeypatch):
+    """Those too large to keep are read again, part by part, and answer all the same."""
+    items.items.update([ItemUpdate(f"item/{n:03}", attributes={"n": n, "m": -n}, text=f"text {n}") for n in range(40)])
+    columns = items._opened.columns
+    assert items.count("n < 10 and m < -4 and text contains xt") == 5
+    assert len(columns._columns) == 4
+    monkeypatch.setattr(item_columns, "MOST_BYTES", 10_000)
+    monkeypatch.setattr(item_columns, "_ITEMS_A_PART", 16)
+    assert items.count("m > -10 and n >= 0") == 10
+    assert sum(one.nbytes for one in columns._columns.values()) <= 10_000
+    monkeypatch.setattr(item_columns, "MOST_BYTES", 0)
+    assert items.count("n < 10 and m < -4 and text contains xt and not label = even") == 3
+    assert not columns._columns
+
+
+def test_columns_follow_what_changes(items):
+    """One by one, many at once, and more at once than is worth following."""
+    for number in range(30):
+        key = f"item/{number:03}"
+        items.items.update([ItemUpdate(key, attributes={"n": number % 3}, labels=(f"x{number % 2}",))])
+        assert items.count("n = 0") == number // 3 + 1
+        assert items.count("label like x1 and n exists") == (number + 1) // 2
+    items.items.delete([f"item/{number:03}" for number in range(0, 30, 2)])
+    assert items.count("n exists") == 15
+    items.items.put([NewItem(f"new/{number}", rows={"v": row(0)}, attributes={"n": 9}) for number in range(3_000)])
+    assert items.count("n in [1, 9] and not label like x0") == 3_005
 
 
 def test_what_is_read_twice_takes_the_room_of_one(items, monkeypatch):

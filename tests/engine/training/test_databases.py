@@ -7,7 +7,7 @@ import pytest
 from rows import GROUPS, each, fill, item, row
 from scipy.stats import skew
 
-from crossview.engine.condition import Filter
+from crossview.engine.conditions.filter import Filter
 from crossview.engine.errors import InvalidInputError, NotReadyError
 from crossview.engine.evaluation import EvaluationRequest
 from crossview.engine.item import ItemUpdate, NewItem

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rows import GROUPS, item
 
-from crossview.engine.condition import Filter
+from crossview.engine.conditions.filter import Filter
 from crossview.engine.errors import InvalidInputError, NotFoundError, NotReadyError
 from crossview.engine.evaluation import EvaluationRequest
 from crossview.engine.item import ItemUpdate

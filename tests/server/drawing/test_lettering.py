@@ -167,10 +167,10 @@ def test_keys_are_found_by_the_bytes_of_their_files(tmp_path: Path, backend: str
         (found,) = result_of("search", "odd", "--view", "v", "--key", key, *options)
         assert [hit["key"] for hit in found["hits"]] == ["other"]
         (found,) = result_of(
-            "search", "odd", "--view", "v", "--key", "other", "--filter-prefix", f"photos/{ARGUMENT[0]}", *options
+            "search", "odd", "--view", "v", "--key", "other", "--where", f"key prefix photos/{ARGUMENT[0]}", *options
         )
         assert [hit["key"] for hit in found["hits"]] == [KEY]
-        assert [item["key"] for item in result_of("list", "odd", "--filter-prefix", key, *options)] == [KEY]
+        assert [item["key"] for item in result_of("list", "odd", "--where", f"key prefix {key}", *options)] == [KEY]
         assert [item["key"] for item in result_of("list", "odd", "--after", key, *options)] == []
         missing = run("item", "show", "odd", ARGUMENT, *options)
         assert (missing.exit_code, "no item" in missing.output) == (1, True)

@@ -1,0 +1,176 @@
+"""A column: the values of one field of all items, typed and in memory, against which conditions are tested."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crossview.engine.catalog.words import COMPARED, Mask, Words
+from crossview.engine.conditions.dates import Date
+from crossview.engine.conditions.tree import COMPARISONS, FieldTest
+
+Ids = NDArray[np.int64]
+Values = Iterable[tuple[int, Any]]
+"""Values of a field, each with the id of its item. An item can have several, or an object or list without elements."""
+_MOST_PARTS = 8
+"""Number of later parts after which they become one."""
+_WORTH_JOINING = 0.1
+"""Share of the first values that later ones may have before a column is read again."""
+
+
+class _Typed(NamedTuple):
+    """Values of one type."""
+
+    ids: Ids
+    """(n,)"""
+    values: NDArray[Any]
+    """(n,): numbers, booleans, or places of texts in the words."""
+
+    @classmethod
+    def of(cls, pairs: Sequence[tuple[int, Any]], dtype: type) -> Self:
+        ids = np.fromiter((item for item, _ in pairs), np.int64, len(pairs))
+        return cls(ids, np.fromiter((value for _, value in pairs), dtype, len(pairs)))
+
+    @classmethod
+    def joined(cls, several: Sequence["_Typed"]) -> "_Typed":
+        return cls(np.concatenate([one.ids for one in several]), np.concatenate([one.values for one in several]))
+
+    def without(self, gone: Mask) -> Self:
+        kept = ~gone[self.ids]
+        return self if kept.all() else type(self)(self.ids[kept], self.values[kept])
+
+
+class Part:
+    """Values of some items, by type."""
+
+    def __init__(
+        self, present: Ids, nulls: Ids, booleans: _Typed, numbers: _Typed, texts: _Typed, words: Words
+    ) -> None:
+        self.present = present
+        """The items that have the field."""
+        self.nulls, self.booleans, self.numbers, self.texts, self.words = nulls, booleans, numbers, texts, words
+
+    @classmethod
+    def of(cls, values: Values) -> "Part":
+        """Return the part of some values."""
+        present, nulls = list[int](), list[int]()
+        booleans, numbers, texts = (list[tuple[int, Any]]() for _ in range(3))
+        places: dict[str, int] = {}
+        for item, value in values:
+            present.append(item)
+            for one in value if isinstance(value, list) else (value,):
+                if isinstance(one, str):
+                    texts.append((item, places.setdefault(one, len(places))))
+                elif one is None:
+                    nulls.append(item)
+                elif isinstance(one, bool):
+                    booleans.append((item, one))
+                elif isinstance(one, int | float):
+                    numbers.append((item, one))
+        return cls(
+            np.array(present, np.int64),
+            np.array(nulls, np.int64),
+            _Typed.of(booleans, np.bool_),
+            _Typed.of(numbers, np.float64),
+            _Typed.of(texts, np.int32),
+            Words(places),
+        )
+
+    @classmethod
+    def joined(cls, parts: Sequence["Part"]) -> "Part":
+        """Return parts as one."""
+        firsts = np.cumsum([0, *(len(part.words) for part in parts)])
+        texts = [part.texts._replace(values=part.texts.values + at) for part, at in zip(parts, firsts, strict=False)]
+        return cls(
+            np.concatenate([part.present for part in parts]),
+            np.concatenate([part.nulls for part in parts]),
+            _Typed.joined([part.booleans for part in parts]),
+            _Typed.joined([part.numbers for part in parts]),
+            _Typed.joined(texts),
+            Words(word for part in parts for word in part.words),
+        )
+
+    @property
+    def nbytes(self) -> int:
+        """Approximate bytes in memory."""
+        arrays = (self.present, self.nulls, *self.booleans, *self.numbers, *self.texts)
+        return sum(array.nbytes for array in arrays) + self.words.nbytes
+
+    def without(self, gone: Mask) -> "Part":
+        """Return the part without the items of a mask over ids."""
+        return Part(
+            self.present[~gone[self.present]],
+            self.nulls[~gone[self.nulls]],
+            self.booleans.without(gone),
+            self.numbers.without(gone),
+            self.texts.without(gone),
+            self.words,
+        )
+
+    def passing(self, test: FieldTest) -> Iterator[Ids]:
+        """Yield the items with a value that passes a test."""
+        if test.operator == "exists":
+            yield self.present
+        elif test.operator == "in":
+            yield from self._equal(test.values)
+        else:
+            (value,) = test.values
+            if isinstance(value, int | float):
+                yield self.numbers.ids[COMPARED[test.operator](self.numbers.values, value)]
+            else:
+                yield self._texts(self._words_passing(test.operator, value))
+
+    def _equal(self, values: Sequence[Any]) -> Iterator[Ids]:
+        texts = [value for value in values if isinstance(value, str)]
+        numbers = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
+        if texts:
+            yield self._texts(self.words.among(texts))
+        for date in values:
+            if isinstance(date, Date):
+                yield self._texts(self.words.dates_compared("=", date))
+        if numbers:
+            equal = self.numbers.values == numbers[0] if len(numbers) == 1 else np.isin(self.numbers.values, numbers)
+            yield self.numbers.ids[equal]
+        for boolean in {value for value in values if isinstance(value, bool)}:
+            yield self.booleans.ids[self.booleans.values == boolean]
+        if None in values:
+            yield self.nulls
+
+    def _words_passing(self, operator: str, value: Any) -> Mask:
+        if isinstance(value, Date):
+            return self.words.dates_compared(operator, value)
+        if operator in COMPARISONS:
+            return self.words.compared(operator, value)
+        of_text: Mapping[str, Callable[[str], Mask]] = {
+            "prefix": self.words.beginning,
+            "contains": self.words.containing,
+            "like": self.words.like,
+        }
+        return of_text[operator](value)
+
+    def _texts(self, words: Mask) -> Ids:
+        found: Ids = self.texts.ids[words[self.texts.values]]
+        return found
+
+
+class Column(NamedTuple):
+    """The values of a field of all items: those of a first state, and of the items that changed since."""
+
+    first: tuple[Part, ...]
+    later: tuple[Part, ...] = ()
+
+    @property
+    def nbytes(self) -> int:
+        """Approximate bytes in memory."""
+        return sum(part.nbytes for part in (*self.first, *self.later))
+
+    def after(self, gone: Mask, changed: Part) -> "Column":
+        """Return the column without the items of a mask over ids, and with the values of changed items."""
+        first, later = (tuple(part.without(gone) for part in parts) for parts in self)
+        return Column(first, (*later, changed) if len(later) < _MOST_PARTS else (Part.joined((*later, changed)),))
+
+    def has_room(self, changed: int) -> bool:
+        """Return whether the column can follow so many changes; otherwise it is better to read it again."""
+        first, later = (sum(len(part.present) for part in parts) for parts in self)
+        return later + changed <= _WORTH_JOINING * first + 1_000

@@ -1,0 +1,191 @@
+"""The items that fulfil a condition, decided by columns in memory that follow the catalog."""
+
+import json
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from crossview.engine.catalog.bulk import batches
+from crossview.engine.catalog.column import Column, Ids, Part
+from crossview.engine.catalog.words import Mask
+from crossview.engine.conditions.tree import All, Condition, Either, Field, FieldTest, Not, Visitor
+from crossview.engine.errors import InvalidInputError
+from crossview.engine.runtime.cancellation import checkpoint
+
+if TYPE_CHECKING:
+    from crossview.engine.catalog.catalog import Transaction
+
+MOST_BYTES = 1 << 30
+"""Maximum memory for columns; the one that was used least recently is dropped first."""
+_ITEMS_A_PART = 1 << 17
+_OF_HITS = ("score", "match")
+_LIVE = Field("live")
+"""A field without values that every item has."""
+
+
+class ItemColumns:
+    """The columns of the fields that conditions have tested. Several threads may call the methods at once."""
+
+    def __init__(self) -> None:
+        self._columns: dict[Field, Column] = {}
+        self._history, self._sequence = "", 0
+        self._lock = threading.Lock()
+
+    def matching(self, tx: "Transaction", condition: Condition) -> Ids:
+        """Return the ids of the live items that fulfil a condition on stored fields, ascending."""
+        fields = _fields(condition)
+        with self._lock:
+            # If another thread has followed a later state, read this one without keeping it.
+            kept = self._follow(tx)
+            parts = {field: self._parts(tx, field) if kept else _read(tx, field) for field in fields}
+        return _passing(tx, condition, parts)
+
+    def _parts(self, tx: "Transaction", field: Field) -> Iterable[Part]:
+        """Return the values of a field in the state of the columns, which the transaction sees."""
+        if (column := self._columns.pop(field, None)) is None:
+            kept, parts, size = list[Part](), _read(tx, field), 0
+            for part in parts:
+                kept.append(part)
+                size += part.nbytes
+                if size > MOST_BYTES:
+                    return chain(kept, parts)
+            column = Column(tuple(kept))
+        self._columns[field] = column  # at the end: the most recently used
+        while sum(one.nbytes for one in self._columns.values()) > MOST_BYTES:
+            del self._columns[next(iter(self._columns))]
+        return [*column.first, *column.later]
+
+    def _follow(self, tx: "Transaction") -> bool:
+        """Bring the columns to the state that a transaction sees; return False if they are in a later state."""
+        head = tx.head()
+        if head.history != self._history or self._sequence < head.purged:
+            self._columns = {}
+        elif head.sequence < self._sequence:
+            return False
+        elif head.sequence > self._sequence and self._columns:
+            self._replace_changed(tx)
+        self._history, self._sequence = head.history, head.sequence
+        return True
+
+    def _replace_changed(self, tx: "Transaction") -> None:
+        changes = tx.items.changed_since(self._sequence)
+        gone = np.zeros(tx.items.last_id() + 1, bool)
+        gone[[*changes.live, *changes.deleted]] = True
+        if gone.any():
+            self._columns = {
+                field: column.after(gone, Part.of(_values(tx, field, changes.live)))
+                for field, column in self._columns.items()
+                if column.has_room(len(changes.live))
+            }
+
+
+def matching_among(tx: "Transaction", condition: Condition, ids: Iterable[int]) -> Ids:
+    """Return those of a few live items that fulfil a condition on stored fields, ascending."""
+    some = sorted(ids)
+    parts = {field: (Part.of(_values(tx, field, some)),) for field in _fields(condition)}
+    return _passing(tx, condition, parts)
+
+
+def _fields(condition: Condition) -> set[Field]:
+    """Return the fields whose columns decide a condition."""
+    return {_LIVE, *(test.field for test in condition.tests() if not _is_looked_up(test))}
+
+
+def _is_looked_up(test: FieldTest) -> bool:
+    """Return whether the catalog's own indexes decide a test."""
+    return test.field.kind in ("view", *_OF_HITS) or (test.field.kind, test.operator) == ("key", "in")
+
+
+def _passing(tx: "Transaction", condition: Condition, parts: Mapping[Field, Iterable[Part]]) -> Ids:
+    live = np.zeros(tx.items.last_id() + 1, bool)
+    for part in parts[_LIVE]:
+        live[part.present] = True
+    return np.flatnonzero(condition.accept(_Masks(tx, live, parts)))
+
+
+class _Masks(Visitor[Mask]):
+    """A visitor that returns which of the ``live`` items fulfil a condition, as a mask over ids."""
+
+    def __init__(self, tx: "Transaction", live: Mask, parts: Mapping[Field, Iterable[Part]]) -> None:
+        self._tx, self._live = tx, live
+        self._parts = parts
+
+    def every(self, condition: All) -> Mask:
+        mask = self._live.copy()
+        for part in condition.parts:
+            mask &= part.accept(self)
+        return mask
+
+    def either(self, condition: Either) -> Mask:
+        mask = np.zeros_like(self._live)
+        for part in condition.parts:
+            mask |= part.accept(self)
+        return mask
+
+    def negated(self, condition: Not) -> Mask:
+        return self._live & ~condition.part.accept(self)
+
+    def test(self, condition: FieldTest) -> Mask:
+        checkpoint()
+        mask = np.zeros_like(self._live)
+        if condition.field.kind in _OF_HITS:
+            raise only_in_a_search(condition.field)
+        for ids in self._looked_up(condition) if _is_looked_up(condition) else self._found(condition):
+            mask[ids] = True
+        return mask & self._live
+
+    def _found(self, test: FieldTest) -> Iterator[Ids]:
+        for part in self._parts[test.field]:
+            yield from part.passing(test)
+
+    def _looked_up(self, test: FieldTest) -> Iterator[Ids]:
+        if test.field.kind == "key":
+            yield self._tx.items.with_keys(map(str, test.values))
+            return
+        views = self._tx.views.all()
+        for numbers in Part.of((number, view.name) for number, view in enumerate(views)).passing(test):
+            for number in numbers:
+                yield self._tx.rows.with_view(views[number])
+
+
+def only_in_a_search(field: Field) -> InvalidInputError:
+    """Return the error for a score or a match in a request that only lists items."""
+    return InvalidInputError(
+        f"items have {'scores' if field.kind == 'score' else 'a match'} only in a search: use the bound of "
+        f"{'.'.join(field.path) or field.kind!r} in a search, not in a list of items"
+    )
+
+
+def _read(tx: "Transaction", field: Field) -> Iterator[Part]:
+    """Yield the values of a field of all live items."""
+    for values in batches(_values(tx, field), _ITEMS_A_PART):
+        checkpoint()
+        yield Part.of(values)
+
+
+def _values(tx: "Transaction", field: Field, ids: Iterable[int] | None = None) -> Iterator[tuple[int, Any]]:
+    """Yield the id and the value of each live item that has a field, of all items or of those in ``ids``."""
+    if field == _LIVE:
+        yield from ((item, {}) for item, _ in tx.items.each("id", ids))
+    elif field.kind == "label":
+        yield from ((item, label) for item, label in tx.items.each_label(ids))
+    elif field.kind == "attribute":
+        yield from _attributes(tx.items.each("attributes", ids), field.path)
+    else:
+        column = "source" if field.kind == "path" else field.kind
+        yield from ((item, value) for item, value in tx.items.each(column, ids) if value)
+
+
+def _attributes(texts: Iterable[Sequence[Any]], path: Sequence[str]) -> Iterator[tuple[int, Any]]:
+    """Yield the id and the value at a path of each item whose attributes, JSON, have it."""
+    for item, text in texts:
+        found: Any = {} if text == "{}" else json.loads(text)
+        for name in path:
+            if not isinstance(found, dict) or name not in found:
+                break
+            found = found[name]
+        else:
+            yield item, found

@@ -1,0 +1,61 @@
+"""Warnings of conditions that name what no item has: probably mistyped, and silently without an answer."""
+
+from collections.abc import Iterable, Iterator
+
+from crossview.engine.catalog.catalog import Transaction
+from crossview.engine.catalog.item_columns import ItemColumns
+from crossview.engine.conditions.tree import Condition, FieldTest
+from crossview.engine.errors import warn_of
+from crossview.engine.ingest.near_names import near_names
+
+_MOST_LABELS = 20
+"""Number of labels of a condition that are looked for."""
+_MOST_REMEMBERED = 10_000
+
+
+class Unmet:
+    """The warnings of an open collection. Several threads may call the methods at once."""
+
+    def __init__(self, columns: ItemColumns) -> None:
+        self._columns = columns
+        self._met: set[Condition] = set()
+        """Conditions without a warning so far, which need no further look."""
+
+    def is_met(self, condition: Condition) -> bool:
+        """Return whether items had all that a condition names when it was looked at."""
+        return condition in self._met
+
+    def warn(self, tx: Transaction, condition: Condition) -> None:
+        """Warn of each label, view or attribute that a condition names and no item has, with similar names."""
+        found = [text for test in dict.fromkeys(condition.tests()) for text in self._of(tx, test)]
+        for text in found:
+            warn_of(text)
+        if not found:
+            if len(self._met) >= _MOST_REMEMBERED:
+                self._met.clear()
+            self._met.add(condition)
+
+    def _of(self, tx: Transaction, test: FieldTest) -> Iterator[str]:
+        kind, named = test.field.kind, test.operator in ("in", "prefix")
+        if kind == "label" and test.operator == "in":
+            for label in test.values[:_MOST_LABELS]:
+                if not self._any(tx, FieldTest(test.field, "in", (label,))):
+                    yield f"no item has the label {label!r}{_similar(str(label), tx.items.label_counts())}"
+        elif kind == "attribute" and not self._any(tx, FieldTest(test.field, "exists")):
+            name, known = ".".join(test.field.path), tx.items.attribute_names()
+            similar = "" if test.field.path[0] in known else _similar(name, known)
+            yield f"no item has the attribute {name!r}{similar}"
+        elif kind == "view" and named and not self._any(tx, test):
+            yield f"no item has {test}{_similar(str(test.values[0]), [view.name for view in tx.views.all()])}"
+        elif ((kind == "attribute" and named) or (kind, test.operator) == ("key", "prefix")) and not self._any(
+            tx, test
+        ):
+            yield f"no item has {test}"
+
+    def _any(self, tx: Transaction, test: FieldTest) -> bool:
+        return bool(len(self._columns.matching(tx, test)))
+
+
+def _similar(name: str, known: Iterable[str]) -> str:
+    found = near_names(name, known)
+    return f" (similar: {', '.join(found)})" if found else ""
