@@ -42,6 +42,7 @@ MODULES: Mapping[str, str] = {
     "joint-speed": "joint.speed",
     "hamming-speed": "speed.hamming",
     "store": "store.benchmark",
+    "conditions": "store.conditions",
     "serve-speed": "serve.benchmark",
     "hostile": "serve.hostile",
     "many-collections": "serve.many",

@@ -41,7 +41,7 @@ def measure_searches(collection: Collection, data: Data, index: Any, rounds: int
         for callers in CALLERS:
             rows += _at_once(_name(size, callers), {OURS: ours, FLAT: flat}, callers, size, rounds)
     rows.append(_gained(_by_vector(collection, _blocks(data.queries, 1)), rounds))
-    return rows + _by_key(collection, data, index, rounds) + _filtered(collection, data, index, rounds)
+    return rows + _by_key(collection, data, index, rounds) + measure_filtered(collection, data, index, rounds)
 
 
 def measure_codes(collection: Collection, data: Data, rounds: int) -> Figures:
@@ -139,7 +139,7 @@ def _by_key(collection: Collection, data: Data, index: Any, rounds: int) -> Figu
     return [*compared(task, seconds, count), figure(task, OURS, "recall", _recall(*(run(0) for run in runs.values())))]
 
 
-def _filtered(collection: Collection, data: Data, index: Any, rounds: int) -> Figures:
+def measure_filtered(collection: Collection, data: Data, index: Any, rounds: int) -> Figures:
     """Return the figures of filters, of their first use, and of the ways to search a ready list of items."""
     rows: Figures = []
     norms, blocks = np.einsum("nd,nd->n", data.vectors, data.vectors), _blocks(data.queries, 1)

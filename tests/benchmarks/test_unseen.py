@@ -43,7 +43,10 @@ def test_every_database_leaves_the_query_out(split):
         for query in ("gist", "lab"):
             for target in ("gist", "lab"):
                 assert found[database, query, target, "map"] > 0.6
-    assert 0.5 < found["mixed", "gist", "lab", "unseen_share"] < 1.6
+    # Here all class mates are equally right; the instance part of the default orders them, as it pleases.
+    assert found["mixed", "gist", "lab", "unseen_share"] > 0.5
+    of_classes = {tuple(key): value for *key, value in measured(METHODS["posteriors, dot"], split)}
+    assert 0.5 < of_classes["mixed", "gist", "lab", "unseen_share"] < 1.6
     for database in ("unseen", "mixed"):
         assert 0 <= found[database, "gist", "lab", "recall@1"] <= found[database, "gist", "lab", "recall@10"] <= 1
     assert ("trained", "gist", "lab", "recall@1") not in found
