@@ -50,14 +50,12 @@ class Found:
         names = dict.fromkeys(figure[1] for trial in trials for figure in trial["figures"])
         self.methods = sorted(names, key=lambda name: [DEFAULT, *METHODS, *names].index(name))
         self.overlaps = {trial["data"]: trial["sizes"][1] / trial["sizes"][0] for trial in trials}
-        # In results of earlier versions co-EM stands for the default.
-        self.default = DEFAULT if DEFAULT in self.methods else "co-em"
         self.rivals = [name for name in self.methods if name not in (DEFAULT, *OWN)]
 
     def standing(self, kind: str, metric: str = ACROSS, sets: Sequence[str] = ()) -> Standing:
         """Return where the default stands with a kind on some sets [default: all]."""
         values = {name: self.figures.get((name, kind, UNSEEN, metric), {}) for name in sets or self.sets}
-        return Standing(values, self.overlaps, self.default, self.rivals)
+        return Standing(values, self.overlaps, DEFAULT, self.rivals)
 
     def seconds(self, method: str, sets: Sequence[str]) -> str:
         """Return the mean seconds of a method over some sets and all kinds."""
@@ -78,11 +76,9 @@ def markdown(document: Document) -> str:
         "per cent, mean over all directions. Differences are paired, with a 95 % interval corrected for overlapping "
         "splits (Nadeau and Bengio, 2003)."
     )
-    if Found(trials).default != DEFAULT:
-        text += " In this run of an earlier version co-EM stands for the default, and the rivals are not tuned."
     parts = [
         "# Kinds of supervision: few, wrong and no labels, pairs",
-        f"{text} {division_of(list(dict.fromkeys(one['data'] for one in trials)), settings.get('looks', ()))}",
+        f"{text} {division_of(list(dict.fromkeys(one['data'] for one in trials)), settings['looks'])}",
     ]
     for name, of_part in _divided(trials).items():
         parts += _of_part(f"{name.capitalize()} sets", Found(of_part))
@@ -124,7 +120,7 @@ def headline(document: Document) -> tuple[str, str, str]:
         (beside.COVERAGE, "coverage: "),
     ):
         standing = found.standing("2 labels a class", metric)
-        ours, best = standing.mean(found.default), standing.best()
+        ours, best = standing.mean(DEFAULT), standing.best()
         if ours is not None and best is not None:
             parts.append(f"{title}{ours:.3f} ({best}: {standing.mean(best):.3f})")
     return f"two labels a class on {len(found.sets)} {part} sets across views, unseen items: mAP", "; ".join(parts), ""
@@ -133,7 +129,7 @@ def headline(document: Document) -> tuple[str, str, str]:
 def _means(found: Found) -> list[str]:
     """Return the line of the means over the kinds: of the default, and of the best rival of each kind."""
     standings = [standing for kind in found.kinds if (standing := found.standing(kind)).best()]
-    ours = [standing.mean(found.default) for standing in standings]
+    ours = [standing.mean(DEFAULT) for standing in standings]
     theirs = [standing.mean(standing.best() or "") for standing in standings]
     if not standings or None in (*ours, *theirs):
         return ["mean", *[""] * len(VERDICT)]
@@ -183,7 +179,7 @@ def _of_set(found: Found, name: str) -> list[list[str]]:
         lines.append([method, *cells, found.seconds(method, [name])])
     best = [standing.best_on(name) for standing in standings]
     ahead = [
-        points(*standing.ahead_on(name, rival)) if rival and standing.on(name, found.default) is not None else ""
+        points(*standing.ahead_on(name, rival)) if rival and standing.on(name, DEFAULT) is not None else ""
         for standing, rival in zip(standings, best, strict=True)
     ]
     return [*lines, ["best rival", *(rival or "" for rival in best), ""], ["default is ahead", *ahead, ""]]

@@ -125,6 +125,7 @@ def division_of(sets: Sequence[str], looks: Sequence[Mapping[str, str]]) -> str:
         parts.append(f"Development sets, on which defaults are chosen: {', '.join(found['development'])}.")
     if found["report"]:
         reasons = "; ".join(f"{look['date']}, {look['reason']}" for look in looks)
-        times = f"they had been looked at {len(looks)} times before" + (f" ({reasons})" if looks else "")
+        often = "once" if len(looks) == 1 else f"{len(looks)} times"
+        times = f"they had been looked at {often} before" + (f" ({reasons})" if looks else "")
         parts.append(f"Report sets, on which nothing is chosen: {', '.join(found['report'])}; {times}.")
     return " ".join(parts)
