@@ -127,9 +127,16 @@ class AnyItems(Protocol):
         ...
 
     def embed(
-        self, view: str, *, space: str = "", target: str = "", after: str = "", limit: int = ITEMS_AT_ONCE
+        self,
+        view: str,
+        *,
+        space: str = "",
+        target: str = "",
+        filter: FilterForm = EVERY_ITEM,
+        after: str = "",
+        limit: int = ITEMS_AT_ONCE,
     ) -> ItemEmbeddings:
-        """Return the vectors of the items that have a view, for keys above ``after``."""
+        """Return the vectors of the items that have a view and pass the filter, for keys above ``after``."""
         ...
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from crossview.engine.catalog.checks import check_seed
+from crossview.engine.conditions.filter import EVERY_ITEM, FilterForm
 from crossview.engine.errors import InvalidInputError
 from crossview.engine.item import let_one_be_several
 
@@ -69,6 +70,8 @@ class EvaluationRequest:
     max_queries: int = 2_000
     """Maximum number of held-out items to use as queries, drawn at random, the same for every space. The other held-out
     items can still be found. With 2,000 queries, the standard error of a share is below .012."""
+    where: FilterForm = EVERY_ITEM
+    """Only items that pass this filter are queries; it does not change what they can find."""
     constraints: "ItemComparisons | None" = None
     """Comparisons that the distances within the view are measured by, instead of retrieval by labels."""
     taxonomy: "Taxonomy | None" = None

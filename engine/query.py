@@ -88,8 +88,10 @@ class SearchRequest:
         Raises InvalidInputError for options of different strategies, such as ``weights`` and ``more``.
         """
         chosen, match = filter_of(filter).without_match()
-        if match and options.setdefault("min_match", match) != match:
+        if match and options.get("min_match"):
             raise InvalidInputError("the filter has a minimum match: leave out `min_match`")
+        if match:
+            options["min_match"] = match
         if strategy is None and not options:
             strategy = Nearest()
         elif strategy is None or options:

@@ -73,6 +73,8 @@ class Recipe:
     held_out: "Filter | None" = None
     """Holds out the items that pass this filter, instead of a share: a predefined split. Its keys can also be paths of
     the items' files, and their number has no limit."""
+    where: "Filter | None" = None
+    """Learns only from items that pass this filter; the others count as held out [default: None, all items]."""
     group_by: Grouping | None = None
     """Groups of items that stay on one side of the holdout and of the folds of tuning; the holdout is then a share of
     the groups. An item without a group is a group of its own. Folds of comparisons are not grouped."""

@@ -43,7 +43,7 @@ MAY_IMPORT = {
     "engine.spaces": {"engine", CONDITIONS, "engine.catalog", *LEARNERS, "features", "index"},
     "engine.questions": {"engine", "engine.catalog", "engine.spaces", COMPARISONS},
     "engine.changes": {"engine", "engine.catalog", "engine.learners", LOSSES, SOLVERS, "features"},
-    "engine.training": {"engine", "engine.catalog", "engine.spaces", *LEARNERS, "features", "index.base"},
+    "engine.training": {"engine", CONDITIONS, "engine.catalog", "engine.spaces", *LEARNERS, "features", "index.base"},
     "engine.learners": LEARNERS,
     "engine.learners.attributes": {"engine.learners", STEPS, LOSSES, SOLVERS, SUBSPACE},
     "engine.learners.hashing": {"engine.learners", STEPS, "engine.learners.npp", SUBSPACE},

@@ -6,6 +6,7 @@ Keys are equal if their Unicode normal forms (NFC) are equal; an item keeps the 
 import json
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -142,10 +143,19 @@ class Items:
         """Return every item's key by id."""
         return {row.id: row.key for row in self._connection.execute(sa.select(items.c.id, items.c.key).where(LIVE))}
 
-    def keys_after(self, after: str, limit: int) -> dict[int, str]:
-        """Return up to ``limit`` keys above ``after`` by id, in the order of keys."""
-        query = sa.select(items.c.id, items.c.key).where(LIVE, items.c.key > after).order_by(items.c.key).limit(limit)
-        return {row.id: row.key for row in self._connection.execute(query)}
+    def keys_after(self, after: str, limit: int, among: NDArray[np.int64] | None = None) -> dict[int, str]:
+        """Return up to ``limit`` keys above ``after`` by id, of all items or of some ids, in the order of keys."""
+        query = sa.select(items.c.id, items.c.key).where(LIVE, items.c.key > after).order_by(items.c.key)
+        if among is not None and len(among) <= _FEW_IDS:
+            query = query.where(items.c.id.in_(listed(among.tolist())))
+        if among is None or len(among) <= _FEW_IDS:
+            return {row.id: row.key for row in self._connection.execute(query.limit(limit))}
+        chosen, found = np.zeros(self.last_id() + 1, bool), dict[int, str]()
+        chosen[among] = True
+        while len(found) < limit and (keys := self.keys_after(after, _KEYS_AT_ONCE)):
+            found |= {item: key for item, key in keys.items() if chosen[item]}
+            after = next(reversed(keys.values()))
+        return dict(islice(found.items(), limit))
 
     def labels(self, ids: Sequence[int] | None = None) -> dict[int, tuple[str, ...]]:
         """Return the sorted labels of the labelled items by id, of all items or of those in ``ids``."""
@@ -207,25 +217,9 @@ class Items:
 
     def page(self, after: str, limit: int, among: NDArray[np.int64] | None = None) -> dict[int, Item]:
         """Return up to ``limit`` items above ``after``, of all items or of some ids, by id, in the order of keys."""
-        ids = self._page_of_ids(after, limit, among)
+        places = {item: place for place, item in enumerate(self.keys_after(after, limit, among))}
         query = sa.select(items.c.id, *_ITEM).where(LIVE)
-        return self._of_rows(sorted(self._among(query, ids), key=lambda row: ids[row.id]))
-
-    def _page_of_ids(self, after: str, limit: int, among: NDArray[np.int64] | None) -> dict[int, int]:
-        """Return the ids of a page with their places."""
-        found = list[int]()
-        if among is None:
-            found = [*self.keys_after(after, limit)]
-        elif len(among) <= _FEW_IDS:
-            query = sa.select(items.c.id).where(LIVE, items.c.id.in_(listed(among.tolist())), items.c.key > after)
-            found = [*self._connection.scalars(query.order_by(items.c.key).limit(limit))]
-        else:
-            chosen = np.zeros(self.last_id() + 1, bool)
-            chosen[among] = True
-            while len(found) < limit and (keys := self.keys_after(after, _KEYS_AT_ONCE)):
-                found += [item for item in keys if chosen[item]]
-                after = next(reversed(keys.values()))
-        return {item: place for place, item in enumerate(found[:limit])}
+        return self._of_rows(sorted(self._among(query, places), key=lambda row: places[row.id]))
 
     def _of_rows(self, rows: "Sequence[sa.Row[Any]]") -> dict[int, Item]:
         """Return items, in order, with their labels."""

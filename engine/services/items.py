@@ -171,16 +171,25 @@ class Items:
             return delete_items(tx, one_or_several(keys))
 
     def embed(
-        self, view: str, *, space: str = "", target: str = "", after: str = "", limit: int = ITEMS_AT_ONCE
+        self,
+        view: str,
+        *,
+        space: str = "",
+        target: str = "",
+        filter: FilterForm = EVERY_ITEM,
+        after: str = "",
+        limit: int = ITEMS_AT_ONCE,
     ) -> ItemEmbeddings:
-        """Return the vectors of the items that have a view, for keys above ``after``.
+        """Return the vectors of the items that have a view and pass the filter, for keys above ``after``.
 
         A page contains at most ``limit`` items, fewer if vectors are wide. ``target`` is necessary if the space has
         several metrics of the view. ``every_page`` of ``engine.spaces.item_embeddings`` goes through all items.
 
         Raises InvalidInputError, NotFoundError, NotReadyError (no item has the view), StorageError.
         """
-        from crossview.engine.spaces.search import embed_items
+        from crossview.engine.spaces.search import Page, embed_items
 
+        chosen = self._checked(filter)
         with self._opened.read() as tx:
-            return embed_items(tx, self._opened.loaded.get(tx, space), view, target, after, limit)
+            among = self._matching(tx, chosen)
+            return embed_items(tx, self._opened.loaded.get(tx, space), view, target, Page(after, limit, among))

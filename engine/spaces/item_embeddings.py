@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Protocol
 
+from crossview.engine.conditions.filter import EVERY_ITEM, FilterForm
 from crossview.engine.errors import BusyError
 from crossview.engine.query import ItemEmbeddings
 
@@ -13,16 +14,20 @@ ITEMS_AT_ONCE = 1_000
 class Embedder(Protocol):
     """The items of a collection, local or on a server."""
 
-    def embed(self, view: str, *, space: str = "", target: str = "", after: str = "") -> ItemEmbeddings:
+    def embed(
+        self, view: str, *, space: str = "", target: str = "", filter: FilterForm = EVERY_ITEM, after: str = ""
+    ) -> ItemEmbeddings:
         """Return one page."""
 
 
-def every_page(items: Embedder, view: str, space: str = "", target: str = "") -> Iterator[ItemEmbeddings]:
+def every_page(
+    items: Embedder, view: str, space: str = "", target: str = "", filter: FilterForm = EVERY_ITEM
+) -> Iterator[ItemEmbeddings]:
     """Yield all pages; BusyError if the space's generation in use changes between two pages."""
-    first = page = items.embed(view, space=space, target=target)
+    first = page = items.embed(view, space=space, target=target, filter=filter)
     yield page
     while page.after:
-        page = items.embed(view, space=first.space, target=target, after=page.after)
+        page = items.embed(view, space=first.space, target=target, filter=filter, after=page.after)
         if page.generation != first.generation:
             raise BusyError(
                 f"space {first.space!r} changed from generation {first.generation} to {page.generation} "

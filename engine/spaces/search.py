@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import NamedTuple
 
 from crossview.engine.catalog.catalog import Transaction
 from crossview.engine.catalog.condition_checks import check_filter
@@ -24,7 +25,7 @@ from crossview.engine.spaces.target import Target
 from crossview.engine.spaces.version import StaleError, Version
 from crossview.engine.spaces.versions import TargetsOf, Versions
 from crossview.engine.strategy import Nearest
-from crossview.index.base import Selection
+from crossview.index.base import Ids, Selection
 
 _PAGE_BYTES = 1 << 23
 """Maximum number of bytes of the rows or vectors of a page, unless one item needs more."""
@@ -163,16 +164,25 @@ def embed(
     return [one for number in range(len(queries)) for one in found[number]]
 
 
-def embed_items(tx: Transaction, space: Space, view: str, target: str, after: str, limit: int) -> ItemEmbeddings:
+class Page(NamedTuple):
+    """A page of items in the order of keys."""
+
+    after: str
+    limit: int
+    among: Ids | None
+    """The items that the pages have; None: all."""
+
+
+def embed_items(tx: Transaction, space: Space, view: str, target: str, page: Page) -> ItemEmbeddings:
     """Return one page; see ``Collection.items.embed``."""
-    if limit < 1:
-        raise InvalidInputError(f"limit must be at least 1, not {limit}")
+    if page.limit < 1:
+        raise InvalidInputError(f"limit must be at least 1, not {page.limit}")
     space.check_revisions(tx.views.all())
     chosen, record = target_of(space, view, target), joined_view(tx, view)
-    if not after and not len(record.ids(tx)):
+    if not page.after and not len(record.ids(tx)):
         raise NotReadyError(f"no item of collection {tx.name()!r} has a row of view {view!r}: index items first")
-    size = max(1, min(limit, ITEMS_AT_ONCE, _PAGE_BYTES // (4 * max(record.dim, chosen.dim))))
-    keys = tx.items.keys_after(after, size)
+    size = max(1, min(page.limit, ITEMS_AT_ONCE, _PAGE_BYTES // (4 * max(record.dim, chosen.dim))))
+    keys = tx.items.keys_after(page.after, size, page.among)
     found = record.rows(tx, keys)
     places = {item: place for place, item in enumerate(found.ids.tolist())}
     having = [item for item in keys if item in places]

@@ -4,7 +4,6 @@ from dataclasses import replace
 from functools import reduce
 
 import numpy as np
-from numpy.typing import NDArray
 
 from crossview.engine.catalog.catalog import Transaction
 from crossview.engine.catalog.joined import joined_view
@@ -15,6 +14,7 @@ from crossview.engine.learners.cost import FitSize
 from crossview.engine.recipe import Recipe
 from crossview.engine.runtime.memory import available_memory
 from crossview.engine.spaces.pipeline import ITEMS_AT_ONCE
+from crossview.engine.training.holdout import NOTHING, Holdout
 
 _ITEM = 1_000
 """Bytes of an item besides its rows: its key, its labels, and its id in indexes."""
@@ -25,18 +25,16 @@ _RATE = 2.5e10
 _LEAST_ITEMS = 100
 
 
-def estimated(
-    tx: Transaction, recipe: Recipe, pipeline: Chain, outside: NDArray[np.int64] | None = None
-) -> TrainingCost:
+def estimated(tx: Transaction, recipe: Recipe, pipeline: Chain, holdout: Holdout = NOTHING) -> TrainingCost:
     """Return the estimated cost of a training, for a checked recipe and its unfitted pipeline.
 
-    ``outside`` are the ids of the held-out items, if they are given.
+    ``holdout`` are the items that are held out.
     """
     views = [joined_view(tx, name) for name in recipe.views]
     ids = [view.ids(tx) for view in views]
     together = np.union1d if pipeline.capabilities.adds_views else np.intersect1d
     every = reduce(together, ids)
-    items = round((1 - recipe.holdout) * len(every)) if outside is None else int((~np.isin(every, outside)).sum())
+    items = holdout.left(every, recipe.holdout)
     sample = min(items, pipeline.most_items or items)
     classes = sum(count > 1 for count in tx.items.label_counts().values())
     size = FitSize(sample, tuple(view.dim for view in views), classes)
@@ -56,7 +54,7 @@ def estimated(
 
 
 def check_memory(
-    tx: Transaction, recipe: Recipe, pipeline: Chain, cost: TrainingCost, outside: NDArray[np.int64] | None = None
+    tx: Transaction, recipe: Recipe, pipeline: Chain, cost: TrainingCost, holdout: Holdout = NOTHING
 ) -> None:
     """Raise NotEnoughMemoryError if the memory that this process can still take is less than the cost."""
     available = available_memory()
@@ -69,6 +67,6 @@ def check_memory(
     fewer = cost.sample
     while fewer > _LEAST_ITEMS:
         fewer = max(_LEAST_ITEMS, fewer * 3 // 4 // 100 * 100)
-        if estimated(tx, recipe, pipeline.set_params(max_items=fewer), outside).memory <= available:
+        if estimated(tx, recipe, pipeline.set_params(max_items=fewer), holdout).memory <= available:
             raise NotEnoughMemoryError(f"{message}learn from fewer, with `settings={{'max_items': {fewer}}}`")
     raise NotEnoughMemoryError(f"{message}name fewer views, choose another learner, or free memory")

@@ -82,28 +82,40 @@ def divide(
 
 
 def draw_queries(
-    divisions: Divisions, items: Examples, targets: Sequence[str], request: EvaluationRequest, by: str
+    divisions: Divisions,
+    items: Examples,
+    targets: Sequence[str],
+    request: EvaluationRequest,
+    by: str,
+    among: Ids | None,
 ) -> Divisions:
     """Return divisions with at most ``max_queries`` queries, drawn with the seed from the held-out items with the view.
 
-    ``targets`` are the views of the items to find; by items, only items with one of these views are queries.
+    ``targets`` are the views of the items to find; by items, only items with one of these views are queries. ``among``
+    are the items that the request's filter chooses, None without one. NotReadyError if it chooses no held-out item.
     """
     able = items.ids_in(request.view)
+    if among is not None:
+        able = np.intersect1d(able, among, assume_unique=True)
     if by == ITEMS:
         able = np.intersect1d(able, items.ids_in(*targets), assume_unique=True)
     parts, most = [], 0
     for number, one in enumerate(divisions.parts):
         found = np.intersect1d(one.held_out, able, assume_unique=True)
         most = max(most, len(found))
+        if among is not None:
+            if not len(found):
+                raise NotReadyError(f"no held-out item with view {request.view!r} fulfils: {request.where}")
+            one = replace(one, queries=found)
         if len(found) > request.max_queries:
             # A permutation: a larger maximum draws the same queries and more.
             drawn = np.random.default_rng(request.seed + number).permutation(found)[: request.max_queries]
             one = replace(one, queries=np.sort(drawn))
         parts.append(one)
-    if most <= request.max_queries:
-        return divisions
-    note = f"{request.max_queries:,} of {most:,} held-out items, drawn at random, are the query set"
-    return Divisions(tuple(parts), f"{divisions.protocol}; {note}")
+    notes = [] if among is None else [f"queries fulfil: {request.where}"]
+    if most > request.max_queries:
+        notes.append(f"{request.max_queries:,} of {most:,} held-out items, drawn at random, are the query set")
+    return Divisions(tuple(parts), "; ".join([divisions.protocol, *notes]))
 
 
 def check_trained(spaces: Sequence[Space], divisions: Divisions, what: str) -> None:

@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossview.engine.catalog.catalog import Transaction
+from crossview.engine.catalog.condition_checks import check_filter
+from crossview.engine.catalog.item_columns import ItemColumns
 from crossview.engine.errors import NotFoundError, NotReadyError, few
 from crossview.engine.evaluation import (
     ITEMS,
@@ -163,7 +165,9 @@ def _planned(tx: Transaction, spaces: Sequence[Space], request: EvaluationReques
             raise NotReadyError(NO_LABEL)
     divisions = divide(compared, items, kind, request, grouping)
     searched = list(dict.fromkeys(chain.from_iterable(targets.values())))
-    divisions = draw_queries(divisions, items, searched, request, by)
+    chosen = check_filter(request.where)
+    among = ItemColumns().matching(tx, chosen.condition) if chosen else None
+    divisions = draw_queries(divisions, items, searched, request, by, among)
     databases, note = chosen_databases(items, divisions, searched, by, request.databases)
     if set(databases) - {UNSEEN}:
         check_trained(compared, divisions, kind)

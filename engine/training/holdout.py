@@ -1,5 +1,7 @@
 """The items that a training holds out: a random share, or a predefined part."""
 
+from typing import NamedTuple, Self
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -7,6 +9,7 @@ from crossview.engine.catalog.catalog import Transaction
 from crossview.engine.catalog.condition_checks import check_filter
 from crossview.engine.catalog.item_columns import ItemColumns
 from crossview.engine.catalog.lookup import named_keys
+from crossview.engine.conditions.tree import EVERY
 from crossview.engine.errors import InvalidInputError, NotFoundError, NotReadyError, few
 from crossview.engine.recipe import Recipe
 from crossview.engine.training.examples import Examples, split
@@ -35,14 +38,49 @@ def predefined(tx: Transaction, recipe: Recipe) -> Ids | None:
     return found
 
 
-def held_out(items: Examples, recipe: Recipe, given: Ids | None) -> NDArray[np.bool_]:
-    """Return which items are held out, (n,): those with the ``given`` ids, or a random share without them.
+class Holdout(NamedTuple):
+    """The items that a training holds out."""
 
-    Raises NotReadyError if the given ids leave one side empty, InvalidInputError if they part a group.
+    given: Ids | None = None
+    """A predefined part; None: a random share."""
+    unlearned: Ids = np.empty(0, np.int64)
+    """The items that the recipe does not learn from, beside the part or the share."""
+
+    @classmethod
+    def of(cls, tx: Transaction, recipe: Recipe) -> Self:
+        """Return the holdout of a recipe; raises the errors of ``predefined``, and NotFoundError without an item to
+        learn from."""
+        given = predefined(tx, recipe)
+        if not recipe.where:
+            return cls(given)
+        columns, chosen = ItemColumns(), check_filter(recipe.where)
+        found = columns.matching(tx, chosen.condition)
+        if not len(found):
+            raise NotFoundError(f"no item of collection {tx.name()!r} can be learned from by: {chosen}")
+        return cls(given, np.setdiff1d(columns.matching(tx, EVERY), found, assume_unique=True))
+
+    def left(self, ids: Ids, share: float) -> int:
+        """Return how many of the items are left to learn from, beside a random share."""
+        learned = ids[~np.isin(ids, self.unlearned)]
+        return round((1 - share) * len(learned)) if self.given is None else int((~np.isin(learned, self.given)).sum())
+
+
+NOTHING = Holdout()
+"""No predefined part, and every item to learn from."""
+
+
+def held_out(items: Examples, recipe: Recipe, holdout: Holdout) -> NDArray[np.bool_]:
+    """Return which items are held out, (n,).
+
+    Raises NotReadyError if one side is empty, InvalidInputError if a predefined part parts a group.
     """
+    given, unlearned = holdout.given, np.isin(items.ids, holdout.unlearned)
     if given is None:
-        return split(len(items), recipe.holdout, recipe.seed, items.groups)
-    found = np.isin(items.ids, given)
+        found = split(len(items), recipe.holdout, recipe.seed, items.groups) | unlearned
+        if unlearned.any() and found.all():
+            raise NotReadyError(f"no item to learn from has one of the views {', '.join(items.rows)}")
+        return found
+    found = np.isin(items.ids, given) | unlearned
     if not found.any():
         raise NotReadyError(f"none of the {len(given)} items to hold out has one of the views {', '.join(items.rows)}")
     if found.all():

@@ -23,7 +23,7 @@ from crossview.engine.training.default_learner import with_learner
 from crossview.engine.training.examples import Examples, examples, views_with_items
 from crossview.engine.training.grids import check_dimensions
 from crossview.engine.training.groups import groups_of
-from crossview.engine.training.holdout import held_out, predefined
+from crossview.engine.training.holdout import Holdout, held_out
 from crossview.engine.training.learning import learn, score_scales, sketches_of
 from crossview.engine.training.match_calibration import calibrated
 from crossview.engine.training.sampling import sampled
@@ -49,15 +49,15 @@ def training(tx: Transaction, name: str, recipe: Recipe, progress: Progress | No
     recipe, left_out = of_items(tx, with_learner(tx, with_answers(tx, recipe)))
     views = [joined_view(tx, view) for view in recipe.views]
     parts = list(map(parts_of, views))
-    outside = predefined(tx, recipe)
+    holdout = Holdout.of(tx, recipe)
     pipeline = _checked_pipeline(tx, recipe, parts)  # report mistakes before reading rows, which takes long
-    cost = estimated(tx, recipe, pipeline, outside)
+    cost = estimated(tx, recipe, pipeline, holdout)
     if progress is not None:
         progress("training", 0, 0, cost.sentence())
-    check_memory(tx, recipe, pipeline, cost, outside)
+    check_memory(tx, recipe, pipeline, cost, holdout)
     found = _usable(pipeline, examples(tx, recipe.views, recipe.ignore_labels))
     found = replace(found, groups=groups_of(tx, found.ids, recipe.group_by))
-    out = held_out(found, recipe, outside)
+    out = held_out(found, recipe, holdout)
     pairs = tuple((pair.first, pair.second) for pair in recipe.pairs)
     every = with_supervision(found.take(~out), pairs, recipe.constraints, recipe.taxonomy)
     given = sampled(pipeline, every, recipe.seed)

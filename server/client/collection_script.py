@@ -338,7 +338,14 @@ class CollectionScript:
         return to_embeddings((yield from ask(self._searches.Embed, request)))
 
     def embed_items(
-        self, view: str, *, space: str = "", target: str = "", after: str = "", limit: int = ITEMS_AT_ONCE
+        self,
+        view: str,
+        *,
+        space: str = "",
+        target: str = "",
+        filter: FilterForm = EVERY_ITEM,
+        after: str = "",
+        limit: int = ITEMS_AT_ONCE,
     ) -> Script[ItemEmbeddings]:
         """Return the vectors of items with keys above ``after``."""
         request = pb.EmbedItemsRequest(
@@ -348,6 +355,7 @@ class CollectionScript:
             target=target,
             page_size=limit,
             page_token=pages.to_token(after),
+            filter=from_filter(filter),
         )
         return to_item_embeddings((yield from ask(self._collections.EmbedItems, request)))
 

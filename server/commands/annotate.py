@@ -9,6 +9,7 @@ import typer
 
 from crossview.server.commands.common import JsonOption, NameArgument, fail, print_json, settings
 from crossview.server.commands.connection_options import HERE, ConnectionOptions
+from crossview.server.commands.filter_options import FilterOptions
 from crossview.server.commands.hints import completed
 from crossview.server.commands.import_report import show_report, since
 from crossview.server.commands.progress_bar import progress_bar
@@ -94,8 +95,8 @@ class FileOptions:
         """Raise BadParameter where no file is given, or an option lacks its file."""
         if self.file is None and self.captions is None:
             raise typer.BadParameter(
-                "no annotations are given: use --from FILE.csv, --captions FILE.csv, or KEY... with --label, "
-                "--attribute, --text or --clear"
+                "no annotations are given: use --from FILE.csv, --captions FILE.csv, or KEY... or --where with "
+                "--label, --attribute, --text or --clear"
             )
         if self.replace_labels and self.file is None:
             raise typer.BadParameter("--replace-labels needs --from FILE.csv")
@@ -148,6 +149,7 @@ def annotate(
     name: NameArgument,
     files: FileOptions,
     fields: FieldOptions,
+    chosen: FilterOptions,
     keys: Annotated[
         list[str] | None,
         typer.Argument(metavar="KEY", help="Keys of the items whose fields to set; leave them out to read files."),
@@ -166,17 +168,20 @@ def annotate(
     Examples:
         crossview annotate pets --from labels.csv
         crossview annotate pets photos/1.jpg --label cat --attribute year=1999 --clear text
+        crossview annotate pets --where 'key prefix photos/paris/' --attribute city=Paris
     """
     update, began = fields.update(), time.monotonic()
-    if keys:
+    if keys or chosen.given():
         if files != FileOptions():
-            raise typer.BadParameter("name the items either as KEY..., or in the file of --from or --captions")
+            raise typer.BadParameter("name the items as KEY... or by --where, or in the file of --from or --captions")
         if not update:
             raise typer.BadParameter("nothing to change: give --label, --attribute, --text or --clear")
-        report = _update(name, keys, update, connection)
+        report = _update(name, keys or [], chosen, update, connection)
     else:
         if update:
-            raise typer.BadParameter("--label, --attribute, --text and --clear are for the items KEY...: name them")
+            raise typer.BadParameter(
+                "--label, --attribute, --text and --clear are for items: name KEY..., or give --where"
+            )
         files.check()
         report = _read(name, files, connection, not as_json)
     report = since(began, report)
@@ -188,11 +193,15 @@ def annotate(
         show_report(report, name)
 
 
-def _update(name: str, keys: list[str], update: dict[str, Any], connection: ConnectionOptions) -> "ImportReport":
+def _update(
+    name: str, keys: list[str], chosen: FilterOptions, update: dict[str, Any], connection: ConnectionOptions
+) -> "ImportReport":
+    """Update the items that fulfil the conditions, of all items or among these keys."""
     from crossview.engine.item import ItemUpdate
 
     with connection.collection(name) as collection:
-        return collection.items.update([ItemUpdate(key, **update) for key in dict.fromkeys(keys)])
+        found = chosen.keys(collection, tuple(keys)) if chosen.given() else keys
+        return collection.items.update([ItemUpdate(key, **update) for key in dict.fromkeys(found)])
 
 
 def _read(name: str, files: FileOptions, connection: ConnectionOptions, shown: bool) -> "ImportReport":

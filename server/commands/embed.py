@@ -8,6 +8,7 @@ import typer
 
 from crossview.server.commands.common import JsonOption, NameArgument, names, print_json
 from crossview.server.commands.connection_options import PICTURES_HERE, PictureConnection
+from crossview.server.commands.filter_options import FilterOptions
 from crossview.server.commands.output import say, show, table
 from crossview.server.commands.progress_bar import progress_bar
 from crossview.server.commands.query_options import QueryOptions
@@ -15,6 +16,7 @@ from crossview.server.commands.query_options import QueryOptions
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from crossview.engine.conditions.filter import Filter
     from crossview.engine.query import Embedding, ItemEmbeddings
     from crossview.engine.runtime.progress import Progress
     from crossview.engine.spaces.embedding_files import Written
@@ -27,6 +29,7 @@ SHOWN = 4
 def embed(
     name: NameArgument,
     query: QueryOptions,
+    chosen: FilterOptions,
     every: Annotated[bool, typer.Option("--all", help="Embed every item with the view, in the order of keys.")] = False,
     out: Annotated[
         Path | None,
@@ -42,20 +45,21 @@ def embed(
     """Print the vectors or codes of queries in a space.
 
     The command packs codes as numpy.packbits does, and prints them in hexadecimal digits. It does not print vectors
-    that it writes to a file. With --all, the file also contains the keys; for FILE.npy, they are in FILE.keys.txt,
-    one per line.
+    that it writes to a file. With --all or --where, the file also contains the keys; for FILE.npy, they are in
+    FILE.keys.txt, one per line.
 
     Examples:
         crossview embed pets cat.jpg --view color
         crossview embed pets --all --view color --targets sift --out rows.npz
+        crossview embed pets --where 'label = cat' --view color --out cats.npy
     """
-    if every:
+    if every or chosen.given():
         if query.given():
-            raise typer.BadParameter("--all embeds the items: leave out IMAGE, --text, --key and --vector")
+            raise typer.BadParameter("--all and --where embed items: leave out IMAGE, --text, --key and --vector")
         if out is None:
-            raise typer.BadParameter("--all writes a file: give --out FILE.npy, FILE.npz or FILE.parquet")
+            raise typer.BadParameter("--all and --where write a file: give --out FILE.npy, FILE.npz or FILE.parquet")
         with connection.collection(name) as collection, progress_bar(not as_json) as progress:
-            written = _write_all(collection, query, out, progress)
+            written = _write_all(collection, query, chosen.filter(), out, progress)
         _report(written, as_json)
         return
     if not query.view:
@@ -72,7 +76,7 @@ def embed(
 
 
 def _write_all(
-    collection: "CollectionBackend", query: QueryOptions, path: Path, progress: "Progress | None"
+    collection: "CollectionBackend", query: QueryOptions, chosen: "Filter", path: Path, progress: "Progress | None"
 ) -> "Written":
     from crossview.engine.spaces.embedding_files import write_vectors
     from crossview.engine.spaces.item_embeddings import every_page
@@ -82,8 +86,8 @@ def _write_all(
         raise typer.BadParameter(f"a file holds the vectors of one target, not of {', '.join(targets)}")
 
     def counted() -> "Iterator[ItemEmbeddings]":
-        done, total = 0, collection.count()
-        for page in every_page(collection.items, query.view, query.space, "".join(targets)):
+        done, total = 0, collection.count(chosen)
+        for page in every_page(collection.items, query.view, query.space, "".join(targets), chosen):
             yield page
             done += len(page.keys)
             if progress is not None:

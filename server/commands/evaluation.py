@@ -11,6 +11,7 @@ from crossview.engine.evaluation import DATABASES, LENGTHS, RECALLS, EvaluationR
 from crossview.server.commands.common import JsonOption, NameArgument, names, print_json
 from crossview.server.commands.connection_options import HERE, ConnectionOptions
 from crossview.server.commands.evaluation_files import NO_FILES, EvaluationFiles
+from crossview.server.commands.filter_options import FilterOptions
 from crossview.server.commands.hints import completed
 from crossview.server.commands.jobs import DetachOption, check_detached, print_detached
 from crossview.server.commands.output import CsvOption, check_format, print_csv, say, show, table
@@ -194,6 +195,7 @@ def read_grouping(text: str | None) -> "Grouping | None":
 def evaluate(
     name: NameArgument,
     options: EvaluationOptions,
+    chosen: FilterOptions,
     files: EvaluationFiles = NO_FILES,
     detach: DetachOption = False,
     connection: ConnectionOptions = HERE,
@@ -212,10 +214,13 @@ def evaluate(
         crossview evaluate pets --view color --copies 100
         crossview evaluate pets --view color --space raw,cca --refit --splits 5
         crossview evaluate pets --view color --space raw,cca --per-query queries.csv
+        crossview evaluate pets --view color --where 'year >= 2021'
     """
     check_format(as_json, as_csv)
     check_detached(detach, connection)
-    request = files.request(options.request())
+    request = replace(files.request(options.request()), where=chosen.filter())
+    if chosen.given() and options.copies is not None:
+        raise typer.BadParameter("--where chooses queries among the held-out items, and not copies: leave out one")
     if detach and options.copies is not None:
         raise typer.BadParameter("--copies reads the files of this machine while it runs: leave out --detach")
     if files.given() and (detach or options.copies is not None):

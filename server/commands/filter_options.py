@@ -7,6 +7,19 @@ import typer
 
 if TYPE_CHECKING:
     from crossview.engine.conditions.filter import Filter
+    from crossview.server.backend import CollectionBackend
+
+_PAGE = 1_000
+
+
+WhereOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--where",
+        metavar="CONDITION",
+        help="Only items that fulfil this condition, such as 'year >= 2021 and not label = beach'; repeat to add.",
+    ),
+]
 
 
 @dataclass(frozen=True)
@@ -15,14 +28,7 @@ class FilterOptions:
 
     PANEL: ClassVar[str] = "Filter"
 
-    where: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--where",
-            metavar="CONDITION",
-            help="Only items that fulfil this condition, such as 'year >= 2021 and not label = beach'; repeat to add.",
-        ),
-    ] = None
+    where: WhereOption = None
 
     def given(self) -> bool:
         """Return whether there is any condition."""
@@ -33,3 +39,11 @@ class FilterOptions:
         from crossview.engine.conditions.filter import Filter
 
         return Filter(keys=keys).also(*(self.where or ()))
+
+    def keys(self, collection: "CollectionBackend", among: tuple[str, ...] = ()) -> list[str]:
+        """Return the keys of the items that fulfil the conditions, of all items or among some keys, in order."""
+        found, after, chosen = list[str](), "", self.filter(among)
+        while page := collection.items(chosen, after=after, limit=_PAGE):
+            found += [item.key for item in page]
+            after = found[-1]
+        return found

@@ -16,6 +16,7 @@ from crossview.server.commands.evaluation import (
     read_grouping,
     read_tree,
 )
+from crossview.server.commands.filter_options import FilterOptions
 from crossview.server.commands.hints import completed, hint
 from crossview.server.commands.import_report import SHOWN
 from crossview.server.commands.jobs import DetachOption, check_detached, print_detached
@@ -127,6 +128,13 @@ class RecipeOptions:
         Path | None,
         typer.Option(metavar="FILE.txt", help="Hold out the items of a file: one key or path on each line."),
     ] = None
+    where: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="CONDITION",
+            help="Learn only from items that fulfil this condition, such as 'not label = draft'; repeat to add.",
+        ),
+    ] = None
     group_by: GroupByOption = None
     seed: Annotated[int | None, typer.Option(help="Seed of the holdout, the folds and the learner [default: 0].")] = (
         None
@@ -151,6 +159,7 @@ class RecipeOptions:
             "rerank": self.rerank,
             "holdout": self.holdout,
             "held_out": self._held_out(),
+            "where": FilterOptions(self.where).filter() if self.where else None,
             "group_by": read_grouping(self.group_by),
             "seed": self.seed,
         }

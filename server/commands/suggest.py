@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
+from crossview.engine.errors import NotFoundError
 from crossview.engine.ingest.cells import label_cell
 from crossview.server.commands.common import JsonOption, NameArgument, names, print_json
 from crossview.server.commands.connection_options import PICTURES_HERE, PictureConnection
+from crossview.server.commands.filter_options import FilterOptions
 from crossview.server.commands.hints import completed, hint
 from crossview.server.commands.output import CsvOption, check_format, print_csv, say, show, table
 from crossview.server.commands.query_options import TargetsOption, existing_keys, query_of
@@ -36,9 +38,6 @@ class SuggestOptions:
 
     PANEL: ClassVar[str] = "Suggestions"
 
-    inputs: Annotated[
-        list[str], typer.Argument(metavar="IMAGE|KEY", help="Picture files, or keys of items of the collection.")
-    ]
     view: Annotated[str, typer.Option(metavar="VIEW", help="View of the query; color+gist joins two views.")]
     targets: TargetsOption = None
     space: Annotated[str, typer.Option(metavar="SPACE", help="Space to search [default: the active one].")] = ""
@@ -51,12 +50,12 @@ class SuggestOptions:
         typer.Option(metavar="FILE.csv", help="Write the suggestions as key,label, for annotate --from FILE.csv."),
     ] = None
 
-    def request(self, collection: "CollectionBackend") -> "SuggestRequest":
-        """Return the request of these options; an input is the key of an item, if it exists, and otherwise a file."""
+    def request(self, collection: "CollectionBackend", inputs: Sequence[str]) -> "SuggestRequest":
+        """Return the request for inputs: each is the key of an item, if it exists, and otherwise a file."""
         from crossview.engine.query import SuggestRequest
 
-        keys = existing_keys(collection, self.inputs)
-        queries = [query_of(one, self.view, keys) for one in self.inputs]
+        keys = existing_keys(collection, inputs)
+        queries = [query_of(one, self.view, keys) for one in inputs]
         return SuggestRequest(
             queries, targets=names(self.targets), k=self.voters, space=self.space, min_share=self.min_share
         )
@@ -65,6 +64,11 @@ class SuggestOptions:
 def suggest(
     name: NameArgument,
     options: SuggestOptions,
+    chosen: FilterOptions,
+    inputs: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="IMAGE|KEY", help="Picture files, or keys of items of the collection."),
+    ] = None,
     connection: PictureConnection = PICTURES_HERE,
     as_json: JsonOption = False,
     as_csv: CsvOption = False,
@@ -80,14 +84,20 @@ def suggest(
     Examples:
         crossview suggest pets new.jpg --view color
         crossview suggest pets photos/1.jpg photos/2.jpg --view color --out labels.csv
+        crossview suggest pets --where 'not label exists' --view color --out labels.csv
     """
     check_format(as_json, as_csv)
+    if bool(inputs) == chosen.given():
+        raise typer.BadParameter("name the items either as IMAGE or KEY, or by --where")
     with connection.collection(name) as collection:
-        request = options.request(collection)
+        given = chosen.keys(collection) if chosen.given() else inputs or []
+        if not given:
+            raise NotFoundError(f"no item of collection {name!r} fulfils {chosen.filter()}")
+        request = options.request(collection, given)
         found = collection.suggest(request)
     inputs = [
         one if query.key is not None else str(Path(one).resolve())  # annotate --from identifies pictures by full path
-        for one, query in zip(options.inputs, request.queries, strict=True)
+        for one, query in zip(given, request.queries, strict=True)
     ]
     if options.out is not None:
         _write(options.out, inputs, found)

@@ -1138,6 +1138,7 @@ class TrainRequest(_message.Message):
     REQUEST_ID_FIELD_NUMBER: _builtins.int
     IGNORE_LABELS_FIELD_NUMBER: _builtins.int
     HELD_OUT_FIELD_NUMBER: _builtins.int
+    WHERE_FIELD_NUMBER: _builtins.int
     parent: _builtins.str
     learner: _builtins.str
     """A learner or a pipeline, such as "multi-npp" or "sqrt,cca"; empty: one that suits the supervision:
@@ -1203,6 +1204,10 @@ class TrainRequest(_message.Message):
     def held_out(self) -> _types_pb2.Filter:
         """Set: hold out the items that pass this filter, instead of a share. Its keys can also be paths of the items' files."""
 
+    @_builtins.property
+    def where(self) -> _types_pb2.Filter:
+        """Set: learn only from the items that pass this filter; the others count as held out."""
+
     def __init__(
         self,
         *,
@@ -1225,10 +1230,11 @@ class TrainRequest(_message.Message):
         request_id: _builtins.str = ...,
         ignore_labels: _abc.Iterable[_builtins.str] | None = ...,
         held_out: _types_pb2.Filter | None = ...,
+        where: _types_pb2.Filter | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_activate", b"_activate", "_dim", b"_dim", "activate", b"activate", "constraints", b"constraints", "dim", b"dim", "group_by", b"group_by", "held_out", b"held_out", "settings", b"settings", "taxonomy", b"taxonomy", "tune", b"tune"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_activate", b"_activate", "_dim", b"_dim", "activate", b"activate", "constraints", b"constraints", "dim", b"dim", "group_by", b"group_by", "held_out", b"held_out", "settings", b"settings", "taxonomy", b"taxonomy", "tune", b"tune", "where", b"where"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_activate", b"_activate", "_dim", b"_dim", "activate", b"activate", "answers", b"answers", "constraints", b"constraints", "dim", b"dim", "group_by", b"group_by", "held_out", b"held_out", "holdout", b"holdout", "ignore_labels", b"ignore_labels", "learner", b"learner", "pairs", b"pairs", "parent", b"parent", "request_id", b"request_id", "rerank", b"rerank", "seed", b"seed", "settings", b"settings", "space_id", b"space_id", "taxonomy", b"taxonomy", "tune", b"tune", "views", b"views"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_activate", b"_activate", "_dim", b"_dim", "activate", b"activate", "answers", b"answers", "constraints", b"constraints", "dim", b"dim", "group_by", b"group_by", "held_out", b"held_out", "holdout", b"holdout", "ignore_labels", b"ignore_labels", "learner", b"learner", "pairs", b"pairs", "parent", b"parent", "request_id", b"request_id", "rerank", b"rerank", "seed", b"seed", "settings", b"settings", "space_id", b"space_id", "taxonomy", b"taxonomy", "tune", b"tune", "views", b"views", "where", b"where"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__activate: _TypeAlias = _typing.Literal["activate"]  # noqa: Y015
     _WhichOneofArgType__activate: _TypeAlias = _typing.Literal["_activate", b"_activate"]  # noqa: Y015
@@ -1720,6 +1726,7 @@ class EvaluateRequest(_message.Message):
     REQUEST_ID_FIELD_NUMBER: _builtins.int
     PER_QUERY_FIELD_NUMBER: _builtins.int
     HITS_FIELD_NUMBER: _builtins.int
+    WHERE_FIELD_NUMBER: _builtins.int
     parent: _builtins.str
     """Resource name of the collection."""
     space: _builtins.str
@@ -1787,6 +1794,10 @@ class EvaluateRequest(_message.Message):
         labels.
         """
 
+    @_builtins.property
+    def where(self) -> _types_pb2.Filter:
+        """Only items that pass this filter are queries."""
+
     def __init__(
         self,
         *,
@@ -1810,10 +1821,11 @@ class EvaluateRequest(_message.Message):
         request_id: _builtins.str = ...,
         per_query: _builtins.bool = ...,
         hits: _builtins.int = ...,
+        where: _types_pb2.Filter | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_max_queries", b"_max_queries", "_test_size", b"_test_size", "constraints", b"constraints", "group_by", b"group_by", "max_queries", b"max_queries", "pairs", b"pairs", "taxonomy", b"taxonomy", "test_size", b"test_size"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_max_queries", b"_max_queries", "_test_size", b"_test_size", "constraints", b"constraints", "group_by", b"group_by", "max_queries", b"max_queries", "pairs", b"pairs", "taxonomy", b"taxonomy", "test_size", b"test_size", "where", b"where"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_queries", b"_max_queries", "_test_size", b"_test_size", "by", b"by", "constraints", b"constraints", "databases", b"databases", "group_by", b"group_by", "hits", b"hits", "k", b"k", "max_queries", b"max_queries", "pairs", b"pairs", "parent", b"parent", "per_query", b"per_query", "refit", b"refit", "request_id", b"request_id", "seed", b"seed", "space", b"space", "spaces", b"spaces", "splits", b"splits", "targets", b"targets", "taxonomy", b"taxonomy", "test_size", b"test_size", "view", b"view"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_queries", b"_max_queries", "_test_size", b"_test_size", "by", b"by", "constraints", b"constraints", "databases", b"databases", "group_by", b"group_by", "hits", b"hits", "k", b"k", "max_queries", b"max_queries", "pairs", b"pairs", "parent", b"parent", "per_query", b"per_query", "refit", b"refit", "request_id", b"request_id", "seed", b"seed", "space", b"space", "spaces", b"spaces", "splits", b"splits", "targets", b"targets", "taxonomy", b"taxonomy", "test_size", b"test_size", "view", b"view", "where", b"where"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__max_queries: _TypeAlias = _typing.Literal["max_queries"]  # noqa: Y015
     _WhichOneofArgType__max_queries: _TypeAlias = _typing.Literal["_max_queries", b"_max_queries"]  # noqa: Y015
@@ -2208,6 +2220,7 @@ class EmbedItemsRequest(_message.Message):
     TARGET_FIELD_NUMBER: _builtins.int
     PAGE_SIZE_FIELD_NUMBER: _builtins.int
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    FILTER_FIELD_NUMBER: _builtins.int
     parent: _builtins.str
     """Resource name of the collection."""
     view: _builtins.str
@@ -2220,6 +2233,8 @@ class EmbedItemsRequest(_message.Message):
     means 1000.
     """
     page_token: _builtins.str
+    @_builtins.property
+    def filter(self) -> _types_pb2.Filter: ...
     def __init__(
         self,
         *,
@@ -2229,10 +2244,11 @@ class EmbedItemsRequest(_message.Message):
         target: _builtins.str = ...,
         page_size: _builtins.int = ...,
         page_token: _builtins.str = ...,
+        filter: _types_pb2.Filter | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["filter", b"filter"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["page_size", b"page_size", "page_token", b"page_token", "parent", b"parent", "space", b"space", "target", b"target", "view", b"view"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["filter", b"filter", "page_size", b"page_size", "page_token", b"page_token", "parent", b"parent", "space", b"space", "target", b"target", "view", b"view"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -175,6 +175,7 @@ class CollectionService(ItemWrites):
                 request.view,
                 space=request.space,
                 target=request.target,
+                filter=to_filter(request.filter),
                 after=after,
                 limit=request.page_size or ITEMS_AT_ONCE,
             )

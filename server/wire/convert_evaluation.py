@@ -14,6 +14,7 @@ from crossview.engine.evaluation import (
     Overlap,
     PerQuery,
 )
+from crossview.server.wire.convert import from_filter, to_filter
 from crossview.server.wire.convert_training import (
     from_comparisons,
     from_grouping,
@@ -41,6 +42,7 @@ def to_evaluation_request(message: pb.EvaluateRequest) -> EvaluationRequest:
         constraints=to_comparisons(message.constraints) if message.HasField("constraints") else None,
         taxonomy=to_taxonomy(message.taxonomy) if message.HasField("taxonomy") else None,
         pairs=to_comparisons(message.pairs) if message.HasField("pairs") else None,
+        where=to_filter(message.where),
     )
 
 
@@ -55,6 +57,7 @@ def from_evaluation_request(request: EvaluationRequest) -> pb.EvaluateRequest:
         pairs=pairs,
         group_by=from_grouping(request.group_by),
         taxonomy=from_taxonomy(request.taxonomy),
+        where=from_filter(request.where),
     )
 
 

@@ -27,6 +27,7 @@ def to_recipe(message: pb.TrainRequest) -> Recipe:
         constraints=to_comparisons(message.constraints) if message.HasField("constraints") else None,
         group_by=to_grouping(message.group_by) if message.HasField("group_by") else None,
         held_out=to_filter(message.held_out) if message.HasField("held_out") else None,
+        where=to_filter(message.where) if message.HasField("where") else None,
         taxonomy=to_taxonomy(message.taxonomy) if message.HasField("taxonomy") else None,
     )
 
@@ -42,6 +43,7 @@ def from_recipe(recipe: Recipe) -> pb.TrainRequest:
         constraints=None if recipe.constraints is None else from_comparisons(recipe.constraints),
         group_by=from_grouping(recipe.group_by),
         held_out=None if recipe.held_out is None else from_filter(recipe.held_out),
+        where=None if recipe.where is None else from_filter(recipe.where),
         taxonomy=from_taxonomy(recipe.taxonomy),
     )
 
