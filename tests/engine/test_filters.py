@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import sqlalchemy as sa
 from conditions import conditions, contents
 from filter_oracle import matching
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from crossview.engine.catalog.condition_checks import MAX_VALUES
@@ -22,12 +23,16 @@ from crossview.engine.errors import InvalidInputError
 from crossview.engine.home import Home
 from crossview.engine.item import NewItem
 from crossview.engine.query import Query, SearchRequest
+from crossview.engine.recipe import Recipe
 
 
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collection]:
     """A collection that all tests fill anew."""
     with Home(tmp_path_factory.mktemp("filters")).create("kept", ["v=vectors:dim=2"]) as collection:
+        rows = np.random.default_rng(0).normal(size=(100, 2))
+        collection.items.put([NewItem(f"drawn {number}", rows={"v": row}) for number, row in enumerate(rows)])
+        collection.train(Recipe(spec="lsh:16", views=("v",)), space="codes", activate=False)
         yield collection
 
 
@@ -49,6 +54,20 @@ pytestmark = pytest.mark.filterwarnings("ignore::crossview.engine.errors.InputWa
 @given(data=st.data())
 def test_conditions_pass_the_items_that_plain_python_passes(kept: Collection, data: st.DataObject) -> None:
     """Listing, counting and searching agree with the oracle, also after writes, by columns that follow them."""
+    check_conditions(kept, data)
+
+
+@pytest.mark.slow
+@settings(max_examples=850, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(data=st.data())
+def test_conditions_pass_the_items_that_plain_python_passes_in_20_000_cases(
+    kept: Collection, data: st.DataObject
+) -> None:
+    """Eight conditions in three states each, in the index of vectors and in that of codes."""
+    check_conditions(kept, data)
+
+
+def check_conditions(kept: Collection, data: st.DataObject) -> None:
     empty(kept)
     assert kept.items.put(data.draw(contents())).failures == ()
     items = kept.items()
@@ -60,8 +79,9 @@ def test_conditions_pass_the_items_that_plain_python_passes(kept: Collection, da
             wanted = matching(items, one)
             assert [item.key for item in kept.items(one)] == wanted, str(one)
             assert kept.count(one) == len(wanted)
-            (found,) = kept.search(SearchRequest([Query("v", vector=[1, 1])], filter=one, k=20))
-            assert sorted(hit.key for hit in found.hits) == wanted
+            for space in ("raw", "codes"):
+                (found,) = kept.search(SearchRequest([Query("v", vector=[1, 1])], filter=one, k=20, space=space))
+                assert sorted(hit.key for hit in found.hits) == wanted
         if state == 0:
             kept.items.put(data.draw(contents()))
         elif items:

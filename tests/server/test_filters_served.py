@@ -53,6 +53,22 @@ def test_a_client_chooses_as_plain_python_does(client: Client, data: st.DataObje
         assert sorted(hit.key for hit in found.hits) == matching(items, chosen)
 
 
+@pytest.mark.filterwarnings("ignore::crossview.engine.errors.InputWarning")
+@settings(max_examples=5, deadline=None)
+@given(data=st.data())
+def test_a_terminal_chooses_as_plain_python_does(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
+    """Every condition has a text that a command reads as the condition."""
+    home = Home(tmp_path_factory.mktemp("home"))
+    with home.create("some", [VIEW]) as made:
+        assert made.items.put(data.draw(contents())).failures == ()
+        items = made.items()
+    asked = [NewItem(item.key, attributes=item.attributes) for item in items]
+    for chosen in data.draw(st.lists(conditions(asked), min_size=3, max_size=6)):
+        words = () if chosen == EVERY else ("--where", chosen)
+        found = [item["key"] for item in result_of("list", "some", *words, "--home", home.path)]
+        assert found == matching(items, chosen)
+
+
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_terminal_asks_for_json_values_or_text(tmp_path: Any, backend: str) -> None:
     """1999 is the number, "1999" in quotes the text, and a word of its own is text. Conditions add up."""
