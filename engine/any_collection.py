@@ -21,6 +21,7 @@ from crossview.engine.item import (
     ItemUpdate,
     NewItem,
     Picture,
+    ValueCount,
 )
 from crossview.engine.query import (
     CalibrationRequest,
@@ -76,6 +77,10 @@ class AnyItems(Protocol):
 
     def count(self, filter: FilterForm = EVERY_ITEM) -> int:
         """Return how many items pass the filter."""
+        ...
+
+    def counts(self, field: str, filter: FilterForm = EVERY_ITEM, limit: int = 100) -> list[ValueCount]:
+        """Return the values of a field with how many items have each, the most frequent first."""
         ...
 
     def attribute_names(self) -> tuple[str, ...]:

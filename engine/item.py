@@ -14,6 +14,15 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+
+class ValueCount(NamedTuple):
+    """A value of a field, and how many items have it."""
+
+    value: Any
+    """A text, a number, a boolean or None."""
+    items: int
+
+
 Attributes = Mapping[str, Any]
 """JSON values by name."""
 

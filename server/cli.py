@@ -15,6 +15,7 @@ from crossview.server.commands import (
     changes,
     collections,
     copies,
+    count,
     demo,
     describe,
     embed,
@@ -51,6 +52,7 @@ PANELS: dict[str, dict[str, Callable[..., None]]] = {
     "Items and views": {
         "index": index.index,
         "annotate": annotate.annotate,
+        "count": count.count,
         "item show": items.show_,
         "item delete": items.delete,
         "view add": views.add,

@@ -6,9 +6,10 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from crossview.engine.catalog.checks import MAX_INTEGER
 from crossview.engine.catalog.words import COMPARED, Mask, Words
 from crossview.engine.conditions.dates import Date
-from crossview.engine.conditions.tree import COMPARISONS, FieldTest
+from crossview.engine.conditions.tree import COMPARISONS, FieldTest, Value
 
 Ids = NDArray[np.int64]
 Values = Iterable[tuple[int, Any]]
@@ -35,6 +36,14 @@ class _Typed(NamedTuple):
     @classmethod
     def joined(cls, several: Sequence["_Typed"]) -> "_Typed":
         return cls(np.concatenate([one.ids for one in several]), np.concatenate([one.values for one in several]))
+
+    def counts(self, chosen: Mask) -> Iterator[tuple[Any, int]]:
+        """Yield each value of the items of a mask, with the number of items; an item that has it twice counts once."""
+        some = chosen[self.ids]
+        values, places = np.unique(self.values[some], return_inverse=True)
+        if len(values):
+            pairs = np.unique(self.ids[some] * len(values) + places)
+            yield from zip(values.tolist(), np.bincount(pairs % len(values)).tolist(), strict=True)
 
     def without(self, gone: Mask) -> Self:
         kept = ~gone[self.ids]
@@ -120,6 +129,18 @@ class Part:
                 yield self.numbers.ids[COMPARED[test.operator](self.numbers.values, value)]
             else:
                 yield self._texts(self._words_passing(test.operator, value))
+
+    def counts(self, chosen: Mask) -> Iterator[tuple[Value, int]]:
+        """Yield each value of the items of a mask over ids, with the number of items that have it."""
+        if nulls := int(np.count_nonzero(chosen[self.nulls])):
+            yield None, nulls
+        words = list(self.words)
+        for value, count in self.booleans.counts(chosen):
+            yield bool(value), count
+        for value, count in self.numbers.counts(chosen):
+            yield int(value) if value.is_integer() and abs(value) <= MAX_INTEGER else value, count
+        for place, count in self.texts.counts(chosen):
+            yield words[place], count
 
     def _equal(self, values: Sequence[Any]) -> Iterator[Ids]:
         texts = [value for value in values if isinstance(value, str)]

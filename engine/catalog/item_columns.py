@@ -2,8 +2,8 @@
 
 import json
 import threading
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from crossview.engine.catalog.bulk import batches
 from crossview.engine.catalog.column import Column, Ids, Part
 from crossview.engine.catalog.words import Mask
-from crossview.engine.conditions.tree import All, Condition, Either, Field, FieldTest, Not, Visitor
+from crossview.engine.conditions.tree import All, Condition, Either, Field, FieldTest, Not, Value, Visitor
 from crossview.engine.errors import InvalidInputError
 from crossview.engine.runtime.cancellation import checkpoint
 
@@ -36,23 +36,36 @@ class ItemColumns:
 
     def matching(self, tx: "Transaction", condition: Condition) -> Ids:
         """Return the ids of the live items that fulfil a condition on stored fields, ascending."""
-        fields = _fields(condition)
+        return _passing(tx, condition, self._of(tx, _fields(condition)))
+
+    def counts(self, tx: "Transaction", field: Field, condition: Condition) -> dict[tuple[type, Value], int]:
+        """Return how many of the live items that fulfil a condition have each value of a field, by type and value."""
+        parts = self._of(tx, {field, *_fields(condition)})
+        chosen = np.zeros(tx.items.last_id() + 1, bool)
+        chosen[_passing(tx, condition, parts)] = True
+        found = Counter[tuple[type, Value]]()
+        for part in parts[field]:
+            for value, count in part.counts(chosen):
+                found[type(value), value] += count
+        return found
+
+    def _of(self, tx: "Transaction", fields: Iterable[Field]) -> dict[Field, Iterable[Part]]:
+        """Return the values of fields in the state that a transaction sees."""
         with self._lock:
             # If another thread has followed a later state, read this one without keeping it.
             kept = self._follow(tx)
-            parts = {field: self._parts(tx, field) if kept else _read(tx, field) for field in fields}
-        return _passing(tx, condition, parts)
+            return {field: self._parts(tx, field) if kept else _Unkept(tx, field) for field in fields}
 
     def _parts(self, tx: "Transaction", field: Field) -> Iterable[Part]:
         """Return the values of a field in the state of the columns, which the transaction sees."""
         if (column := self._columns.pop(field, None)) is None:
-            kept, parts, size = list[Part](), _read(tx, field), 0
-            for part in parts:
-                kept.append(part)
+            parts, size = list[Part](), 0
+            for part in (unkept := _Unkept(tx, field)):
+                parts.append(part)
                 size += part.nbytes
                 if size > MOST_BYTES:
-                    return chain(kept, parts)
-            column = Column(tuple(kept))
+                    return unkept
+            column = Column(tuple(parts))
         self._columns[field] = column  # at the end: the most recently used
         while sum(one.nbytes for one in self._columns.values()) > MOST_BYTES:
             del self._columns[next(iter(self._columns))]
@@ -159,16 +172,24 @@ def only_in_a_search(field: Field) -> InvalidInputError:
     )
 
 
-def _read(tx: "Transaction", field: Field) -> Iterator[Part]:
-    """Yield the values of a field of all live items."""
-    for values in batches(_values(tx, field), _ITEMS_A_PART):
-        checkpoint()
-        yield Part.of(values)
+class _Unkept:
+    """The values of a field of all live items, read from the catalog part by part each time."""
+
+    def __init__(self, tx: "Transaction", field: Field) -> None:
+        self._tx, self._field = tx, field
+
+    def __iter__(self) -> Iterator[Part]:
+        for values in batches(_values(self._tx, self._field), _ITEMS_A_PART):
+            checkpoint()
+            yield Part.of(values)
 
 
 def _values(tx: "Transaction", field: Field, ids: Iterable[int] | None = None) -> Iterator[tuple[int, Any]]:
     """Yield the id and the value of each live item that has a field, of all items or of those in ``ids``."""
-    if field == _LIVE:
+    if field.kind == "view":
+        for view in tx.views.all():
+            yield from ((item, view.name) for item in tx.rows.with_view(view).tolist())
+    elif field == _LIVE:
         yield from ((item, {}) for item, _ in tx.items.each("id", ids))
     elif field.kind == "label":
         yield from ((item, label) for item, label in tx.items.each_label(ids))

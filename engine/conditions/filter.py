@@ -1,6 +1,6 @@
 """Filters, the conditions of requests; and conditions written in Python."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from typing import Any, NoReturn, TypedDict, Unpack
 
@@ -152,6 +152,13 @@ def filter_of(given: FilterForm) -> Filter:
     return given if isinstance(given, Filter) else Filter(given) if given != "" else EVERY_ITEM
 
 
+def field_of(name: str) -> Field:
+    """Return the field of a name as a condition has it; InvalidInputError for a name that needs quotes."""
+    asked = f"{name} >= 0" if name.startswith(("score", "match")) else f"{name} exists"
+    (test,) = condition_of(asked).tests()
+    return test.field
+
+
 class field:  # noqa: N801  reads as a function
     """A field of items, in conditions written in Python: ``(field("year") >= 2021) & (field("label") == "dog")``.
 
@@ -162,10 +169,7 @@ class field:  # noqa: N801  reads as a function
 
     def __init__(self, name: str) -> None:
         """Name the field; InvalidInputError for a name that needs quotes, or a field that does not exist."""
-        (test,) = (
-            condition_of(f"{name} exists").tests() if not name.startswith(("score", "match")) else _number_field(name)
-        )
-        self._field = test.field
+        self._field = field_of(name)
 
     __hash__ = None  # type: ignore[assignment]  # == makes a condition
 
@@ -216,10 +220,6 @@ class field:  # noqa: N801  reads as a function
 
     def _test(self, operator: str, value: Any) -> FieldTest:
         return FieldTest(self._field, operator, (_value(value),))
-
-
-def _number_field(name: str) -> Iterator[FieldTest]:
-    return condition_of(f"{name} >= 0").tests()
 
 
 def _value(value: Any) -> Value:

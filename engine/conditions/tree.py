@@ -24,6 +24,8 @@ MAX_TESTS = 1_000
 KINDS = ("label", "key", "path", "text", "view", "match", "score", "attribute")
 """What a condition can ask of an item: its labels, key, file's path, text, the views that it has, the calibrated match
 with the query, the score on an axis of the space, or an attribute."""
+TEXTS = ("label", "key", "path", "text", "view")
+"""The kinds whose values are texts."""
 COMPARISONS = ("<", "<=", ">", ">=")
 OF_TEXT = ("prefix", "contains", "like")
 OPERATORS = ("in", *COMPARISONS, *OF_TEXT, "exists")
@@ -248,10 +250,8 @@ def _check_value(test: FieldTest, value: Value) -> None:
         raise InvalidInputError(f"{test.field} is compared with a finite number, not {value}")
     if kind in ("score", "match") and (operator not in COMPARISONS or not _is_number(value)):
         raise InvalidInputError(f"{test.field} is a number: compare it, as in {test.field} >= .5")
-    if kind in ("label", "key", "path", "text", "view") and not isinstance(value, str):
-        raise InvalidInputError(f"{test.field} is text: write the value in quotes")
-    if operator in OF_TEXT and not isinstance(value, str):
-        raise InvalidInputError(f"{operator} takes text: write the value in quotes")
+    if (kind in TEXTS or operator in OF_TEXT) and not isinstance(value, str):
+        raise InvalidInputError(f"{test.field} {operator} takes text, not {value!r}")
     if operator in COMPARISONS and (value is None or isinstance(value, bool)):
         raise InvalidInputError(f"{operator} takes a number, a date or text, not {_written(value)}")
 

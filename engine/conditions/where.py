@@ -6,14 +6,25 @@ other way around.
 
 import re
 import threading
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 from lark import Lark, Token, Transformer, UnexpectedInput
 from lark.exceptions import UnexpectedCharacters, UnexpectedToken
 
 from crossview.engine.conditions.dates import DATE, Date
-from crossview.engine.conditions.tree import KEYWORDS, KINDS, Condition, Field, FieldTest, Not, Value, all_of, any_of
+from crossview.engine.conditions.tree import (
+    KEYWORDS,
+    KINDS,
+    TEXTS,
+    Condition,
+    Field,
+    FieldTest,
+    Not,
+    Value,
+    all_of,
+    any_of,
+)
 from crossview.engine.errors import InvalidInputError
 
 MAX_CHARACTERS = 100_000
@@ -94,6 +105,16 @@ def parse(text: str) -> Condition:
     return condition
 
 
+class _Given(NamedTuple):
+    """A value as it is given: fields of texts take its text, so that 2021 is a label without quotes, too."""
+
+    value: Value
+    text: str
+
+    def of(self, field: Field) -> Value:
+        return self.text if field.kind in TEXTS else self.value
+
+
 class _Tree(Transformer[Token, Any]):
     """Makes the tree of conditions while the parser reads."""
 
@@ -111,25 +132,28 @@ class _Tree(Transformer[Token, Any]):
 
     def compare(self, found: list[Any]) -> Condition:
         field, operator, value = found
-        if operator == "=":
-            return FieldTest(field, "in", (value,))
-        if operator == "!=":
-            return Not(FieldTest(field, "in", (value,)))
-        return FieldTest(field, str(operator), (value,))
+        if operator in ("=", "!="):
+            return self._one_of(field, [value], negated=operator == "!=")
+        return FieldTest(field, str(operator), (value.of(field),))
 
     def of_text(self, found: list[Any]) -> Condition:
         field, operator, value = found
-        return FieldTest(field, operator.lower(), (value,))
+        return FieldTest(field, operator.lower(), (value.text,))
 
     def among(self, found: list[Any]) -> Condition:
-        return FieldTest(found[0], "in", tuple(found[1]))
+        return self._one_of(found[0], found[1])
 
     def not_among(self, found: list[Any]) -> Condition:
-        return Not(self.among(found))
+        return self._one_of(found[0], found[1], negated=True)
 
     def between(self, found: list[Any]) -> Condition:
         field, least, most = found
-        return all_of((FieldTest(field, ">=", (least,)), FieldTest(field, "<=", (most,))))
+        return all_of((FieldTest(field, ">=", (least.of(field),)), FieldTest(field, "<=", (most.of(field),))))
+
+    @staticmethod
+    def _one_of(field: Field, values: Sequence["_Given"], negated: bool = False) -> Condition:
+        test = FieldTest(field, "in", tuple(value.of(field) for value in values))
+        return Not(test) if negated else test
 
     def exists(self, found: list[Any]) -> Condition:
         return FieldTest(found[0], "exists")
@@ -145,12 +169,14 @@ class _Tree(Transformer[Token, Any]):
         token = self._token(found)
         return (_unquoted(token), True) if token.type == "QUOTED" else (str(token), False)
 
-    def values(self, found: list[Value]) -> list[Value]:
+    def values(self, found: list["_Given"]) -> list["_Given"]:
         return found
 
-    def value(self, found: list[Token]) -> Value:
+    def value(self, found: list[Token]) -> "_Given":
         token = self._token(found)
-        return _unquoted(token) if token.type == "QUOTED" else _value_of(str(token))
+        if token.type == "QUOTED":
+            return _Given(text := _unquoted(token), text)
+        return _Given(_value_of(str(token)), str(token))
 
     def _token(self, found: list[Token]) -> Token:
         self.at = found[0].start_pos or 0

@@ -10,10 +10,11 @@ from crossview.engine.catalog.catalog import Transaction
 from crossview.engine.catalog.condition_checks import check_filter
 from crossview.engine.catalog.lookup import item_id, with_views
 from crossview.engine.catalog.writing import delete_items
-from crossview.engine.conditions.filter import EVERY_ITEM, Filter, FilterForm
+from crossview.engine.conditions.filter import EVERY_ITEM, Filter, FilterForm, field_of
+from crossview.engine.conditions.tree import FieldTest
 from crossview.engine.errors import InvalidInputError, NotFoundError
 from crossview.engine.ingest.vectors import index_vectors, put_vectors
-from crossview.engine.item import DeletedPicture, ImportReport, Item, ItemUpdate, NewItem, one_or_several
+from crossview.engine.item import DeletedPicture, ImportReport, Item, ItemUpdate, NewItem, ValueCount, one_or_several
 from crossview.engine.query import ItemEmbeddings
 from crossview.engine.runtime.progress import Progress
 from crossview.engine.services.opened import Opened
@@ -68,6 +69,24 @@ class Items:
         with self._opened.read() as tx:
             among = self._matching(tx, chosen)
             return tx.items.count() if among is None else len(among)
+
+    def counts(self, field: str, filter: FilterForm = EVERY_ITEM, limit: int = 100) -> list[ValueCount]:
+        """Return the values of a field with how many items that pass the filter have each, the most frequent first.
+
+        ``field`` is ``label``, ``view`` or an attribute, as in a condition; at most ``limit`` values are returned.
+        """
+        counted = field_of(field)
+        if counted.kind not in ("label", "view", "attribute"):
+            raise InvalidInputError(f"items are counted per label, view or value of an attribute, not per {field}")
+        if limit < 1:
+            raise InvalidInputError(f"limit must be at least 1, not {limit}")
+        chosen = self._checked(filter)
+        with self._opened.read() as tx:
+            if counted.kind == "attribute":
+                self._opened.unmet.warn(tx, FieldTest(counted, "exists"))
+            found = self._opened.columns.counts(tx, counted, chosen.condition)
+        counts = [ValueCount(value, count) for (_, value), count in found.items() if count]
+        return sorted(counts, key=lambda one: (-one.items, type(one.value).__name__, one.value or 0))[:limit]
 
     def _checked(self, given: FilterForm) -> Filter:
         """Return a filter in any form as a valid filter, and warn of what it names and no item has."""

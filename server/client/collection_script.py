@@ -21,6 +21,7 @@ from crossview.engine.item import (
     ItemUpdate,
     NewItem,
     Picture,
+    ValueCount,
     one_or_several,
 )
 from crossview.engine.query import (
@@ -60,6 +61,7 @@ from crossview.server.wire.convert import (
     to_report,
 )
 from crossview.server.wire.convert_changes import from_changes_request, to_changes
+from crossview.server.wire.convert_conditions import to_field_value
 from crossview.server.wire.convert_evaluation import to_evaluation
 from crossview.server.wire.convert_info import to_collection, to_space, to_threshold
 from crossview.server.wire.convert_search import (
@@ -227,6 +229,14 @@ class CollectionScript:
         for text in counted.warnings:
             warn_of(text)
         return counted.items
+
+    def counts(self, field: str, filter: FilterForm = EVERY_ITEM, limit: int = 100) -> Script[list[ValueCount]]:
+        """Return the values of a field with how many items have each."""
+        request = pb.CountItemsRequest(parent=self.resource, filter=from_filter(filter), field=field, limit=limit)
+        counted = yield from ask(self._collections.CountItems, request)
+        for text in counted.warnings:
+            warn_of(text)
+        return [ValueCount(to_field_value(one.value), one.items) for one in counted.counts]
 
     def attribute_names(self) -> Script[tuple[str, ...]]:
         """Return the names of the attributes that any item has."""

@@ -46,6 +46,7 @@ class RemoteCollection:
     import_items = blocking(CollectionScript.import_items)
     list_items = blocking(CollectionScript.list_items)
     count = blocking(CollectionScript.count)
+    counts = blocking(CollectionScript.counts)
     attribute_names = blocking(CollectionScript.attribute_names)
     item = blocking(CollectionScript.item)
     delete_items = blocking(CollectionScript.delete_items)
@@ -132,6 +133,7 @@ class RemoteItems:
         self._list = collection.list_items
         self.count = collection.count
         self.get, self.thumbnail = collection.item, collection.thumbnail
+        self.counts = collection.counts
         self.attribute_names, self.deleted = collection.attribute_names, collection.deleted_pictures
         self.put, self.update, self.delete = collection.import_items, collection.update_items, collection.delete_items
         self.annotate = collection.annotate
@@ -222,6 +224,7 @@ class AsyncCollection:
     import_items = awaited(CollectionScript.import_items)
     items = awaited(CollectionScript.list_items)
     count = awaited(CollectionScript.count)
+    counts = awaited(CollectionScript.counts)
     attribute_names = awaited(CollectionScript.attribute_names)
     item = awaited(CollectionScript.item)
     delete_items = awaited(CollectionScript.delete_items)

@@ -19,6 +19,7 @@ from crossview.server.client.job import Job
 from crossview.server.commands.ask import WrittenComparisons
 from crossview.server.commands.common import Deleted
 from crossview.server.commands.copies import Compacted, Copy
+from crossview.server.commands.count import CountedItems
 from crossview.server.commands.embed import PrintedEmbedding, WrittenEmbeddings
 from crossview.server.commands.items import DeletedItems
 
@@ -74,6 +75,7 @@ RESULTS: dict[str, Any] = {
     "learners": list[LearnerGuide] | LearnerGuide,
     "create": CollectionInfo,
     "list": list[str] | list[Item],
+    "count": CountedItems,
     "show": DescribedCollection,
     "delete": Deleted,
     "backup": Copy,

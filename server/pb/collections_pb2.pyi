@@ -927,7 +927,13 @@ class CountItemsRequest(_message.Message):
 
     PARENT_FIELD_NUMBER: _builtins.int
     FILTER_FIELD_NUMBER: _builtins.int
+    FIELD_FIELD_NUMBER: _builtins.int
+    LIMIT_FIELD_NUMBER: _builtins.int
     parent: _builtins.str
+    field: _builtins.str
+    """Set: also count the items that have each value of this field: "label", "view", or an attribute as in a condition."""
+    limit: _builtins.int
+    """Most values of `field` to return; 0 means 100, and at most 10,000."""
     @_builtins.property
     def filter(self) -> _types_pb2.Filter: ...
     def __init__(
@@ -935,14 +941,41 @@ class CountItemsRequest(_message.Message):
         *,
         parent: _builtins.str = ...,
         filter: _types_pb2.Filter | None = ...,
+        field: _builtins.str = ...,
+        limit: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["filter", b"filter"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["filter", b"filter", "parent", b"parent"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["field", b"field", "filter", b"filter", "limit", b"limit", "parent", b"parent"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___CountItemsRequest: _TypeAlias = CountItemsRequest  # noqa: Y015
+
+@_typing.final
+class ValueCount(_message.Message):
+    """A value of a field, and how many items have it."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    VALUE_FIELD_NUMBER: _builtins.int
+    ITEMS_FIELD_NUMBER: _builtins.int
+    items: _builtins.int
+    @_builtins.property
+    def value(self) -> _types_pb2.FieldValue: ...
+    def __init__(
+        self,
+        *,
+        value: _types_pb2.FieldValue | None = ...,
+        items: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["value", b"value"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["items", b"items", "value", b"value"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ValueCount: _TypeAlias = ValueCount  # noqa: Y015
 
 @_typing.final
 class CountItemsResponse(_message.Message):
@@ -950,20 +983,26 @@ class CountItemsResponse(_message.Message):
 
     ITEMS_FIELD_NUMBER: _builtins.int
     WARNINGS_FIELD_NUMBER: _builtins.int
+    COUNTS_FIELD_NUMBER: _builtins.int
     items: _builtins.int
     @_builtins.property
     def warnings(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """See ListItemsResponse."""
+
+    @_builtins.property
+    def counts(self) -> _containers.RepeatedCompositeFieldContainer[Global___ValueCount]:
+        """The values of `field`, the most frequent first."""
 
     def __init__(
         self,
         *,
         items: _builtins.int = ...,
         warnings: _abc.Iterable[_builtins.str] | None = ...,
+        counts: _abc.Iterable[Global___ValueCount] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["items", b"items", "warnings", b"warnings"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["counts", b"counts", "items", b"items", "warnings", b"warnings"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -13,6 +13,7 @@ from crossview.server.cache import OpenCollections
 from crossview.server.jobs.jobs import Jobs
 from crossview.server.wire import pages
 from crossview.server.wire.convert import from_item, from_item_embeddings, to_filter, to_picture
+from crossview.server.wire.convert_conditions import from_field_value
 from crossview.server.wire.convert_info import from_collection, from_space, from_threshold
 from crossview.server.wire.convert_training import to_calibration
 from crossview.server.wire.fields import to_message
@@ -21,6 +22,9 @@ from crossview.server.wire.names import collection_name, parse_collection, parse
 from crossview.server.writing.item_writes import ItemWrites
 from crossview.v1 import collections_pb2 as pb
 from crossview.v1 import types_pb2
+
+COUNTS, MOST_COUNTS = 100, 10_000
+"""Number of values that are counted by default, and at most."""
 
 
 class CollectionService(ItemWrites):
@@ -115,9 +119,12 @@ class CollectionService(ItemWrites):
         return pb.ListItemsResponse(items=page, next_page_token=token, warnings=warnings)
 
     def CountItems(self, request: pb.CountItemsRequest, context: None) -> pb.CountItemsResponse:
-        """Return the number of items that pass a filter."""
+        """Return the number of items that pass a filter, and of items by value of a field."""
+        chosen, limit = to_filter(request.filter), request.limit or COUNTS
         with self.collections.use(parse_collection(request.parent)) as collection, collected_warnings() as warnings:
-            return pb.CountItemsResponse(items=collection.count(to_filter(request.filter)), warnings=warnings)
+            found = collection.items.counts(request.field, chosen, min(limit, MOST_COUNTS)) if request.field else []
+            counts = [pb.ValueCount(value=from_field_value(one.value), items=one.items) for one in found]
+            return pb.CountItemsResponse(items=collection.count(chosen), counts=counts, warnings=warnings)
 
     def ListAttributes(self, request: pb.ListAttributesRequest, context: None) -> pb.ListAttributesResponse:
         """Return the names of the attributes that any item has."""

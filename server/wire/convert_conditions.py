@@ -63,17 +63,18 @@ class _Message(Visitor[pb.Condition]):
     def test(self, condition: FieldTest) -> pb.Condition:
         field = pb.Field(kind=_number(_KIND, condition.field.kind), path=condition.field.path)
         operator = _number(_OPERATOR, _WORDS.get(condition.operator, condition.operator))
-        values = map(_from_value, condition.values)
+        values = map(from_field_value, condition.values)
         return pb.Condition(test=pb.FieldTest(field=field, operator=operator, values=values))
 
 
 def _to_test(message: pb.FieldTest) -> FieldTest:
     operator = enum_text(_OPERATOR, message.operator)
     field = Field(enum_text(_KIND, message.field.kind), tuple(message.field.path))
-    return FieldTest(field, _OPERATORS.get(operator, operator), tuple(map(_to_value, message.values)))
+    return FieldTest(field, _OPERATORS.get(operator, operator), tuple(map(to_field_value, message.values)))
 
 
-def _to_value(message: pb.FieldValue) -> Value:
+def to_field_value(message: pb.FieldValue) -> Value:
+    """Return the value of a message; raise InvalidInputError for an unset one."""
     match message.WhichOneof("kind"):
         case "text":
             return message.text
@@ -89,7 +90,8 @@ def _to_value(message: pb.FieldValue) -> Value:
     raise InvalidInputError("a value of a condition is unset: give text, number, boolean, null or date")
 
 
-def _from_value(value: Value) -> pb.FieldValue:
+def from_field_value(value: Value) -> pb.FieldValue:
+    """Return the message of a value."""
     if value is None:
         return pb.FieldValue(null=NULL_VALUE)
     if isinstance(value, bool):

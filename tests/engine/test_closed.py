@@ -65,6 +65,7 @@ ASKED: dict[str, Callable[[Collection], object]] = {
     "items.get": lambda one: one.items.get("a"),
     "items.page": lambda one: one.items.page(EVERY_ITEM, "", 1),
     "memory.load": lambda one: one.memory.load(),
+    "items.counts": lambda one: one.items.counts("label"),
     "items.attribute_names": lambda one: one.items.attribute_names(),
     "items.thumbnail": lambda one: one.items.thumbnail("a"),
 }
