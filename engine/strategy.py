@@ -18,6 +18,12 @@ def check_base_rate(rate: float) -> None:
         raise InvalidInputError(f"a base rate is a share of pairs, above 0 and below 1, not {rate:g}")
 
 
+def check_distance(most: float | None) -> None:
+    """Raise InvalidInputError for a maximum distance that is not a number from 0 up."""
+    if most is not None and not (math.isfinite(most) and most >= 0):
+        raise InvalidInputError(f"max_distance must be a number from 0 up, not {most:g}")
+
+
 class StrategyOptions(TypedDict, total=False):
     """The options of all strategies, as arguments of a search request; each strategy explains its own."""
 
@@ -29,6 +35,7 @@ class StrategyOptions(TypedDict, total=False):
     hold: Sequence[str]
     sort_by: str
     min_match: float
+    max_distance: float | None
     probabilities: bool
     base_rate: float | None
 
@@ -80,6 +87,8 @@ class Nearest(Strategy):
     [default: "", the order of distances]."""
     min_match: float = 0.0
     """Minimum match of the hits, 0 to 1; a list can then have fewer than k hits, or none."""
+    max_distance: float | None = None
+    """Maximum distance of the hits in each target [default: None, any]."""
     probabilities: bool = False
     """Whether hits have the probability that they are the same as the query."""
     base_rate: float | None = None
@@ -90,6 +99,7 @@ class Nearest(Strategy):
         """Raise InvalidInputError for an invalid minimum match or base rate, or a base rate without probabilities."""
         if not 0 <= self.min_match <= 1:
             raise InvalidInputError(f"min_match must be a probability between 0 and 1, not {self.min_match:g}")
+        check_distance(self.max_distance)
         if self.base_rate is not None:
             check_base_rate(self.base_rate)
             if not self.probabilities:
@@ -118,6 +128,8 @@ class Moved(Strategy):
     """Amount by which each attribute decreases, by axis of the space."""
     hold: Sequence[str] = ()
     """Attributes that do not move along with others; ``("all",)`` for all attributes."""
+    max_distance: float | None = None
+    """See ``Nearest``; in scores."""
 
     @property
     def amounts(self) -> dict[str, float]:
@@ -131,6 +143,7 @@ class Moved(Strategy):
 
     def check(self) -> None:
         """Raise InvalidInputError for an invalid amount, an axis that is named twice, or ``hold`` without a move."""
+        check_distance(self.max_distance)
         for flag, values in (("more", self.more), ("less", self.less)):
             for name, amount in values.items():
                 if not (math.isfinite(amount) and amount > 0):
@@ -163,6 +176,8 @@ class Weighted(Strategy):
     """Weights of notions, not negative."""
     merge: bool | None = None
     """See ``Nearest``; False is invalid, because there is one list."""
+    max_distance: float | None = None
+    """See ``Nearest``; of the weighted distance."""
 
     @property
     def names(self) -> Sequence[str]:
@@ -176,11 +191,12 @@ class Weighted(Strategy):
                 raise InvalidInputError(f"the weight of {name!r} must be a number from 0 up, not {weight:g}")
         if not any(self.weights.values()):
             raise InvalidInputError("every weight is 0: give at least one notion a positive one")
+        check_distance(self.max_distance)
         if self.merge is False:
             raise InvalidInputError("weights make one list of all notions, which cannot be grouped by target")
 
 
-_NO_QUERY = "a list of items by score has no query to move, to weigh or to merge: give one"
+_NO_QUERY = "a list of items by score has no query to move, to weigh, to merge or to be near: give one"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -188,7 +204,7 @@ class Listed(Strategy):
     """The first items of each target in the order of a score; queries have no input."""
 
     refused: ClassVar[Mapping[str, str]] = {
-        **dict.fromkeys(("weights", "more", "less", "hold"), _NO_QUERY),
+        **dict.fromkeys(("weights", "more", "less", "hold", "max_distance"), _NO_QUERY),
         **dict.fromkeys(("min_match", "probabilities", "base_rate"), _IN_ONE_TARGET),
     }
     lists_items: ClassVar[bool] = True
@@ -215,6 +231,7 @@ DEFAULTS: Mapping[str, Any] = {
     "hold": (),
     "sort_by": "",
     "min_match": 0.0,
+    "max_distance": None,
     "probabilities": False,
     "base_rate": None,
 }

@@ -36,7 +36,7 @@ def check_without_view(request: SearchRequest, plain: bool) -> None:
     for number, query in enumerate(request.queries):
         if not query.view and (query.vector is not None or query.label is not None):
             raise InvalidInputError(f"query {number}: a vector or a class needs a view: give the view that it is of")
-        if not query.view and not plain:
+        if not query.view and (not plain or getattr(request.strategy, "max_distance", None) is not None):
             raise InvalidInputError(_OPTIONS)
 
 

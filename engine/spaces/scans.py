@@ -103,13 +103,18 @@ class TargetScan(QueryScan[N]):
                 lists,
                 hits_of(self.version, str(target), lists, self.scores(target, lists)),
             )
-            for target, lists in self.neighbours(asked, wanted).items()
+            for target, lists in self.near(asked, wanted).items()
         }
         apart = [[(str(target), hits[row]) for target, hits in by_target.items()] for row in range(len(asked.own))]
         if not merged:
             return apart
         join = _nearest if comparable else fuse
         return [[("", join([HitList(0, name, hits) for name, hits in lists], k))] for lists in apart]
+
+    def near(self, asked: Asked, k: int) -> dict[Target, list[list[Neighbor]]]:
+        """Return the items found for every query up to the maximum distance, by target."""
+        found = self.neighbours(asked, k)
+        return {target: up_to(self.strategy.max_distance, lists) for target, lists in found.items()}
 
     def familiarity(self, asked: Asked) -> Shares:
         """Return the share of its match that each query keeps; None without matches, as for moved queries."""
@@ -215,8 +220,8 @@ class WeightedScan(QueryScan[Weighted]):
         nearest = nearest_by_weights(
             indexes, asked.probes, tuple(weights.values()), asked.own, self.request.k, self.only
         )
-        name = shown(weights)
-        return [[(name, hits)] for hits in hits_of(self.version, name, nearest)]
+        name, near = shown(weights), up_to(self.strategy.max_distance, nearest)
+        return [[(name, hits)] for hits in hits_of(self.version, name, near)]
 
 
 class ListedScan(Scan[Listed]):
@@ -248,6 +253,11 @@ def no_match(space: Space, view: str, target: str) -> str:
         f"space {space.name!r} has no calibrated match for queries of view {view!r} and items in {target!r}: "
         "train it (again) with labels on at least 100 items, or leave min_match out"
     )
+
+
+def up_to(most: float | None, lists: list[list[Neighbor]]) -> list[list[Neighbor]]:
+    """Return lists of neighbours without those beyond a distance."""
+    return lists if most is None else [[one for one in found if one.distance <= most] for found in lists]
 
 
 def scan_of(strategy: Strategy) -> type[Scan[Any]]:

@@ -139,6 +139,9 @@ class SearchOptions:
         float,
         typer.Option(metavar="P", help="Leave out hits of a smaller match."),
     ] = 0.0
+    max_distance: Annotated[
+        float | None, typer.Option(metavar="D", help="Leave out hits at a larger distance, in each target.")
+    ] = None
     probabilities: Annotated[
         bool, typer.Option("--probabilities", help="Show the probability that hit and query are the same.")
     ] = False
@@ -170,6 +173,7 @@ class SearchOptions:
             weights=self._weights(),
             **scores.fields(),
             min_match=self.min_match,
+            max_distance=self.max_distance,
             probabilities=self.probabilities,
             base_rate=self.base_rate,
         )
@@ -241,7 +245,10 @@ def _say_how(request: "SearchRequest", hit_list: "HitList") -> None:
         matched = all(hit.match is not None for hit in hits)
         how = "by match" if matched else "by rank, because no match is calibrated: train the space (again) with labels"
         say(f"searched by every view of the query, and merged {how}")
-    if not hits and least:
+    most = getattr(request.strategy, "max_distance", None)
+    if not hits and most is not None:
+        say(f"no hit is within a distance of {most:g}: leave out --max-distance to see how far the nearest are")
+    elif not hits and least:
         say(f"nothing similar found; no hit has a match of at least {least:g}")
     elif nothing_similar(hits):
         say(f"nothing similar found; nearest: {hits[0].key}, match {hits[0].match:.2f}")

@@ -20,6 +20,7 @@ OPTIONS = {
     "hold": ("a",),
     "sort_by": "a",
     "min_match": 0.5,
+    "max_distance": 2.0,
     "probabilities": True,
     "base_rate": 0.5,
 }
@@ -42,6 +43,7 @@ def test_every_option_is_of_a_strategy_and_has_a_default() -> None:
         ({"targets": "t"}, QUERY, Nearest(targets=("t",))),
         ({"targets": ["t"], "weights": {}, "sort_by": "a"}, QUERY, Nearest(targets=("t",), sort_by="a")),
         ({"probabilities": True, "base_rate": 0.5}, QUERY, Nearest(probabilities=True, base_rate=0.5)),
+        ({"max_distance": 0.0}, QUERY, Nearest(max_distance=0.0)),
         ({"weights": {"n": 2.0}, "merge": True}, QUERY, Weighted(weights={"n": 2.0}, merge=True)),
         ({"more": {"a": 1.0}, "hold": "b"}, QUERY, Moved(more={"a": 1.0}, hold=("b",))),
         ({"less": {"a": 1.0}, "sort_by": "-a"}, QUERY, Moved(less={"a": 1.0}, sort_by="-a")),

@@ -180,6 +180,7 @@ def test_what_is_asked_of_a_training_survives() -> None:
         taxonomy=Taxonomy({"a": "", "b": "", "c": "b", "d": "b"}),
         ignore_labels=("100CANON", "a, b"),
         held_out=Filter(keys=("a/b",), key_prefix="a/", attributes={"split": "test"}),
+        where=Filter("year >= 2021"),
     )
     assert all(getattr(recipe, name) for name in set(vars(recipe)) - {"constraints"})
     assert convert_training.to_recipe(convert_training.from_recipe(recipe)) == recipe
@@ -236,7 +237,7 @@ def test_requests_survive() -> None:
     moved = replace(search, strategy=Moved(more={"busy": 2.0}, less={"light": 1.0}, hold=("all",), sort_by="-light"))
     weighted = replace(search, strategy=Weighted(weights={"head": 2.0, "wing": 0.5}))
     listed = SearchRequest([Query("color")], sort_by="busy", targets=("sift",), at_least={"busy": 0.5})
-    likely = SearchRequest([Query("color", key="a")], min_match=0.5)
+    likely = SearchRequest([Query("color", key="a")], min_match=0.5, max_distance=0.0)
     probable = SearchRequest([Query("color", key="a")], probabilities=True, base_rate=0.25, at_most={"busy": 1.0})
     for one in (search, moved, weighted, listed, likely, probable):
         assert convert_search.to_search_request(convert_search.from_search_request(one)) == one
@@ -245,7 +246,7 @@ def test_requests_survive() -> None:
     to_request = convert_evaluation.to_evaluation_request
     for given in (
         EvaluationRequest(view="color", spaces=("a",), targets=("sift",), k=(2,), refit=True, test_size=0.5, seed=3),
-        EvaluationRequest(view="color", spaces=("a", "raw"), seed=3),
+        EvaluationRequest(view="color", spaces=("a", "raw"), seed=3, where=Filter("taken < 2021-05 or not label = x")),
         EvaluationRequest(view="color", databases=("mixed", "unseen"), by="items", per_query=True, hits=9),
         EvaluationRequest(view="color", taxonomy=Taxonomy({"a": "", "b": "", "c": "b"})),
         EvaluationRequest(view="color", refit=True, splits=5, group_by=Grouping("speaker"), max_queries=10**12),

@@ -88,6 +88,16 @@ def test_queries_of_an_evaluation_fulfil_a_condition(where: list[str]) -> None:
     assert run(*ask, "--where", "year = 2025", "--copies", 3, *where).exit_code == 2
 
 
+def test_hits_are_within_a_distance(where: list[str]) -> None:
+    search = ("search", "rows", "--key", "cat/0", "--view", "color", "-k", 20, *where)
+    (every,) = result_of(*search)
+    most = every["hits"][4]["distance"]
+    (near,) = result_of(*search, "--max-distance", most)
+    assert near["hits"] == every["hits"][: len(near["hits"])]
+    assert len(near["hits"]) >= 5
+    assert "no hit is within a distance of 0" in done(*search, "--max-distance", 0)
+
+
 def test_a_match_is_a_condition_of_a_search(where: list[str]) -> None:
     search = ("search", "rows", "--key", "cat/0", "--view", "color", "--space", "raw", *where)
     assert "match" in run(*search, "--where", "match >= .5").stderr

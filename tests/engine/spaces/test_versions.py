@@ -155,6 +155,19 @@ def test_filters_that_nobody_uses_any_more_are_forgotten(items, monkeypatch):
     assert sum(one.ids.nbytes for one in held.values()) <= 20_000
 
 
+def test_hits_are_up_to_the_maximum_distance(items):
+    """Exactly those of the k nearest, and none where none is near."""
+    every = items.search(request(k=40))[0].hits
+    for most in (0.0, every[3].distance, 1e9):
+        (found,) = items.search(request(k=40, max_distance=most))
+        assert found.hits == tuple(hit for hit in every if hit.distance <= most)
+    for wrong in (-1.0, math.nan, math.inf):
+        with pytest.raises(InvalidInputError, match="max_distance must be a number from 0 up"):
+            items.search(request(max_distance=wrong))
+    with pytest.raises(InvalidInputError, match="give the query a view"):
+        items.search(SearchRequest([Query(key="item/001")], max_distance=1.0))
+
+
 def test_columns_that_nobody_uses_any_more_are_forgotten(items, monkeypatch):
     """Those too large to keep are read again, part by part, and answer all the same."""
     items.items.update([ItemUpdate(f"item/{n:03}", attributes={"n": n, "m": -n}, text=f"text {n}") for n in range(40)])
