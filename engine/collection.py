@@ -164,12 +164,12 @@ class Collection:
 
         wanted = request_of(request, cast(OneQuery, query))
         check_request(wanted)
-        self._opened.warn_of_unmet(wanted.filter)
         found = self._opened.versions().answered(
             wanted.space,
             searched_targets(wanted),
             lambda version, space: answer(version, space, self._opened.loaded, wanted),
         )
+        self._opened.warn_of_unmet(wanted.filter.stored, not any(one.hits for one in found))
         return [one.illustrated(self.items.thumbnail) for one in found]
 
     def suggest(self, request: SuggestRequest) -> Suggestions:

@@ -132,7 +132,7 @@ class Part:
 
     def counts(self, chosen: Mask) -> Iterator[tuple[Value, int]]:
         """Yield each value of the items of a mask over ids, with the number of items that have it."""
-        if nulls := int(np.count_nonzero(chosen[self.nulls])):
+        if nulls := len(np.unique(self.nulls[chosen[self.nulls]])):
             yield None, nulls
         words = list(self.words)
         for value, count in self.booleans.counts(chosen):

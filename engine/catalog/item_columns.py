@@ -52,9 +52,13 @@ class ItemColumns:
     def _of(self, tx: "Transaction", fields: Iterable[Field]) -> dict[Field, Iterable[Part]]:
         """Return the values of fields in the state that a transaction sees."""
         with self._lock:
-            # If another thread has followed a later state, read this one without keeping it.
+            # If another thread has followed a later state, read this one without keeping it. Views can change without
+            # their items.
             kept = self._follow(tx)
-            return {field: self._parts(tx, field) if kept else _Unkept(tx, field) for field in fields}
+            return {
+                field: self._parts(tx, field) if kept and field.kind != "view" else _Unkept(tx, field)
+                for field in fields
+            }
 
     def _parts(self, tx: "Transaction", field: Field) -> Iterable[Part]:
         """Return the values of a field in the state of the columns, which the transaction sees."""

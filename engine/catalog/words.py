@@ -30,7 +30,7 @@ class Words:
     def __len__(self) -> int:
         return len(self._words)
 
-    @property
+    @cached_property
     def nbytes(self) -> int:
         """Approximate bytes in memory."""
         return _BYTES * len(self._words) + 4 * sum(map(len, self._words))

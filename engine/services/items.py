@@ -35,7 +35,7 @@ class Items:
         """Return up to ``limit`` items with keys above ``after`` that pass the filter, in the order of keys."""
         if limit < 1:
             raise InvalidInputError(f"limit must be at least 1, not {limit}")
-        chosen = self._checked(filter)
+        chosen = check_filter(filter)
         with self._opened.read() as tx:
             return with_views(tx, tx.items.page(after, limit, self._matching(tx, chosen)))
 
@@ -45,7 +45,7 @@ class Items:
         The method reads a few items first, and estimates from their size how many more the page has room for. All items
         are from one state of the collection.
         """
-        chosen, found, wanted = self._checked(filter), list[Item](), min(most, _FIRST_ITEMS)
+        chosen, found, wanted = check_filter(filter), list[Item](), min(most, _FIRST_ITEMS)
         with self._opened.read() as tx:
             among = self._matching(tx, chosen)
             while wanted > 0:
@@ -65,7 +65,7 @@ class Items:
 
     def count(self, filter: FilterForm = EVERY_ITEM) -> int:
         """Return how many items pass the filter."""
-        chosen = self._checked(filter)
+        chosen = check_filter(filter)
         with self._opened.read() as tx:
             among = self._matching(tx, chosen)
             return tx.items.count() if among is None else len(among)
@@ -80,23 +80,24 @@ class Items:
             raise InvalidInputError(f"items are counted per label, view or value of an attribute, not per {field}")
         if limit < 1:
             raise InvalidInputError(f"limit must be at least 1, not {limit}")
-        chosen = self._checked(filter)
+        chosen = check_filter(filter)
         with self._opened.read() as tx:
-            if counted.kind == "attribute":
-                self._opened.unmet.warn(tx, FieldTest(counted, "exists"))
+            if chosen:
+                self._matching(tx, chosen)
             found = self._opened.columns.counts(tx, counted, chosen.condition)
+            if counted.kind == "attribute":
+                self._opened.unmet.warn(tx, FieldTest(counted, "exists"), not found)
         counts = [ValueCount(value, count) for (_, value), count in found.items() if count]
         return sorted(counts, key=lambda one: (-one.items, type(one.value).__name__, one.value or 0))[:limit]
 
-    def _checked(self, given: FilterForm) -> Filter:
-        """Return a filter in any form as a valid filter, and warn of what it names and no item has."""
-        chosen = check_filter(given)
-        self._opened.warn_of_unmet(chosen)
-        return chosen
-
     def _matching(self, tx: Transaction, chosen: Filter) -> NDArray[np.int64] | None:
-        """Return the ascending ids of the items that pass a filter; None for an empty filter."""
-        return self._opened.columns.matching(tx, chosen.condition) if chosen else None
+        """Return the ascending ids of the items that pass a filter, None for an empty filter; warn of what the filter
+        names and no item has."""
+        if not chosen:
+            return None
+        found = self._opened.columns.matching(tx, chosen.condition)
+        self._opened.unmet.warn(tx, chosen.condition, not len(found))
+        return found
 
     def thumbnail(self, key: str) -> bytes:
         """Return an item's small picture (JPEG); NotFoundError if the item has none."""
@@ -208,7 +209,7 @@ class Items:
         """
         from crossview.engine.spaces.search import Page, embed_items
 
-        chosen = self._checked(filter)
+        chosen = check_filter(filter)
         with self._opened.read() as tx:
             among = self._matching(tx, chosen)
             return embed_items(tx, self._opened.loaded.get(tx, space), view, target, Page(after, limit, among))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from crossview.engine.catalog.catalog import Catalog, Transaction
 from crossview.engine.catalog.folder import CollectionFolder
 from crossview.engine.catalog.item_columns import ItemColumns
-from crossview.engine.conditions.filter import Filter
+from crossview.engine.conditions.tree import EVERY, Condition
 from crossview.engine.errors import CrossviewError, NotReadyError
 from crossview.engine.info import SpaceInfo
 from crossview.engine.services.unmet import Unmet
@@ -72,11 +72,11 @@ class Opened:
         self.folder.check_alive()
         return self.catalog
 
-    def warn_of_unmet(self, chosen: Filter) -> None:
-        """Warn of what the condition of a filter names and no item has."""
-        if chosen.stored and not self.unmet.is_met(chosen.stored):
+    def warn_of_unmet(self, condition: Condition, nothing: bool) -> None:
+        """Warn of what a condition names and no item has; ``nothing``: whether it left a search without a hit."""
+        if condition != EVERY and (nothing or not self.unmet.is_met(condition)):
             with self.read() as tx:
-                self.unmet.warn(tx, chosen.stored)
+                self.unmet.warn(tx, condition, nothing)
 
     def versions(self) -> "Versions":
         """Return the versions from which searches answer."""

@@ -22,11 +22,16 @@ class Unmet:
         """Conditions without a warning so far, which need no further look."""
 
     def is_met(self, condition: Condition) -> bool:
-        """Return whether items had all that a condition names when it was looked at."""
+        """Return whether items had all that a condition names when it was last looked at."""
         return condition in self._met
 
-    def warn(self, tx: Transaction, condition: Condition) -> None:
-        """Warn of each label, view or attribute that a condition names and no item has, with similar names."""
+    def warn(self, tx: Transaction, condition: Condition, nothing: bool) -> None:
+        """Warn of each label, view or attribute that a condition names and no item has, with similar names.
+
+        A condition without a warning so far is only looked at again if it chose ``nothing``.
+        """
+        if not nothing and self.is_met(condition):
+            return
         found = [text for test in dict.fromkeys(condition.tests()) for text in self._of(tx, test)]
         for text in found:
             warn_of(text)

@@ -13,7 +13,7 @@ from terminal import BACKENDS, done, reached, result_of, run
 
 from crossview.engine.collection import Collection
 from crossview.engine.conditions.filter import filter_of
-from crossview.engine.errors import InvalidInputError
+from crossview.engine.errors import InputWarning, InvalidInputError
 from crossview.engine.home import Home
 from crossview.engine.item import NewItem
 
@@ -21,7 +21,7 @@ ITEMS = {
     "a": (("cat", "wet"), {"year": 2021, "camera": {"model": "X1"}, "tags": ["x", "y", "x"]}),
     "b": (("cat",), {"year": 2021.0, "camera": {"model": "X1"}, "tags": ["y"]}),
     "c": (("dog",), {"year": "2021", "camera": None, "tags": []}),
-    "d": ((), {"year": True}),
+    "d": ((), {"year": True, "none": [None, 1, None]}),
     "e": ((), {"year": 2021.5, "tags": "y"}),
 }
 
@@ -52,6 +52,7 @@ def test_items_are_counted_by_the_values_of_a_field(where: list[str]) -> None:
     assert counted(where, "view") == [("v", 5), ("w", 1)]
     assert counted(where, "tags") == [("y", 3), ("x", 1)]
     assert counted(where, "camera.model") == [("X1", 2)]
+    assert counted(where, "none") == [(None, 1), (1, 1)]
     years = counted(where, "year")
     assert years[0] == (2021, 2)
     assert {(type(value), value) for value, _ in years[1:]} == {(bool, True), (float, 2021.5), (str, "2021")}
@@ -61,6 +62,21 @@ def test_items_are_counted_by_the_values_of_a_field(where: list[str]) -> None:
         "2021.5,1",
     ]
     assert "3 items" in done("count", "some", "--per", "tags", "--where", "label exists", *where)
+
+
+def test_counts_follow_changes(tmp_path: Path) -> None:
+    """Of views, too, which change without their items."""
+    fill(home := Home(tmp_path))
+    with home.open("some") as made:
+        for number in range(3):
+            assert made.items.counts("view") == [("v", 5 + number), ("w", 1)]
+            assert made.items.counts("label", "view = w") == [("cat", 1), ("wet", 1)]
+            made.items.put([NewItem(f"new {number}", rows={"v": [0.0]}, labels=("new",))])
+            assert made.count("label = new and view = v") == number + 1
+        made.views.delete("w")
+        assert made.items.counts("view") == [("v", 8)]
+        with pytest.warns(InputWarning, match='no item has view = "w"'):
+            assert made.count("view = w") == 0
 
 
 def test_mistakes_name_their_remedy(where: list[str]) -> None:
