@@ -178,21 +178,24 @@ def test_watching_tells_important_changes_as_they_come(home: Home, shots: Path) 
     options = ["changes", str(shots), "--grid", "4", "--watch", "--every", "0.2", "--json", "--home", str(home.path)]
     command = [sys.executable, "-m", "crossview.server.cli", *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as watching:
-        assert watching.stdout is not None
-        assert watching.stderr is not None
-        while "40 versions" not in watching.stderr.readline():
-            assert watching.poll() is None
-        later.save(shots, html=True, first=40)
-        wanted = {later.name(hour + 1) for hour in range(39, 47) if later.important[hour]}
-        heard = json.loads(watching.stdout.readline())["result"]
-        assert heard["important"]
-        assert Path(heard["later"]).name in wanted
-        for hour in range(40, 48):  # the last version that it knows of among them
-            (shots / later.name(hour)).unlink()
-        while "40 versions" not in watching.stderr.readline():
-            assert watching.poll() is None
-        watching.send_signal(signal.SIGINT)
-        assert watching.wait(30) == 130
+        try:
+            assert watching.stdout is not None
+            assert watching.stderr is not None
+            while "40 versions" not in watching.stderr.readline():
+                assert watching.poll() is None
+            later.save(shots, html=True, first=40)
+            wanted = {later.name(hour + 1) for hour in range(39, 47) if later.important[hour]}
+            heard = json.loads(watching.stdout.readline())["result"]
+            assert heard["important"]
+            assert Path(heard["later"]).name in wanted
+            for hour in range(40, 48):  # the last version that it knows of among them
+                (shots / later.name(hour)).unlink()
+            while "40 versions" not in watching.stderr.readline():
+                assert watching.poll() is None
+            watching.send_signal(signal.SIGINT)
+            assert watching.wait(30) == 130
+        finally:
+            watching.kill()  # a failure above must not wait for it
 
 
 @pytest.mark.slow
