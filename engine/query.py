@@ -46,6 +46,8 @@ class Query:
     """Key of an item of the collection. The stored row of the item is the query, and hits do not contain the item."""
     text: str | None = None
     """A text, for a view that is computed from texts."""
+    weight: float = 1.0
+    """In a search by examples (``combine``): how much the query counts; below 0, it is a counter-example."""
     label: str | None = None
     """A class, in a space of attributes. The query is the mean of its training items or, for a class without items, the
     position that its orderings give."""

@@ -38,6 +38,8 @@ class StrategyOptions(TypedDict, total=False):
     max_distance: float | None
     probabilities: bool
     base_rate: float | None
+    combine: str
+    with_examples: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -222,6 +224,39 @@ class Listed(Strategy):
             raise InvalidInputError(_NO_QUERY)
 
 
+COMBINE = ("learn", "mean", "best", "context")
+"""The ways to score items by several examples."""
+_ONE_QUESTION = "several examples make one list by a score, without distances: leave out {}, or the way to combine"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Combined(Strategy):
+    """The items that are most like all examples of a request, and least like its counter-examples; one list.
+
+    The queries of the request are the examples of one question. ``Query.weight`` weighs them; below 0, a query is a
+    counter-example. All items of every target get a score, and an item has the mean of its scores.
+    """
+
+    refused: ClassVar[Mapping[str, str]] = {
+        name: _ONE_QUESTION.format(name)
+        for name in ("weights", "more", "less", "hold", "sort_by", "min_match", "max_distance", "probabilities")
+    } | {"base_rate": _ONE_QUESTION.format("base_rate"), "merge": _ONE_QUESTION.format("merge")}
+
+    combine: str
+    """The score: ``learn`` (a classifier of the examples against the counter-examples and a sample of all items, beside
+    the distance to their moved mean), ``mean`` (that distance alone), ``best`` (the nearest example) or ``context`` (in
+    how many pairs the example is nearer than the counter-example)."""
+    targets: Sequence[str] = ()
+    """See ``Nearest``."""
+    with_examples: bool = False
+    """Whether the items of the examples can be hits."""
+
+    def check(self) -> None:
+        """Raise InvalidInputError for an unknown way to combine."""
+        if self.combine not in COMBINE:
+            raise InvalidInputError(f"examples combine by {', '.join(COMBINE)}, not by {self.combine!r}")
+
+
 DEFAULTS: Mapping[str, Any] = {
     "targets": (),
     "merge": None,
@@ -234,6 +269,8 @@ DEFAULTS: Mapping[str, Any] = {
     "max_distance": None,
     "probabilities": False,
     "base_rate": None,
+    "combine": "",
+    "with_examples": False,
 }
 """Default value of each option."""
 
@@ -251,8 +288,11 @@ def strategy_of(options: Mapping[str, Any], has_input: bool) -> Strategy:
             value = one_or_several(value)
         if value != DEFAULTS[name]:
             given[name] = value
-    if "sort_by" in given and not has_input:
-        kind: type[Strategy] = Listed
+    if given.keys() & {"combine", "with_examples"}:
+        kind: type[Strategy] = Combined
+        given.setdefault("combine", COMBINE[0])
+    elif "sort_by" in given and not has_input:
+        kind = Listed
     elif "weights" in given:
         kind = Weighted
     else:

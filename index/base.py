@@ -1,6 +1,6 @@
 """The protocols of searchers and indexes, and the checks that they share."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol, Self
@@ -104,6 +104,9 @@ class Index(Searcher, Protocol):
 
     def get(self, ids: ArrayLike) -> Any:
         """Return the vectors of the ids; KeyError names an absent one."""
+
+    def blocks(self) -> Iterator[tuple[Ids, Any]]:
+        """Yield ids, shape (n,), and their vectors in blocks, each id once, in the order of storage."""
 
     @property
     def waste(self) -> float:

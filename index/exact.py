@@ -2,7 +2,7 @@
 index."""
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -82,6 +82,10 @@ class ExactIndex(Index):
             raise KeyError(int(absent[0]))
         order = np.argsort(self._ids)
         return self._vectors[order[np.searchsorted(self._ids, wanted, sorter=order)]]
+
+    def blocks(self) -> Iterator[tuple[Ids, Any]]:
+        """Yield all ids and vectors at once."""
+        yield self._ids, self._vectors
 
     @property
     def waste(self) -> float:

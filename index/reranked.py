@@ -1,7 +1,7 @@
 """Binary codes, and the float vectors that put the nearest codes in order."""
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Self
 
@@ -87,6 +87,10 @@ class RerankedIndex(Index):
     def get(self, ids: ArrayLike) -> Codes:
         """Return the rows of the ids; KeyError names an absent one."""
         return with_floats(self._codes.get(ids), self._floats.get(ids))
+
+    def blocks(self) -> Iterator[tuple[Ids, Codes]]:
+        """Yield the ids and the codes, without their float vectors."""
+        yield from self._codes.blocks()
 
     @property
     def waste(self) -> float:

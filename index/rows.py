@@ -109,6 +109,12 @@ class Rows:
         left = np.concatenate([np.empty(0, np.int64), *kept])
         return Rows(main, appended((), self.ids_of(left), self.take(left)), self._like)
 
+    def blocks(self) -> Iterator[tuple[Ids, NDArray[Any]]]:
+        """Yield the ids and rows that are alive, chunk by chunk, without a copy if all are alive."""
+        for chunk in self.chunks:
+            rows = chunk.rows if chunk.alive is None else chunk.rows.take(chunk.alive.numbers, 0)
+            yield chunk.live_ids, rows
+
     def columns(self) -> dict[str, Column]:
         """Return the ids that are alive, ascending, and their rows in that order, to write into a snapshot."""
         shape = self.live, self._like.shape[1]

@@ -1,7 +1,7 @@
 """Indexes over rows in this process: versions, lookups by id and snapshots, the same for every searcher."""
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -67,6 +67,10 @@ class StoredIndex(Index):
         if len(absent := wanted[numbers < 0]):
             raise KeyError(int(absent.min()))
         return self._rows.take(numbers)
+
+    def blocks(self) -> Iterator[tuple[Ids, Any]]:
+        """Yield the ids and vectors, chunk by chunk."""
+        yield from self._rows.blocks()
 
     @property
     def waste(self) -> float:

@@ -101,13 +101,19 @@ def test_the_guide_of_attributes(tmp_path: Path) -> None:
 
 
 def test_the_guide_of_conditions(tmp_path: Path) -> None:
-    """Its program counts the same twice, and every condition of the documents can be read."""
+    """Its program counts the same twice, that of examples finds one, and all conditions of the documents are read."""
     with Home(tmp_path / "tour" / "mine").create("art", ["v=vectors:dim=1"]) as art:
         art.items.put(
-            [NewItem(f"{label}-{n}1.jpg", rows={"v": [n]}, labels=label) for label in ("waves", "sea") for n in (1, 2)]
+            [
+                NewItem(f"{label}-{n}1.jpg", rows={"v": [n]}, labels=label)
+                for label in ("waves", "sea")
+                for n in (1, 2, 3)
+            ]
         )
     (program,) = blocks("docs/guides/items.md", "python")
-    assert run([sys.executable, "-W", "error", "-c", program], tmp_path) == "2\n2\n"
+    assert run([sys.executable, "-W", "error", "-c", program], tmp_path) == "3\n3\n"
+    (program,) = blocks("docs/guides/examples.md", "python")
+    assert "waves-31.jpg" in run([sys.executable, "-W", "error", "-c", program], tmp_path)
     documents = [path.read_text() for path in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md"))]
     stated = [text for document in documents for text in re.findall(r"--(?:holdout-)?where '([^'\n]+)'", document)]
     assert len(stated) > 4

@@ -1,23 +1,30 @@
 """Scans: how each strategy finds items in one space."""
 
 from abc import ABC, abstractmethod
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
-from crossview.engine.errors import NotReadyError
+import numpy as np
+from numpy.typing import NDArray
+
+from crossview.engine.errors import CrossviewError, InvalidInputError, NotReadyError
 from crossview.engine.query import Hit, HitList, Query, SearchRequest
+from crossview.engine.spaces.every_view import views_of
+from crossview.engine.spaces.examples import scored
 from crossview.engine.spaces.fusion import fuse
 from crossview.engine.spaces.indexed import IndexedSpace
 from crossview.engine.spaces.loaded import LoadedSpaces
 from crossview.engine.spaces.matching import Asked, Hits, Selector, hits_of, neighbours, query_probes
 from crossview.engine.spaces.near_copies import NearCopy, copies_first, near_copies
+from crossview.engine.spaces.query_rows import described
 from crossview.engine.spaces.scores import in_order
 from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.target import Neighbor, Target, on_common_scale
 from crossview.engine.spaces.version import Version
 from crossview.engine.spaces.weighting import check_notions, nearest_by_weights, shown
-from crossview.engine.strategy import Listed, Moved, Nearest, Strategy, Weighted
+from crossview.engine.strategy import Combined, Listed, Moved, Nearest, Strategy, Weighted
 from crossview.index.base import Index, Selection
 
 _OVERFETCH = 3
@@ -239,11 +246,70 @@ class ListedScan(Scan[Listed]):
         return lists
 
 
+class CombinedScan(Scan[Combined]):
+    """One list of all items by a score of all queries, which are examples and counter-examples of one question."""
+
+    def lists(self) -> list[HitList]:
+        """Return the list; its distance falls as the score grows."""
+        gathered, own = self._gathered()
+        size = 1 + max(int(self.within(target)[0].ids().max(initial=0)) for target in gathered)
+        totals, counts = np.zeros(size), np.zeros(size)
+        for target, (vectors, weights) in gathered.items():
+            index, only = self.within(target)
+            ids, scores = scored(self.strategy.combine, target, index, vectors, weights)
+            if only is not None:
+                chosen = np.isin(ids, only.ids)
+                ids, scores = ids[chosen], scores[chosen]
+            totals[ids] += scores
+            counts[ids] += 1
+        if own and not self.strategy.with_examples:
+            counts[[item for item in own if item < size]] = 0
+        found = np.flatnonzero(counts)
+        scores = totals[found] / counts[found]
+        first = found[np.lexsort((found, -scores))[: self.request.k]]
+        name = f"{self.strategy.combine} of {', '.join(map(str, gathered))}"
+        near = [Neighbor(int(item), float(np.logaddexp(0, -totals[item] / counts[item]))) for item in first]
+        (hits,) = hits_of(self.version, name, [near])
+        return [HitList(0, name, hits)]
+
+    def _gathered(self) -> tuple[dict[Target, tuple[NDArray[Any], NDArray[np.float64]]], set[int]]:
+        """Return the vectors of the examples and their weights by target, and the items of the examples.
+
+        An example counts in each view that it has. Raises the error of the first example that has none.
+        """
+        vectors: dict[Target, list[NDArray[Any]]] = defaultdict(list)
+        weights: dict[Target, list[float]] = defaultdict(list)
+        own = set[int]()
+        for query in self.request.queries:
+            errors, views = list[CrossviewError](), views_of(self.version, self.indexed.space, query)
+            read = query if query.view else described(self.version, self.loaded, query, views)
+            for view in views:
+                one = [replace(read, view=view)]
+                try:
+                    asked = list(query_probes(self.version, self.indexed.space, self.loaded, one, self.strategy.names))
+                except (InvalidInputError, NotReadyError) as error:
+                    errors.append(error)
+                    continue
+                for group in asked:
+                    own |= {item for item in group.own if item is not None}
+                    for target, found in group.probes.items():
+                        vectors[target].append(found[0])
+                        weights[target].append(query.weight)
+            if len(errors) == len(views):
+                raise errors[0]
+        return {
+            target: (np.stack(vectors[target]), np.array(weights[target]))
+            for target in vectors
+            if max(weights[target]) > 0
+        }, own
+
+
 SCANS: Mapping[type[Strategy], type[Scan[Any]]] = {
     Nearest: NearestScan,
     Moved: MovedScan,
     Weighted: WeightedScan,
     Listed: ListedScan,
+    Combined: CombinedScan,
 }
 
 

@@ -1,5 +1,6 @@
 """A search: from inputs to rows, to probes, to neighbours, to hits; and the embeddings of queries and items."""
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -24,7 +25,7 @@ from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.target import Target
 from crossview.engine.spaces.version import StaleError, Version
 from crossview.engine.spaces.versions import TargetsOf, Versions
-from crossview.engine.strategy import Nearest
+from crossview.engine.strategy import Combined, Nearest
 from crossview.index.base import Ids, Selection
 
 _PAGE_BYTES = 1 << 23
@@ -43,10 +44,24 @@ def check_queries(queries: Sequence[Query], k: int = 1, listing: bool = False) -
             raise InvalidInputError(f"query {number}: give exactly one of {inputs}")
 
 
+def check_weights(request: SearchRequest) -> None:
+    """Raise InvalidInputError for weights of queries that are not examples, and for examples that say nothing."""
+    weights = [query.weight for query in request.queries]
+    if not isinstance(request.strategy, Combined):
+        if any(weight != 1 for weight in weights):
+            raise InvalidInputError("queries have weights only as examples of one question: give `combine`, too")
+        return
+    if not all(math.isfinite(weight) and weight for weight in weights):
+        raise InvalidInputError("the weight of an example is a number other than 0: below 0 for a counter-example")
+    if max(weights) < 0:
+        raise InvalidInputError("counter-examples alone say what not to find: give at least one example")
+
+
 def check_request(request: SearchRequest) -> None:
     """Raise InvalidInputError for a request that no collection can answer."""
     check_queries(request.queries, request.k, request.strategy.lists_items)
-    check_without_view(request, isinstance(request.strategy, Nearest))
+    check_weights(request)
+    check_without_view(request, isinstance(request.strategy, Nearest | Combined))
     request.strategy.check()
     check_filter(request.filter)
 
@@ -99,7 +114,7 @@ def answer(version: Version, indexed: IndexedSpace, loaded: LoadedSpaces, reques
     Raises InvalidInputError, NotFoundError, NotReadyError, ImageError for an unreadable picture, and StaleError if the
     search must start again with the next version.
     """
-    if any(not query.view for query in request.queries):
+    if not isinstance(request.strategy, Combined) and any(not query.view for query in request.queries):
         alone = partial(answer, version, indexed, loaded)
         return by_every_view(version, loaded, indexed.space, request, alone)
     check_axes(indexed.space.axes, indexed.space.name, request)
@@ -128,6 +143,8 @@ def answer_at_hand(
 ) -> list[HitList] | None:
     """Return the hit lists if everything needed is in memory; see ``Collection.memory.search``."""
     if request.filter.stored or any(query.vector is None for query in request.queries):
+        return None
+    if isinstance(request.strategy, Combined):  # it learns, and scores all items
         return None
     check_request(request)
     found = versions.at_hand(request.space)

@@ -17,7 +17,7 @@ WhereOption = Annotated[
     typer.Option(
         "--where",
         metavar="CONDITION",
-        help="Only items that fulfil this condition, such as 'year >= 2021 and not label = beach'; repeat to add.",
+        help="Only items that fulfil it, such as 'year >= 2021'; repeat to add.",
     ),
 ]
 

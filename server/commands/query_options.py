@@ -1,9 +1,10 @@
 """The options for queries."""
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
@@ -78,6 +79,56 @@ class QueryOptions:
             return [Query(self.view, vector=row) for row in _rows(self.vector)]
         image = None if self.image is None else self.image.read_bytes()
         return [Query(self.view, image=image, text=self.text, key=self.key, label=self.by_label)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExampleOptions(QueryOptions):
+    """A query, and further examples and counter-examples of the same question."""
+
+    like: Annotated[
+        list[str] | None, typer.Option(metavar="ITEM[=W]", help="Find items like this picture or key, too; repeat.")
+    ] = None
+    unlike: Annotated[
+        list[str] | None, typer.Option(metavar="ITEM[=W]", help="Find items unlike this picture or key; repeat.")
+    ] = None
+    combine: Annotated[
+        str, typer.Option(metavar="WAY", help="Score by examples: learn, mean, best or context [default: learn].")
+    ] = ""
+    with_examples: Annotated[bool, typer.Option("--with-examples", help="Also find the items of the examples.")] = False
+
+    @property
+    def named(self) -> list[tuple[str, float]]:
+        """The examples and counter-examples with their weights; raises typer.BadParameter for a weight of 0 or less."""
+        signed = ((self.like or (), 1.0), (self.unlike or (), -1.0))
+        return [_weighted(one, sign) for names, sign in signed for one in names]
+
+    def queries(self, listing: bool = False) -> "list[Query]":
+        """Return the queries of the input, which is optional beside examples."""
+        return [] if self.named and not self.given() else super().queries(listing)
+
+    def examples(self, collection: "CollectionBackend") -> "list[Query]":
+        """Return the examples, then the counter-examples: items of the collection, or picture files."""
+        keys = existing_keys(collection, [name for name, _ in self.named])
+        return [replace(query_of(name, self.view, keys), weight=weight) for name, weight in self.named]
+
+    def fields(self) -> dict[str, Any]:
+        """Return the fields of a request."""
+        combine = self.combine or ("learn" if self.named else "")
+        return {"combine": combine, "with_examples": self.with_examples} if combine else {}
+
+
+def _weighted(given: str, sign: float) -> tuple[str, float]:
+    """Return the name of an example and its weight, negative for a counter-example."""
+    name, equals, text = given.rpartition("=")
+    try:
+        weight = float(text) if equals else 1.0
+    except ValueError:  # a key or a path with an equals sign
+        return given, sign
+    if not equals:
+        return given, sign
+    if not (math.isfinite(weight) and weight > 0):
+        raise typer.BadParameter(f"the weight of {name!r} is a number above 0, not {text}: use --unlike for less")
+    return name, sign * weight
 
 
 def existing_keys(collection: "CollectionBackend", inputs: Sequence[str]) -> set[str]:

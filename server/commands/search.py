@@ -1,7 +1,7 @@
 """The search command."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
@@ -11,7 +11,7 @@ from crossview.server.commands.common import JsonOption, NameArgument, names, pr
 from crossview.server.commands.connection_options import PICTURES_HERE, PictureConnection
 from crossview.server.commands.filter_options import FilterOptions
 from crossview.server.commands.output import CsvOption, check_format, print_csv, say, show, table
-from crossview.server.commands.query_options import BaseRateOption, QueryOptions
+from crossview.server.commands.query_options import BaseRateOption, ExampleOptions
 
 if TYPE_CHECKING:
     from crossview.engine.query import Hit, HitList, SearchRequest
@@ -45,17 +45,6 @@ class ScoreOptions:
             help="Attributes that --more and --less do not move: names, or all.",
         ),
     ] = None
-    at_least: Annotated[
-        Amounts,
-        typer.Option(
-            "--at-least",
-            metavar="ATTRIBUTE=SCORE",
-            help="Only hits with at least this score, in standard deviations.",
-        ),
-    ] = None
-    at_most: Annotated[
-        Amounts, typer.Option("--at-most", metavar="ATTRIBUTE=SCORE", help="Only hits with at most this score.")
-    ] = None
     sort_by: Annotated[
         str,
         typer.Option(
@@ -74,8 +63,6 @@ class ScoreOptions:
             "more": _numbers(self.more, "--more", AMOUNT),
             "less": _numbers(self.less, "--less", AMOUNT),
             "hold": names(self.hold),
-            "at_least": _numbers(self.at_least, "--at-least"),
-            "at_most": _numbers(self.at_most, "--at-most"),
             "sort_by": self.sort_by,
         }
 
@@ -89,13 +76,13 @@ def score_cells(scores: Mapping[str, float], shown: Sequence[str]) -> list[str]:
     return [f"{scores[name]:+.2f}" for name in shown]
 
 
-def _numbers(pairs: Amounts, flag: str, default: float | None = None) -> dict[str, float]:
+def _numbers(pairs: Amounts, flag: str, default: float) -> dict[str, float]:
     """Return the numbers of ``attribute=number`` options by attribute; ``default`` replaces a missing number."""
     values: dict[str, float] = {}
     for pair in pairs or []:
         name, equals, text = pair.partition("=")
         try:
-            value = default if default is not None and not equals else float(text)
+            value = float(text) if equals else default
         except ValueError:
             value = None
         if not name or value is None:
@@ -159,8 +146,8 @@ class SearchOptions:
         ),
     ] = None
 
-    def request(self, query: QueryOptions, chosen: FilterOptions, scores: ScoreOptions) -> "SearchRequest":
-        """Return the request of these options."""
+    def request(self, query: ExampleOptions, chosen: FilterOptions, scores: ScoreOptions) -> "SearchRequest":
+        """Return the request of these options, without the examples themselves."""
         from crossview.engine.query import SearchRequest
 
         return SearchRequest(
@@ -176,6 +163,7 @@ class SearchOptions:
             max_distance=self.max_distance,
             probabilities=self.probabilities,
             base_rate=self.base_rate,
+            **query.fields(),
         )
 
     def _weights(self) -> dict[str, float]:
@@ -188,7 +176,7 @@ class SearchOptions:
 
 def search(
     name: NameArgument,
-    query: QueryOptions,
+    query: ExampleOptions,
     options: SearchOptions,
     chosen: FilterOptions,
     scores: ScoreOptions,
@@ -200,7 +188,7 @@ def search(
 
     Examples:
         crossview search pets cat.jpg --view color --targets sift --min-match 0.5
-        crossview search pets --text "a red cat" --view text -k 5
+        crossview search pets --text "a cat" --like cat.jpg --unlike photos/dog.jpg --where 'year >= 2021'
     """
     check_format(as_json, as_csv)
     if options.out is not None:
@@ -211,6 +199,8 @@ def search(
         raise typer.BadParameter("--class marks the hits on a contact sheet: give --out FILE as well")
     request = options.request(query, chosen, scores)
     with connection.collection(name) as collection:
+        if query.named:
+            request = replace(request, queries=[*request.queries, *query.examples(collection)])
         results = collection.search(request)
         if options.out is not None:
             from crossview.server.drawing.search_results import strips
@@ -241,7 +231,10 @@ def nothing_similar(hits: "Sequence[Hit]") -> bool:
 def _say_how(request: "SearchRequest", hit_list: "HitList") -> None:
     """Print what the table cannot show: that nothing is similar, and how a search by every view merged its lists."""
     hits, least = hit_list.hits, getattr(request.strategy, "min_match", 0.0)
-    if not request.queries[hit_list.query].view and not request.strategy.lists_items:
+    if combine := getattr(request.strategy, "combine", ""):
+        against = sum(query.weight < 0 for query in request.queries)
+        say(f"{combine} from {len(request.queries) - against} examples and {against} counter-examples")
+    elif not request.queries[hit_list.query].view and not request.strategy.lists_items:
         matched = all(hit.match is not None for hit in hits)
         how = "by match" if matched else "by rank, because no match is calibrated: train the space (again) with labels"
         say(f"searched by every view of the query, and merged {how}")

@@ -9,6 +9,7 @@ from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf import struct_pb2 as _struct_pb2
 from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.rpc import status_pb2 as _status_pb2
 import builtins as _builtins
 import sys
@@ -21,6 +22,40 @@ else:
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class _Combine:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _CombineEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Combine.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    COMBINE_UNSPECIFIED: _Combine.ValueType  # 0
+    COMBINE_LEARN: _Combine.ValueType  # 1
+    """By a classifier of the examples against the counter-examples and a sample of all items, beside the distance to the
+    mean of the examples, moved away from the counter-examples.
+    """
+    COMBINE_MEAN: _Combine.ValueType  # 2
+    """By that distance alone."""
+    COMBINE_BEST: _Combine.ValueType  # 3
+    """By the nearest example; items that are nearer to a counter-example come last."""
+    COMBINE_CONTEXT: _Combine.ValueType  # 4
+    """By how much counter-examples are nearer than examples, over all pairs."""
+
+class Combine(_Combine, metaclass=_CombineEnumTypeWrapper):
+    """How a search scores items by several examples."""
+
+COMBINE_UNSPECIFIED: Combine.ValueType  # 0
+COMBINE_LEARN: Combine.ValueType  # 1
+"""By a classifier of the examples against the counter-examples and a sample of all items, beside the distance to the
+mean of the examples, moved away from the counter-examples.
+"""
+COMBINE_MEAN: Combine.ValueType  # 2
+"""By that distance alone."""
+COMBINE_BEST: Combine.ValueType  # 3
+"""By the nearest example; items that are nearer to a counter-example come last."""
+COMBINE_CONTEXT: Combine.ValueType  # 4
+"""By how much counter-examples are nearer than examples, over all pairs."""
+Global___Combine: _TypeAlias = Combine  # noqa: Y015
+
 @_typing.final
 class Query(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
@@ -31,6 +66,7 @@ class Query(_message.Message):
     KEY_FIELD_NUMBER: _builtins.int
     TEXT_FIELD_NUMBER: _builtins.int
     LABEL_FIELD_NUMBER: _builtins.int
+    WEIGHT_FIELD_NUMBER: _builtins.int
     view: _builtins.str
     """The query view, in which the input becomes a row. Empty, in a search by image, text or key: every view of the space
     that the input has; the search returns one list, by the mean match in these views, or by rank if no hit has a match.
@@ -47,6 +83,8 @@ class Query(_message.Message):
     """A class, in a space of attributes: the mean of its training items or, for a class without items, the position
     that the orderings give.
     """
+    weight: _builtins.float
+    """In a search by examples (`combine`): how much the query counts; below 0, it is a counter-example. Unset: 1."""
     @_builtins.property
     def vector(self) -> _types_pb2.Vector:
         """A feature row of the query view."""
@@ -60,13 +98,19 @@ class Query(_message.Message):
         key: _builtins.str = ...,
         text: _builtins.str = ...,
         label: _builtins.str = ...,
+        weight: _builtins.float | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["image", b"image", "input", b"input", "key", b"key", "label", b"label", "text", b"text", "vector", b"vector"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_weight", b"_weight", "image", b"image", "input", b"input", "key", b"key", "label", b"label", "text", b"text", "vector", b"vector", "weight", b"weight"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["image", b"image", "input", b"input", "key", b"key", "label", b"label", "text", b"text", "vector", b"vector", "view", b"view"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_weight", b"_weight", "image", b"image", "input", b"input", "key", b"key", "label", b"label", "text", b"text", "vector", b"vector", "view", b"view", "weight", b"weight"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__weight: _TypeAlias = _typing.Literal["weight"]  # noqa: Y015
+    _WhichOneofArgType__weight: _TypeAlias = _typing.Literal["_weight", b"_weight"]  # noqa: Y015
     _WhichOneofReturnType_input: _TypeAlias = _typing.Literal["image", "vector", "key", "text", "label"]  # noqa: Y015
     _WhichOneofArgType_input: _TypeAlias = _typing.Literal["input", b"input"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__weight) -> _WhichOneofReturnType__weight | None: ...
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType_input) -> _WhichOneofReturnType_input | None: ...
 
 Global___Query: _TypeAlias = Query  # noqa: Y015
@@ -194,6 +238,8 @@ class SearchRequest(_message.Message):
     BASE_RATE_FIELD_NUMBER: _builtins.int
     MIN_MATCH_FIELD_NUMBER: _builtins.int
     MAX_DISTANCE_FIELD_NUMBER: _builtins.int
+    COMBINE_FIELD_NUMBER: _builtins.int
+    WITH_EXAMPLES_FIELD_NUMBER: _builtins.int
     parent: _builtins.str
     """Resource name."""
     space: _builtins.str
@@ -224,6 +270,12 @@ class SearchRequest(_message.Message):
     """
     max_distance: _builtins.float
     """Maximum distance of the hits in each target; unset: any."""
+    combine: Global___Combine.ValueType
+    """Set: the queries are examples and counter-examples of one question, and the response has one list, of the items
+    with the greatest mean score over all targets. Distances then only fall as the scores grow.
+    """
+    with_examples: _builtins.bool
+    """With `combine`: whether the items of the examples can be hits."""
     @_builtins.property
     def queries(self) -> _containers.RepeatedCompositeFieldContainer[Global___Query]:
         """At least one."""
@@ -291,10 +343,12 @@ class SearchRequest(_message.Message):
         base_rate: _builtins.float | None = ...,
         min_match: _builtins.float = ...,
         max_distance: _builtins.float | None = ...,
+        combine: Global___Combine.ValueType = ...,
+        with_examples: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_base_rate", b"_base_rate", "_k", b"_k", "_max_distance", b"_max_distance", "_merge", b"_merge", "base_rate", b"base_rate", "filter", b"filter", "k", b"k", "max_distance", b"max_distance", "merge", b"merge", "options", b"options"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_base_rate", b"_base_rate", "_k", b"_k", "_max_distance", b"_max_distance", "_merge", b"_merge", "at_least", b"at_least", "at_most", b"at_most", "base_rate", b"base_rate", "filter", b"filter", "hold", b"hold", "k", b"k", "less", b"less", "max_distance", b"max_distance", "merge", b"merge", "min_match", b"min_match", "more", b"more", "options", b"options", "parent", b"parent", "probabilities", b"probabilities", "queries", b"queries", "sort_by", b"sort_by", "space", b"space", "targets", b"targets", "weights", b"weights"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_base_rate", b"_base_rate", "_k", b"_k", "_max_distance", b"_max_distance", "_merge", b"_merge", "at_least", b"at_least", "at_most", b"at_most", "base_rate", b"base_rate", "combine", b"combine", "filter", b"filter", "hold", b"hold", "k", b"k", "less", b"less", "max_distance", b"max_distance", "merge", b"merge", "min_match", b"min_match", "more", b"more", "options", b"options", "parent", b"parent", "probabilities", b"probabilities", "queries", b"queries", "sort_by", b"sort_by", "space", b"space", "targets", b"targets", "weights", b"weights", "with_examples", b"with_examples"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__base_rate: _TypeAlias = _typing.Literal["base_rate"]  # noqa: Y015
     _WhichOneofArgType__base_rate: _TypeAlias = _typing.Literal["_base_rate", b"_base_rate"]  # noqa: Y015

@@ -76,7 +76,7 @@ class SearchService:
         The key is the request without the input of its only query, including unknown fields. So searches that differ
         in any other field, even in one of a later version, are never answered as one.
         """
-        if len(request.queries) != 1 or request.k > _HITS_TOGETHER:
+        if len(request.queries) != 1 or request.k > _HITS_TOGETHER or request.combine:
             return None
         given = request.queries[0].WhichOneof("input")
         if given not in _INPUTS_TOGETHER:

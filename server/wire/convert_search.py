@@ -24,9 +24,11 @@ from crossview.engine.query import (
 from crossview.engine.strategy import StrategyOptions
 from crossview.features.base import QueryWords
 from crossview.server.wire.convert import from_filter, from_row, to_filter, to_row
-from crossview.server.wire.fields import to_message, to_value
+from crossview.server.wire.fields import enum_number, to_message, to_value
 from crossview.server.wire.names import item_name
 from crossview.v1 import search_pb2, types_pb2
+
+_COMBINE = search_pb2.SearchRequest.DESCRIPTOR.fields_by_name["combine"]
 
 
 def to_search_request(message: search_pb2.SearchRequest) -> SearchRequest:
@@ -56,7 +58,7 @@ def from_search_request(request: SearchRequest) -> search_pb2.SearchRequest:
         request,
         queries=queries,
         filter=from_filter(request.filter) if request.filter else None,
-        **vars(request.strategy),
+        **{**vars(request.strategy), "combine": enum_number(_COMBINE, getattr(request.strategy, "combine", ""))},
     )
 
 
@@ -80,7 +82,12 @@ def to_query(message: search_pb2.Query, listing: bool = False) -> Query:
     """Return the query; raise InvalidInputError if it has no input, unless the search lists items."""
     if message.WhichOneof("input") is None and not listing:
         raise InvalidInputError("a query needs an input: one of image, text, vector, key and label")
-    return to_value(Query, message, vector=to_row(message.vector) if message.HasField("vector") else None)
+    return to_value(
+        Query,
+        message,
+        vector=to_row(message.vector) if message.HasField("vector") else None,
+        weight=message.weight if message.HasField("weight") else Query.weight,
+    )
 
 
 def from_query(query: Query, listing: bool = False) -> search_pb2.Query:
@@ -88,7 +95,8 @@ def from_query(query: Query, listing: bool = False) -> search_pb2.Query:
     if len(query.inputs()) != (0 if listing else 1):
         given = " and ".join(query.inputs()) or "none"
         raise InvalidInputError(f"a query needs exactly one of image, text, vector, key and label, not {given}")
-    return to_message(search_pb2.Query, query, vector=None if query.vector is None else from_row(query.vector))
+    vector = None if query.vector is None else from_row(query.vector)
+    return to_message(search_pb2.Query, query, vector=vector, weight=None if query.weight == 1 else query.weight)
 
 
 def to_hit_lists(message: search_pb2.SearchResponse) -> list[HitList]:

@@ -8,7 +8,7 @@ import pytest
 from crossview.engine.errors import InvalidInputError
 from crossview.engine.query import Query, SearchRequest
 from crossview.engine.spaces.scans import SCANS
-from crossview.engine.strategy import DEFAULTS, Listed, Moved, Nearest, Strategy, StrategyOptions, Weighted
+from crossview.engine.strategy import DEFAULTS, Combined, Listed, Moved, Nearest, Strategy, StrategyOptions, Weighted
 
 QUERY = Query("v", key="a")
 OPTIONS = {
@@ -23,6 +23,8 @@ OPTIONS = {
     "max_distance": 2.0,
     "probabilities": True,
     "base_rate": 0.5,
+    "combine": "mean",
+    "with_examples": True,
 }
 """A value of every option that is not its default."""
 
@@ -47,6 +49,8 @@ def test_every_option_is_of_a_strategy_and_has_a_default() -> None:
         ({"weights": {"n": 2.0}, "merge": True}, QUERY, Weighted(weights={"n": 2.0}, merge=True)),
         ({"more": {"a": 1.0}, "hold": "b"}, QUERY, Moved(more={"a": 1.0}, hold=("b",))),
         ({"less": {"a": 1.0}, "sort_by": "-a"}, QUERY, Moved(less={"a": 1.0}, sort_by="-a")),
+        ({"combine": "best", "targets": "t"}, QUERY, Combined(combine="best", targets=("t",))),
+        ({"with_examples": True}, QUERY, Combined(combine="learn", with_examples=True)),
         ({"sort_by": "a", "targets": "t"}, Query("v"), Listed(sort_by="a", targets=("t",))),
     ],
 )

@@ -156,6 +156,16 @@ def test_get_returns_the_vectors_in_the_order_asked(kind):
         index.get([10**9])
 
 
+def test_blocks_have_every_vector_once(kind):
+    """Also after changes; an index that re-ranks codes gives the codes."""
+    index, ids, vectors = filled(kind)
+    index = index.changed(ids[:7], ids[20:24][::-1], vectors[:4]).changed([], [int(ids.min())], vectors[:1])
+    found = [(item, row) for some, rows in index.blocks() for item, row in zip(some.tolist(), rows, strict=True)]
+    assert sorted(item for item, _ in found) == index.ids().tolist()
+    for item, row in found:
+        assert (row == index.get([item])[0][: len(row)]).all()
+
+
 @pytest.mark.parametrize(
     ("ids", "vectors"),
     [

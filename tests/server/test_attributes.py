@@ -76,11 +76,11 @@ def test_bounds_of_scores_are_a_filter(where: list[str]) -> None:
     """What is found is what is nearest of all that is within them, whichever other filters there are."""
     nearest = hits(where, "--key", key(60), "-k", 1000)
     within = [hit["key"] for hit in nearest if hit["scores"]["width"] >= 0.5 and hit["scores"]["height"] <= 0.9]
-    bounds = ("--at-least", "width=.5", "--at-most", "height=.9")
+    bounds = ("--where", "score.width >= .5 and score.height <= .9")
     assert [hit["key"] for hit in hits(where, "--key", key(60), *bounds)] == within[:10]
     dogs = [one for one in within if one.startswith("dog")]
     assert [hit["key"] for hit in hits(where, "--key", key(60), *bounds, "--where", "key prefix dog/")] == dogs[:10]
-    assert hits(where, "--key", key(60), "--at-least", "width=50") == []
+    assert hits(where, "--key", key(60), "--where", "score.width >= 50") == []
     listed = hits(where, "--sort-by", "width", *bounds, "-k", 1000)
     assert {hit["key"] for hit in listed} == set(within) - {key(60)}
 
@@ -114,7 +114,7 @@ def test_a_table_shows_the_scores_that_are_asked_for(where: list[str]) -> None:
         (("--key", "ant/00", "--more", "width=much"), "takes an attribute and a number"),
         (("--key", "ant/00", "--more", "width=-1"), "above 0"),
         (("--key", "ant/00", "--hold", "width"), "more or less"),
-        (("--at-least", "width=0"), "exactly one of"),
+        (("--where", "score.width >= 0"), "exactly one of"),
         (("--sort-by", "width", "--more", "width"), "no query to move"),
     ],
 )

@@ -11,7 +11,7 @@ from crossview.engine.recipe import Recipe
 from crossview.server.commands.evaluation import EvaluationOptions
 from crossview.server.commands.filter_options import FilterOptions
 from crossview.server.commands.learn import RecipeOptions
-from crossview.server.commands.query_options import QueryOptions
+from crossview.server.commands.query_options import ExampleOptions
 from crossview.server.commands.search import ScoreOptions, SearchOptions
 from crossview.server.wire.convert_training import from_recipe, to_recipe
 
@@ -20,7 +20,7 @@ def test_bare_commands_ask_for_what_bare_requests_do() -> None:
     """Of training, evaluation and search."""
     assert RecipeOptions(views="color").recipe() == Recipe(views=("color",))
     assert EvaluationOptions(view="color").request() == EvaluationRequest(view="color")
-    asked = SearchOptions().request(QueryOptions(view="color", key="a"), FilterOptions(), ScoreOptions())
+    asked = SearchOptions().request(ExampleOptions(view="color", key="a"), FilterOptions(), ScoreOptions())
     assert asked == SearchRequest([Query("color", key="a")])
 
 
