@@ -86,7 +86,7 @@ def _of_field(field: FieldDescriptor, depth: int) -> Strategy:
     if not field.is_repeated:
         return one
     some = st.lists(one, min_size=field.name in _PRESENT, max_size=4)
-    return _mostly(_ROWS, some) if field.name == "values" else some
+    return _mostly(_ROWS, some) if field.name == "values" and field.message_type is None else some
 
 
 def _value(field: FieldDescriptor, depth: int) -> Strategy:
