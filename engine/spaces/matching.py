@@ -49,9 +49,15 @@ def by_view(queries: Sequence[Query]) -> dict[str, list[int]]:
 
 
 def query_probes(
-    version: Version, space: Space, loaded: LoadedSpaces, queries: Sequence[Query], names: Sequence[str]
+    version: Version,
+    space: Space,
+    loaded: LoadedSpaces,
+    queries: Sequence[Query],
+    names: Sequence[str],
+    as_items: bool = False,
 ) -> Iterator[Asked]:
-    """Yield each group of queries with one kind of input, with their vectors by target."""
+    """Yield each group of queries with one kind of input, with their vectors by target: those that the queries would
+    have ``as_items``, or those that search the items, which can differ."""
     for view, numbers in by_view(queries).items():
         by_class = [number for number in numbers if queries[number].label is not None]
         others = [number for number in numbers if queries[number].label is None] if by_class else numbers
@@ -60,7 +66,7 @@ def query_probes(
             yield Asked(view, by_class, None, space.probe_classes(view, labels, names), [None] * len(labels))
         if others:
             found = query_rows(version, loaded, view, queries, others)
-            yield Asked(view, others, found.rows, space.probe(view, found.rows, names), found.own)
+            yield Asked(view, others, found.rows, space.probe(view, found.rows, names, items=as_items), found.own)
 
 
 def neighbours(

@@ -258,8 +258,9 @@ class CombinedScan(Scan[Combined]):
             index, only = self.within(target)
             ids, scores = scored(self.strategy.combine, target, index, vectors, weights)
             if only is not None:
-                chosen = np.isin(ids, only.ids)
-                ids, scores = ids[chosen], scores[chosen]
+                chosen = np.zeros(size, bool)
+                chosen[only.ids[only.ids < size]] = True
+                ids, scores = ids[chosen[ids]], scores[chosen[ids]]
             totals[ids] += scores
             counts[ids] += 1
         if own and not self.strategy.with_examples:
@@ -286,7 +287,9 @@ class CombinedScan(Scan[Combined]):
             for view in views:
                 one = [replace(read, view=view)]
                 try:
-                    asked = list(query_probes(self.version, self.indexed.space, self.loaded, one, self.strategy.names))
+                    asked = list(
+                        query_probes(self.version, self.indexed.space, self.loaded, one, self.strategy.names, True)
+                    )
                 except (InvalidInputError, NotReadyError) as error:
                     errors.append(error)
                     continue

@@ -42,7 +42,7 @@ def made(tmp_path_factory: pytest.TempPathFactory, rows: dict[str, Any]) -> Iter
         ]
         assert collection.items.put(new).failures == ()
         collection.train(Recipe(spec="posteriors,lsh:32", views=("v", "w")), space="codes", activate=False)
-        collection.train(Recipe(spec="posteriors", views=("v", "w")), space="classes", activate=False)
+        collection.train(Recipe(spec="posteriors,dot", views=("v", "w")), space="classes", activate=False)
         yield collection
 
 
