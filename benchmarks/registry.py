@@ -10,6 +10,7 @@ MODULES: Mapping[str, str] = {
     "match": "match.benchmark",
     "information": "information.benchmark",
     "copies": "copies.benchmark",
+    "examples": "examples.benchmark",
     "multi-npp": "multi_npp.benchmark",
     "tuning": "unseen.tuning",
     "wikipedia": "wikipedia.benchmark",
