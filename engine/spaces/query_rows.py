@@ -133,7 +133,7 @@ def words_of_queries(version: Version, loaded: LoadedSpaces, queries: Sequence[Q
     """Return the words of queries by text by query number; a part of a joined view without words adds none."""
     found = {}
     for number, query in enumerate(queries):
-        if query.text is not None:
+        if query.text is not None and query.view:
             extractors = [loaded.extractor(part) for part in version.joined_view(query.view).parts]
             words = [one.words_of_query(query.text) for one in extractors if isinstance(one, TextExtractor)]
             if known := [one for one in words if one is not None]:

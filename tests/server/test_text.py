@@ -77,6 +77,24 @@ def test_a_text_query_over_grpc_finds_pictures_by_class(served: RunningServer, s
     assert precision > 0.55
 
 
+@pytest.mark.parametrize("space", ["cca", "raw"])
+def test_words_and_pictures_are_examples_together(served: RunningServer, space: str) -> None:
+    """Each counts in the views that it has; the words of the question are in the answer of none."""
+    with Client(served.address) as client:
+        words = client.open("words")
+        waves, bricks = ([item.key for item in words.items(f"label = {name}", limit=3)] for name in ("waves", "bricks"))
+        text = " ".join(WORDS["waves"][:3])
+        examples = [
+            Query(text=text),
+            *(Query(key=key) for key in waves),
+            *(Query(key=key, weight=-1) for key in bricks),
+        ]
+        (answer,) = words.search(SearchRequest(examples, combine="learn", space=space, k=10))
+        assert np.mean(["waves" in hit.labels for hit in answer.hits]) > 0.5
+        (answer,) = words.search(SearchRequest([Query(text=text)], combine="mean", space=space, k=5))
+        assert len(answer.hits) == 5
+
+
 def test_hits_and_items_tell_their_text(served: RunningServer) -> None:
     """Beside the class, and pictures find words, too."""
     with Client(served.address) as client:
