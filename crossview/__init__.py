@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from crossview.engine.item import ItemUpdate as ItemUpdate
     from crossview.engine.item import NewItem as NewItem
     from crossview.engine.item import Picture as Picture
+    from crossview.engine.item import ValueCount as ValueCount
     from crossview.engine.query import CalibrationRequest as CalibrationRequest
     from crossview.engine.query import Embedding as Embedding
     from crossview.engine.query import Hit as Hit
@@ -87,6 +88,7 @@ if TYPE_CHECKING:
     from crossview.engine.recipe import Pair as Pair
     from crossview.engine.recipe import Recipe as Recipe
     from crossview.engine.recipe import Tune as Tune
+    from crossview.engine.strategy import Combined as Combined
     from crossview.engine.strategy import Listed as Listed
     from crossview.engine.strategy import Moved as Moved
     from crossview.engine.strategy import Nearest as Nearest
@@ -111,11 +113,12 @@ _NAMES = {
     "crossview.engine.evaluation": "Evaluation EvaluationDifference EvaluationRequest EvaluationRow Overlap PerQuery",
     "crossview.engine.home": "Home",
     "crossview.engine.info": "CollectionInfo SpaceInfo Threshold TrainingCost Tuning ViewInfo",
-    "crossview.engine.item": "DeletedPicture Failure ImportReport IndexOptions Item ItemUpdate NewItem Picture",
+    "crossview.engine.item": "DeletedPicture Failure ImportReport IndexOptions Item ItemUpdate NewItem Picture "
+    "ValueCount",
     "crossview.engine.query": "CalibrationRequest Embedding Hit HitList ItemEmbeddings LabelShare LikeliestClass "
     "OneQuery Query SameRequest SearchRequest SuggestedLabels SuggestRequest Suggestions Verdict",
     "crossview.engine.recipe": "Grouping Pair Recipe Tune",
-    "crossview.engine.strategy": "Listed Moved Nearest Weighted",
+    "crossview.engine.strategy": "Combined Listed Moved Nearest Weighted",
     "crossview.server.client.client": "AsyncClient Client",
     "crossview.server.errors": "DeadlineExceededError OverloadedError ServerFaultError ServerStoppedError "
     "ServerUnavailableError",

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-class ValueCount(NamedTuple):
+@dataclass(frozen=True)
+class ValueCount:
     """A value of a field, and how many items have it."""
 
     value: Any

@@ -50,7 +50,7 @@ def count(
     if as_json:
         print_json(CountedItems(items, counts))
     elif as_csv:
-        print_csv(COLUMNS, counts if per else [("", items)])
+        print_csv(COLUMNS, [(one.value, one.items) for one in counts] if per else [("", items)])
     else:
         _print(items, per, counts)
 
@@ -58,7 +58,7 @@ def count(
 def _print(items: int, per: str, counts: list[ValueCount]) -> None:
     if per:
         rows = table(per, ">items")
-        for value, number in counts:
-            rows.add_row(value if isinstance(value, str) else json.dumps(value), f"{number:,}")
+        for one in counts:
+            rows.add_row(one.value if isinstance(one.value, str) else json.dumps(one.value), f"{one.items:,}")
         show(rows)
     say(f"{items:,} items")

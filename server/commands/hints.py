@@ -37,6 +37,7 @@ OPTIONS = {
     "max_pixels": "--max-megapixels",
     "max_queries": "--max-queries",
     "min_match": "--min-match",
+    "combine": "--combine",
     "new_attributes": "--new-attributes",
     "notion": "--notion",
     "pairs": "--pairs",

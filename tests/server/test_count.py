@@ -15,7 +15,7 @@ from crossview.engine.collection import Collection
 from crossview.engine.conditions.filter import filter_of
 from crossview.engine.errors import InputWarning, InvalidInputError
 from crossview.engine.home import Home
-from crossview.engine.item import NewItem
+from crossview.engine.item import NewItem, ValueCount
 
 ITEMS = {
     "a": (("cat", "wet"), {"year": 2021, "camera": {"model": "X1"}, "tags": ["x", "y", "x"]}),
@@ -41,7 +41,8 @@ def where(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[str]]
 
 
 def counted(where: list[str], per: str, *options: object) -> list[tuple[object, int]]:
-    return [tuple(one) for one in result_of("count", "some", "--per", per, *options, *where)["counts"]]
+    found = result_of("count", "some", "--per", per, *options, *where)["counts"]
+    return [(one["value"], one["items"]) for one in found]
 
 
 def test_items_are_counted_by_the_values_of_a_field(where: list[str]) -> None:
@@ -69,12 +70,12 @@ def test_counts_follow_changes(tmp_path: Path) -> None:
     fill(home := Home(tmp_path))
     with home.open("some") as made:
         for number in range(3):
-            assert made.items.counts("view") == [("v", 5 + number), ("w", 1)]
-            assert made.items.counts("label", "view = w") == [("cat", 1), ("wet", 1)]
+            assert made.items.counts("view") == [ValueCount("v", 5 + number), ValueCount("w", 1)]
+            assert made.items.counts("label", "view = w") == [ValueCount("cat", 1), ValueCount("wet", 1)]
             made.items.put([NewItem(f"new {number}", rows={"v": [0.0]}, labels=("new",))])
             assert made.count("label = new and view = v") == number + 1
         made.views.delete("w")
-        assert made.items.counts("view") == [("v", 8)]
+        assert made.items.counts("view") == [ValueCount("v", 8)]
         with pytest.warns(InputWarning, match='no item has view = "w"'):
             assert made.count("view = w") == 0
 
@@ -107,7 +108,7 @@ def test_counts_are_those_of_plain_python(kept: Collection, data: st.DataObject)
     chosen = data.draw(conditions([NewItem(item.key, attributes=item.attributes) for item in items]))
     passing = [item for item in items if filter_of(chosen).condition.accept(Oracle(item))]
     labels = Counter(label for item in passing for label in {*item.labels})
-    found = {str(value): count for value, count in kept.items.counts("label", chosen)}
+    found = {one.value: one.items for one in kept.items.counts("label", chosen)}
     assert sum(found.values()) == sum(labels.values())
     with pytest.raises(InvalidInputError, match="limit"):
         kept.items.counts("label", limit=0)

@@ -67,6 +67,7 @@ learners cca
 create new --views color
 list
 list rows --limit 3
+count rows --per label --where 'label exists'
 show rows
 index new pictures --labels folder --workers 1
 index rows --view c --vectors more.npy
@@ -90,6 +91,7 @@ space extend rows one --views b
 space assign rows musl owl
 calibrate rows --view a --space raw
 search rows --key cat/1 --view a --space raw --targets a --probabilities
+search rows --like cat/1 --unlike dog/1 --view a --space raw
 suggest rows dog/1 cat/1 --view a --space raw
 embed rows --key cat/1 --view a --space old
 embed rows --all --view a --space old --targets b --out all.npz
