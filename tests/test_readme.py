@@ -106,7 +106,7 @@ def test_the_guide_of_conditions(tmp_path: Path) -> None:
         art.items.put(
             [
                 NewItem(f"{label}-{n}1.jpg", rows={"v": [n]}, labels=label)
-                for label in ("waves", "sea")
+                for label in ("waves", "bricks")
                 for n in (1, 2, 3)
             ]
         )

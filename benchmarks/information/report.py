@@ -1,7 +1,7 @@
 """Tables of the benchmark of kinds of information, and where the default stands beside the rivals."""
 
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 from benchmarks.frame import beside
 from benchmarks.frame.benchmark import Document
 from benchmarks.frame.databases import UNSEEN
-from benchmarks.frame.tables import mean_and_error, summary, table
+from benchmarks.frame.tables import mean_and_error, table
 from benchmarks.information.methods import DEFAULT, METHODS, OWN
 from benchmarks.sets.named import DIVISION, PARTS
 from benchmarks.sets.standing import VERDICT, Standing, division_of, points, standard_error, verdict
 
 ACROSS, SECONDS = "across", "seconds"
+METRICS = (ACROSS, *beside.OWN, *beside.SPREAD)
 Trials = Sequence[Mapping[str, Any]]
 Figures = dict[tuple[str, str, str, str], dict[str, NDArray[np.float64]]]
 """Values over the splits by set, kind, database and metric, then by method."""
@@ -31,13 +32,15 @@ def figures_of(trials: Trials) -> Figures:
 
 
 def rows(trials: Trials) -> list[dict[str, Any]]:
-    """Return mean and deviation over the splits of every figure."""
-    names = ("data", "kind", "database", "metric")
-    return [
-        {**dict(zip(names, key, strict=True)), "method": method, **summary(values)}
-        for key, methods in figures_of(trials).items()
-        for method, values in methods.items()
-    ]
+    """Return the means over the development sets and over the report sets; the trials have the figures of each set."""
+    found = []
+    for part, of_part in _divided(trials).items():
+        in_part = Found(of_part)
+        for kind, metric, method in product(in_part.kinds, METRICS, in_part.methods):
+            value = in_part.standing(kind, metric).mean(method)
+            if value is not None:
+                found.append({"sets": part, "kind": kind, "metric": metric, "method": method, "value": value})
+    return found
 
 
 class Found:

@@ -2,7 +2,7 @@
 
 import re
 from calendar import monthrange
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 
 from crossview.engine.errors import InvalidInputError
@@ -22,29 +22,17 @@ class Date:
     """
 
     text: str
+    period: tuple[int, int] = field(init=False, compare=False, repr=False)
+    """The first and last microsecond since 1970."""
 
     def __post_init__(self) -> None:
-        self.period  # noqa: B018  an invalid date must not exist
+        """Raise InvalidInputError for an impossible date."""
+        vars(self)["period"] = _period(self.text)
 
     @classmethod
     def of(cls, value: date) -> "Date":
         """Return the period of a ``datetime.date`` or ``datetime.datetime``."""
         return cls(value.isoformat())
-
-    @property
-    def period(self) -> tuple[int, int]:
-        """The first and last microsecond since 1970; InvalidInputError for an impossible date."""
-        if not DATE.fullmatch(self.text):
-            raise InvalidInputError(f"{self.text!r} is no date: write 2021-05, 2021-05-31 or 2021-05-31T10:00:00Z")
-        try:
-            if len(self.text) == len("2021-05"):
-                year, month = map(int, self.text.split("-"))
-                return _micros(f"{self.text}-01"), _last(f"{self.text}-{monthrange(year, month)[1]:02}")
-            if len(self.text) == len("2021-05-31"):
-                return _micros(self.text), _last(self.text)
-            return (found := _micros(self.text)), found
-        except (ValueError, OverflowError) as error:
-            raise InvalidInputError(f"{self.text!r} is no date of the calendar: {error}") from None
 
 
 def moment(text: str) -> int:
@@ -55,6 +43,20 @@ def moment(text: str) -> int:
         except (ValueError, OverflowError):
             pass
     return NO_MOMENT
+
+
+def _period(text: str) -> tuple[int, int]:
+    if not DATE.fullmatch(text):
+        raise InvalidInputError(f"{text!r} is not a date: write 2021-05, 2021-05-31 or 2021-05-31T10:00:00Z")
+    try:
+        if len(text) == len("2021-05"):
+            year, month = map(int, text.split("-"))
+            return _micros(f"{text}-01"), _last(f"{text}-{monthrange(year, month)[1]:02}")
+        if len(text) == len("2021-05-31"):
+            return _micros(text), _last(text)
+        return (found := _micros(text)), found
+    except (ValueError, OverflowError) as error:
+        raise InvalidInputError(f"{text!r} is not a date of the calendar: {error}") from None
 
 
 def _micros(text: str) -> int:

@@ -159,24 +159,17 @@ def field_of(name: str) -> Field:
     return test.field
 
 
-class field:  # noqa: N801  reads as a function
-    """A field of items, in conditions written in Python: ``(field("year") >= 2021) & (field("label") == "dog")``.
+class NamedField:
+    """A field of items, in conditions written in Python: see ``field``."""
 
-    The name is that of the text: ``label``, ``key``, ``path``, ``text``, ``view``, ``match``, ``score.NAME``, or an
-    attribute such as ``camera.model`` or ``"date taken"``. Values are those of JSON, ``datetime.date`` and
-    ``datetime.datetime``. Conditions combine by ``&``, ``|`` and ``~``.
-    """
+    def __init__(self, named: Field) -> None:
+        self._field = named
 
-    def __init__(self, name: str) -> None:
-        """Name the field; InvalidInputError for a name that needs quotes, or a field that does not exist."""
-        self._field = field_of(name)
-
-    __hash__ = None  # type: ignore[assignment]  # == makes a condition
-
-    def __eq__(self, value: object) -> Condition:  # type: ignore[override]
+    # As in SQLAlchemy, a comparison makes a condition; Python then takes away the hash by itself.
+    def __eq__(self, value: object) -> Condition:  # type: ignore[override]  # object.__eq__ returns bool
         return self.one_of([value])
 
-    def __ne__(self, value: object) -> Condition:  # type: ignore[override]
+    def __ne__(self, value: object) -> Condition:  # type: ignore[override]  # object.__ne__ returns bool
         return Not(self.one_of([value]))
 
     def __lt__(self, value: Any) -> Condition:
@@ -222,13 +215,25 @@ class field:  # noqa: N801  reads as a function
         return FieldTest(self._field, operator, (_value(value),))
 
 
+def field(name: str) -> NamedField:
+    """Return a field for conditions in Python: ``(field("year") >= 2021) & (field("label") == "dog")``.
+
+    The name is that of the text: ``label``, ``key``, ``path``, ``text``, ``view``, ``match``, ``score.NAME``, or an
+    attribute such as ``camera.model`` or ``"date taken"``. Values are those of JSON, ``datetime.date`` and
+    ``datetime.datetime``. Conditions combine by ``&``, ``|`` and ``~``.
+
+    Raises InvalidInputError for a name that needs quotes, or a field that does not exist.
+    """
+    return NamedField(field_of(name))
+
+
 def _value(value: Any) -> Value:
     return Date.of(value) if isinstance(value, date) else value
 
 
 def _number(test: FieldTest) -> float:
     (value,) = test.values
-    assert isinstance(value, int | float)  # noqa: S101  checked when the test was made
+    assert isinstance(value, int | float)  # noqa: S101 - for the type checker: the test checked it when it was made
     return value
 
 

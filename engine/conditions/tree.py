@@ -234,6 +234,8 @@ def _check_test(test: FieldTest) -> None:
         raise InvalidInputError(f"{kind} needs a name, such as {kind}.x" if not path else f"{kind} has no parts")
     if kind == "score" and len(path) > 1:
         raise InvalidInputError(f'score has one name: write the name in quotes, as in score."{".".join(path)}"')
+    if kind in ("score", "match") and test.operator not in COMPARISONS:
+        raise InvalidInputError(f"{test.field} is a number: compare it, as in {test.field} >= .5")
     if test.operator != "in" and len(values) != (test.operator != "exists"):
         raise InvalidInputError(f"{test.field} {test.operator} needs one value")
     for value in values:
@@ -248,7 +250,7 @@ def _check_value(test: FieldTest, value: Value) -> None:
         )
     if isinstance(value, float) and not math.isfinite(value):
         raise InvalidInputError(f"{test.field} is compared with a finite number, not {value}")
-    if kind in ("score", "match") and (operator not in COMPARISONS or not _is_number(value)):
+    if kind in ("score", "match") and not _is_number(value):
         raise InvalidInputError(f"{test.field} is a number: compare it, as in {test.field} >= .5")
     if (kind in TEXTS or operator in OF_TEXT) and not isinstance(value, str):
         raise InvalidInputError(f"{test.field} {operator} takes text, not {value!r}")

@@ -252,12 +252,15 @@ class CombinedScan(Scan[Combined]):
     def lists(self) -> list[HitList]:
         """Return the list; its distance falls as the score grows."""
         gathered, own = self._gathered()
-        size = 1 + max(int(self.within(target)[0].ids().max(initial=0)) for target in gathered)
+        found_in = {
+            target: scored(self.strategy.combine, target, self.indexed.indexes[target].index, *given)
+            for target, given in gathered.items()
+        }
+        size = 1 + max(int(ids.max(initial=0)) for ids, _ in found_in.values())
         totals, counts = np.zeros(size), np.zeros(size)
-        for target, (vectors, weights) in gathered.items():
-            index, only = self.within(target)
-            ids, scores = scored(self.strategy.combine, target, index, vectors, weights)
-            if only is not None:
+        for target, (ids, scores) in found_in.items():
+            if self.only is not None:
+                only = self.only(target)
                 chosen = np.zeros(size, bool)
                 chosen[only.ids[only.ids < size]] = True
                 ids, scores = ids[chosen[ids]], scores[chosen[ids]]

@@ -233,7 +233,8 @@ def _say_how(request: "SearchRequest", hit_list: "HitList") -> None:
     hits, least = hit_list.hits, getattr(request.strategy, "min_match", 0.0)
     if combine := getattr(request.strategy, "combine", ""):
         against = sum(query.weight < 0 for query in request.queries)
-        say(f"{combine} from {len(request.queries) - against} examples and {against} counter-examples")
+        counted = f"examples: {len(request.queries) - against}, counter-examples: {against}"
+        say(f"searched by {combine}; {counted}")
     elif not request.queries[hit_list.query].view and not request.strategy.lists_items:
         matched = all(hit.match is not None for hit in hits)
         how = "by match" if matched else "by rank, because no match is calibrated: train the space (again) with labels"

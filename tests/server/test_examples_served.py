@@ -38,7 +38,7 @@ def test_a_command_takes_examples_and_counter_examples(where: list[str]) -> None
     dogs = keys(where, "--like", "dog/1", "--combine", "best", "--where", "label = dog", "--with-examples", "-k", 20)
     assert (len(dogs), dogs[0]) == (10, "dog/1")
     output = done("search", "rows", "--like", "cat/1", "--unlike", "dog/1", "--unlike", "dog/2", *where)
-    assert "learn from 1 examples and 2 counter-examples" in output
+    assert "searched by learn; examples: 1, counter-examples: 2" in output
 
 
 def test_mistakes_name_their_remedy(where: list[str]) -> None:
