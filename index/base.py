@@ -197,6 +197,7 @@ def in_order(ids: Ids, distances: NDArray[np.float32], k: int) -> Neighbors:
 def filled_up(ids: Ids, distances: NDArray[np.float32], k: int) -> Neighbors:
     """Return neighbours in their order, filled up to k with id -1 at infinity."""
     if (missing := k - ids.shape[1]) > 0:
-        ids = np.pad(ids, ((0, 0), (0, missing)), constant_values=-1)
-        distances = np.pad(distances, ((0, 0), (0, missing)), constant_values=np.inf)
+        ids = np.concatenate([ids, np.full((len(ids), missing), -1, ids.dtype)], axis=1)
+        empty = np.full((len(ids), missing), np.inf, distances.dtype)
+        distances = np.concatenate([distances, empty], axis=1)  # several times as fast as np.pad
     return Neighbors(ids, distances)

@@ -1,6 +1,7 @@
 """A column: the values of one field of all items, typed and in memory, against which conditions are tested."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -27,15 +28,29 @@ class _Typed(NamedTuple):
     """(n,)"""
     values: NDArray[Any]
     """(n,): numbers, booleans, or places of texts in the words."""
+    consecutive: bool
+    """Whether the ids are consecutive numbers; a mask over ids is then several times as fast."""
+
+    @classmethod
+    def with_ids(cls, ids: Ids, values: NDArray[Any]) -> Self:
+        return cls(ids, values, are_consecutive(ids))
 
     @classmethod
     def of(cls, pairs: Sequence[tuple[int, Any]], dtype: type) -> Self:
         ids = np.fromiter((item for item, _ in pairs), np.int64, len(pairs))
-        return cls(ids, np.fromiter((value for _, value in pairs), dtype, len(pairs)))
+        return cls.with_ids(ids, np.fromiter((value for _, value in pairs), dtype, len(pairs)))
 
     @classmethod
     def joined(cls, several: Sequence["_Typed"]) -> "_Typed":
-        return cls(np.concatenate([one.ids for one in several]), np.concatenate([one.values for one in several]))
+        ids = np.concatenate([one.ids for one in several])
+        return cls.with_ids(ids, np.concatenate([one.values for one in several]))
+
+    def mark(self, mask: Mask, chosen: Mask) -> None:
+        """Add the items of the chosen values, (n,), to a mask over ids."""
+        if self.consecutive:
+            mask[self.ids[0] : self.ids[-1] + 1] |= chosen
+        else:
+            mask[self.ids[chosen]] = True
 
     def counts(self, chosen: Mask) -> Iterator[tuple[Any, int]]:
         """Yield each value of the items of a mask, with the number of items; an item that has it twice counts once."""
@@ -47,7 +62,12 @@ class _Typed(NamedTuple):
 
     def without(self, gone: Mask) -> Self:
         kept = ~gone[self.ids]
-        return self if kept.all() else type(self)(self.ids[kept], self.values[kept])
+        return self if kept.all() else self.with_ids(self.ids[kept], self.values[kept])
+
+
+def are_consecutive(ids: Ids) -> bool:
+    """Return whether ids, (n,), are consecutive numbers; False without ids."""
+    return len(ids) > 0 and bool((ids[1:] == ids[:-1] + 1).all())
 
 
 class Part:
@@ -103,7 +123,8 @@ class Part:
     @property
     def nbytes(self) -> int:
         """Approximate bytes in memory."""
-        arrays = (self.present, self.nulls, *self.booleans, *self.numbers, *self.texts)
+        typed = (self.booleans, self.numbers, self.texts)
+        arrays = (self.present, self.nulls, *(array for one in typed for array in (one.ids, one.values)))
         return sum(array.nbytes for array in arrays) + self.words.nbytes
 
     def without(self, gone: Mask) -> "Part":
@@ -117,18 +138,29 @@ class Part:
             self.words,
         )
 
-    def passing(self, test: FieldTest) -> Iterator[Ids]:
-        """Yield the items with a value that passes a test."""
+    def mark(self, mask: Mask, test: FieldTest) -> None:
+        """Add the items with a value that passes a test to a mask over ids."""
         if test.operator == "exists":
-            yield self.present
+            self.mark_present(mask)
         elif test.operator == "in":
-            yield from self._equal(test.values)
+            self._mark_equal(mask, test.values)
         else:
             (value,) = test.values
             if isinstance(value, int | float):
-                yield self.numbers.ids[COMPARED[test.operator](self.numbers.values, value)]
+                self.numbers.mark(mask, COMPARED[test.operator](self.numbers.values, value))
             else:
-                yield self._texts(self._words_passing(test.operator, value))
+                self._mark_texts(mask, self._words_passing(test.operator, value))
+
+    def mark_present(self, mask: Mask) -> None:
+        """Add the items that have the field to a mask over ids."""
+        if self._consecutive:
+            mask[self.present[0] : self.present[-1] + 1] = True
+        else:
+            mask[self.present] = True
+
+    @cached_property
+    def _consecutive(self) -> bool:
+        return are_consecutive(self.present)
 
     def counts(self, chosen: Mask) -> Iterator[tuple[Value, int]]:
         """Yield each value of the items of a mask over ids, with the number of items that have it."""
@@ -142,21 +174,21 @@ class Part:
         for place, count in self.texts.counts(chosen):
             yield words[place], count
 
-    def _equal(self, values: Sequence[Any]) -> Iterator[Ids]:
+    def _mark_equal(self, mask: Mask, values: Sequence[Any]) -> None:
         texts = [value for value in values if isinstance(value, str)]
         numbers = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
         if texts:
-            yield self._texts(self.words.among(texts))
+            self._mark_texts(mask, self.words.among(texts))
         for date in values:
             if isinstance(date, Date):
-                yield self._texts(self.words.dates_compared("=", date))
+                self._mark_texts(mask, self.words.dates_compared("=", date))
         if numbers:
             equal = self.numbers.values == numbers[0] if len(numbers) == 1 else np.isin(self.numbers.values, numbers)
-            yield self.numbers.ids[equal]
+            self.numbers.mark(mask, equal)
         for boolean in {value for value in values if isinstance(value, bool)}:
-            yield self.booleans.ids[self.booleans.values == boolean]
+            self.booleans.mark(mask, self.booleans.values == boolean)
         if None in values:
-            yield self.nulls
+            mask[self.nulls] = True
 
     def _words_passing(self, operator: str, value: Any) -> Mask:
         if isinstance(value, Date):
@@ -170,9 +202,8 @@ class Part:
         }
         return of_text[operator](value)
 
-    def _texts(self, words: Mask) -> Ids:
-        found: Ids = self.texts.ids[words[self.texts.values]]
-        return found
+    def _mark_texts(self, mask: Mask, words: Mask) -> None:
+        self.texts.mark(mask, words[self.texts.values])
 
 
 class Column(NamedTuple):

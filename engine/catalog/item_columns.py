@@ -1,6 +1,5 @@
 """The items that fulfil a condition, decided by columns in memory that follow the catalog."""
 
-import json
 import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -119,7 +118,7 @@ def _is_looked_up(test: FieldTest) -> bool:
 def _passing(tx: "Transaction", condition: Condition, parts: Mapping[Field, Iterable[Part]]) -> Ids:
     live = np.zeros(tx.items.last_id() + 1, bool)
     for part in parts[_LIVE]:
-        live[part.present] = True
+        part.mark_present(live)
     return np.flatnonzero(condition.accept(_Masks(tx, live, parts)))
 
 
@@ -150,22 +149,22 @@ class _Masks(Visitor[Mask]):
         mask = np.zeros_like(self._live)
         if condition.field.kind in _OF_HITS:
             raise only_in_a_search(condition.field)
-        for ids in self._looked_up(condition) if _is_looked_up(condition) else self._found(condition):
-            mask[ids] = True
-        return mask & self._live
+        if _is_looked_up(condition):
+            self._look_up(mask, condition)
+        else:
+            for part in self._parts[condition.field]:
+                part.mark(mask, condition)
+        return np.logical_and(mask, self._live, out=mask)
 
-    def _found(self, test: FieldTest) -> Iterator[Ids]:
-        for part in self._parts[test.field]:
-            yield from part.passing(test)
-
-    def _looked_up(self, test: FieldTest) -> Iterator[Ids]:
+    def _look_up(self, mask: Mask, test: FieldTest) -> None:
         if test.field.kind == "key":
-            yield self._tx.items.with_keys(map(str, test.values))
+            mask[self._tx.items.with_keys(map(str, test.values))] = True
             return
         views = self._tx.views.all()
-        for numbers in Part.of((number, view.name) for number, view in enumerate(views)).passing(test):
-            for number in numbers:
-                yield self._tx.rows.with_view(views[number])
+        chosen = np.zeros(len(views), bool)
+        Part.of((number, view.name) for number, view in enumerate(views)).mark(chosen, test)
+        for number in np.flatnonzero(chosen):
+            mask[self._tx.rows.with_view(views[number])] = True
 
 
 def only_in_a_search(field: Field) -> InvalidInputError:
@@ -194,20 +193,20 @@ def _values(tx: "Transaction", field: Field, ids: Iterable[int] | None = None) -
         for view in tx.views.all():
             yield from ((item, view.name) for item in tx.rows.with_view(view).tolist())
     elif field == _LIVE:
-        yield from ((item, {}) for item, _ in tx.items.each("id", ids))
+        yield from ((item, {}) for item in (tx.items.ids() if ids is None else ids))
     elif field.kind == "label":
         yield from ((item, label) for item, label in tx.items.each_label(ids))
     elif field.kind == "attribute":
-        yield from _attributes(tx.items.each("attributes", ids), field.path)
+        every = tx.items.attributes_of_all() if ids is None else tx.items.attributes(list(ids)).items()
+        yield from _at(field.path, every)
     else:
         column = "source" if field.kind == "path" else field.kind
         yield from ((item, value) for item, value in tx.items.each(column, ids) if value)
 
 
-def _attributes(texts: Iterable[Sequence[Any]], path: Sequence[str]) -> Iterator[tuple[int, Any]]:
-    """Yield the id and the value at a path of each item whose attributes, JSON, have it."""
-    for item, text in texts:
-        found: Any = {} if text == "{}" else json.loads(text)
+def _at(path: Sequence[str], attributes: Iterable[tuple[int, Any]]) -> Iterator[tuple[int, Any]]:
+    """Yield the id and the value at a path of each item whose attributes have it."""
+    for item, found in attributes:
         for name in path:
             if not isinstance(found, dict) or name not in found:
                 break
