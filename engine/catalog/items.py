@@ -254,7 +254,8 @@ class Items:
     def attributes_of_all(self) -> Iterator[tuple[int, Attributes]]:
         """Yield the id and the attributes of all live items."""
         for first in range(0, self.last_id() + 1, _READ_AT_ONCE):
-            ids, texts = self._connection.execute(_ATTRIBUTES, {"first": first, "last": first + _READ_AT_ONCE - 1}).one()
+            some = {"first": first, "last": first + _READ_AT_ONCE - 1}
+            ids, texts = self._connection.execute(_ATTRIBUTES, some).one()
             if ids is not None:
                 yield from zip(map(int, ids.split(",")), json.loads(f"[{texts}]"), strict=True)
 
