@@ -1,6 +1,6 @@
 """The interface that a collection on this machine and a collection on a server share, for programs that use either."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, Unpack, overload
 
@@ -67,7 +67,16 @@ class AnyQuestions(Protocol):
 class AnyItems(Protocol):
     """The items of a collection, here or on a server; see ``engine.services.items.Items``."""
 
-    def __call__(self, filter: FilterForm = EVERY_ITEM, after: str = "", limit: int = 100) -> list[Item]:
+    def __call__(
+        self,
+        filter: FilterForm = EVERY_ITEM,
+        after: str = "",
+        limit: int = 100,
+        *,
+        sort_by: str = "",
+        sample: int = 0,
+        seed: int = 0,
+    ) -> list[Item]:
         """Return up to ``limit`` items with keys above ``after`` that pass the filter, in the order of keys."""
         ...
 
@@ -292,6 +301,11 @@ class AnyCollection(Protocol):
     def search(self, request: SearchRequest) -> list[HitList]: ...
     @overload
     def search(self, **query: Unpack[OneQuery]) -> list[HitList]: ...
+
+    @overload
+    def search_pages(self, request: SearchRequest, size: int = ...) -> Iterator[list[HitList]]: ...
+    @overload
+    def search_pages(self, *, size: int = ..., **query: Unpack[OneQuery]) -> Iterator[list[HitList]]: ...
 
     def suggest(self, request: SuggestRequest) -> Suggestions:
         """Return labels for every query, by vote of the nearest labelled items; nothing is written."""

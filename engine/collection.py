@@ -4,7 +4,7 @@ The methods import the code that decodes, learns or searches only when they need
 time.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, Unpack, cast, overload
 
@@ -16,6 +16,7 @@ from crossview.engine.evaluation import Evaluation, EvaluationRequest
 from crossview.engine.info import CollectionInfo, SpaceInfo
 from crossview.engine.item import DEFAULT_INDEXING, Failure, ImportReport, IndexOptions, one_or_several
 from crossview.engine.query import (
+    HITS_A_PAGE,
     Embedding,
     HitList,
     OneQuery,
@@ -25,6 +26,7 @@ from crossview.engine.query import (
     Suggestions,
     SuggestRequest,
     Verdict,
+    check_size,
     request_of,
 )
 from crossview.engine.recipe import Recipe
@@ -40,6 +42,7 @@ from crossview.features.pictures import IN_PROCESS, Pictures
 if TYPE_CHECKING:
     from crossview.engine.changes.request import Changes, ChangesRequest
     from crossview.engine.questions.asking import Questions
+    from crossview.engine.spaces.paging import Pages
 
 
 class Collection:
@@ -171,6 +174,41 @@ class Collection:
         )
         self._opened.warn_of_unmet(wanted.filter.stored, not any(one.hits for one in found))
         return [one.illustrated(self.items.thumbnail) for one in found]
+
+    @overload
+    def search_pages(self, request: SearchRequest, size: int = HITS_A_PAGE) -> Iterator[list[HitList]]: ...
+
+    @overload
+    def search_pages(self, *, size: int = HITS_A_PAGE, **query: Unpack[OneQuery]) -> Iterator[list[HitList]]: ...
+
+    def search_pages(
+        self, request: SearchRequest | None = None, size: int = HITS_A_PAGE, **query: Any
+    ) -> Iterator[list[HitList]]:
+        """Yield all hits of a search, ``size`` at a time, whatever the k of the request.
+
+        All pages show the collection as it was at the first, whatever is written meanwhile; each list has the ``total``
+        of its hits. End the iteration, or close the iterator, soon: the log of the catalog grows until then.
+
+        Arguments and errors are those of ``search``; InvalidInputError also for more than two million hits.
+        """
+        pages = self.open_pages(request_of(request, cast(OneQuery, query)), size)
+        try:
+            for lists in pages.each(size):
+                yield [one.illustrated(self.items.thumbnail) for one in lists]
+        finally:
+            pages.close()
+
+    def open_pages(self, request: SearchRequest, size: int) -> "Pages":
+        """Return the pages of ``search_pages`` for reading them in any order; close them after use."""
+        from crossview.engine.spaces.paging import pages_of
+        from crossview.engine.spaces.search import check_pages
+
+        check_size(size)
+        check_pages(request)
+        pages = pages_of(self._opened.versions(), self._opened.loaded, request)
+        self._opened.pages.add(pages)
+        self._opened.warn_of_unmet(request.filter.stored, not len(pages))
+        return pages
 
     def suggest(self, request: SuggestRequest) -> Suggestions:
         """Return labels for every query, by vote of the nearest labelled items; nothing is written.

@@ -59,6 +59,8 @@ class HitList:
     words: QueryWords | None = None
     """The words of a query by text that the view knows, and the others; None for other queries, and for a view that
     does not compare words."""
+    total: int | None = None
+    """Number of hits of the whole list, of which these are a page; None if they are not."""
 
     def __len__(self) -> int:
         return len(self.hits)

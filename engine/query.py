@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 INPUTS = ("image", "text", "vector", "key", "label")
 """The kinds of input that a query can have."""
+HITS_A_PAGE = 1_000
+"""Default number of hits of a page of a search."""
 AMOUNT = 2.0
 """Default distance, in standard deviations, by which a query moves. On photographs of eight scenes, it is the smallest
 of 1, 1.5, 2 and 3 for which the first 20 hits have more of the attribute for four of five queries."""
@@ -72,6 +74,14 @@ class SearchRequest:
     filter: Filter = EVERY_ITEM
     """The condition that hits fulfil; a caller can also give it as text. Bounds of scores can stand in it, or beside it
     as ``at_least`` and ``at_most``, and the minimum match as ``match >= .6`` or as ``min_match``."""
+    per: str = ""
+    """``label`` or an attribute, such as ``album`` or ``camera.model``: of the items with a common value, each list has
+    only the first ``hits_per`` [default: "", no groups]. Items without a value are in no group."""
+    hits_per: int = 1
+    """Maximum number of hits with a common value of ``per``."""
+    diversity: float = 0.0
+    """How much hits differ from the hits before them, 0 to 1: the weight of their distance, beside relevance to the
+    query (maximal marginal relevance). The hits are chosen among the first 5 k."""
 
     def __init__(
         self,
@@ -83,6 +93,9 @@ class SearchRequest:
         filter: FilterForm = EVERY_ITEM,
         at_least: Mapping[str, float] | None = None,
         at_most: Mapping[str, float] | None = None,
+        per: str = "",
+        hits_per: int = 1,
+        diversity: float = 0.0,
         **options: Unpack[StrategyOptions],
     ) -> None:
         """Make a request from a strategy or from options; options replace those of a given strategy.
@@ -102,6 +115,7 @@ class SearchRequest:
             strategy = strategy_of(given, has_input)
         chosen = chosen.within(at_least, at_most)
         vars(self).update(queries=queries, strategy=strategy, k=k, space=space, filter=chosen)
+        vars(self).update(per=per, hits_per=hits_per, diversity=diversity)
 
     @property
     def axes(self) -> tuple[str, ...]:
@@ -123,6 +137,9 @@ class OneQuery(StrategyOptions, total=False):
     filter: FilterForm
     at_least: Mapping[str, float]
     at_most: Mapping[str, float]
+    per: str
+    hits_per: int
+    diversity: float
 
 
 def request_of(request: SearchRequest | None, given: OneQuery | None) -> SearchRequest:
@@ -143,6 +160,12 @@ def request_of(request: SearchRequest | None, given: OneQuery | None) -> SearchR
     query = {name: value for name, value in given.items() if name in ("view", *INPUTS)}
     others = {name: value for name, value in given.items() if name not in query}
     return SearchRequest([Query(**query)], **others)  # type: ignore[arg-type]  # mypy checks the arguments in the caller
+
+
+def check_size(size: int) -> None:
+    """Raise InvalidInputError for a page without hits."""
+    if size < 1:
+        raise InvalidInputError(f"a page has at least 1 hit, not {size}")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -85,8 +85,8 @@ class Nearest(Strategy):
     """Whether each query gets one list over all targets. Lists of targets on a common scale merge by distance, other
     lists by ``engine.spaces.fusion.fuse`` [default: None, merge only targets on a common scale]."""
     sort_by: str = ""
-    """An axis whose scores order each list, the greatest first; with a minus, as in ``-natural``, the least first
-    [default: "", the order of distances]."""
+    """An axis whose scores order each list, or an attribute of the items, the greatest first; with a minus, as in
+    ``-natural``, the least first [default: "", the order of distances]."""
     min_match: float = 0.0
     """Minimum match of the hits, 0 to 1; a list can then have fewer than k hits, or none."""
     max_distance: float | None = None

@@ -13,6 +13,7 @@ from crossview.engine.info import CollectionInfo
 from crossview.engine.runtime.locks import wait_for
 from crossview.features.picture_pool import PicturePool
 from crossview.server.limits import most_collections
+from crossview.server.open_pages import OpenPages
 
 
 @dataclass
@@ -51,6 +52,8 @@ class OpenCollections:
         self._entries: dict[str, _Entry] = {}
         self._deleting: set[str] = set()
         self._changed = threading.Condition()
+        self.pages = OpenPages()
+        """The pages of searches that clients read."""
 
     @contextmanager
     def use(self, name: str) -> Iterator[Collection]:
@@ -102,6 +105,7 @@ class OpenCollections:
 
     def close_idle(self, seconds: float) -> None:
         """Close the collections that no call has used for ``seconds``; the next call opens them again."""
+        self.pages.close_idle()
         latest = time.monotonic() - seconds
         self._close_all([name for used, name in self._idle() if used <= latest])
 
@@ -110,6 +114,7 @@ class OpenCollections:
         for name in list(self._entries):
             with suppress(BusyError):
                 self._close(name, patience)
+        self.pages.close_idle(0.0)
         self.pictures.close()
         return not self._entries
 

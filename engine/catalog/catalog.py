@@ -23,6 +23,13 @@ from crossview.engine.catalog.views import ViewRecord, Views
 from crossview.engine.runtime.cancellation import checkpoint
 
 
+class KeptState(NamedTuple):
+    """A state of the catalog that stays readable until ``close``."""
+
+    transaction: "Transaction"
+    close: Callable[[], None]
+
+
 class KnownViews(Protocol):
     """The views of a collection."""
 
@@ -157,6 +164,11 @@ class Catalog:
         """Open a transaction that sees one consistent state."""
         with self._database.read() as connection:
             yield Transaction(connection)
+
+    def keep(self) -> KeptState:
+        """Keep the current state readable; threads may read it in turn. Keep few states, and not for long."""
+        connection = self._database.keep()
+        return KeptState(Transaction(connection), connection.close)
 
     @contextmanager
     def write(self) -> Iterator[Transaction]:

@@ -60,6 +60,11 @@ class _Typed(NamedTuple):
             pairs = np.unique(self.ids[some] * len(values) + places)
             yield from zip(values.tolist(), np.bincount(pairs % len(values)).tolist(), strict=True)
 
+    def among(self, chosen: Mask) -> Iterator[tuple[int, Any]]:
+        """Yield the id and the value of each value of the items of a mask over ids."""
+        some = chosen[self.ids]
+        yield from zip(self.ids[some].tolist(), self.values[some].tolist(), strict=True)
+
     def without(self, gone: Mask) -> Self:
         kept = ~gone[self.ids]
         return self if kept.all() else self.with_ids(self.ids[kept], self.values[kept])
@@ -174,6 +179,13 @@ class Part:
         for place, count in self.texts.counts(chosen):
             yield words[place], count
 
+    def values(self, chosen: Mask) -> Iterator[tuple[int, Value]]:
+        """Yield the id and the value of each value, except null, of the items of a mask over ids."""
+        words = list(self.words)
+        yield from self.booleans.among(chosen)
+        yield from self.numbers.among(chosen)
+        yield from ((item, words[place]) for item, place in self.texts.among(chosen))
+
     def _mark_equal(self, mask: Mask, values: Sequence[Any]) -> None:
         texts = [value for value in values if isinstance(value, str)]
         numbers = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
@@ -226,3 +238,36 @@ class Column(NamedTuple):
         """Return whether the column can follow so many changes; otherwise it is better to read it again."""
         first, later = (sum(len(part.present) for part in parts) for parts in self)
         return later + changed <= _WORTH_JOINING * first + 1_000
+
+
+def order_of(parts: Iterable[Part], ids: Ids, greatest_first: bool) -> NDArray[np.intp]:
+    """Return the places of distinct items, (n,), in the order of their values of a field.
+
+    Items with a number come first (true is 1), then those with a text, and last those without a value. If an item has
+    several values, the first of them in this order counts. Items with equal values keep their order.
+    """
+    place_of = np.full(int(ids.max(initial=-1)) + 1, -1)
+    place_of[ids] = np.arange(len(ids))
+    first, sign = (np.fmax, -1) if greatest_first else (np.fmin, 1)
+    numbers, ranks = np.full(len(ids), np.nan), np.full(len(ids), np.nan)
+    texts: list[tuple[Ids, list[str]]] = []
+    for part in parts:
+        for typed in (part.booleans, part.numbers):
+            places, values = _placed(typed, place_of)
+            first.at(numbers, places, values.astype(np.float64))
+        places, values = _placed(part.texts, place_of)
+        words = list(part.words) if len(values) else []
+        texts.append((places, [words[value] for value in values.tolist()]))
+    rank_of = {word: rank for rank, word in enumerate(sorted({word for _, words in texts for word in words}))}
+    for places, words in texts:
+        first.at(ranks, places, np.array([rank_of[word] for word in words], np.float64))
+    is_text = np.isnan(numbers)
+    values = sign * np.where(is_text, ranks, numbers)
+    return np.lexsort((values, is_text.astype(int) + np.isnan(values)))
+
+
+def _placed(typed: _Typed, place_of: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[Any]]:
+    """Return the places of the values of some items, and the values; a place of -1 means another item."""
+    places = place_of[typed.ids[typed.ids < len(place_of)]]
+    values = typed.values[typed.ids < len(place_of)]
+    return places[places >= 0], values[places >= 0]

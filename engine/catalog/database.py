@@ -83,6 +83,17 @@ class Database:
         with storage_errors(), self._engine.connect() as connection:
             yield connection
 
+    def keep(self) -> sa.Connection:
+        """Return a connection whose transaction sees one state until the caller closes it, from any thread in turn.
+
+        It does not count against the limit of connections; the write-ahead log grows meanwhile.
+        """
+        self._check_open()
+        with storage_errors():
+            connection = self._engine.connect()
+            connection.detach()
+            return connection
+
     @contextmanager
     def write(self) -> Iterator[sa.Connection]:
         """Open a transaction that is durable after the block, and rolled back if the block raises."""

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from crossview.engine.catalog.bulk import batches
-from crossview.engine.catalog.column import Column, Ids, Part
+from crossview.engine.catalog.column import Column, Ids, Part, order_of
 from crossview.engine.catalog.words import Mask
 from crossview.engine.conditions.tree import All, Condition, Either, Field, FieldTest, Not, Value, Visitor
 from crossview.engine.errors import InvalidInputError
@@ -47,6 +48,20 @@ class ItemColumns:
             for value, count in part.counts(chosen):
                 found[type(value), value] += count
         return found
+
+    def values(self, tx: "Transaction", field: Field, ids: Ids) -> dict[int, tuple[Value, ...]]:
+        """Return the values of a field of those of the items, (n,), that have any except null."""
+        chosen = np.zeros(tx.items.last_id() + 1, bool)
+        chosen[ids] = True
+        found: dict[int, tuple[Value, ...]] = {}
+        for part in self._of(tx, (field,))[field]:
+            for item, value in part.values(chosen):
+                found[item] = (*found.get(item, ()), value)
+        return found
+
+    def order(self, tx: "Transaction", field: Field, ids: Ids, greatest_first: bool) -> NDArray[np.intp]:
+        """Return the places of items, (n,), in the order of their values of a field; see ``order_of``."""
+        return order_of(self._of(tx, (field,))[field], ids, greatest_first)
 
     def _of(self, tx: "Transaction", fields: Iterable[Field]) -> dict[Field, Iterable[Part]]:
         """Return the values of fields in the state that a transaction sees."""

@@ -17,6 +17,7 @@ from crossview.engine.ingest.vectors import index_vectors, put_vectors
 from crossview.engine.item import DeletedPicture, ImportReport, Item, ItemUpdate, NewItem, ValueCount, one_or_several
 from crossview.engine.query import ItemEmbeddings
 from crossview.engine.runtime.progress import Progress
+from crossview.engine.services.listing import Listing
 from crossview.engine.services.opened import Opened
 from crossview.engine.services.views import Views
 from crossview.engine.spaces.item_embeddings import ITEMS_AT_ONCE
@@ -31,25 +32,41 @@ class Items:
     def __init__(self, opened: Opened, views: Views) -> None:
         self._opened, self._views = opened, views
 
-    def __call__(self, filter: FilterForm = EVERY_ITEM, after: str = "", limit: int = 100) -> list[Item]:
-        """Return up to ``limit`` items with keys above ``after`` that pass the filter, in the order of keys."""
+    def __call__(
+        self,
+        filter: FilterForm = EVERY_ITEM,
+        after: str = "",
+        limit: int = 100,
+        *,
+        sort_by: str = "",
+        sample: int = 0,
+        seed: int = 0,
+    ) -> list[Item]:
+        """Return up to ``limit`` items with keys above ``after`` that pass the filter, in the order of keys.
+
+        With ``sort_by``, ``label`` or an attribute, the items have the order of its values, the greatest first, or with
+        a minus, as in ``-year``, the least first; ``after`` is then the key of the item before. With ``sample``, the
+        items are so many, drawn at random by the ``seed``.
+        """
         if limit < 1:
             raise InvalidInputError(f"limit must be at least 1, not {limit}")
-        chosen = check_filter(filter)
+        listing = Listing(check_filter(filter), sort_by, sample, seed)
+        listing.check()
         with self._opened.read() as tx:
-            return with_views(tx, tx.items.page(after, limit, self._matching(tx, chosen)))
+            return with_views(tx, self._listed(tx, listing, self._matching(tx, listing.filter), after, limit))
 
-    def page(self, filter: FilterForm, after: str, most: int) -> tuple[list[Item], bool]:
+    def page(self, listing: Listing, after: str, most: int) -> tuple[list[Item], bool]:
         """Return at most ``most`` of the items, fewer if their texts and attributes are long, and whether more follow.
 
         The method reads a few items first, and estimates from their size how many more the page has room for. All items
         are from one state of the collection.
         """
-        chosen, found, wanted = check_filter(filter), list[Item](), min(most, _FIRST_ITEMS)
+        listing.check()
+        found, wanted = list[Item](), min(most, _FIRST_ITEMS)
         with self._opened.read() as tx:
-            among = self._matching(tx, chosen)
+            among = self._matching(tx, check_filter(listing.filter))
             while wanted > 0:
-                some = with_views(tx, tx.items.page(after, wanted + 1, among))
+                some = with_views(tx, self._listed(tx, listing, among, after, wanted + 1))
                 found += some[:wanted]
                 if len(some) <= wanted:
                     return found, False
@@ -57,6 +74,13 @@ class Items:
                 size = sum(len(item.text) + len(str(item.attributes)) for item in found)
                 wanted = min(most - len(found), (_MOST_CHARACTERS - size) * len(found) // max(1, size))
         return found, True
+
+    def _listed(
+        self, tx: Transaction, listing: Listing, matching: NDArray[np.int64] | None, after: str, limit: int
+    ) -> dict[int, Item]:
+        if name := listing.sort_by.removeprefix("-"):
+            self._opened.unmet.warn(tx, FieldTest(field_of(name), "exists"), False)
+        return listing.page(tx, self._opened.columns, matching, after, limit)
 
     def get(self, key: str) -> Item:
         """Return one item; NotFoundError if the key does not exist."""

@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
+from weakref import WeakSet
 
 from crossview.engine.catalog.catalog import Catalog, Transaction
 from crossview.engine.catalog.folder import CollectionFolder
@@ -17,6 +18,7 @@ from crossview.engine.spaces.snapshot_files import SnapshotFiles
 from crossview.features.pictures import Pictures
 
 if TYPE_CHECKING:
+    from crossview.engine.spaces.paging import Pages
     from crossview.engine.spaces.space import Space
     from crossview.engine.spaces.versions import Versions
 
@@ -39,6 +41,8 @@ class Opened:
         self.files.remove_unnamed()
         self.reader: Versions | None = None
         """None until the first search."""
+        self.pages: WeakSet[Pages] = WeakSet()
+        """The pages that callers have not closed."""
         self._closed = False
         self._beginning = threading.Lock()
 
@@ -50,6 +54,8 @@ class Opened:
                 with suppress(CrossviewError):
                     self.reader.save()
         self._closed = True
+        for pages in list(self.pages):
+            pages.close()
         self.catalog.close()
 
     def check_open(self) -> None:

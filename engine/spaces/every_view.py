@@ -34,6 +34,12 @@ _OPTIONS = (
 def check_without_view(request: SearchRequest, plain: bool) -> None:
     """Raise InvalidInputError for a query without a view that needs one; ``plain``: whether it finds the nearest."""
     for number, query in enumerate(request.queries):
+        if not query.view and request.strategy.lists_items:
+            order = getattr(request.strategy, "sort_by", "")
+            raise InvalidInputError(
+                f"a list of items by a score needs the `view` of the score; to list items by an attribute, use "
+                f"`collection.items(sort_by={order!r})`"
+            )
         if not query.view and (query.vector is not None or query.label is not None):
             raise InvalidInputError(f"query {number}: a vector or a class needs a view: give the view that it is of")
         if not query.view and (not plain or getattr(request.strategy, "max_distance", None) is not None):

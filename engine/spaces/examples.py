@@ -53,8 +53,16 @@ class Examples:
         return mean if self.liked.all() else mean + _AWAY * (mean - self.mean(False))
 
 
+def as_numbers(target: Target, vectors: NDArray[Any]) -> NDArray[Any]:
+    """Return vectors or codes of a target as numbers, (n, D): a bit is 1 or -1."""
+    if not target.codes:
+        return vectors
+    bits = np.unpackbits(vectors[:, : target.code_bytes], axis=1, count=target.dim)
+    return bits.astype(np.float32) * 2 - 1
+
+
 class Items:
-    """The items of a target, as rows of numbers; codes count as numbers of 1 and -1."""
+    """The items of a target, as rows of numbers."""
 
     def __init__(self, target: Target, index: Index) -> None:
         self._target, self._index = target, index
@@ -63,10 +71,7 @@ class Items:
 
     def as_numbers(self, vectors: NDArray[Any]) -> NDArray[Any]:
         """Return vectors or codes of the target as numbers, (n, D)."""
-        if not self._target.codes:
-            return vectors
-        bits = np.unpackbits(vectors[:, : self._target.code_bytes], axis=1, count=self._target.dim)
-        return bits.astype(np.float32) * 2 - 1
+        return as_numbers(self._target, vectors)
 
     def sample(self, seed: int = 0) -> Floats:
         """Return the vectors of some items, the same for the same items."""

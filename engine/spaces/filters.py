@@ -39,7 +39,7 @@ class Filters:
     """The filters of the latest searches. Several threads may call the methods at once."""
 
     def __init__(self, columns: ItemColumns) -> None:
-        self._columns = columns
+        self.columns = columns
         self._passing: dict[Condition, _Passing] = {}
         self._lock = threading.Lock()
 
@@ -87,11 +87,11 @@ class Filters:
     def _matching(self, tx: Transaction, chosen: Condition, earlier: _Passing | None) -> Ids:
         """Return the ids that pass: changed items are evaluated, the others pass as in the earlier state."""
         if earlier is None or earlier.sequence > tx.sequence() or chosen.of_kind("view"):
-            return self._columns.matching(tx, chosen)  # a view can change without its items
+            return self.columns.matching(tx, chosen)  # a view can change without its items
         changes = tx.items.changed_since(earlier.sequence)
         changed = np.array(sorted(changes.live + changes.deleted), np.int64)
         if len(changed) > _WORTH_KEEPING:
-            return self._columns.matching(tx, chosen)
+            return self.columns.matching(tx, chosen)
         places = np.searchsorted(earlier.ids, changed)
         held = places < len(earlier.ids)
         held[held] = earlier.ids[places[held]] == changed[held]

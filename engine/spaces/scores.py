@@ -205,8 +205,17 @@ def in_order(sort_by: str, lists: Sequence[HitList]) -> list[HitList]:
 
 
 def check_axes(names: Sequence[str], space: str, request: SearchRequest) -> None:
-    """Raise NotFoundError if a request names an axis that a space lacks, InvalidInputError if the space has none."""
-    wanted = request.axes
+    """Raise NotFoundError if a request names an axis that a space lacks, InvalidInputError if the space has none.
+
+    Hits, but not a list of items, can also have the order of a field of items.
+    """
+    order = order_of(getattr(request.strategy, "sort_by", ""))[0]
+    wanted = [name for name in request.axes if name in names or name != order or request.strategy.lists_items]
+    if request.strategy.lists_items and order not in names:
+        raise InvalidInputError(
+            f"space {space!r} has no scores of {order!r}: to list items by an attribute, use "
+            f"`collection.items(sort_by={order!r})`; to sort hits, give a query"
+        )
     if wanted and not names:
         raise InvalidInputError(
             f"space {space!r} has no named attributes, so it cannot use {wanted[0]!r}: train a space with "

@@ -10,9 +10,10 @@ from typing import NamedTuple
 from crossview.engine.catalog.catalog import Transaction
 from crossview.engine.catalog.condition_checks import check_filter
 from crossview.engine.catalog.joined import joined_view
-from crossview.engine.conditions.filter import Filter
+from crossview.engine.conditions.filter import Filter, field_of
 from crossview.engine.errors import InvalidInputError, NotReadyError
 from crossview.engine.query import Embedding, HitList, ItemEmbeddings, Query, SearchRequest
+from crossview.engine.spaces.arranging import GROUPED, Ranking, is_arranged, ranked
 from crossview.engine.spaces.every_view import by_every_view, check_without_view, in_each_view
 from crossview.engine.spaces.indexed import IndexedSpace
 from crossview.engine.spaces.item_embeddings import ITEMS_AT_ONCE
@@ -57,13 +58,35 @@ def check_weights(request: SearchRequest) -> None:
         raise InvalidInputError("counter-examples alone say what not to find: give at least one example")
 
 
+def check_arrangement(request: SearchRequest) -> None:
+    """Raise InvalidInputError for a group or an order that no hit can have."""
+    if request.per and field_of(request.per).kind not in GROUPED:
+        raise InvalidInputError(f"hits are grouped by label or by an attribute, not by {request.per}")
+    if request.hits_per < 1:
+        raise InvalidInputError(f"hits_per must be at least 1, not {request.hits_per}")
+    if request.hits_per > 1 and not request.per:
+        raise InvalidInputError("hits_per limits the hits of a group: also give `per`")
+    if not 0 <= request.diversity <= 1:
+        raise InvalidInputError(f"diversity must be between 0 and 1, not {request.diversity:g}")
+    if (request.per or request.diversity) and request.strategy.lists_items:
+        raise InvalidInputError("a list of items by score has no groups and no diversity: give a query")
+
+
 def check_request(request: SearchRequest) -> None:
     """Raise InvalidInputError for a request that no collection can answer."""
     check_queries(request.queries, request.k, request.strategy.lists_items)
     check_weights(request)
     check_without_view(request, isinstance(request.strategy, Nearest | Combined))
     request.strategy.check()
+    check_arrangement(request)
     check_filter(request.filter)
+
+
+def check_pages(request: SearchRequest) -> None:
+    """Raise InvalidInputError for a request that has no pages."""
+    check_request(request)
+    if request.diversity:
+        raise InvalidInputError("diversity chooses k hits, and pages have all: leave one of the two out")
 
 
 def targets_of(
@@ -114,14 +137,22 @@ def answer(version: Version, indexed: IndexedSpace, loaded: LoadedSpaces, reques
     Raises InvalidInputError, NotFoundError, NotReadyError, ImageError for an unreadable picture, and StaleError if the
     search must start again with the next version.
     """
+    check_axes(indexed.space.axes, indexed.space.name, request)
+    if is_arranged(request, indexed.space.axes):
+        return ranking_of(version, indexed, loaded, request).read(version)
     if not isinstance(request.strategy, Combined) and any(not query.view for query in request.queries):
         alone = partial(answer, version, indexed, loaded)
         return by_every_view(version, loaded, indexed.space, request, alone)
-    check_axes(indexed.space.axes, indexed.space.name, request)
     only = _passing(version, indexed, request.filter)
     found = scan_of(request.strategy)(request.strategy, request, version, indexed, loaded, only).lists()
     words = words_of_queries(version, loaded, request.queries)
     return [replace(one, words=words[one.query]) if one.query in words else one for one in found]
+
+
+def ranking_of(version: Version, indexed: IndexedSpace, loaded: LoadedSpaces, request: SearchRequest) -> Ranking:
+    """Return the lists of ``answer`` without the content of the items."""
+    targets = [one for one in searched_targets(request)(version, indexed.space) if not one.hidden]
+    return ranked(version, indexed, targets, request, lambda some, plain: answer(some, indexed, loaded, plain))
 
 
 def _passing(version: Version, indexed: IndexedSpace, chosen: Filter) -> Selector:
@@ -152,6 +183,8 @@ def answer_at_hand(
         return None
     version, space = found
     try:
+        if is_arranged(request, space.space.axes):
+            return None
         targets = searched_targets(request)(version, space.space)
         indexes = [space.indexes[target].index for target in targets if target in space.indexes]
         scanned = sum(one.nbytes for one in indexes)

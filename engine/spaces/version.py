@@ -5,13 +5,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+import numpy as np
+from numpy.typing import NDArray
+
 from crossview.engine.catalog.bulk import batches
 from crossview.engine.catalog.catalog import Catalog, Transaction
 from crossview.engine.catalog.description import RAW, no_space
 from crossview.engine.catalog.item_pages import ItemPages, Shown
 from crossview.engine.catalog.joined import JoinedView, joined_view
 from crossview.engine.catalog.views import ViewRecord
-from crossview.engine.conditions.tree import Condition
+from crossview.engine.conditions.tree import Condition, Field, FieldTest, Value
 from crossview.engine.errors import NotReadyError
 from crossview.engine.info import Threshold
 from crossview.engine.query import calibration_step
@@ -69,6 +72,8 @@ class Version:
     """Whether the version only uses memory: a read raises StaleError."""
     transaction: Transaction | None = None
     """A transaction of one thread that sees this state; without it each read opens its own."""
+    found: dict[str, int] | None = None
+    """The ids of the items of all hits so far, by key, if hits have no content but their keys; None if they have it."""
 
     def name(self) -> str:
         """Return the collection's name."""
@@ -155,6 +160,8 @@ class Version:
     def shown(self, ids: Set[int]) -> dict[int, Shown]:
         """Return the content of items for hits."""
         found = self.pages.known(ids)
+        if self.found is not None:
+            return self._keys(ids, found, self.found)
         if len(found) < len(ids):
             with self.read() as tx:
                 for some in batches(sorted(ids - found.keys()), _SHOWN_AT_ONCE):
@@ -162,3 +169,26 @@ class Version:
                     found |= {item: read[item] for item in some if item in read}
                     check_room(sum([shown.size for shown in found.values()]))  # stop before reading more
         return found
+
+    def _keys(self, ids: Set[int], known: Mapping[int, Shown], found: dict[str, int]) -> dict[int, Shown]:
+        """Return the keys of items without other content, and add the items to ``found``."""
+        keys = {item: shown.key for item, shown in known.items()}
+        if len(keys) < len(ids):
+            with self.read() as tx:
+                keys |= {item: key for item, key in tx.items.each("key", ids - keys.keys())}  # noqa: C416 - rows are not pairs
+        found |= {key: item for item, key in keys.items()}
+        return {item: Shown(key, (), "{}", "", "") for item, key in keys.items()}
+
+    def values(self, field: Field, ids: Ids) -> dict[int, tuple[Value, ...]]:
+        """Return the values of a field of those of the items, (n,), that have any except null."""
+        with self.read() as tx:
+            return self.filters.columns.values(tx, field, ids)
+
+    def order(self, field: Field, ids: Ids, greatest_first: bool) -> NDArray[np.intp]:
+        """Return the places of items, (n,), in the order of their values of a field."""
+        with self.read() as tx:
+            return self.filters.columns.order(tx, field, ids, greatest_first)
+
+    def has_values(self, field: Field) -> bool:
+        """Return whether any item has a field."""
+        return len(self.ids(FieldTest(field, "exists"))) > 0

@@ -109,6 +109,23 @@ class Versions:
                 self._load(name, targets_of)
             checkpoint()
 
+    def kept(self, name: str, targets_of: TargetsOf) -> tuple[Version, IndexedSpace, Callable[[], None]]:
+        """Return a version that reads its own state until the returned function ends it, and a space [default: the
+        active one] with indexes of its targets; raises the errors of ``answered``."""
+        while True:
+            self.answered(name, targets_of, lambda *_: None)  # loads what is not in memory
+            with held(self._changing):
+                counter, state = self._catalog.counter(), self._catalog.keep()
+                try:
+                    version = replace(self._made(counter, state.transaction), transaction=state.transaction)
+                    space = _ready(version, name, targets_of)
+                except BaseException:
+                    state.close()
+                    raise
+            if space is not None:
+                return version, space, state.close
+            state.close()  # another process has just replaced the space
+
     def _load(self, name: str, targets_of: TargetsOf) -> None:
         """Load a space [default: the active one] and those indexes of its targets that the current version lacks."""
         name = name or self.current().default_space

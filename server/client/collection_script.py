@@ -206,10 +206,21 @@ class CollectionScript:
 
         return Exchange(self._collections.StreamImportItems, requests, to_report, rest)
 
-    def list_items(self, filter: FilterForm = EVERY_ITEM, after: str = "", limit: int = 100) -> Script[list[Item]]:
-        """Return the items with keys above ``after``."""
+    def list_items(
+        self,
+        filter: FilterForm = EVERY_ITEM,
+        after: str = "",
+        limit: int = 100,
+        *,
+        sort_by: str = "",
+        sample: int = 0,
+        seed: int = 0,
+    ) -> Script[list[Item]]:
+        """Return the items after a key; see ``engine.services.items.Items``."""
         items: list[Item] = []
-        request = pb.ListItemsRequest(parent=self.resource, filter=from_filter(filter))
+        request = pb.ListItemsRequest(
+            parent=self.resource, filter=from_filter(filter), sort_by=sort_by, sample=sample, seed=seed
+        )
         request.page_token = pages.to_token(after)
         while len(items) < limit:
             request.page_size = min(limit - len(items), pages.LARGEST_SIZE)
@@ -314,6 +325,13 @@ class CollectionScript:
     def search(self, request: SearchRequest) -> Script[list[HitList]]:
         """Return the nearest items of every query in every target."""
         return to_hit_lists((yield from ask(self._searches.Search, self._search_message(request))))
+
+    def search_page(self, request: SearchRequest, size: int, token: str = "") -> Script[tuple[list[HitList], str]]:
+        """Return a page of all hits of a search, and the token of the next page, "" after the last."""
+        message = search_pb2.SearchRequest(parent=self.resource) if token else self._search_message(request)
+        message.page_size, message.page_token = size, token
+        response = yield from ask(self._searches.Search, message)
+        return to_hit_lists(response), response.next_page_token
 
     def search_stream(self, requests: Iterable[SearchRequest]) -> Exchange[list[HitList]]:
         """Yield the answer to each search, in order; one stream costs less than separate calls."""

@@ -1,7 +1,7 @@
 """Collections on a server, with the methods of ``engine.collection.Collection``, blocking or awaited."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import Any, Concatenate, Unpack, cast, overload
@@ -9,7 +9,7 @@ from typing import Any, Concatenate, Unpack, cast, overload
 from crossview.engine.conditions.filter import EVERY_ITEM, FilterForm
 from crossview.engine.info import SpaceInfo, ViewInfo
 from crossview.engine.item import DEFAULT_INDEXING, ImportReport, IndexOptions, Item
-from crossview.engine.query import HitList, OneQuery, SearchRequest, request_of
+from crossview.engine.query import HITS_A_PAGE, HitList, OneQuery, SearchRequest, check_size, request_of
 from crossview.engine.runtime.progress import Progress
 from crossview.server.client.async_connection import AsyncConnection, Bridge
 from crossview.server.client.collection_script import CollectionScript
@@ -59,6 +59,7 @@ class RemoteCollection:
     delete_space = blocking(CollectionScript.delete_space)
     delete_view = blocking(CollectionScript.delete_view)
     _search = blocking(CollectionScript.search)
+    _search_page = blocking(CollectionScript.search_page)
     suggest = blocking(CollectionScript.suggest)
     same = blocking(CollectionScript.same)
     changes = blocking(CollectionScript.changes)
@@ -78,6 +79,24 @@ class RemoteCollection:
         """Return the nearest items of every query in every target; see ``Collection.search``."""
         found = self._search(request_of(request, cast(OneQuery, query)))
         return [one.illustrated(self.thumbnail) for one in found]
+
+    @overload
+    def search_pages(self, request: SearchRequest, size: int = HITS_A_PAGE) -> Iterator[list[HitList]]: ...
+
+    @overload
+    def search_pages(self, *, size: int = HITS_A_PAGE, **query: Unpack[OneQuery]) -> Iterator[list[HitList]]: ...
+
+    def search_pages(
+        self, request: SearchRequest | None = None, size: int = HITS_A_PAGE, **query: Any
+    ) -> Iterator[list[HitList]]:
+        """Yield all hits of a search, ``size`` at a time; see ``Collection.search_pages``."""
+        wanted, token = request_of(request, cast(OneQuery, query)), ""
+        check_size(size)
+        while True:
+            found, token = self._search_page(wanted, size, token)
+            yield [one.illustrated(self.thumbnail) for one in found]
+            if not token:
+                return
 
     def index(
         self,
@@ -140,9 +159,18 @@ class RemoteItems:
         self.put_vectors, self.index_vectors = collection.put_vectors, collection.index_vectors
         self.embed = collection.embed_items
 
-    def __call__(self, filter: FilterForm = EVERY_ITEM, after: str = "", limit: int = 100) -> list[Item]:
-        """Return the items with keys above ``after``."""
-        return self._list(filter, after, limit)
+    def __call__(
+        self,
+        filter: FilterForm = EVERY_ITEM,
+        after: str = "",
+        limit: int = 100,
+        *,
+        sort_by: str = "",
+        sample: int = 0,
+        seed: int = 0,
+    ) -> list[Item]:
+        """Return items; see ``engine.services.items.Items``."""
+        return self._list(filter, after, limit, sort_by=sort_by, sample=sample, seed=seed)
 
 
 class RemoteViews:
@@ -237,6 +265,7 @@ class AsyncCollection:
     delete_space = awaited(CollectionScript.delete_space)
     delete_view = awaited(CollectionScript.delete_view)
     _search = awaited(CollectionScript.search)
+    _search_page = awaited(CollectionScript.search_page)
     suggest = awaited(CollectionScript.suggest)
     same = awaited(CollectionScript.same)
     changes = awaited(CollectionScript.changes)
@@ -258,6 +287,16 @@ class AsyncCollection:
     async def search(self, request: SearchRequest | None = None, **query: Any) -> list[HitList]:
         """Return the nearest items of every query in every target; see ``Collection.search``."""
         return await self._search(request_of(request, cast(OneQuery, query)))
+
+    async def search_pages(self, request: SearchRequest, size: int = HITS_A_PAGE) -> AsyncIterator[list[HitList]]:
+        """Yield all hits of a search, ``size`` at a time; see ``Collection.search_pages``."""
+        token = ""
+        check_size(size)
+        while True:
+            found, token = await self._search_page(request, size, token)
+            yield found
+            if not token:
+                return
 
     @property
     def questions(self) -> AsyncQuestions:

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -36,6 +36,20 @@ class PageOptions:
     limit: Annotated[
         int | None, typer.Option(min=1, help="Maximum number of items to list [default: 100; with --csv all].")
     ] = None
+    sort_by: Annotated[
+        str,
+        typer.Option(
+            "--sort-by",
+            metavar="[-]ATTRIBUTE",
+            help="Order by an attribute or label, greatest first; with - least first [default: by key].",
+        ),
+    ] = ""
+    sample: Annotated[int, typer.Option(min=0, help="Draw so many of the items at random [default: 0, all].")] = 0
+    seed: Annotated[int, typer.Option(help="With --sample: number that determines the draw.")] = 0
+
+    def order(self) -> dict[str, Any]:
+        """Return the arguments that state which items there are, and in which order."""
+        return {"sort_by": self.sort_by, "sample": self.sample, "seed": self.seed}
 
 
 def list_(
@@ -51,6 +65,7 @@ def list_(
     Examples:
         crossview list
         crossview list pets --where 'label = cat' --csv
+        crossview list pets --sort-by -taken --limit 20
     """
     check_format(as_json, as_csv)
     if name is None:
@@ -61,7 +76,7 @@ def list_(
         if as_csv:
             _print_csv(collection, condition, page)
             return
-        items = collection.items(condition, after=page.after, limit=page.limit or DEFAULT_LIMIT)
+        items = collection.items(condition, after=page.after, limit=page.limit or DEFAULT_LIMIT, **page.order())
         total = collection.count(condition)
     if as_json:
         print_json(items)
@@ -95,7 +110,7 @@ def _print_csv(collection: "CollectionBackend", condition: "Filter", page: PageO
 def _every_item(collection: "CollectionBackend", condition: "Filter", page: PageOptions) -> "Iterator[Item]":
     """Yield items, fetched page by page."""
     after, left = page.after, page.limit or sys.maxsize
-    while left and (items := collection.items(condition, after=after, limit=min(left, _PAGE))):
+    while left and (items := collection.items(condition, after=after, limit=min(left, _PAGE), **page.order())):
         yield from items
         after, left = items[-1].key, left - len(items)
 

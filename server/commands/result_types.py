@@ -22,6 +22,7 @@ from crossview.server.commands.copies import Compacted, Copy
 from crossview.server.commands.count import CountedItems
 from crossview.server.commands.embed import PrintedEmbedding, WrittenEmbeddings
 from crossview.server.commands.items import DeletedItems
+from crossview.server.commands.search import HitCount
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,7 +100,7 @@ RESULTS: dict[str, Any] = {
     "space extend": SpaceInfo | Job,
     "space assign": SpaceInfo | Job,
     "space delete": Deleted,
-    "search": list[HitList],
+    "search": list[HitList] | list[HitCount],
     "suggest": SuggestedInputs,
     "embed": list[PrintedEmbedding] | WrittenEmbeddings,
     "calibrate": Threshold | Job,

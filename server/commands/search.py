@@ -1,6 +1,7 @@
 """The search command."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -50,7 +51,7 @@ class ScoreOptions:
         typer.Option(
             "--sort-by",
             metavar="[-]ATTRIBUTE",
-            help="Order by this score, greatest first; with -ATTRIBUTE, least first.",
+            help="Order by a score or an attribute, greatest first; with - least first.",
         ),
     ] = ""
     scores: Annotated[bool, typer.Option("--scores", help="Print every score of the hits.")] = False
@@ -91,6 +92,27 @@ def _numbers(pairs: Amounts, flag: str, default: float) -> dict[str, float]:
             raise typer.BadParameter(f"{flag} {name} is given twice, but has one number")
         values[name] = value
     return values
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArrangementOptions:
+    """The choice of hits beyond their distances."""
+
+    PANEL: ClassVar[str] = "Groups and number"
+
+    per: Annotated[
+        str, typer.Option(metavar="FIELD", help="Find one hit for each value of a field, such as album.")
+    ] = ""
+    hits_per: Annotated[int, typer.Option(min=1, help="With --per: number of hits with a common value.")] = 1
+    diversity: Annotated[
+        float, typer.Option(metavar="SHARE", help="How much hits differ from those before, 0 to 1.")
+    ] = 0.0
+    every: Annotated[bool, typer.Option("--all", help="Find all items within the limits, not only k.")] = False
+    count: Annotated[bool, typer.Option("--count", help="Print only how many --all would find.")] = False
+
+    def fields(self) -> dict[str, Any]:
+        """Return the fields of a request."""
+        return {"per": self.per, "hits_per": self.hits_per, "diversity": self.diversity}
 
 
 _UNKNOWN_SHOWN = 20
@@ -146,7 +168,9 @@ class SearchOptions:
         ),
     ] = None
 
-    def request(self, query: ExampleOptions, chosen: FilterOptions, scores: ScoreOptions) -> "SearchRequest":
+    def request(
+        self, query: ExampleOptions, chosen: FilterOptions, scores: ScoreOptions, arrangement: ArrangementOptions
+    ) -> "SearchRequest":
         """Return the request of these options, without the examples themselves."""
         from crossview.engine.query import SearchRequest
 
@@ -164,6 +188,7 @@ class SearchOptions:
             probabilities=self.probabilities,
             base_rate=self.base_rate,
             **query.fields(),
+            **arrangement.fields(),
         )
 
     def _weights(self) -> dict[str, float]:
@@ -180,6 +205,7 @@ def search(
     options: SearchOptions,
     chosen: FilterOptions,
     scores: ScoreOptions,
+    arrangement: ArrangementOptions,
     connection: PictureConnection = PICTURES_HERE,
     as_json: JsonOption = False,
     as_csv: CsvOption = False,
@@ -189,6 +215,7 @@ def search(
     Examples:
         crossview search pets cat.jpg --view color --targets sift --min-match 0.5
         crossview search pets --text "a cat" --like cat.jpg --unlike photos/dog.jpg --where 'year >= 2021'
+        crossview search pets cat.jpg --view color --max-distance 0.3 --all --csv
     """
     check_format(as_json, as_csv)
     if options.out is not None:
@@ -197,11 +224,17 @@ def search(
         check_sheet(options.out)
     elif options.truth is not None:
         raise typer.BadParameter("--class marks the hits on a contact sheet: give --out FILE as well")
-    request = options.request(query, chosen, scores)
+    request = options.request(query, chosen, scores, arrangement)
     with connection.collection(name) as collection:
         if query.named:
             request = replace(request, queries=[*request.queries, *query.examples(collection)])
-        results = collection.search(request)
+        if arrangement.count:
+            _print_counts(request, next(collection.search_pages(request, 1)), as_json, as_csv)
+            return
+        if arrangement.every and as_csv:
+            print_csv(COLUMNS, _lines_of_pages(collection.search_pages(request)))
+            return
+        results = joined(collection.search_pages(request)) if arrangement.every else collection.search(request)
         if options.out is not None:
             from crossview.server.drawing.search_results import strips
             from crossview.server.drawing.sheet import write_sheet
@@ -262,6 +295,47 @@ def _lines(results: "Sequence[HitList]") -> Iterator[tuple[Any, ...]]:
     for hit_list in results:
         for rank, hit in enumerate(hit_list.hits, 1):
             yield hit_list.query, rank, *(getattr(hit, name) for name in COLUMNS[2:])
+
+
+def _lines_of_pages(pages: "Iterable[Sequence[HitList]]") -> Iterator[tuple[Any, ...]]:
+    """Yield the lines of all hits; the rank goes on from page to page."""
+    ranks: dict[tuple[int, str], int] = defaultdict(int)
+    for results in pages:
+        for hit_list in results:
+            for hit in hit_list.hits:
+                ranks[hit_list.query, hit_list.target] += 1
+                rank = ranks[hit_list.query, hit_list.target]
+                yield hit_list.query, rank, *(getattr(hit, name) for name in COLUMNS[2:])
+
+
+def joined(pages: "Iterable[Sequence[HitList]]") -> "list[HitList]":
+    """Return the lists of all pages, each whole."""
+    whole: dict[tuple[int, str], tuple[HitList, list[Hit]]] = {}
+    for results in pages:
+        for one in results:
+            whole.setdefault((one.query, one.target), (one, []))[1].extend(one.hits)
+    return [replace(one, hits=tuple(hits)) for one, hits in whole.values()]
+
+
+@dataclass(frozen=True)
+class HitCount:
+    """The number of items that a search without k would find for a query in a target."""
+
+    query: int
+    target: str
+    hits: int
+
+
+def _print_counts(request: "SearchRequest", results: "Sequence[HitList]", as_json: bool, as_csv: bool) -> None:
+    counts = [HitCount(one.query, one.target, one.total or 0) for one in results]
+    if as_json:
+        print_json(counts)
+    elif as_csv:
+        print_csv(("query", "target", "hits"), [(one.query, one.target, one.hits) for one in counts])
+    else:
+        for one in counts:
+            number = f"query {one.query}, " if len(request.queries) > 1 else ""
+            say(f"{number}{one.target or 'all targets, merged'}: {one.hits:,} hits")
 
 
 def _print_words(results: "Sequence[HitList]") -> None:

@@ -869,10 +869,22 @@ class ListItemsRequest(_message.Message):
     PAGE_SIZE_FIELD_NUMBER: _builtins.int
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     FILTER_FIELD_NUMBER: _builtins.int
+    SORT_BY_FIELD_NUMBER: _builtins.int
+    SAMPLE_FIELD_NUMBER: _builtins.int
+    SEED_FIELD_NUMBER: _builtins.int
     parent: _builtins.str
     page_size: _builtins.int
     """At most 1000; 0 means 100."""
     page_token: _builtins.str
+    sort_by: _builtins.str
+    """"label" or an attribute: the greatest values first; with a minus, as in "-year", the least first. Empty: the items
+    have the order of their keys. Items without a value come last. NOT_FOUND if the last item of the page before is
+    deleted meanwhile.
+    """
+    sample: _builtins.int
+    """Set: so many items, drawn at random."""
+    seed: _builtins.int
+    """Determines the draw."""
     @_builtins.property
     def filter(self) -> _types_pb2.Filter: ...
     def __init__(
@@ -882,10 +894,13 @@ class ListItemsRequest(_message.Message):
         page_size: _builtins.int = ...,
         page_token: _builtins.str = ...,
         filter: _types_pb2.Filter | None = ...,
+        sort_by: _builtins.str = ...,
+        sample: _builtins.int = ...,
+        seed: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["filter", b"filter"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["filter", b"filter", "page_size", b"page_size", "page_token", b"page_token", "parent", b"parent"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["filter", b"filter", "page_size", b"page_size", "page_token", b"page_token", "parent", b"parent", "sample", b"sample", "seed", b"seed", "sort_by", b"sort_by"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -240,6 +240,11 @@ class SearchRequest(_message.Message):
     MAX_DISTANCE_FIELD_NUMBER: _builtins.int
     COMBINE_FIELD_NUMBER: _builtins.int
     WITH_EXAMPLES_FIELD_NUMBER: _builtins.int
+    PER_FIELD_NUMBER: _builtins.int
+    HITS_PER_FIELD_NUMBER: _builtins.int
+    DIVERSITY_FIELD_NUMBER: _builtins.int
+    PAGE_SIZE_FIELD_NUMBER: _builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     parent: _builtins.str
     """Resource name."""
     space: _builtins.str
@@ -254,7 +259,8 @@ class SearchRequest(_message.Message):
     """
     sort_by: _builtins.str
     """An axis such as "natural": every list has the order of these scores, the greatest first; with "-natural", the
-    least first. A query without an input then lists the first k of all items.
+    least first. A query without an input then lists the first k of all items. With queries, also "label" or an
+    attribute of the items; hits without a value come last.
     """
     probabilities: _builtins.bool
     """Whether hits have the probability that they and the query are the same. FAILED_PRECONDITION without a threshold
@@ -276,6 +282,24 @@ class SearchRequest(_message.Message):
     """
     with_examples: _builtins.bool
     """With `combine`: whether the items of the examples can be hits."""
+    per: _builtins.str
+    """"label" or an attribute, such as "album" or "camera.model": of the items with a common value, each list has only
+    the first `hits_per`. Items without a value are in no group. Empty: no groups.
+    """
+    hits_per: _builtins.int
+    """Maximum number of hits with a common value; 0 means 1."""
+    diversity: _builtins.float
+    """How much hits differ from the hits before them, 0 to 1: the weight of their distance to these, beside relevance to
+    the query. The hits are chosen among the first 5 k.
+    """
+    page_size: _builtins.int
+    """Set: the response has at most so many hits, up to 1000, and `next_page_token` for the next ones. The pages have all
+    hits of the search, whatever k, in the state of the collection at the first page.
+    """
+    page_token: _builtins.str
+    """`next_page_token` of the page before; the other fields except `parent` and `page_size` do not count then. NOT_FOUND
+    if the pages are gone: search again.
+    """
     @_builtins.property
     def queries(self) -> _containers.RepeatedCompositeFieldContainer[Global___Query]:
         """At least one."""
@@ -345,10 +369,15 @@ class SearchRequest(_message.Message):
         max_distance: _builtins.float | None = ...,
         combine: Global___Combine.ValueType = ...,
         with_examples: _builtins.bool = ...,
+        per: _builtins.str = ...,
+        hits_per: _builtins.int = ...,
+        diversity: _builtins.float = ...,
+        page_size: _builtins.int = ...,
+        page_token: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_base_rate", b"_base_rate", "_k", b"_k", "_max_distance", b"_max_distance", "_merge", b"_merge", "base_rate", b"base_rate", "filter", b"filter", "k", b"k", "max_distance", b"max_distance", "merge", b"merge", "options", b"options"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_base_rate", b"_base_rate", "_k", b"_k", "_max_distance", b"_max_distance", "_merge", b"_merge", "at_least", b"at_least", "at_most", b"at_most", "base_rate", b"base_rate", "combine", b"combine", "filter", b"filter", "hold", b"hold", "k", b"k", "less", b"less", "max_distance", b"max_distance", "merge", b"merge", "min_match", b"min_match", "more", b"more", "options", b"options", "parent", b"parent", "probabilities", b"probabilities", "queries", b"queries", "sort_by", b"sort_by", "space", b"space", "targets", b"targets", "weights", b"weights", "with_examples", b"with_examples"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_base_rate", b"_base_rate", "_k", b"_k", "_max_distance", b"_max_distance", "_merge", b"_merge", "at_least", b"at_least", "at_most", b"at_most", "base_rate", b"base_rate", "combine", b"combine", "diversity", b"diversity", "filter", b"filter", "hits_per", b"hits_per", "hold", b"hold", "k", b"k", "less", b"less", "max_distance", b"max_distance", "merge", b"merge", "min_match", b"min_match", "more", b"more", "options", b"options", "page_size", b"page_size", "page_token", b"page_token", "parent", b"parent", "per", b"per", "probabilities", b"probabilities", "queries", b"queries", "sort_by", b"sort_by", "space", b"space", "targets", b"targets", "weights", b"weights", "with_examples", b"with_examples"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__base_rate: _TypeAlias = _typing.Literal["base_rate"]  # noqa: Y015
     _WhichOneofArgType__base_rate: _TypeAlias = _typing.Literal["_base_rate", b"_base_rate"]  # noqa: Y015
@@ -478,10 +507,13 @@ class HitList(_message.Message):
     TARGET_FIELD_NUMBER: _builtins.int
     HITS_FIELD_NUMBER: _builtins.int
     WORDS_FIELD_NUMBER: _builtins.int
+    TOTAL_FIELD_NUMBER: _builtins.int
     query: _builtins.int
     """Position of the query in the request."""
     target: _builtins.str
     """Empty in a merged list."""
+    total: _builtins.int
+    """With pages: the number of hits of the whole list."""
     @_builtins.property
     def hits(self) -> _containers.RepeatedCompositeFieldContainer[Global___Hit]:
         """Nearest first, or in the order of a score."""
@@ -497,12 +529,15 @@ class HitList(_message.Message):
         target: _builtins.str = ...,
         hits: _abc.Iterable[Global___Hit] | None = ...,
         words: Global___QueryWords | None = ...,
+        total: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["words", b"words"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_total", b"_total", "total", b"total", "words", b"words"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["hits", b"hits", "query", b"query", "target", b"target", "words", b"words"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_total", b"_total", "hits", b"hits", "query", b"query", "target", b"target", "total", b"total", "words", b"words"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__total: _TypeAlias = _typing.Literal["total"]  # noqa: Y015
+    _WhichOneofArgType__total: _TypeAlias = _typing.Literal["_total", b"_total"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__total) -> _WhichOneofReturnType__total | None: ...
 
 Global___HitList: _TypeAlias = HitList  # noqa: Y015
 
@@ -540,6 +575,9 @@ class SearchResponse(_message.Message):
 
     RESULTS_FIELD_NUMBER: _builtins.int
     WARNINGS_FIELD_NUMBER: _builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    next_page_token: _builtins.str
+    """With pages: the token of the next one; empty on the last."""
     @_builtins.property
     def results(self) -> _containers.RepeatedCompositeFieldContainer[Global___HitList]: ...
     @_builtins.property
@@ -551,10 +589,11 @@ class SearchResponse(_message.Message):
         *,
         results: _abc.Iterable[Global___HitList] | None = ...,
         warnings: _abc.Iterable[_builtins.str] | None = ...,
+        next_page_token: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["results", b"results", "warnings", b"warnings"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["next_page_token", b"next_page_token", "results", b"results", "warnings", b"warnings"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -8,6 +8,7 @@ from google.protobuf.empty_pb2 import Empty
 
 from crossview.engine.errors import InvalidInputError, collected_warnings
 from crossview.engine.item import Picture
+from crossview.engine.services.listing import Listing
 from crossview.engine.spaces.item_embeddings import ITEMS_AT_ONCE
 from crossview.server.cache import OpenCollections
 from crossview.server.jobs.jobs import Jobs
@@ -111,7 +112,8 @@ class CollectionService(ItemWrites):
         name = parse_collection(request.parent)
         size, after = pages.page_size(request.page_size), pages.from_token(request.page_token)
         with self.collections.use(name) as collection, collected_warnings() as warnings:
-            items, more = collection.items.page(to_filter(request.filter), after, size)
+            listing = Listing(to_filter(request.filter), request.sort_by, request.sample, request.seed)
+            items, more = collection.items.page(listing, after, size)
         messages = [from_item(name, item) for item in items]
         page = next(batches(messages, types_pb2.Item.ByteSize, pages.LARGEST_SIZE), [])
         more = more or len(items) > len(page)

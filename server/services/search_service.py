@@ -9,7 +9,9 @@ from typing import Any, Literal
 from crossview.engine.errors import InvalidInputError, collected_warnings
 from crossview.engine.query import HitList, SearchRequest, SuggestRequest
 from crossview.engine.spaces.answer_size import AnswerTooLargeError, room_for
+from crossview.engine.spaces.paging import Pages
 from crossview.server.cache import OpenCollections
+from crossview.server.open_pages import from_token, to_token
 from crossview.server.settings import ServerSettings
 from crossview.server.wire.convert_changes import from_changes, to_changes_request
 from crossview.server.wire.convert_search import (
@@ -23,6 +25,7 @@ from crossview.server.wire.convert_search import (
     to_suggest_request,
 )
 from crossview.server.wire.names import parse_collection
+from crossview.server.wire.pages import page_size
 from crossview.v1 import changes_pb2, search_pb2
 
 _IN_LOOP_BYTES = 1 << 22
@@ -45,6 +48,8 @@ class SearchService:
 
     def Search(self, request: search_pb2.SearchRequest, context: None) -> search_pb2.SearchResponse:
         """Return the nearest items of every query in every target."""
+        if request.page_size or request.page_token:
+            return self._page(request)
         self._check(request, _k(request))
         name = parse_collection(request.parent)
         with (
@@ -55,8 +60,40 @@ class SearchService:
             found = collection.search(to_search_request(request))
             return from_hit_lists(name, found, warnings)
 
+    def _page(self, request: search_pb2.SearchRequest) -> search_pb2.SearchResponse:
+        """Return a page of all hits of a search; the last page closes them."""
+        name, size = parse_collection(request.parent), page_size(request.page_size)
+        with self.collections.use(name) as collection, collected_warnings() as warnings:
+            if request.page_token:
+                made, first = from_token(request.page_token)
+                pages = self.collections.pages.get(name, made)
+            else:
+                self._check(request)
+                pages, first = collection.open_pages(to_search_request(request), size), 0
+                made = self.collections.pages.add(name, pages)
+            lists = self._fitting(pages, first, size)
+            last = first + sum(len(one.hits) for one in lists)
+            if last >= len(pages):
+                self.collections.pages.end(made)
+        response = from_hit_lists(name, lists, warnings)
+        response.next_page_token = to_token(made, last) if last < len(pages) else ""
+        return response
+
+    def _fitting(self, pages: Pages, first: int, size: int) -> list[HitList]:
+        """Return a page with the hits that fit into a response, at least one; AnswerTooLargeError if it does not."""
+        while True:
+            try:
+                with room_for(self._settings.answer_bytes):
+                    return pages.page(first, size)
+            except AnswerTooLargeError:
+                if size == 1:
+                    raise
+                size = (size + 1) // 2
+
     def search_in_loop(self, request: search_pb2.SearchRequest) -> search_pb2.SearchResponse | None:
         """Return the response of ``Search`` if the search takes less time than starting a thread, otherwise None."""
+        if request.page_size or request.page_token:
+            return None
         if request.HasField("filter"):  # reading a long condition would hold up the loop
             return None
         self._check(request, _k(request))
@@ -79,6 +116,8 @@ class SearchService:
         in any other field, even in one of a later version, are never answered as one.
         """
         if len(request.queries) != 1 or request.k > _HITS_TOGETHER or request.combine:
+            return None
+        if request.page_size or request.page_token:
             return None
         given = request.queries[0].WhichOneof("input")
         if given not in _INPUTS_TOGETHER:

@@ -46,6 +46,9 @@ def to_search_request(message: search_pb2.SearchRequest) -> SearchRequest:
         filter=to_filter(message.filter) if message.HasField("filter") else EVERY_ITEM,
         at_least=dict(sorted(message.at_least.items())) if "at_least" in given else None,
         at_most=dict(sorted(message.at_most.items())) if "at_most" in given else None,
+        per=message.per,
+        hits_per=message.hits_per or SearchRequest.hits_per,
+        diversity=message.diversity,
         **options,
     )
 
@@ -121,7 +124,7 @@ def from_hit_lists(
     response = search_pb2.SearchResponse(warnings=warnings)
     for one in results:
         words = None if one.words is None else to_message(search_pb2.QueryWords, one.words)
-        hits = response.results.add(query=one.query, target=one.target, words=words).hits
+        hits = response.results.add(query=one.query, target=one.target, words=words, total=one.total).hits
         for hit in one.hits:
             message = hits.add()
             message.MergeFromString(_encoded(collection, hit))

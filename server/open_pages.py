@@ -1,0 +1,86 @@
+"""The pages of searches that clients of a server read, one call after another."""
+
+import secrets
+import threading
+import time
+from dataclasses import dataclass
+
+from crossview.engine.errors import InvalidInputError, NotFoundError
+from crossview.engine.spaces.paging import Pages
+from crossview.server.wire import pages as wire
+
+MOST = 32
+"""Maximum number of searches whose pages are kept; the least recently read one is closed first."""
+IDLE_SECONDS = 300.0
+"""Time without a read after which the pages of a search are closed."""
+_GONE = (
+    "the pages of this search are gone: nobody read them for {:.0f} minutes, or the server closed them to keep "
+    "others, or ended: search again from the first page"
+)
+
+
+@dataclass
+class _Open:
+    collection: str
+    pages: Pages
+    used: float
+
+
+class OpenPages:
+    """The open pages of one process, by a random id. Several threads may call the methods at once."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, _Open] = {}
+        self._lock = threading.Lock()
+
+    def add(self, collection: str, pages: Pages) -> str:
+        """Keep the pages of a search in a collection; return their id."""
+        made = secrets.token_urlsafe(16)
+        with self._lock:
+            self._open[made] = _Open(collection, pages, time.monotonic())
+            closing = [self._open.pop(next(iter(self._open))) for _ in range(len(self._open) - MOST)]
+        _close(closing)
+        return made
+
+    def get(self, collection: str, made: str) -> Pages:
+        """Return the pages of an id; NotFoundError if they are gone, or of another collection."""
+        with self._lock:
+            found = self._open.pop(made, None)
+            if found is not None:
+                self._open[made] = found  # at the end: the most recently used
+                found.used = time.monotonic()
+        if found is None or found.collection != collection:
+            raise NotFoundError(_GONE.format(IDLE_SECONDS / 60))
+        return found.pages
+
+    def end(self, made: str) -> None:
+        """Close the pages of an id, if they are open."""
+        with self._lock:
+            found = self._open.pop(made, None)
+        _close([found] if found else [])
+
+    def close_idle(self, seconds: float = IDLE_SECONDS) -> None:
+        """Close the pages that nobody has read for ``seconds``."""
+        latest = time.monotonic() - seconds
+        with self._lock:
+            idle = [made for made, one in self._open.items() if one.used <= latest]
+            closing = [self._open.pop(made) for made in idle]
+        _close(closing)
+
+
+def _close(several: list[_Open]) -> None:
+    for one in several:
+        one.pages.close()
+
+
+def to_token(made: str, first: int) -> str:
+    """Return the token of the page from a place on."""
+    return wire.to_token(f"{made}:{first}")
+
+
+def from_token(token: str) -> tuple[str, int]:
+    """Return the id and the first place of a token; InvalidInputError for a text that is not a token."""
+    made, colon, first = wire.from_token(token).partition(":")
+    if not colon or not first.isdecimal() or not first.isascii() or len(first) > 9:
+        raise InvalidInputError(f"page_token {token!r} is invalid; use the last page's next_page_token")
+    return made, int(first)
