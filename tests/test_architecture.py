@@ -76,7 +76,7 @@ MAY_IMPORT = {
     },
     "server.edge": {"server.dispatch", "server.limits", "server.methods", "server.wire", "engine"},
     "server.services": {
-        *("server.cache", "server.jobs", "server.settings", "server.wire", "server.writing"),
+        *("server.cache", "server.jobs", "server.open_pages", "server.settings", "server.wire", "server.writing"),
         *("engine", "engine.changes", "engine.spaces"),
     },
     "server.jobs": {

@@ -55,16 +55,19 @@ class Items:
         with self._opened.read() as tx:
             return with_views(tx, self._listed(tx, listing, self._matching(tx, listing.filter), after, limit))
 
-    def page(self, listing: Listing, after: str, most: int) -> tuple[list[Item], bool]:
+    def page(
+        self, filter: FilterForm, after: str, most: int, *, sort_by: str = "", sample: int = 0, seed: int = 0
+    ) -> tuple[list[Item], bool]:
         """Return at most ``most`` of the items, fewer if their texts and attributes are long, and whether more follow.
 
         The method reads a few items first, and estimates from their size how many more the page has room for. All items
         are from one state of the collection.
         """
+        listing = Listing(check_filter(filter), sort_by, sample, seed)
         listing.check()
         found, wanted = list[Item](), min(most, _FIRST_ITEMS)
         with self._opened.read() as tx:
-            among = self._matching(tx, check_filter(listing.filter))
+            among = self._matching(tx, listing.filter)
             while wanted > 0:
                 some = with_views(tx, self._listed(tx, listing, among, after, wanted + 1))
                 found += some[:wanted]

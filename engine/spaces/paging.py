@@ -87,7 +87,7 @@ class Pages:
     def page(self, first: int, size: int) -> list[HitList]:
         """Return up to ``size`` hits from place ``first`` of all lists in a row, each list with its ``total``.
 
-        The first page also has the lists without hits. Raises NotReadyError after ``close``.
+        The first page has every list. Raises NotReadyError after ``close``.
         """
         with self._lock:
             if self._closed:

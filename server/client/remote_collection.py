@@ -288,12 +288,20 @@ class AsyncCollection:
         """Return the nearest items of every query in every target; see ``Collection.search``."""
         return await self._search(request_of(request, cast(OneQuery, query)))
 
-    async def search_pages(self, request: SearchRequest, size: int = HITS_A_PAGE) -> AsyncIterator[list[HitList]]:
+    @overload
+    def search_pages(self, request: SearchRequest, size: int = HITS_A_PAGE) -> AsyncIterator[list[HitList]]: ...
+
+    @overload
+    def search_pages(self, *, size: int = HITS_A_PAGE, **query: Unpack[OneQuery]) -> AsyncIterator[list[HitList]]: ...
+
+    async def search_pages(
+        self, request: SearchRequest | None = None, size: int = HITS_A_PAGE, **query: Any
+    ) -> AsyncIterator[list[HitList]]:
         """Yield all hits of a search, ``size`` at a time; see ``Collection.search_pages``."""
-        token = ""
+        wanted, token = request_of(request, cast(OneQuery, query)), ""
         check_size(size)
         while True:
-            found, token = await self._search_page(request, size, token)
+            found, token = await self._search_page(wanted, size, token)
             yield found
             if not token:
                 return

@@ -8,7 +8,6 @@ from google.protobuf.empty_pb2 import Empty
 
 from crossview.engine.errors import InvalidInputError, collected_warnings
 from crossview.engine.item import Picture
-from crossview.engine.services.listing import Listing
 from crossview.engine.spaces.item_embeddings import ITEMS_AT_ONCE
 from crossview.server.cache import OpenCollections
 from crossview.server.jobs.jobs import Jobs
@@ -112,8 +111,14 @@ class CollectionService(ItemWrites):
         name = parse_collection(request.parent)
         size, after = pages.page_size(request.page_size), pages.from_token(request.page_token)
         with self.collections.use(name) as collection, collected_warnings() as warnings:
-            listing = Listing(to_filter(request.filter), request.sort_by, request.sample, request.seed)
-            items, more = collection.items.page(listing, after, size)
+            items, more = collection.items.page(
+                to_filter(request.filter),
+                after,
+                size,
+                sort_by=request.sort_by,
+                sample=request.sample,
+                seed=request.seed,
+            )
         messages = [from_item(name, item) for item in items]
         page = next(batches(messages, types_pb2.Item.ByteSize, pages.LARGEST_SIZE), [])
         more = more or len(items) > len(page)

@@ -37,8 +37,8 @@ def test_a_search_is_never_answered_with_one_that_differs_in_a_field(field: Any)
     plain = search_pb2.SearchRequest(**PLAIN)
     other = search_pb2.SearchRequest(**{**PLAIN, field.name: changed(field)})
     assert other != plain
-    # Examples are the queries of one question, so that a search by them shares with no other.
-    assert (ALIKE(other) is None) == (field.name == "combine")
+    # Examples are the queries of one question, and pages belong to one caller, so that these share with no other.
+    assert (ALIKE(other) is None) == (field.name in ("combine", "page_size", "page_token"))
     assert ALIKE(other) != ALIKE(plain)
 
 

@@ -51,6 +51,7 @@ READS: Steps = {
     "items.thumbnail": lambda c: c.items.thumbnail(KEY),
     "short search": lambda c: c.search(view="color", key=KEY, k=4),
     "search": lambda c: c.search(SearchRequest([QUERY], k=4)),
+    "search_pages": lambda c: list(c.search_pages(SearchRequest([QUERY]), 7)),
     "suggest": lambda c: c.suggest(SuggestRequest([QUERY], space="raw")),
     "same": lambda c: c.same(SameRequest([(QUERY, Query("color", key=OTHER))])),
     "changes": lambda c: c.changes(ChangesRequest()),

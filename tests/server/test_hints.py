@@ -163,6 +163,10 @@ def _no_labels(stage: Stage) -> str:
     return stage.says("suggest", "new", stage.picture, "--view", "color")
 
 
+def _listed_by_attribute(stage: Stage) -> str:
+    return stage.says("search", "drawn", "--sort-by", "width")
+
+
 def _no_threshold(stage: Stage) -> str:
     return stage.says("verify", "drawn", stage.picture, stage.picture, "--view", "color")
 
@@ -266,6 +270,7 @@ SCENARIOS: dict[str, tuple[Callable[[Stage], str], ...]] = {
     "`collection.spaces.calibrate(CalibrationRequest(": (_no_threshold, _no_threshold_across, _pairs_without_threshold),
     "ask for comparisons with: `collection.questions.next(": (_nobody_compared,),
     "or delete it with: `collection.spaces.delete(": (_earlier_learner,),
+    "`collection.items(sort_by=": (_listed_by_attribute,),
     "nobody has compared such items": (_nothing_to_export,),
     "hint('ask', collection.name": (_no_answers,),
     "hint('train'": (_answered,),
