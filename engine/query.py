@@ -60,6 +60,16 @@ class Query:
         return tuple([name for name, value in zip(INPUTS, given, strict=True) if value is not None])
 
 
+class RequestOptions(StrategyOptions, total=False):
+    """The options of a search request besides its queries: those of its strategy, bounds of scores, the arrangement."""
+
+    at_least: Mapping[str, float] | None
+    at_most: Mapping[str, float] | None
+    per: str
+    hits_per: int
+    diversity: float
+
+
 @dataclass(frozen=True, init=False)
 class SearchRequest:
     """A search: its queries, strategy, space and filter."""
@@ -91,12 +101,7 @@ class SearchRequest:
         k: int = 10,
         space: str = "",
         filter: FilterForm = EVERY_ITEM,
-        at_least: Mapping[str, float] | None = None,
-        at_most: Mapping[str, float] | None = None,
-        per: str = "",
-        hits_per: int = 1,
-        diversity: float = 0.0,
-        **options: Unpack[StrategyOptions],
+        **options: Unpack[RequestOptions],
     ) -> None:
         """Make a request from a strategy or from options; options replace those of a given strategy.
 
@@ -107,15 +112,16 @@ class SearchRequest:
             raise InvalidInputError("the filter has a minimum match: leave out `min_match`")
         if match:
             options["min_match"] = match
+        chosen = chosen.within(options.pop("at_least", None), options.pop("at_most", None))
+        per, hits_per = options.pop("per", ""), options.pop("hits_per", 1)
+        vars(self).update(per=per, hits_per=hits_per, diversity=options.pop("diversity", 0.0))
         if strategy is None and not options:
             strategy = Nearest()
         elif strategy is None or options:
             given = {**({} if strategy is None else vars(strategy)), **options}
             has_input = not given.get("sort_by") or any(query.inputs() for query in queries)
             strategy = strategy_of(given, has_input)
-        chosen = chosen.within(at_least, at_most)
         vars(self).update(queries=queries, strategy=strategy, k=k, space=space, filter=chosen)
-        vars(self).update(per=per, hits_per=hits_per, diversity=diversity)
 
     @property
     def axes(self) -> tuple[str, ...]:
@@ -123,7 +129,7 @@ class SearchRequest:
         return tuple(dict.fromkeys([*self.strategy.axes, *self.filter.axes]))
 
 
-class OneQuery(StrategyOptions, total=False):
+class OneQuery(RequestOptions, total=False):
     """The arguments of ``search`` for a search by one query: fields of ``Query`` and of ``SearchRequest``."""
 
     view: str
@@ -135,11 +141,6 @@ class OneQuery(StrategyOptions, total=False):
     k: int
     space: str
     filter: FilterForm
-    at_least: Mapping[str, float]
-    at_most: Mapping[str, float]
-    per: str
-    hits_per: int
-    diversity: float
 
 
 def request_of(request: SearchRequest | None, given: OneQuery | None) -> SearchRequest:
@@ -152,7 +153,7 @@ def request_of(request: SearchRequest | None, given: OneQuery | None) -> SearchR
         raise InvalidInputError(f"the request states the whole search: leave out {', '.join(given)}, or the request")
     if request is not None:
         return request
-    known = {**OneQuery.__annotations__, **StrategyOptions.__annotations__}
+    known = {**OneQuery.__annotations__, **RequestOptions.__annotations__, **StrategyOptions.__annotations__}
     if unknown := [name for name in given or () if name not in known]:
         raise InvalidInputError(f"a search has no argument {unknown[0]!r}; there are: {', '.join(sorted(known))}")
     if given is None or not given.keys() & {"view", *INPUTS}:

@@ -1,17 +1,23 @@
 """What README, the tour and the guides that say so tell people to type works."""
 
+import ast
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from terminal import done, result_of
 
 from crossview.engine.conditions.where import parse
 from crossview.engine.home import Home
-from crossview.engine.item import NewItem
+from crossview.engine.item import IndexOptions, ItemUpdate, NewItem
+from crossview.server.demo.dataset import write_pictures
+from crossview.server.listen import RunningServer
+from crossview.server.settings import ServerSettings
 
 ROOT = Path(__file__).parent.parent
 
@@ -49,7 +55,7 @@ def _comparable(line: str) -> tuple[str, list[float]]:
 
 def run(arguments: list[str], folder: Path) -> str:
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    done = subprocess.run(
+    finished = subprocess.run(
         arguments,
         cwd=folder,
         env=os.environ | {"PATH": path, "PYTHONPATH": str(ROOT), "CROSSVIEW_HOME": str(folder / "home")},
@@ -58,8 +64,8 @@ def run(arguments: list[str], folder: Path) -> str:
         timeout=300,
         check=False,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+    return finished.stdout
 
 
 @pytest.mark.slow
@@ -110,7 +116,7 @@ def test_the_guide_of_conditions(tmp_path: Path) -> None:
                 for n in (1, 2, 3)
             ]
         )
-    (program,) = blocks("docs/guides/items.md", "python")
+    *_, program = blocks("docs/guides/search.md", "python")
     assert run([sys.executable, "-W", "error", "-c", program], tmp_path) == "3\n3\n"
     (program,) = blocks("docs/guides/examples.md", "python")
     assert "waves-31.jpg" in run([sys.executable, "-W", "error", "-c", program], tmp_path)
@@ -119,6 +125,49 @@ def test_the_guide_of_conditions(tmp_path: Path) -> None:
     assert len(stated) > 4
     for text in stated:
         parse(text)
+
+
+@pytest.fixture(scope="module")
+def art(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the collection of the tour, whose items have albums and years."""
+    folder = tmp_path_factory.mktemp("guide")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("crossview.server.demo.dataset.SIZE", (112, 84))
+        write_pictures(folder / "pictures", 4)
+    with Home(folder / "tour" / "mine").create("art", ["color", "gist"]) as made:
+        made.index([folder / "pictures"], IndexOptions(labels="folder", workers=1))
+        made.items.update(
+            [
+                ItemUpdate(item.key, attributes={"album": f"album {number % 5}", "year": 2019 + number % 4})
+                for number, item in enumerate(made.items())
+            ]
+        )
+    return folder
+
+
+@pytest.mark.parametrize("served", [False, True], ids=["here", "served"])
+def test_the_guide_of_searches(art: Path, served: bool) -> None:
+    """Every line finds something, and the program prints the same here and through a server."""
+    (lines, _), (program, _) = blocks("docs/guides/search.md", "sh"), blocks("docs/guides/search.md", "python")
+    home = art / "tour" / "mine"
+    with RunningServer(ServerSettings(home=home, port=0)) as running:
+        where = ("--server", running.address) if served else ("--home", home)
+        for line in lines.splitlines():
+            found = (
+                result_of(*shlex.split(line)[1:], *where)
+                if "--csv" not in line
+                else done(*shlex.split(line)[1:], *where)
+            )
+            assert found, line
+        if served:
+            program = program.replace(
+                'crossview.open("art", home="tour/mine")', f'crossview.connect("{running.address}").open("art")'
+            )
+        printed = run([sys.executable, "-W", "error", "-c", program], art)
+    albums, total, keys = printed.splitlines()
+    assert len(set(ast.literal_eval(albums))) == 3
+    assert int(total) > 10
+    assert len(ast.literal_eval(keys)) == 3
 
 
 @pytest.mark.slow

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from functools import wraps
 from pathlib import Path
-from typing import Any, Concatenate, Unpack, cast, overload
+from typing import Any, Concatenate, Self, Unpack, cast, overload
 
 from crossview.engine.conditions.filter import EVERY_ITEM, FilterForm
 from crossview.engine.info import SpaceInfo, ViewInfo
@@ -29,6 +29,12 @@ class RemoteCollection:
         self.items = RemoteItems(self)
         self.spaces = RemoteSpaces(self)
         self.storage = RemoteStorage(self)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def __repr__(self) -> str:
         return f"<crossview collection {self.name!r} on the server at {self.connection.address}>"

@@ -94,27 +94,6 @@ def _numbers(pairs: Amounts, flag: str, default: float) -> dict[str, float]:
     return values
 
 
-@dataclass(frozen=True, kw_only=True)
-class ArrangementOptions:
-    """The choice of hits beyond their distances."""
-
-    PANEL: ClassVar[str] = "Groups and number"
-
-    per: Annotated[
-        str, typer.Option(metavar="FIELD", help="Find one hit for each value of a field, such as album.")
-    ] = ""
-    hits_per: Annotated[int, typer.Option(min=1, help="With --per: number of hits with a common value.")] = 1
-    diversity: Annotated[
-        float, typer.Option(metavar="SHARE", help="How much hits differ from those before, 0 to 1.")
-    ] = 0.0
-    every: Annotated[bool, typer.Option("--all", help="Find all items within the limits, not only k.")] = False
-    count: Annotated[bool, typer.Option("--count", help="Print only how many --all would find.")] = False
-
-    def fields(self) -> dict[str, Any]:
-        """Return the fields of a request."""
-        return {"per": self.per, "hits_per": self.hits_per, "diversity": self.diversity}
-
-
 _UNKNOWN_SHOWN = 20
 """Maximum number of characters in a warning."""
 _HIT = (
@@ -132,6 +111,15 @@ class SearchOptions:
     PANEL: ClassVar[str] = "Hits"
 
     k: Annotated[int, typer.Option("-k", help="Number of hits in each list.")] = 10
+    every: Annotated[bool, typer.Option("--all", help="Find all items within the limits, not only k.")] = False
+    count: Annotated[bool, typer.Option("--count", help="Print only how many --all would find.")] = False
+    per: Annotated[
+        str, typer.Option(metavar="FIELD", help="Find one hit for each value of a field, such as album.")
+    ] = ""
+    hits_per: Annotated[int, typer.Option(min=1, help="With --per: number of hits with a common value.")] = 1
+    diversity: Annotated[
+        float, typer.Option(metavar="SHARE", help="How much hits differ from those before, 0 to 1.")
+    ] = 0.0
     merge: Annotated[
         bool | None,
         typer.Option("--merge/--no-merge", help="Merge the lists of all targets [default: for metrics of one view]."),
@@ -168,9 +156,7 @@ class SearchOptions:
         ),
     ] = None
 
-    def request(
-        self, query: ExampleOptions, chosen: FilterOptions, scores: ScoreOptions, arrangement: ArrangementOptions
-    ) -> "SearchRequest":
+    def request(self, query: ExampleOptions, chosen: FilterOptions, scores: ScoreOptions) -> "SearchRequest":
         """Return the request of these options, without the examples themselves."""
         from crossview.engine.query import SearchRequest
 
@@ -188,7 +174,9 @@ class SearchOptions:
             probabilities=self.probabilities,
             base_rate=self.base_rate,
             **query.fields(),
-            **arrangement.fields(),
+            per=self.per,
+            hits_per=self.hits_per,
+            diversity=self.diversity,
         )
 
     def _weights(self) -> dict[str, float]:
@@ -205,7 +193,6 @@ def search(
     options: SearchOptions,
     chosen: FilterOptions,
     scores: ScoreOptions,
-    arrangement: ArrangementOptions,
     connection: PictureConnection = PICTURES_HERE,
     as_json: JsonOption = False,
     as_csv: CsvOption = False,
@@ -224,17 +211,17 @@ def search(
         check_sheet(options.out)
     elif options.truth is not None:
         raise typer.BadParameter("--class marks the hits on a contact sheet: give --out FILE as well")
-    request = options.request(query, chosen, scores, arrangement)
+    request = options.request(query, chosen, scores)
     with connection.collection(name) as collection:
         if query.named:
             request = replace(request, queries=[*request.queries, *query.examples(collection)])
-        if arrangement.count:
+        if options.count:
             _print_counts(request, next(collection.search_pages(request, 1)), as_json, as_csv)
             return
-        if arrangement.every and as_csv:
+        if options.every and as_csv:
             print_csv(COLUMNS, _lines_of_pages(collection.search_pages(request)))
             return
-        results = joined(collection.search_pages(request)) if arrangement.every else collection.search(request)
+        results = joined(collection.search_pages(request)) if options.every else collection.search(request)
         if options.out is not None:
             from crossview.server.drawing.search_results import strips
             from crossview.server.drawing.sheet import write_sheet

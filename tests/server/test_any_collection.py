@@ -3,7 +3,7 @@
 import asyncio
 import inspect
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -151,7 +151,16 @@ class Awaiting:
             return Awaiting(found, self._loop)
         if not callable(found):
             return found
-        return lambda *given, **named: asyncio.run_coroutine_threadsafe(found(*given, **named), self._loop).result(60)
+        if name == "search_pages":
+            return lambda *given, **named: self._result(_all(found(*given, **named)))
+        return lambda *given, **named: self._result(found(*given, **named))
+
+    def _result(self, running: Coroutine[Any, Any, Any]) -> Any:
+        return asyncio.run_coroutine_threadsafe(running, self._loop).result(60)
+
+
+async def _all(iterated: AsyncIterator[Any]) -> list[Any]:
+    return [one async for one in iterated]
 
 
 class AwaitingService:

@@ -75,7 +75,7 @@ def test_commands_list_by_a_field_and_draw(where: list[str]) -> None:
     drawn = result_of("list", "c", "--sample", 4, "--seed", 1, *where)
     assert drawn == result_of("list", "c", "--sample", 4, "--seed", 1, *where)
     assert len(drawn) == 4
-    assert "no item has the attribute 'yaer' (similar: year)" in run("list", "c", "--sort-by", "yaer", *where).output
+    assert "no item has the attribute 'jear' (similar: year)" in run("list", "c", "--sort-by", "jear", *where).output
     assert "diversity chooses k hits" in run("search", "c", "--key", "k00", "--all", "--diversity", 1, *where).output
 
 
