@@ -27,7 +27,8 @@ SUBSPACE, METRICS = "engine.learners.subspace", "engine.learners.metrics"
 LOSSES, SOLVERS, SAMPLERS = "engine.learners.losses", "engine.learners.solvers", "engine.learners.samplers"
 LEARNERS = {"engine.learners"} | {package for package in PACKAGES if package.startswith("engine.learners.")}
 ROOMS = {
-    *("engine", "engine.catalog", "engine.changes", "engine.ingest", "engine.questions", "engine.spaces"),
+    *("engine", "engine.catalog", "engine.changes", "engine.explaining", "engine.ingest", "engine.questions"),
+    "engine.spaces",
     *(CONDITIONS, "engine.training"),
     *LEARNERS,
 }
@@ -41,6 +42,7 @@ MAY_IMPORT = {
     "engine.catalog": {"engine", CONDITIONS, "features"},
     "engine.ingest": {"engine", "engine.catalog", COMPARISONS, "features"},
     "engine.spaces": {"engine", CONDITIONS, "engine.catalog", *LEARNERS, "features", "index"},
+    "engine.explaining": {"engine", "engine.catalog", "engine.spaces", "features"},
     "engine.questions": {"engine", "engine.catalog", "engine.spaces", COMPARISONS},
     "engine.changes": {"engine", "engine.catalog", "engine.learners", LOSSES, SOLVERS, "features"},
     "engine.training": {"engine", CONDITIONS, "engine.catalog", "engine.spaces", *LEARNERS, "features", "index.base"},
