@@ -22,6 +22,7 @@ GROUND_FLOOR = "engine.runtime"
 CONDITIONS = "engine.conditions"
 SERVICES = "engine.services"
 """The room above all others of the engine, which ``engine.collection`` alone imports."""
+DRAWING_TOOLS = ("tools/difficult_queries.py", "tools/explanations.py")
 STEPS, COMPARISONS = "engine.learners.steps", "engine.learners.comparisons"
 SUBSPACE, METRICS = "engine.learners.subspace", "engine.learners.metrics"
 LOSSES, SOLVERS, SAMPLERS = "engine.learners.losses", "engine.learners.solvers", "engine.learners.samplers"
@@ -130,7 +131,7 @@ HOMES = {
     "grpc": ("server/edge/", "server/client/", "server/listen.py", "benchmarks/serve/"),
     "lxml": ("features/",),
     "cv2": ("features/", "benchmarks/changes/", "benchmarks/speed/extract.py"),
-    "PIL": ("features/", "server/drawing/", "server/demo/", "benchmarks/serve/", "tools/difficult_queries.py"),
+    "PIL": ("features/", "server/drawing/", "server/demo/", "benchmarks/serve/", *DRAWING_TOOLS),
     "sqlalchemy": ("engine/catalog/",),
     "alembic": ("engine/catalog/",),
     "typer": ("server/", "tools/documents.py"),
