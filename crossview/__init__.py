@@ -53,6 +53,12 @@ if TYPE_CHECKING:
     from crossview.engine.evaluation import EvaluationRow as EvaluationRow
     from crossview.engine.evaluation import Overlap as Overlap
     from crossview.engine.evaluation import PerQuery as PerQuery
+    from crossview.engine.explanation import AgreeingPart as AgreeingPart
+    from crossview.engine.explanation import Agreement as Agreement
+    from crossview.engine.explanation import Contribution as Contribution
+    from crossview.engine.explanation import ExplainRequest as ExplainRequest
+    from crossview.engine.explanation import Explanation as Explanation
+    from crossview.engine.explanation import Place as Place
     from crossview.engine.home import Home as Home
     from crossview.engine.info import CollectionInfo as CollectionInfo
     from crossview.engine.info import SpaceInfo as SpaceInfo
@@ -111,6 +117,7 @@ _NAMES = {
     "ImageTooLargeError InputWarning InvalidInputError NotAnImageError NotEnoughMemoryError NotFoundError "
     "NotInstalledError NotReadyError StorageError TruncatedImageError",
     "crossview.engine.evaluation": "Evaluation EvaluationDifference EvaluationRequest EvaluationRow Overlap PerQuery",
+    "crossview.engine.explanation": "AgreeingPart Agreement Contribution Explanation ExplainRequest Place",
     "crossview.engine.home": "Home",
     "crossview.engine.info": "CollectionInfo SpaceInfo Threshold TrainingCost Tuning ViewInfo",
     "crossview.engine.item": "DeletedPicture Failure ImportReport IndexOptions Item ItemUpdate NewItem Picture "

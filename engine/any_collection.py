@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from crossview.engine.comparisons import Answer, Question, QuestionRequest
 from crossview.engine.conditions.filter import EVERY_ITEM, FilterForm
 from crossview.engine.evaluation import Evaluation, EvaluationRequest
+from crossview.engine.explanation import ExplainRequest, Explanation
 from crossview.engine.info import CollectionInfo, SpaceInfo, Threshold, ViewInfo
 from crossview.engine.item import (
     DEFAULT_INDEXING,
@@ -306,6 +307,10 @@ class AnyCollection(Protocol):
     def search_pages(self, request: SearchRequest, size: int = ...) -> Iterator[list[HitList]]: ...
     @overload
     def search_pages(self, *, size: int = ..., **query: Unpack[OneQuery]) -> Iterator[list[HitList]]: ...
+
+    def explain(self, request: ExplainRequest) -> list[Explanation]:
+        """Return why items have their places in the lists of a search, list by list; nothing is written."""
+        ...
 
     def suggest(self, request: SuggestRequest) -> Suggestions:
         """Return labels for every query, by vote of the nearest labelled items; nothing is written."""

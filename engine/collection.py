@@ -13,6 +13,7 @@ from crossview.engine.catalog.folder import CollectionFolder
 from crossview.engine.conditions.filter import EVERY_ITEM, FilterForm
 from crossview.engine.errors import CrossviewError
 from crossview.engine.evaluation import Evaluation, EvaluationRequest
+from crossview.engine.explanation import ExplainRequest, Explanation
 from crossview.engine.info import CollectionInfo, SpaceInfo
 from crossview.engine.item import DEFAULT_INDEXING, Failure, ImportReport, IndexOptions, one_or_several
 from crossview.engine.query import (
@@ -209,6 +210,24 @@ class Collection:
         self._opened.pages.add(pages)
         self._opened.warn_of_unmet(request.filter.stored, not len(pages))
         return pages
+
+    def explain(self, request: ExplainRequest) -> list[Explanation]:
+        """Return why items have their places in the lists of a search, list by list; nothing is written.
+
+        The contributions of views and targets add up to the match, the squared distance, or the score by ranks that
+        places an item. Key points are found in the query's picture and in the thumbnails of items.
+
+        Raises the errors of ``search``, and InvalidInputError for an item that the search cannot find.
+        """
+        from crossview.engine.explaining.explaining import check_explained, explain
+        from crossview.engine.spaces.search import searched_targets
+
+        check_explained(request)
+        return self._opened.versions().answered(
+            request.search.space,
+            searched_targets(request.search),
+            lambda version, space: explain(version, space, self._opened.loaded, request),
+        )
 
     def suggest(self, request: SuggestRequest) -> Suggestions:
         """Return labels for every query, by vote of the nearest labelled items; nothing is written.

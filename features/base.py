@@ -35,6 +35,17 @@ class Extraction(NamedTuple):
     """(n,), which inputs of the batch have a row."""
 
 
+class Part(NamedTuple):
+    """Columns of a row that a person can understand together, such as a colour, a visual word or a place."""
+
+    name: str
+    columns: tuple[int, ...]
+    color: str = ""
+    """The colour that it stands for, as in #a0b0c0; "" for no colour."""
+    box: tuple[float, ...] = ()
+    """The place that it stands for: left, top, right, bottom, as shares of the picture; () for the whole picture."""
+
+
 class Extractor(ABC):
     """Makes the rows of one view, ``dim`` floats each; equal input gives equal rows in every thread and process.
 
@@ -80,6 +91,13 @@ class Extractor(ABC):
         """
         raise TypeError(f"{self.name} does not compute rows: another program makes them")
 
+    def parts(self) -> tuple[Part, ...]:
+        """Return the parts of a row, which share its columns; () if columns mean nothing to a person.
+
+        A row with parts has no negative values.
+        """
+        return ()
+
     def params(self) -> dict[str, Any]:
         """Return the constructor's parameters as JSON values: ``type(self)(**self.params())`` is its unfitted equal."""
         return {}
@@ -119,6 +137,13 @@ class ImageExtractor(Extractor):
         """Return the rows of one training picture for ``fit``, (n, d) float32; (0, 0) if nothing is learned."""
         return np.zeros((0, 0), np.float32)
 
+    def points(self, image: "Image") -> FeatureRows:
+        """Return the places that a row counts, (n, 4) float32: x, y, diameter, and the number of the part.
+
+        x is a share of the width, y of the height, and the diameter of the longest side. Other views have none, (0, 4).
+        """
+        return np.zeros((0, 4), np.float32)
+
 
 class TextExtractor(Extractor):
     """An extractor of rows from texts, fitted on texts."""
@@ -139,6 +164,10 @@ class TextExtractor(Extractor):
     def words_of_query(self, text: str) -> QueryWords | None:
         """Return the words of a query that the extractor knows, and the others; None without a vocabulary of words."""
         return None
+
+    def word_weights(self, text: str) -> dict[str, float]:
+        """Return the share of each known word in a text; the shares sum to 1. {} without a known word."""
+        return {}
 
     def frequent_words(self) -> tuple[str, ...]:
         """Return a few frequent words that the extractor knows, for a message."""

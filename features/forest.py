@@ -7,12 +7,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.features.base import FeatureRows, ImageExtractor, Labels
+from crossview.features.base import FeatureRows, ImageExtractor, Labels, Part
 from crossview.features.channels import CHANNELS, LUV, integral_image
 from crossview.features.errors import NotFittedError
 from crossview.features.haar import HaarTests, Responses, draw_tests, patches
 from crossview.features.image import Image, check_image, shrink
 from crossview.features.trees import Trees, grow_tree, join_trees
+from crossview.features.words import word_parts
 
 WORDS = 2000
 MAX_WORDS = 65_536
@@ -57,6 +58,10 @@ class Forest(ImageExtractor):
     def fitted(self) -> bool:
         """Whether there are trees."""
         return self._forests is not None
+
+    def parts(self) -> tuple[Part, ...]:
+        """Return the visual words, by number."""
+        return word_parts(self.words)
 
     def params(self) -> dict[str, Any]:
         """Return ``words``: the number of nodes of all trees, 2,000 by default."""

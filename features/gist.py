@@ -8,7 +8,7 @@ import numpy as np
 import scipy.fft
 from numpy.typing import NDArray
 
-from crossview.features.base import FeatureRows, ImageExtractor
+from crossview.features.base import FeatureRows, ImageExtractor, Part
 from crossview.features.image import Image, check_image, grey
 
 SCALES, ORIENTATIONS = 4, 8
@@ -60,6 +60,19 @@ class Gist(ImageExtractor):
             magnitudes = np.abs(scipy.fft.ifft2(spectrum * bank, overwrite_x=True))
             rows.append(_grid_means(magnitudes[:, padding:-padding, padding:-padding], self.grid))
         return np.concatenate(rows).ravel()
+
+    def parts(self) -> tuple[Part, ...]:
+        """Return the cells of the grid, each with the columns of all its frequencies and directions."""
+        cells = self.grid**2
+        return tuple(
+            Part(
+                f"row {i + 1}, column {j + 1}",
+                tuple(range(i * self.grid + j, self.dim, cells)),
+                box=(j / self.grid, i / self.grid, (j + 1) / self.grid, (i + 1) / self.grid),
+            )
+            for i in range(self.grid)
+            for j in range(self.grid)
+        )
 
 
 def prefilter(luma: NDArray[np.float32]) -> NDArray[np.float32]:

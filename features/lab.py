@@ -5,10 +5,11 @@ from typing import ClassVar
 import cv2
 import numpy as np
 
-from crossview.features.base import FeatureRows, ImageExtractor
+from crossview.features.base import FeatureRows, ImageExtractor, Part
 from crossview.features.image import Image, check_image
 
 BINS = 15
+_CHANNELS = ("dark to light", "green to red", "blue to yellow")
 _FIRST = np.array([0, 42, 20])
 """The least 8-bit codes of L, a and b that an RGB picture has: the other codes of a and b never occur."""
 _LAST = np.array([255, 226, 223])
@@ -36,3 +37,11 @@ class Lab(ImageExtractor):
         bins = np.clip((codes - _FIRST) * BINS // (_LAST - _FIRST + 1), 0, BINS - 1)
         counts = np.bincount((bins + BINS * np.arange(3)).ravel(), minlength=self.dim)
         return np.asarray(counts / bins.size, dtype=np.float32)
+
+    def parts(self) -> tuple[Part, ...]:
+        """Return the bins of the three histograms."""
+        return tuple(
+            Part(f"{name}, {number + 1} of {BINS}", (channel * BINS + number,))
+            for channel, name in enumerate(_CHANNELS)
+            for number in range(BINS)
+        )

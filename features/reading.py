@@ -25,3 +25,11 @@ def samples(
     """Return the training sample of a picture file for each extractor; ImageError for an unreadable file."""
     image = decode(data, max_pixels=max_pixels).image
     return {view: extractor.sample(image) for view, extractor in extractors.items()}
+
+
+def points(
+    data: bytes, extractors: Mapping[str, ImageExtractor], max_pixels: int = MAX_PIXELS
+) -> dict[str, FeatureRows]:
+    """Return the places that the row of each view counts in a picture file; ImageError for an unreadable file."""
+    image = decode(data, max_pixels=max_pixels).image
+    return {view: extractor.points(image) for view, extractor in extractors.items()}

@@ -6,11 +6,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.features.base import FeatureRows, ImageExtractor, Labels
-from crossview.features.descriptors import DESCRIPTOR_SIZE, color_sift
+from crossview.features.base import FeatureRows, ImageExtractor, Labels, Part
+from crossview.features.descriptors import DESCRIPTOR_SIZE, color_sift, key_points
 from crossview.features.errors import NotFittedError
-from crossview.features.image import Image
-from crossview.features.words import count_words, fit_words
+from crossview.features.image import Image, check_image, grey
+from crossview.features.words import count_words, fit_words, nearest_words, word_parts
 
 WORDS = 300
 MAX_WORDS = 65_536
@@ -65,6 +65,22 @@ class Sift(ImageExtractor):
         if self._centres is None:
             raise NotFittedError("the sift view has no visual words yet: fit it on pictures first")
         return count_words(color_sift(image, self.half_chroma), self._centres)
+
+    def parts(self) -> tuple[Part, ...]:
+        """Return the visual words, by number."""
+        return word_parts(self.words)
+
+    def points(self, image: Image) -> FeatureRows:
+        """Return the key points with their words, (n, 4) float32; see ``ImageExtractor.points``."""
+        if self._centres is None:
+            raise NotFittedError("the sift view has no visual words yet: fit it on pictures first")
+        found = key_points(grey(check_image(image)))
+        if not found:
+            return super().points(image)
+        places = np.array([(*point.pt, point.size) for point in found])
+        height, width = image.shape[:2]
+        words = nearest_words(color_sift(image, self.half_chroma), self._centres)
+        return np.column_stack([places / (width, height, max(width, height)), words]).astype(np.float32)
 
     def to_state(self) -> dict[str, NDArray[Any]]:
         """Return ``centres``: (words, 384) float32; {} before fitting."""

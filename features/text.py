@@ -126,6 +126,15 @@ class Text(TextExtractor):
         known = tuple(word for word in found if word in self._positions)
         return QueryWords(known, tuple(word for word in found if word not in self._positions))
 
+    def word_weights(self, text: str) -> dict[str, float]:
+        """Return the share of each known word in a text: of its weighted counts or, without weights, of its counts."""
+        counted = Counter(word for word in words_of(text) if word in self._positions)
+        known = np.array([self._positions[word] for word in counted], np.int64)
+        counts = np.array(list(counted.values()), np.float64)
+        if "weights" in self._state:
+            counts = (1 + np.log(counts)) * self._state["weights"][known]
+        return dict(zip(counted, (counts / counts.sum()).tolist(), strict=True))
+
     def frequent_words(self) -> tuple[str, ...]:
         """Return the most frequent words of the vocabulary, without stop words and numbers."""
         if not self._state:

@@ -6,6 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from crossview.features.base import Part
+
 Array = NDArray[np.float32]
 
 MAX_DESCRIPTORS = 100_000
@@ -46,9 +48,18 @@ def count_words(descriptors: Array, centres: Array) -> Array:
 
     Distance is Euclidean; of equally near centres the first counts.
     """
+    return np.bincount(nearest_words(descriptors, centres), minlength=len(centres)).astype(np.float32)
+
+
+def nearest_words(descriptors: Array, centres: Array) -> NDArray[np.intp]:
+    """Return the number of the nearest word of each descriptor, (n,), as ``count_words`` counts them."""
     half_norms = 0.5 * np.einsum("ij,ij->i", centres, centres)
-    nearest = np.argmax(descriptors @ centres.T - half_norms, axis=1)
-    return np.bincount(nearest, minlength=len(centres)).astype(np.float32)
+    return np.asarray(np.argmax(descriptors @ centres.T - half_norms, axis=1))
+
+
+def word_parts(words: int) -> tuple[Part, ...]:
+    """Return the parts of a row with a column for each visual word."""
+    return tuple(Part(f"word {number + 1}", (number,)) for number in range(words))
 
 
 def _pool(samples: Sequence[Array], seed: int) -> Array:

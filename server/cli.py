@@ -20,6 +20,7 @@ from crossview.server.commands import (
     describe,
     embed,
     evaluation,
+    explain,
     index,
     items,
     jobs,
@@ -74,6 +75,7 @@ PANELS: dict[str, dict[str, Callable[..., None]]] = {
     },
     "Search": {
         "search": search.search,
+        "explain": explain.explain,
         "suggest": suggest.suggest,
         "embed": embed.embed,
         "calibrate": verify.calibrate,

@@ -174,6 +174,7 @@ METHODS = {
         SuggestLabels=_search,
         Same=_search,
         FindChanges=partial(Method, touches=Touch.NOTHING, room=Room.LONG),
+        Explain=partial(Method, touches=Touch.NOTHING, room=Room.LONG),
     ),
     **_service(
         collections_pb2,

@@ -22,12 +22,14 @@ GROUND_FLOOR = "engine.runtime"
 CONDITIONS = "engine.conditions"
 SERVICES = "engine.services"
 """The room above all others of the engine, which ``engine.collection`` alone imports."""
+DRAWING_TOOLS = ("tools/difficult_queries.py", "tools/explanations.py")
 STEPS, COMPARISONS = "engine.learners.steps", "engine.learners.comparisons"
 SUBSPACE, METRICS = "engine.learners.subspace", "engine.learners.metrics"
 LOSSES, SOLVERS, SAMPLERS = "engine.learners.losses", "engine.learners.solvers", "engine.learners.samplers"
 LEARNERS = {"engine.learners"} | {package for package in PACKAGES if package.startswith("engine.learners.")}
 ROOMS = {
-    *("engine", "engine.catalog", "engine.changes", "engine.ingest", "engine.questions", "engine.spaces"),
+    *("engine", "engine.catalog", "engine.changes", "engine.explaining", "engine.ingest", "engine.questions"),
+    "engine.spaces",
     *(CONDITIONS, "engine.training"),
     *LEARNERS,
 }
@@ -41,6 +43,7 @@ MAY_IMPORT = {
     "engine.catalog": {"engine", CONDITIONS, "features"},
     "engine.ingest": {"engine", "engine.catalog", COMPARISONS, "features"},
     "engine.spaces": {"engine", CONDITIONS, "engine.catalog", *LEARNERS, "features", "index"},
+    "engine.explaining": {"engine", "engine.catalog", "engine.spaces", "features"},
     "engine.questions": {"engine", "engine.catalog", "engine.spaces", COMPARISONS},
     "engine.changes": {"engine", "engine.catalog", "engine.learners", LOSSES, SOLVERS, "features"},
     "engine.training": {"engine", CONDITIONS, "engine.catalog", "engine.spaces", *LEARNERS, "features", "index.base"},
@@ -128,7 +131,7 @@ HOMES = {
     "grpc": ("server/edge/", "server/client/", "server/listen.py", "benchmarks/serve/"),
     "lxml": ("features/",),
     "cv2": ("features/", "benchmarks/changes/", "benchmarks/speed/extract.py"),
-    "PIL": ("features/", "server/drawing/", "server/demo/", "benchmarks/serve/", "tools/difficult_queries.py"),
+    "PIL": ("features/", "server/drawing/", "server/demo/", "benchmarks/serve/", *DRAWING_TOOLS),
     "sqlalchemy": ("engine/catalog/",),
     "alembic": ("engine/catalog/",),
     "typer": ("server/", "tools/documents.py"),

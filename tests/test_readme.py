@@ -107,7 +107,7 @@ def test_the_guide_of_attributes(tmp_path: Path) -> None:
 
 
 def test_the_guide_of_conditions(tmp_path: Path) -> None:
-    """Its program counts the same twice, that of examples finds one, and all conditions of the documents are read."""
+    """Its program counts the same twice, those of examples and explanations find items, and all conditions are read."""
     with Home(tmp_path / "tour" / "mine").create("art", ["v=vectors:dim=1"]) as art:
         art.items.put(
             [
@@ -120,6 +120,8 @@ def test_the_guide_of_conditions(tmp_path: Path) -> None:
     assert run([sys.executable, "-W", "error", "-c", program], tmp_path) == "3\n3\n"
     (program,) = blocks("docs/guides/examples.md", "python")
     assert "waves-31.jpg" in run([sys.executable, "-W", "error", "-c", program], tmp_path)
+    (program,) = blocks("docs/guides/explanations.md", "python")
+    assert run([sys.executable, "-W", "error", "-c", program], tmp_path).startswith("v v 2 1.0 +100%\n")
     documents = [path.read_text() for path in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md"))]
     stated = [text for document in documents for text in re.findall(r"--(?:holdout-)?where '([^'\n]+)'", document)]
     assert len(stated) > 4

@@ -80,16 +80,7 @@ def by_every_view(
     """
     found: list[HitList] = []
     for number, query in enumerate(request.queries):
-        lists, errors = dict[str, list[HitList]](), list[InvalidInputError | NotReadyError]()
-        views = views_of(version, space, query)
-        read = described(version, loaded, query, dict.fromkeys([*views, *filter(None, [space.robust_view])]))
-        for view in views:
-            try:
-                lists[view] = answer(_only(request, replace(read, view=view)))
-            except (InvalidInputError, NotReadyError) as error:
-                errors.append(error)
-        if not lists:
-            raise errors[0]
+        read, lists = lists_of_views(version, loaded, space, replace(request, queries=[query]), answer)
         if query.view:
             found += [replace(one, query=number) for one in lists[query.view]]
         else:
@@ -98,8 +89,34 @@ def by_every_view(
     return found
 
 
-def _only(request: SearchRequest, query: Query) -> SearchRequest:
-    return SearchRequest([query], request.strategy, k=request.k, space=request.space, filter=request.filter)
+def lists_of_views(
+    version: Version, loaded: LoadedSpaces, space: Space, request: SearchRequest, answer: Answer
+) -> tuple[Query, dict[str, list[HitList]]]:
+    """Return the only query of a request with its rows, and the lists of each view; see ``by_every_view``."""
+    (query,) = request.queries
+    lists, errors = dict[str, list[HitList]](), list[InvalidInputError | NotReadyError]()
+    views = views_of(version, space, query)
+    read = described(version, loaded, query, dict.fromkeys([*views, *filter(None, [space.robust_view])]))
+    for view in views:
+        try:
+            lists[view] = answer(replace(request, queries=[replace(read, view=view)]))
+        except (InvalidInputError, NotReadyError) as error:
+            errors.append(error)
+    if not lists:
+        raise errors[0]
+    return read, lists
+
+
+def judged(request: SearchRequest, query: Query, lists: Lists, answer: Answer) -> Lists:
+    """Return the lists of all views with the items that one of them finds, as every view judges them."""
+    keys = tuple(dict.fromkeys(hit.key for one in chain(*lists.values()) for hit in one.hits))
+    return {view: answer(among(request, replace(query, view=view), keys)) for view in lists}
+
+
+def among(request: SearchRequest, query: Query, keys: tuple[str, ...], merge: bool | None = None) -> SearchRequest:
+    """Return the search for all items of these keys by a query in the targets of a request."""
+    strategy = Nearest(targets=request.strategy.names, merge=merge)
+    return SearchRequest([query], strategy, k=len(keys), space=request.space, filter=Filter(keys=keys))
 
 
 def _merged(request: SearchRequest, query: Query, lists: Lists, answer: Answer) -> tuple[Hit, ...]:
@@ -113,21 +130,19 @@ def _merged(request: SearchRequest, query: Query, lists: Lists, answer: Answer) 
     if all(hit.match is None for hit in found):
         return fuse(list(chain(*lists.values())), request.k)
     if len(lists) > 1:
-        keys = tuple(dict.fromkeys(hit.key for hit in found))
-        again = SearchRequest(
-            [], Nearest(targets=strategy.targets), k=len(keys), space=request.space, filter=Filter(keys=keys)
-        )
-        lists = {view: answer(replace(again, queries=[replace(query, view=view)])) for view in lists}
-    judged: dict[str, list[Hit]] = defaultdict(list)
+        lists = judged(request, query, lists, answer)
+    judgements: dict[str, list[Hit]] = defaultdict(list)
     for of_view in lists.values():
-        for key, hit in _best(of_view).items():
-            judged[key].append(hit)
-    agreed = [replace(max(hits, key=_match), match=_mean([_match(hit) for hit in hits])) for hits in judged.values()]
+        for key, hit in best_of_view(of_view).items():
+            judgements[key].append(hit)
+    agreed = [
+        replace(max(hits, key=_match), match=_mean([_match(hit) for hit in hits])) for hits in judgements.values()
+    ]
     shown = [hit for hit in agreed if _match(hit) >= strategy.min_match]
     return tuple(sorted(shown, key=_match, reverse=True)[: request.k])
 
 
-def _best(lists: Sequence[HitList]) -> dict[str, Hit]:
+def best_of_view(lists: Sequence[HitList]) -> dict[str, Hit]:
     """Return the hit of greatest match of each item, by key."""
     found: dict[str, Hit] = {}
     for hit in chain(*lists):
@@ -144,4 +159,9 @@ def _mean(matches: Sequence[float]) -> float:
     """Return the logistic mean of the matches of an item; an item that is a copy in one view is a copy."""
     if max(matches) == 1:
         return 1.0
-    return float(expit(logit(np.clip(matches, _LEAST, 1 - _LEAST)).mean()))
+    return float(expit(np.mean([logit_of(match) for match in matches])))
+
+
+def logit_of(match: float) -> float:
+    """Return the logit of a match in one view, as the mean of several views counts it."""
+    return float(logit(np.clip(match, _LEAST, 1 - _LEAST)))

@@ -27,7 +27,7 @@ from crossview.engine.spaces.weighting import check_notions, nearest_by_weights,
 from crossview.engine.strategy import Combined, Listed, Moved, Nearest, Strategy, Weighted
 from crossview.index.base import Index, Selection
 
-_OVERFETCH = 3
+OVERFETCH = 3
 """Hits to find in every target for each wanted hit before a merge, which drops repeated keys."""
 
 S = TypeVar("S", bound=Strategy)
@@ -101,7 +101,7 @@ class TargetScan(QueryScan[N]):
         """Return the lists of every query by target, or one merged list."""
         comparable, k = on_common_scale(asked.probes.keys()), self.request.k
         merged = comparable if self.strategy.merge is None else self.strategy.merge
-        wanted = k * _OVERFETCH if merged and not comparable else k
+        wanted = k * OVERFETCH if merged and not comparable else k
         shares = self.familiarity(asked)
         by_target = {
             target: self.matched(

@@ -143,7 +143,7 @@ def answer(version: Version, indexed: IndexedSpace, loaded: LoadedSpaces, reques
     if not isinstance(request.strategy, Combined) and any(not query.view for query in request.queries):
         alone = partial(answer, version, indexed, loaded)
         return by_every_view(version, loaded, indexed.space, request, alone)
-    only = _passing(version, indexed, request.filter)
+    only = passing(version, indexed, request.filter)
     found = scan_of(request.strategy)(request.strategy, request, version, indexed, loaded, only).lists()
     words = words_of_queries(version, loaded, request.queries)
     return [replace(one, words=words[one.query]) if one.query in words else one for one in found]
@@ -155,18 +155,18 @@ def ranking_of(version: Version, indexed: IndexedSpace, loaded: LoadedSpaces, re
     return ranked(version, indexed, targets, request, lambda some, plain: answer(some, indexed, loaded, plain))
 
 
-def _passing(version: Version, indexed: IndexedSpace, chosen: Filter) -> Selector:
+def passing(version: Version, indexed: IndexedSpace, chosen: Filter) -> Selector:
     """Return a function that selects the items of a target that pass a filter."""
     stored, scored = chosen.stored, chosen.scored
     selection = partial(version.selection, stored, indexed) if stored else None
     if not scored:
         return selection
 
-    def passing(target: Target) -> Selection:
+    def chosen_of(target: Target) -> Selection:
         index, some = indexed.indexes[target].index, None if selection is None else selection(target)
         return indexed.space.axes_of(target).passing(scored, index, some, version.ids)
 
-    return passing
+    return chosen_of
 
 
 def answer_at_hand(

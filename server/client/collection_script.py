@@ -12,6 +12,7 @@ from crossview.engine.changes.request import Changes, ChangesRequest
 from crossview.engine.conditions.filter import EVERY_ITEM, FilterForm
 from crossview.engine.errors import CrossviewError, warn_of
 from crossview.engine.evaluation import Evaluation, EvaluationRequest
+from crossview.engine.explanation import ExplainRequest, Explanation
 from crossview.engine.info import CollectionInfo, SpaceInfo, Threshold, ViewInfo
 from crossview.engine.item import (
     DeletedPicture,
@@ -63,6 +64,7 @@ from crossview.server.wire.convert import (
 from crossview.server.wire.convert_changes import from_changes_request, to_changes
 from crossview.server.wire.convert_conditions import to_field_value
 from crossview.server.wire.convert_evaluation import to_evaluation
+from crossview.server.wire.convert_explanations import from_explain_request, to_explanations
 from crossview.server.wire.convert_info import to_collection, to_space, to_threshold
 from crossview.server.wire.convert_search import (
     from_query,
@@ -337,6 +339,12 @@ class CollectionScript:
         """Yield the answer to each search, in order; one stream costs less than separate calls."""
         messages = map(self._search_message, requests)
         return Exchange(self._searches.StreamSearch, messages, to_hit_lists)
+
+    def explain(self, request: ExplainRequest) -> Script[list[Explanation]]:
+        """Return why items have their places in the lists of a search."""
+        message = from_explain_request(request)
+        message.parent = self.resource
+        return to_explanations((yield from ask(self._searches.Explain, message)))
 
     def suggest(self, request: SuggestRequest) -> Script[Suggestions]:
         """Return labels for every query, by vote of the nearest labelled items."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from crossview.engine.changes.request import Change, Changes
 from crossview.engine.evaluation import Evaluation
+from crossview.engine.explanation import Explanation
 from crossview.engine.info import CollectionInfo, SpaceInfo, Threshold, ViewInfo
 from crossview.engine.item import ImportReport, Item
 from crossview.engine.query import HitList, SuggestedLabels, Verdict
@@ -72,6 +73,14 @@ class Verdicts:
     left_out: list[LeftOut]
 
 
+@dataclass(frozen=True)
+class ExplainedSearch:
+    """The lists of a search with --explain, and the explanations of their first hits."""
+
+    results: list[HitList]
+    explanations: list[Explanation]
+
+
 RESULTS: dict[str, Any] = {
     "learners": list[LearnerGuide] | LearnerGuide,
     "create": CollectionInfo,
@@ -100,7 +109,8 @@ RESULTS: dict[str, Any] = {
     "space extend": SpaceInfo | Job,
     "space assign": SpaceInfo | Job,
     "space delete": Deleted,
-    "search": list[HitList] | list[HitCount],
+    "search": list[HitList] | ExplainedSearch | list[HitCount],
+    "explain": list[Explanation],
     "suggest": SuggestedInputs,
     "embed": list[PrintedEmbedding] | WrittenEmbeddings,
     "calibrate": Threshold | Job,

@@ -10,12 +10,15 @@ import typer
 
 from crossview.server.commands.common import JsonOption, NameArgument, names, print_json, settings, shortened
 from crossview.server.commands.connection_options import PICTURES_HERE, PictureConnection
+from crossview.server.commands.explain import PARTS, draw, drawable, print_explanations, warn_of_unknown
 from crossview.server.commands.filter_options import FilterOptions
 from crossview.server.commands.output import CsvOption, check_format, print_csv, say, show, table
 from crossview.server.commands.query_options import BaseRateOption, ExampleOptions
 
 if TYPE_CHECKING:
+    from crossview.engine.explanation import Explanation
     from crossview.engine.query import Hit, HitList, SearchRequest
+    from crossview.server.backend import CollectionBackend
 
 Amounts = list[str] | None
 
@@ -94,8 +97,6 @@ def _numbers(pairs: Amounts, flag: str, default: float) -> dict[str, float]:
     return values
 
 
-_UNKNOWN_SHOWN = 20
-"""Maximum number of characters in a warning."""
 _HIT = (
     *("key", "distance", "target", "labels", "attributes", "text", "source", "scores"),
     *("match", "probability", "base_rate"),
@@ -147,6 +148,9 @@ class SearchOptions:
         Path | None,
         typer.Option(metavar="FILE", help="Draw a contact sheet: .png, .jpg, .jpeg, .webp or .pdf."),
     ] = None
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Explain the first hits; with --out, draw what agrees in them.")
+    ] = False
     truth: Annotated[
         str | None,
         typer.Option(
@@ -187,11 +191,18 @@ class SearchOptions:
         return {name: float(weight) for name, weight in weights.items()}
 
 
+@dataclass(frozen=True)
+class HitFilter(FilterOptions):
+    """The conditions of hits."""
+
+    PANEL: ClassVar[str] = SearchOptions.PANEL
+
+
 def search(
     name: NameArgument,
     query: ExampleOptions,
     options: SearchOptions,
-    chosen: FilterOptions,
+    chosen: HitFilter,
     scores: ScoreOptions,
     connection: PictureConnection = PICTURES_HERE,
     as_json: JsonOption = False,
@@ -205,6 +216,10 @@ def search(
         crossview search pets cat.jpg --view color --max-distance 0.3 --all --csv
     """
     check_format(as_json, as_csv)
+    if options.explain and (as_csv or options.every or options.count or options.truth is not None):
+        raise typer.BadParameter(
+            "--explain goes with no --csv, --class, --all and --count: leave them out; --json prints explanations"
+        )
     if options.out is not None:
         from crossview.server.drawing.sheet import check_sheet
 
@@ -222,20 +237,31 @@ def search(
             print_csv(COLUMNS, _lines_of_pages(collection.search_pages(request)))
             return
         results = joined(collection.search_pages(request)) if options.every else collection.search(request)
-        if options.out is not None:
+        explained = _explained(collection, request) if options.explain else []
+        if options.out is not None and options.explain:
+            draw(options.out, drawable(collection, connection), request, explained, query.image)
+        elif options.out is not None:
             from crossview.server.drawing.search_results import strips
             from crossview.server.drawing.sheet import write_sheet
 
             file = query.image.name if query.image else ""
-            _warn(write_sheet(options.out, strips(collection.items, request.queries, results, options.truth, file)))
+            warn_of_unknown(
+                write_sheet(options.out, strips(collection.items, request.queries, results, options.truth, file))
+            )
     if as_json:
-        print_json(results)
+        print_json({"results": results, "explanations": explained} if options.explain else results)
     elif as_csv:
         print_csv(COLUMNS, _lines(results))
     else:
-        _print(request, results, scores)
+        _print(request, results, scores, explained)
         if options.out is not None:
             say(f"wrote {options.out}")
+
+
+def _explained(collection: "CollectionBackend", request: "SearchRequest") -> "list[Explanation]":
+    from crossview.engine.explanation import ExplainRequest
+
+    return collection.explain(ExplainRequest(request, parts=PARTS))
 
 
 _UNLIKELY = 0.5
@@ -266,16 +292,6 @@ def _say_how(request: "SearchRequest", hit_list: "HitList") -> None:
         say(f"nothing similar found; no hit has a match of at least {least:g}")
     elif nothing_similar(hits):
         say(f"nothing similar found; nearest: {hits[0].key}, match {hits[0].match:.2f}")
-
-
-def _warn(unknown: str) -> None:
-    """Print on stderr which characters a contact sheet shows by their codes, and the remedy."""
-    if unknown:
-        say(
-            f"no font here has {unknown[:_UNKNOWN_SHOWN]}, drawn as codes: install fonts that have them "
-            "(Debian: apt install fontconfig fonts-noto-core fonts-noto-cjk)",
-            err=True,
-        )
 
 
 def _lines(results: "Sequence[HitList]") -> Iterator[tuple[Any, ...]]:
@@ -335,7 +351,12 @@ def _print_words(results: "Sequence[HitList]") -> None:
         say(f"{number}known words: {few(one.known)}; unknown words, which do not count: {few(one.unknown)}")
 
 
-def _print(request: "SearchRequest", results: "Sequence[HitList]", options: ScoreOptions) -> None:
+def _print(
+    request: "SearchRequest",
+    results: "Sequence[HitList]",
+    options: ScoreOptions,
+    explained: "Sequence[Explanation]" = (),
+) -> None:
     _print_words(results)
     for hit_list in results:
         query = request.queries[hit_list.query]
@@ -364,3 +385,4 @@ def _print(request: "SearchRequest", results: "Sequence[HitList]", options: Scor
                 f"probability: that a hit and the query are the same, if {shares} of all pairs are; "
                 "--base-rate P assumes another share"
             )
+        print_explanations([one for one in explained if one.target == hit_list.target])

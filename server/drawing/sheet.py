@@ -131,18 +131,22 @@ def write_sheet(path: Path, strips: Sequence[Strip], title: str = "") -> str:
     Raises InvalidInputError for an unknown file type, or more pixels than the type allows, and OSError if the file
     cannot be written.
     """
-    kind = check_sheet(path)
-    sheet = contact_sheet(strips, title)
-    if max(sheet.size) > LARGEST.get(kind, max(sheet.size)):
-        raise InvalidInputError(
-            f"the contact sheet has {sheet.width} x {sheet.height} pixels, but {kind} takes at most "
-            f"{LARGEST[kind]} per side: write a .png, or request fewer hits"
-        )
-    sheet.save(path, format=kind, **({"optimize": True} if kind == "PNG" else {}))
+    save_sheet(path, contact_sheet(strips, title), "request fewer hits")
     tiles = [tile for strip in strips for tile in (strip.query, *strip.hits)]
     texts = [tile.text[:LONGEST_TEXT] for tile in tiles if tile.picture is None]
     captions = [caption for tile in tiles for caption in (tile.name, tile.label)]
     return unknown([title, *(strip.title for strip in strips), *captions, *texts])
+
+
+def save_sheet(path: Path, sheet: Image.Image, remedy: str) -> None:
+    """Write a drawn sheet; the errors are those of ``write_sheet``, with a ``remedy`` for too many pixels."""
+    kind = check_sheet(path)
+    if max(sheet.size) > LARGEST.get(kind, max(sheet.size)):
+        raise InvalidInputError(
+            f"the contact sheet has {sheet.width} x {sheet.height} pixels, but {kind} takes at most "
+            f"{LARGEST[kind]} per side: write a .png, or {remedy}"
+        )
+    sheet.save(path, format=kind, **({"optimize": True} if kind == "PNG" else {}))
 
 
 def _draw_strip(sheet: Image.Image, draw: ImageDraw.ImageDraw, strip: Strip, top: int) -> None:

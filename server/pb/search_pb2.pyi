@@ -56,6 +56,32 @@ COMBINE_CONTEXT: Combine.ValueType  # 4
 """By how much counter-examples are nearer than examples, over all pairs."""
 Global___Combine: _TypeAlias = Combine  # noqa: Y015
 
+class _ExplanationMeasure:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _ExplanationMeasureEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ExplanationMeasure.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    EXPLANATION_MEASURE_UNSPECIFIED: _ExplanationMeasure.ValueType  # 0
+    EXPLANATION_MEASURE_MATCH: _ExplanationMeasure.ValueType  # 1
+    """The logit of the hit's match: the match is 1 / (1 + exp(-total)). Matches 0 and 1 have the logits -800 and 800."""
+    EXPLANATION_MEASURE_DISTANCE: _ExplanationMeasure.ValueType  # 2
+    """The squared distance of the hit."""
+    EXPLANATION_MEASURE_RANK: _ExplanationMeasure.ValueType  # 3
+    """The score by reciprocal ranks, which orders lists that are merged by rank."""
+
+class ExplanationMeasure(_ExplanationMeasure, metaclass=_ExplanationMeasureEnumTypeWrapper):
+    """The meaning of the total of an explanation."""
+
+EXPLANATION_MEASURE_UNSPECIFIED: ExplanationMeasure.ValueType  # 0
+EXPLANATION_MEASURE_MATCH: ExplanationMeasure.ValueType  # 1
+"""The logit of the hit's match: the match is 1 / (1 + exp(-total)). Matches 0 and 1 have the logits -800 and 800."""
+EXPLANATION_MEASURE_DISTANCE: ExplanationMeasure.ValueType  # 2
+"""The squared distance of the hit."""
+EXPLANATION_MEASURE_RANK: ExplanationMeasure.ValueType  # 3
+"""The score by reciprocal ranks, which orders lists that are merged by rank."""
+Global___ExplanationMeasure: _TypeAlias = ExplanationMeasure  # noqa: Y015
+
 @_typing.final
 class Query(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
@@ -1020,3 +1046,317 @@ class SameResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___SameResponse: _TypeAlias = SameResponse  # noqa: Y015
+
+@_typing.final
+class ExplainRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PARENT_FIELD_NUMBER: _builtins.int
+    SEARCH_FIELD_NUMBER: _builtins.int
+    KEYS_FIELD_NUMBER: _builtins.int
+    HITS_FIELD_NUMBER: _builtins.int
+    PARTS_FIELD_NUMBER: _builtins.int
+    parent: _builtins.str
+    """Resource name."""
+    hits: _builtins.int
+    """Number of hits of each list to explain, 1 to 100, if there are no keys; unset: 3."""
+    parts: _builtins.int
+    """Maximum number of agreeing parts of each view, 0 to 100; unset: 10."""
+    @_builtins.property
+    def search(self) -> Global___SearchRequest:
+        """A search for the nearest items, or by weighted notions, with one query; its parent is ignored."""
+
+    @_builtins.property
+    def keys(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Keys of items, at most 100, found or not. Empty: the first hits of each list."""
+
+    def __init__(
+        self,
+        *,
+        parent: _builtins.str = ...,
+        search: Global___SearchRequest | None = ...,
+        keys: _abc.Iterable[_builtins.str] | None = ...,
+        hits: _builtins.int | None = ...,
+        parts: _builtins.int | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_hits", b"_hits", "_parts", b"_parts", "hits", b"hits", "parts", b"parts", "search", b"search"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_hits", b"_hits", "_parts", b"_parts", "hits", b"hits", "keys", b"keys", "parent", b"parent", "parts", b"parts", "search", b"search"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__hits: _TypeAlias = _typing.Literal["hits"]  # noqa: Y015
+    _WhichOneofArgType__hits: _TypeAlias = _typing.Literal["_hits", b"_hits"]  # noqa: Y015
+    _WhichOneofReturnType__parts: _TypeAlias = _typing.Literal["parts"]  # noqa: Y015
+    _WhichOneofArgType__parts: _TypeAlias = _typing.Literal["_parts", b"_parts"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__hits) -> _WhichOneofReturnType__hits | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__parts) -> _WhichOneofReturnType__parts | None: ...
+
+Global___ExplainRequest: _TypeAlias = ExplainRequest  # noqa: Y015
+
+@_typing.final
+class Contribution(_message.Message):
+    """The contribution of one query view and one target to the place of an item."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    VIEW_FIELD_NUMBER: _builtins.int
+    TARGET_FIELD_NUMBER: _builtins.int
+    DISTANCE_FIELD_NUMBER: _builtins.int
+    RANK_FIELD_NUMBER: _builtins.int
+    ITEMS_FIELD_NUMBER: _builtins.int
+    MATCH_FIELD_NUMBER: _builtins.int
+    COPY_FIELD_NUMBER: _builtins.int
+    CONTRIBUTION_FIELD_NUMBER: _builtins.int
+    DIFFERING_BITS_FIELD_NUMBER: _builtins.int
+    BITS_FIELD_NUMBER: _builtins.int
+    view: _builtins.str
+    """The query view."""
+    target: _builtins.str
+    distance: _builtins.float
+    """As in hits; that of a near copy is below the distances of all other items. Unset if the target lacks the item."""
+    rank: _builtins.int
+    """1 + the number of items of the target that the search may find and that are nearer. Unset as the distance."""
+    items: _builtins.int
+    """Number of items of the target that the search may find."""
+    match: _builtins.float
+    """Calibrated match in this target alone; unset without a calibration."""
+    copy: _builtins.bool
+    """Whether the item is a near copy of the query, which has match 1 and the first ranks."""
+    contribution: _builtins.float
+    """In the unit of the measure; the contributions add up to the total. 0 for a target that does not count in the list."""
+    bits: _builtins.int
+    """Number of bits of a code; 0 for float vectors."""
+    @_builtins.property
+    def differing_bits(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """Positions of the bits in which the codes of query and item differ, from 0."""
+
+    def __init__(
+        self,
+        *,
+        view: _builtins.str = ...,
+        target: _builtins.str = ...,
+        distance: _builtins.float | None = ...,
+        rank: _builtins.int | None = ...,
+        items: _builtins.int = ...,
+        match: _builtins.float | None = ...,
+        copy: _builtins.bool = ...,
+        contribution: _builtins.float = ...,
+        differing_bits: _abc.Iterable[_builtins.int] | None = ...,
+        bits: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_distance", b"_distance", "_match", b"_match", "_rank", b"_rank", "distance", b"distance", "match", b"match", "rank", b"rank"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_distance", b"_distance", "_match", b"_match", "_rank", b"_rank", "bits", b"bits", "contribution", b"contribution", "copy", b"copy", "differing_bits", b"differing_bits", "distance", b"distance", "items", b"items", "match", b"match", "rank", b"rank", "target", b"target", "view", b"view"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__distance: _TypeAlias = _typing.Literal["distance"]  # noqa: Y015
+    _WhichOneofArgType__distance: _TypeAlias = _typing.Literal["_distance", b"_distance"]  # noqa: Y015
+    _WhichOneofReturnType__match: _TypeAlias = _typing.Literal["match"]  # noqa: Y015
+    _WhichOneofArgType__match: _TypeAlias = _typing.Literal["_match", b"_match"]  # noqa: Y015
+    _WhichOneofReturnType__rank: _TypeAlias = _typing.Literal["rank"]  # noqa: Y015
+    _WhichOneofArgType__rank: _TypeAlias = _typing.Literal["_rank", b"_rank"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__distance) -> _WhichOneofReturnType__distance | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__match) -> _WhichOneofReturnType__match | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__rank) -> _WhichOneofReturnType__rank | None: ...
+
+Global___Contribution: _TypeAlias = Contribution  # noqa: Y015
+
+@_typing.final
+class Place(_message.Message):
+    """A key point in a picture, in shares of the picture."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    X_FIELD_NUMBER: _builtins.int
+    Y_FIELD_NUMBER: _builtins.int
+    SIZE_FIELD_NUMBER: _builtins.int
+    x: _builtins.float
+    y: _builtins.float
+    size: _builtins.float
+    """Diameter, as a share of the longest side."""
+    def __init__(
+        self,
+        *,
+        x: _builtins.float = ...,
+        y: _builtins.float = ...,
+        size: _builtins.float = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["size", b"size", "x", b"x", "y", b"y"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Place: _TypeAlias = Place  # noqa: Y015
+
+@_typing.final
+class AgreeingPart(_message.Message):
+    """A part of two rows, such as a colour, a visual word, a place of the picture, or a word of two texts."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    QUERY_FIELD_NUMBER: _builtins.int
+    ITEM_FIELD_NUMBER: _builtins.int
+    AGREEMENT_FIELD_NUMBER: _builtins.int
+    SQUARED_DISTANCE_FIELD_NUMBER: _builtins.int
+    COLOR_FIELD_NUMBER: _builtins.int
+    BOX_FIELD_NUMBER: _builtins.int
+    QUERY_PLACES_FIELD_NUMBER: _builtins.int
+    ITEM_PLACES_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    query: _builtins.float
+    """Shares of the query's row and of the item's row that the part has."""
+    item: _builtins.float
+    agreement: _builtins.float
+    """Sum of the smaller of both shares over the columns of the part."""
+    squared_distance: _builtins.float
+    """The part of the squared distance in the space "raw"; unset in other spaces."""
+    color: _builtins.str
+    """The colour that the part stands for, as in #a0b0c0; empty for no colour."""
+    @_builtins.property
+    def box(self) -> _containers.RepeatedScalarFieldContainer[_builtins.float]:
+        """The place that the part stands for: left, top, right, bottom, as shares of the picture; empty for no place."""
+
+    @_builtins.property
+    def query_places(self) -> _containers.RepeatedCompositeFieldContainer[Global___Place]:
+        """Key points of the part in the picture of the query, the largest first, at most 20."""
+
+    @_builtins.property
+    def item_places(self) -> _containers.RepeatedCompositeFieldContainer[Global___Place]:
+        """Key points of the part in the thumbnail of the item, at most 20."""
+
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        query: _builtins.float = ...,
+        item: _builtins.float = ...,
+        agreement: _builtins.float = ...,
+        squared_distance: _builtins.float | None = ...,
+        color: _builtins.str = ...,
+        box: _abc.Iterable[_builtins.float] | None = ...,
+        query_places: _abc.Iterable[Global___Place] | None = ...,
+        item_places: _abc.Iterable[Global___Place] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_squared_distance", b"_squared_distance", "squared_distance", b"squared_distance"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_squared_distance", b"_squared_distance", "agreement", b"agreement", "box", b"box", "color", b"color", "item", b"item", "item_places", b"item_places", "name", b"name", "query", b"query", "query_places", b"query_places", "squared_distance", b"squared_distance"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__squared_distance: _TypeAlias = _typing.Literal["squared_distance"]  # noqa: Y015
+    _WhichOneofArgType__squared_distance: _TypeAlias = _typing.Literal["_squared_distance", b"_squared_distance"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__squared_distance) -> _WhichOneofReturnType__squared_distance | None: ...
+
+Global___AgreeingPart: _TypeAlias = AgreeingPart  # noqa: Y015
+
+@_typing.final
+class Agreement(_message.Message):
+    """The parts that agree most in the rows of one view, before a space projects them."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    VIEW_FIELD_NUMBER: _builtins.int
+    AGREEMENT_FIELD_NUMBER: _builtins.int
+    PARTS_FIELD_NUMBER: _builtins.int
+    OTHER_SQUARED_DISTANCE_FIELD_NUMBER: _builtins.int
+    view: _builtins.str
+    """A view, or a part of a joined view."""
+    agreement: _builtins.float
+    """Sum over all parts: from 0, nothing in common, to 1, equal shares."""
+    other_squared_distance: _builtins.float
+    """The share of the squared distance of all parts that are left out, in the space "raw"; unset in other spaces."""
+    @_builtins.property
+    def parts(self) -> _containers.RepeatedCompositeFieldContainer[Global___AgreeingPart]:
+        """The parts that agree most, first."""
+
+    def __init__(
+        self,
+        *,
+        view: _builtins.str = ...,
+        agreement: _builtins.float = ...,
+        parts: _abc.Iterable[Global___AgreeingPart] | None = ...,
+        other_squared_distance: _builtins.float | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_other_squared_distance", b"_other_squared_distance", "other_squared_distance", b"other_squared_distance"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_other_squared_distance", b"_other_squared_distance", "agreement", b"agreement", "other_squared_distance", b"other_squared_distance", "parts", b"parts", "view", b"view"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__other_squared_distance: _TypeAlias = _typing.Literal["other_squared_distance"]  # noqa: Y015
+    _WhichOneofArgType__other_squared_distance: _TypeAlias = _typing.Literal["_other_squared_distance", b"_other_squared_distance"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__other_squared_distance) -> _WhichOneofReturnType__other_squared_distance | None: ...
+
+Global___Agreement: _TypeAlias = Agreement  # noqa: Y015
+
+@_typing.final
+class Explanation(_message.Message):
+    """Why an item has its place in one list of a search."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KEY_FIELD_NUMBER: _builtins.int
+    TARGET_FIELD_NUMBER: _builtins.int
+    RANK_FIELD_NUMBER: _builtins.int
+    MEASURE_FIELD_NUMBER: _builtins.int
+    TOTAL_FIELD_NUMBER: _builtins.int
+    CONTRIBUTIONS_FIELD_NUMBER: _builtins.int
+    AGREEMENTS_FIELD_NUMBER: _builtins.int
+    key: _builtins.str
+    target: _builtins.str
+    """The target of the list; empty for a merged list, and the weights of notions for theirs."""
+    rank: _builtins.int
+    """Rank among the hits of the list, from 1; unset if the item is not among them."""
+    measure: Global___ExplanationMeasure.ValueType
+    total: _builtins.float
+    @_builtins.property
+    def contributions(self) -> _containers.RepeatedCompositeFieldContainer[Global___Contribution]:
+        """One for each query view and each target that the search compares it with."""
+
+    @_builtins.property
+    def agreements(self) -> _containers.RepeatedCompositeFieldContainer[Global___Agreement]:
+        """One for each view that describes the query and the item, and that the search compares with itself."""
+
+    def __init__(
+        self,
+        *,
+        key: _builtins.str = ...,
+        target: _builtins.str = ...,
+        rank: _builtins.int | None = ...,
+        measure: Global___ExplanationMeasure.ValueType = ...,
+        total: _builtins.float = ...,
+        contributions: _abc.Iterable[Global___Contribution] | None = ...,
+        agreements: _abc.Iterable[Global___Agreement] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_rank", b"_rank", "rank", b"rank"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_rank", b"_rank", "agreements", b"agreements", "contributions", b"contributions", "key", b"key", "measure", b"measure", "rank", b"rank", "target", b"target", "total", b"total"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__rank: _TypeAlias = _typing.Literal["rank"]  # noqa: Y015
+    _WhichOneofArgType__rank: _TypeAlias = _typing.Literal["_rank", b"_rank"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__rank) -> _WhichOneofReturnType__rank | None: ...
+
+Global___Explanation: _TypeAlias = Explanation  # noqa: Y015
+
+@_typing.final
+class ExplainResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    EXPLANATIONS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def explanations(self) -> _containers.RepeatedCompositeFieldContainer[Global___Explanation]:
+        """List by list."""
+
+    def __init__(
+        self,
+        *,
+        explanations: _abc.Iterable[Global___Explanation] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["explanations", b"explanations"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ExplainResponse: _TypeAlias = ExplainResponse  # noqa: Y015

@@ -66,6 +66,11 @@ class SearchServiceStub:
                 request_serializer=crossview_dot_v1_dot_changes__pb2.FindChangesRequest.SerializeToString,
                 response_deserializer=crossview_dot_v1_dot_changes__pb2.FindChangesResponse.FromString,
                 _registered_method=True)
+        self.Explain = channel.unary_unary(
+                '/crossview.v1.SearchService/Explain',
+                request_serializer=crossview_dot_v1_dot_search__pb2.ExplainRequest.SerializeToString,
+                response_deserializer=crossview_dot_v1_dot_search__pb2.ExplainResponse.FromString,
+                _registered_method=True)
 
 
 class SearchServiceServicer:
@@ -119,6 +124,15 @@ class SearchServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Explain(self, request, context):
+        """Returns why items have their places in the lists of a search: what each view and target adds, and what agrees most
+        in the query and the item. It scans all items of every target. NOT_FOUND for an unknown key, INVALID_ARGUMENT for an
+        item that the search cannot find.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_SearchServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -151,6 +165,11 @@ def add_SearchServiceServicer_to_server(servicer, server):
                     servicer.FindChanges,
                     request_deserializer=crossview_dot_v1_dot_changes__pb2.FindChangesRequest.FromString,
                     response_serializer=crossview_dot_v1_dot_changes__pb2.FindChangesResponse.SerializeToString,
+            ),
+            'Explain': grpc.unary_unary_rpc_method_handler(
+                    servicer.Explain,
+                    request_deserializer=crossview_dot_v1_dot_search__pb2.ExplainRequest.FromString,
+                    response_serializer=crossview_dot_v1_dot_search__pb2.ExplainResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -316,6 +335,33 @@ class SearchService:
             '/crossview.v1.SearchService/FindChanges',
             crossview_dot_v1_dot_changes__pb2.FindChangesRequest.SerializeToString,
             crossview_dot_v1_dot_changes__pb2.FindChangesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Explain(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/crossview.v1.SearchService/Explain',
+            crossview_dot_v1_dot_search__pb2.ExplainRequest.SerializeToString,
+            crossview_dot_v1_dot_search__pb2.ExplainResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -55,6 +55,11 @@ class SearchServiceStub:
     """Returns the changes between successive pictures of one page or scene, and which changes are important, learned
     from their times. FAILED_PRECONDITION if the pictures are too few or equal.
     """
+    Explain: _grpc.UnaryUnaryMultiCallable[_search_pb2.ExplainRequest, _search_pb2.ExplainResponse]
+    """Returns why items have their places in the lists of a search: what each view and target adds, and what agrees most
+    in the query and the item. It scans all items of every target. NOT_FOUND for an unknown key, INVALID_ARGUMENT for an
+    item that the search cannot find.
+    """
 
 @_typing.type_check_only
 class SearchServiceAsyncStub(SearchServiceStub):
@@ -81,6 +86,11 @@ class SearchServiceAsyncStub(SearchServiceStub):
     FindChanges: _aio.UnaryUnaryMultiCallable[_changes_pb2.FindChangesRequest, _changes_pb2.FindChangesResponse]  # type: ignore[assignment]
     """Returns the changes between successive pictures of one page or scene, and which changes are important, learned
     from their times. FAILED_PRECONDITION if the pictures are too few or equal.
+    """
+    Explain: _aio.UnaryUnaryMultiCallable[_search_pb2.ExplainRequest, _search_pb2.ExplainResponse]  # type: ignore[assignment]
+    """Returns why items have their places in the lists of a search: what each view and target adds, and what agrees most
+    in the query and the item. It scans all items of every target. NOT_FOUND for an unknown key, INVALID_ARGUMENT for an
+    item that the search cannot find.
     """
 
 class SearchServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -141,6 +151,17 @@ class SearchServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_changes_pb2.FindChangesResponse, _abc.Awaitable[_changes_pb2.FindChangesResponse]]:
         """Returns the changes between successive pictures of one page or scene, and which changes are important, learned
         from their times. FAILED_PRECONDITION if the pictures are too few or equal.
+        """
+
+    @_abc_1.abstractmethod
+    def Explain(
+        self,
+        request: _search_pb2.ExplainRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_search_pb2.ExplainResponse, _abc.Awaitable[_search_pb2.ExplainResponse]]:
+        """Returns why items have their places in the lists of a search: what each view and target adds, and what agrees most
+        in the query and the item. It scans all items of every target. NOT_FOUND for an unknown key, INVALID_ARGUMENT for an
+        item that the search cannot find.
         """
 
 def add_SearchServiceServicer_to_server(servicer: SearchServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

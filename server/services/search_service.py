@@ -14,6 +14,7 @@ from crossview.server.cache import OpenCollections
 from crossview.server.open_pages import from_token, to_token
 from crossview.server.settings import ServerSettings
 from crossview.server.wire.convert_changes import from_changes, to_changes_request
+from crossview.server.wire.convert_explanations import from_explanations, to_explain_request
 from crossview.server.wire.convert_search import (
     from_embeddings,
     from_hit_lists,
@@ -167,6 +168,13 @@ class SearchService:
         """Return the changes between successive pictures, and which of them are important."""
         with self.collections.use(parse_collection(request.parent)) as collection:
             return from_changes(collection.changes(to_changes_request(request)))
+
+    def Explain(self, request: search_pb2.ExplainRequest, context: None) -> search_pb2.ExplainResponse:
+        """Return why items have their places in the lists of a search."""
+        self._check(request.search, _k(request.search))
+        name = parse_collection(request.parent)
+        with self.collections.use(name) as collection, room_for(self._settings.answer_bytes):
+            return from_explanations(collection.explain(to_explain_request(request)))
 
     def _check(self, request: Any, k: int = 1) -> None:
         """Raise InvalidInputError for a request above the limits, before the engine allocates its answer."""

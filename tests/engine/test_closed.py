@@ -12,6 +12,7 @@ from crossview.engine.collection import Collection
 from crossview.engine.conditions.filter import EVERY_ITEM
 from crossview.engine.errors import NotReadyError
 from crossview.engine.evaluation import EvaluationRequest
+from crossview.engine.explanation import ExplainRequest
 from crossview.engine.home import Home
 from crossview.engine.item import ItemUpdate, NewItem
 from crossview.engine.query import CalibrationRequest, Query, SameRequest, SearchRequest, SuggestRequest
@@ -44,6 +45,7 @@ ASKED: dict[str, Callable[[Collection], object]] = {
     "search": lambda one: one.search(SearchRequest([VECTOR])),
     "memory.search": lambda one: one.memory.search(SearchRequest([VECTOR]), 1 << 20, 100),
     "memory.least_bytes": lambda one: one.memory.least_bytes(),
+    "explain": lambda one: one.explain(ExplainRequest(SearchRequest([VECTOR]))),
     "suggest": lambda one: one.suggest(SuggestRequest([QUERY])),
     "embed": lambda one: one.embed([VECTOR]),
     "items.embed": lambda one: one.items.embed("v"),

@@ -17,6 +17,7 @@ from crossview.engine.collection import Collection
 from crossview.engine.conditions.filter import Filter
 from crossview.engine.errors import CrossviewError
 from crossview.engine.evaluation import EvaluationRequest
+from crossview.engine.explanation import ExplainRequest
 from crossview.engine.item import IndexOptions, ItemUpdate, NewItem
 from crossview.engine.query import CalibrationRequest, Query, SameRequest, SearchRequest, SuggestRequest
 from crossview.engine.recipe import Recipe
@@ -52,6 +53,8 @@ READS: Steps = {
     "short search": lambda c: c.search(view="color", key=KEY, k=4),
     "search": lambda c: c.search(SearchRequest([QUERY], k=4)),
     "search_pages": lambda c: list(c.search_pages(SearchRequest([QUERY]), 7)),
+    "explain": lambda c: c.explain(ExplainRequest(SearchRequest([QUERY], k=4))),
+    "explain by every view": lambda c: c.explain(ExplainRequest(SearchRequest([Query(key=KEY)], k=4, space="raw"))),
     "suggest": lambda c: c.suggest(SuggestRequest([QUERY], space="raw")),
     "same": lambda c: c.same(SameRequest([(QUERY, Query("color", key=OTHER))])),
     "changes": lambda c: c.changes(ChangesRequest()),
@@ -235,7 +238,7 @@ def shared() -> set[str]:
 
 def test_every_method_is_in_the_suite(tmp_path: Path) -> None:
     """A method that is added to the protocol comes with a step."""
-    assert set(READS) | set(writes(tmp_path, tmp_path)) == shared() | {"short search"}
+    assert set(READS) | set(writes(tmp_path, tmp_path)) == shared() | {"short search", "explain by every view"}
 
 
 def test_the_clients_have_all_methods_with_the_same_parameters() -> None:

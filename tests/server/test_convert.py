@@ -8,6 +8,7 @@ from crossview.engine.comparisons import ItemComparisons
 from crossview.engine.conditions.filter import Filter
 from crossview.engine.errors import InvalidInputError
 from crossview.engine.evaluation import Evaluation, EvaluationDifference, EvaluationRequest, EvaluationRow, Overlap
+from crossview.engine.explanation import AgreeingPart, Agreement, Contribution, ExplainRequest, Explanation, Place
 from crossview.engine.info import (
     CollectionInfo,
     ConstraintCounts,
@@ -21,7 +22,14 @@ from crossview.engine.learners.comparisons import Comparisons, Taxonomy
 from crossview.engine.query import Hit, HitList, Query, SearchRequest
 from crossview.engine.recipe import Grouping, Pair, Recipe, Tune
 from crossview.engine.strategy import Moved, Weighted
-from crossview.server.wire import convert, convert_evaluation, convert_info, convert_search, convert_training
+from crossview.server.wire import (
+    convert,
+    convert_evaluation,
+    convert_explanations,
+    convert_info,
+    convert_search,
+    convert_training,
+)
 from crossview.server.wire.structs import to_struct
 from crossview.v1 import collections_pb2, search_pb2
 
@@ -263,3 +271,44 @@ def test_requests_survive() -> None:
         to_request(collections_pb2.EvaluateRequest(view="color", taxonomy=collections_pb2.Taxonomy(parents={"a": "a"})))
     with pytest.raises(InvalidInputError, match=r"either space \(a\) or spaces \(b\), not both"):
         to_request(collections_pb2.EvaluateRequest(view="color", space="a", spaces=["b"]))
+
+
+def test_explanations_survive() -> None:
+    """Absent ranks, matches and bits stay absent, and empty lists of bits empty."""
+    place = Place(x=0.25, y=0.5, size=0.125)
+    parts = (
+        AgreeingPart(name="word 3", query=0.5, item=0.25, agreement=0.25, query_places=(place,), item_places=()),
+        AgreeingPart(
+            name="dark blue",
+            query=0.0,
+            item=0.25,
+            agreement=0.0,
+            squared_distance=0.0,
+            color="#000080",
+            box=(0, 0, 1, 1),
+        ),
+    )
+    given = Explanation(
+        key="a/ü",
+        target="",
+        rank=None,
+        measure="rank",
+        total=-1.5,
+        contributions=(
+            Contribution(view="color", target="sift", items=7, contribution=-1.5),
+            Contribution(view="color", target="color", distance=0.0, rank=1, items=7, match=0.0, copy=True),
+            Contribution(view="color", target="c", distance=0.0, rank=1, items=7, differing_bits=(), bits=8),
+            Contribution(view="color", target="c", distance=2.0, rank=1, items=7, differing_bits=(0, 7), bits=8),
+        ),
+        agreements=(Agreement(view="color", agreement=0.5, parts=parts, other_squared_distance=0.0),),
+    )
+    others = [replace(given, measure=measure, rank=2) for measure in ("match", "distance")]
+    message = convert_explanations.from_explanations([given, *others])
+    assert convert_explanations.to_explanations(message) == [given, *others]
+
+
+@pytest.mark.parametrize("options", [{}, {"keys": ["a", "b"], "hits": 7, "parts": 0}])
+def test_requests_for_explanations_survive(options: dict[str, Any]) -> None:
+    given = ExplainRequest(SearchRequest([Query("v", key="a")], k=3, merge=True), **options)
+    back = convert_explanations.to_explain_request(convert_explanations.from_explain_request(given))
+    assert back == replace(given, keys=tuple(given.keys))

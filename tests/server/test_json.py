@@ -91,6 +91,8 @@ space extend rows one --views b
 space assign rows musl owl
 calibrate rows --view a --space raw
 search rows --key cat/1 --view a --space raw --targets a --probabilities
+search rows --key cat/1 --view a --space raw --explain
+explain rows --key cat/1 --view a --space old --hit dog/1
 search rows --like cat/1 --unlike dog/1 --view a --space raw
 suggest rows dog/1 cat/1 --view a --space raw
 embed rows --key cat/1 --view a --space old

@@ -36,7 +36,20 @@ def test_every_method_of_the_services_has_a_row() -> None:
 @pytest.mark.parametrize("method", METHODS.values(), ids=lambda method: method.name)
 def test_a_row_agrees_with_its_method(method: Method) -> None:
     """A read has the name of a read, and the service has code for what a thread answers."""
-    reading = ("Get", "List", "Count", "Check", "Embed", "Next", "Wait", "Evaluate", "Find", "Same", "Suggest")
+    reading = (
+        "Get",
+        "List",
+        "Count",
+        "Check",
+        "Embed",
+        "Next",
+        "Wait",
+        "Evaluate",
+        "Find",
+        "Same",
+        "Suggest",
+        "Explain",
+    )
     assert method.reads == method.name.startswith((*reading, "Search", "StreamSearch"))
     assert (method.each is not None) == method.descriptor.server_streaming
     if method.threaded and method.each is None:
