@@ -1,33 +1,24 @@
 """Searches by every view: a query without a view asks by each view that its input has."""
 
-from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import chain
-from typing import cast
-
-import numpy as np
-from scipy.special import expit, logit
 
 from crossview.engine.catalog.extractors import inputs_of
-from crossview.engine.conditions.filter import Filter
 from crossview.engine.errors import InvalidInputError, NotReadyError
-from crossview.engine.hits import Hit, HitList
+from crossview.engine.hits import HitList
 from crossview.engine.query import Query, SearchRequest
-from crossview.engine.spaces.fusion import fuse
-from crossview.engine.spaces.loaded import LoadedSpaces
-from crossview.engine.spaces.query_rows import described
+from crossview.engine.spaces.columns import Column
+from crossview.engine.spaces.fusing import Fusion
+from crossview.engine.spaces.matching import query_probes
+from crossview.engine.spaces.query_rows import described, words_of_queries
+from crossview.engine.spaces.scores import in_order
 from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.version import Version
-from crossview.engine.strategy import Nearest
+from crossview.features.base import QueryWords
 
 Answer = Callable[[SearchRequest], list[HitList]]
-Lists = Mapping[str, list[HitList]]
-"""The hit lists of one query by view."""
-_LEAST = 1e-3
-"""Least doubt and least match that one view can have, so that the others still count."""
 _OPTIONS = (
-    "give the query a view: a search by every view takes no other options than targets, k, a filter and min_match"
+    "give the query a view: a search by every view takes no other options than targets, k, a filter, min_match and fuse"
 )
 
 
@@ -64,78 +55,36 @@ def in_each_view(version: Version, space: Space, queries: Sequence[Query]) -> li
     return [replace(query, view=view) for query in queries for view in views_of(version, space, query)]
 
 
-def by_every_view(
-    version: Version, loaded: LoadedSpaces, space: Space, request: SearchRequest, answer: Answer
-) -> list[HitList]:
-    """Return the answers; a query without a view gets one list, merged by match, or by rank without a match.
+def by_every_view(fusion: Fusion, request: SearchRequest, answer: Answer) -> list[HitList]:
+    """Return the answers; a query without a view gets one list, fused over all views and targets.
 
-    A view without a row for the query, such as one that finds nothing in the picture, is left out, and so is a view
-    without matches if the request has a minimum. Raises the error of the first view if every view is left out.
+    A view without a row for the query, such as one that finds nothing in the picture, is left out, and so is a target
+    without matches if others have one. Raises the error of the first view if every view is left out.
     """
     found: list[HitList] = []
     for number, query in enumerate(request.queries):
-        lists, errors = dict[str, list[HitList]](), list[InvalidInputError | NotReadyError]()
-        views = views_of(version, space, query)
-        read = described(version, loaded, query, dict.fromkeys([*views, *filter(None, [space.robust_view])]))
-        for view in views:
-            try:
-                lists[view] = answer(_only(request, replace(read, view=view)))
-            except (InvalidInputError, NotReadyError) as error:
-                errors.append(error)
-        if not lists:
-            raise errors[0]
         if query.view:
-            found += [replace(one, query=number) for one in lists[query.view]]
+            found += [replace(one, query=number) for one in answer(replace(request, queries=[query]))]
         else:
-            words = next((one.words for of_view in lists.values() for one in of_view if one.words is not None), None)
-            found.append(HitList(number, "", _merged(request, read, lists, answer), words=words))
-    return found
+            found.append(replace(_fused(fusion, query), query=number))
+    return in_order(getattr(request.strategy, "sort_by", ""), found)
 
 
-def _only(request: SearchRequest, query: Query) -> SearchRequest:
-    return SearchRequest([query], request.strategy, k=request.k, space=request.space, filter=request.filter)
-
-
-def _merged(request: SearchRequest, query: Query, lists: Lists, answer: Answer) -> tuple[Hit, ...]:
-    """Return the k best hits of a query in the lists of its views, each item once: by match, or by rank without one.
-
-    All views judge what one of them finds: each searches again, among the hits of all. The match of a hit becomes the
-    logistic mean of its matches in the views, so that one view that is certain and wrong does not decide.
-    """
-    strategy = cast(Nearest, request.strategy)  # see ``check_without_view``
-    found = [hit for one in chain(*lists.values()) for hit in one.hits]
-    if all(hit.match is None for hit in found):
-        return fuse(list(chain(*lists.values())), request.k)
-    if len(lists) > 1:
-        keys = tuple(dict.fromkeys(hit.key for hit in found))
-        again = SearchRequest(
-            [], Nearest(targets=strategy.targets), k=len(keys), space=request.space, filter=Filter(keys=keys)
-        )
-        lists = {view: answer(replace(again, queries=[replace(query, view=view)])) for view in lists}
-    judged: dict[str, list[Hit]] = defaultdict(list)
-    for of_view in lists.values():
-        for key, hit in _best(of_view).items():
-            judged[key].append(hit)
-    agreed = [replace(max(hits, key=_match), match=_mean([_match(hit) for hit in hits])) for hits in judged.values()]
-    shown = [hit for hit in agreed if _match(hit) >= strategy.min_match]
-    return tuple(sorted(shown, key=_match, reverse=True)[: request.k])
-
-
-def _best(lists: Sequence[HitList]) -> dict[str, Hit]:
-    """Return the hit of greatest match of each item, by key."""
-    found: dict[str, Hit] = {}
-    for hit in chain(*lists):
-        if hit.match is not None:
-            found[hit.key] = max(found.get(hit.key, hit), hit, key=_match)
-    return found
-
-
-def _match(hit: Hit) -> float:
-    return hit.match or 0.0
-
-
-def _mean(matches: Sequence[float]) -> float:
-    """Return the logistic mean of the matches of an item; an item that is a copy in one view is a copy."""
-    if max(matches) == 1:
-        return 1.0
-    return float(expit(logit(np.clip(matches, _LEAST, 1 - _LEAST)).mean()))
+def _fused(fusion: Fusion, query: Query) -> HitList:
+    """Return the list of a query without a view."""
+    version, space, loaded = fusion.version, fusion.indexed.space, fusion.loaded
+    views = views_of(version, space, query)
+    read = described(version, loaded, query, dict.fromkeys([*views, *filter(None, [space.robust_view])]))
+    columns, words, errors = list[Column](), list[QueryWords](), list[InvalidInputError | NotReadyError]()
+    for view in views:
+        one = [replace(read, view=view)]
+        try:
+            for asked in query_probes(version, space, loaded, one, fusion.strategy.targets):
+                columns += fusion.columns(asked, one)[0]
+            words += words_of_queries(version, loaded, one).values()
+        except (InvalidInputError, NotReadyError) as error:
+            errors.append(error)
+    if not columns:
+        raise errors[0]
+    name, hits = fusion.found(columns)
+    return HitList(0, name, hits, words=words[0] if words else None)
