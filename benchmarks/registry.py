@@ -11,6 +11,7 @@ MODULES: Mapping[str, str] = {
     "information": "information.benchmark",
     "copies": "copies.benchmark",
     "examples": "examples.benchmark",
+    "fusion": "fusion.benchmark",
     "multi-npp": "multi_npp.benchmark",
     "tuning": "unseen.tuning",
     "wikipedia": "wikipedia.benchmark",

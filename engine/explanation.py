@@ -119,8 +119,8 @@ class Explanation:
     rank: int | None
     """Rank among the hits of the list, from 1; None if the item is not among them."""
     measure: str
-    """What ``total`` is: ``match``, the logit of the hit's match; ``distance``, its squared distance; or ``rank``, its
-    score by reciprocal ranks, which orders lists that are merged by rank."""
+    """What ``total`` is: ``match``, the logit of the hit's match; ``distance``, its squared distance; or ``score``, the
+    weighted mean of its scores in several targets, which orders their list."""
     total: float
     """The match is 1 / (1 + exp(-total)). Matches 0 and 1 have the logits -800 and 800."""
     contributions: tuple[Contribution, ...]

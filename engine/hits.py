@@ -54,7 +54,8 @@ class HitList:
     query: int
     """Position of the query in the request."""
     target: str
-    """Name of the target; "" for a merged list."""
+    """Name of the target; the way and the targets of a fused list, as in ``match of color, sift``; "" for a list that
+    is merged by distance."""
     hits: tuple[Hit, ...]
     words: QueryWords | None = None
     """The words of a query by text that the view knows, and the others; None for other queries, and for a view that

@@ -24,6 +24,23 @@ def check_distance(most: float | None) -> None:
         raise InvalidInputError(f"max_distance must be a number from 0 up, not {most:g}")
 
 
+MATCH, DISTANCE, RANK, LEARN = "match", "distance", "rank", "learn"
+FUSE = (MATCH, DISTANCE, RANK, LEARN)
+"""The ways to fuse several targets into one list."""
+
+
+def check_fuse(way: str) -> None:
+    """Raise InvalidInputError for an unknown way to fuse."""
+    if way and way not in FUSE:
+        raise InvalidInputError(f"targets fuse by {', '.join(FUSE)}, not by {way!r}")
+
+
+def way_of(target: str) -> str:
+    """Return the way by which a list with this target is fused, as in ``match of color, sift``; "" if it is not."""
+    way, of, _ = target.partition(" of ")
+    return way if of and way in FUSE else ""
+
+
 class StrategyOptions(TypedDict, total=False):
     """The options of all strategies, as arguments of a search request; each strategy explains its own."""
 
@@ -40,6 +57,7 @@ class StrategyOptions(TypedDict, total=False):
     base_rate: float | None
     combine: str
     with_examples: bool
+    fuse: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,6 +93,9 @@ _IN_ONE_TARGET = (
 )
 
 
+_NOT_FUSED = "the nearest items are fused, or those by examples: leave out fuse, or the other options"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Nearest(Strategy):
     """The items nearest to each query."""
@@ -83,14 +104,20 @@ class Nearest(Strategy):
     """The targets to search [default: (), every target that the query's view can be matched against]."""
     merge: bool | None = None
     """Whether each query gets one list over all targets. Lists of targets on a common scale merge by distance, other
-    lists by ``engine.spaces.fusion.fuse`` [default: None, merge only targets on a common scale]."""
+    lists by ``fuse`` [default: None, merge only targets on a common scale]."""
+    fuse: str = ""
+    """How one list over several targets orders all items, by the mean over the targets that have an item: ``match``
+    (logistic mean of the calibrated matches), ``distance`` (mean of the distances, relative to those that the item and
+    the query usually have), ``rank`` (mean reciprocal rank) or ``learn`` (as ``distance``, with weights of the targets
+    learned from labels or comparisons of items) [default: "", match where a target is calibrated, otherwise distance].
+    Queries without a view are fused, and others if this or ``merge`` is given."""
     sort_by: str = ""
     """An axis whose scores order each list, or an attribute of the items, the greatest first; with a minus, as in
     ``-natural``, the least first [default: "", the order of distances]."""
     min_match: float = 0.0
     """Minimum match of the hits, 0 to 1; a list can then have fewer than k hits, or none."""
     max_distance: float | None = None
-    """Maximum distance of the hits in each target [default: None, any]."""
+    """Maximum distance of the hits in each target, or in any of those that are fused [default: None, any]."""
     probabilities: bool = False
     """Whether hits have the probability that they are the same as the query."""
     base_rate: float | None = None
@@ -101,7 +128,12 @@ class Nearest(Strategy):
         """Raise InvalidInputError for an invalid minimum match or base rate, or a base rate without probabilities."""
         if not 0 <= self.min_match <= 1:
             raise InvalidInputError(f"min_match must be a probability between 0 and 1, not {self.min_match:g}")
+        check_fuse(self.fuse)
+        if self.fuse in (DISTANCE, RANK) and self.min_match:
+            raise InvalidInputError(f"hits fused by {self.fuse} have no match: leave out min_match, or fuse by match")
         check_distance(self.max_distance)
+        if self.fuse and self.merge is False:
+            raise InvalidInputError(f"a fusion by {self.fuse} makes one list of all targets: leave out merge, or fuse")
         if self.base_rate is not None:
             check_base_rate(self.base_rate)
             if not self.probabilities:
@@ -116,7 +148,10 @@ class Moved(Strategy):
     them, as they do in these items.
     """
 
-    refused: ClassVar[Mapping[str, str]] = dict.fromkeys(("min_match", "probabilities", "base_rate"), _IN_ONE_TARGET)
+    refused: ClassVar[Mapping[str, str]] = {
+        **dict.fromkeys(("min_match", "probabilities", "base_rate"), _IN_ONE_TARGET),
+        "fuse": _NOT_FUSED,
+    }
 
     targets: Sequence[str] = ()
     """See ``Nearest``."""
@@ -172,6 +207,7 @@ class Weighted(Strategy):
         **dict.fromkeys(("more", "less", "hold"), _NOTIONS_OR_ATTRIBUTES),
         "sort_by": "weights apply to notions, and scores to attributes: sort by a score, or give weights",
         **dict.fromkeys(("min_match", "probabilities", "base_rate"), _IN_ONE_TARGET),
+        "fuse": _NOT_FUSED,
     }
 
     weights: Mapping[str, float]
@@ -208,6 +244,7 @@ class Listed(Strategy):
     refused: ClassVar[Mapping[str, str]] = {
         **dict.fromkeys(("weights", "more", "less", "hold", "max_distance"), _NO_QUERY),
         **dict.fromkeys(("min_match", "probabilities", "base_rate"), _IN_ONE_TARGET),
+        "fuse": _NOT_FUSED,
     }
     lists_items: ClassVar[bool] = True
 
@@ -250,9 +287,15 @@ class Combined(Strategy):
     """See ``Nearest``."""
     with_examples: bool = False
     """Whether the items of the examples can be hits."""
+    fuse: str = ""
+    """How the scores in several targets make one: see ``Nearest``; scores count as distances, and have no match
+    [default: "", distance]."""
 
     def check(self) -> None:
-        """Raise InvalidInputError for an unknown way to combine."""
+        """Raise InvalidInputError for an unknown way to combine or to fuse."""
+        check_fuse(self.fuse)
+        if self.fuse == MATCH:
+            raise InvalidInputError("scores by examples have no match: fuse by distance, rank or learn")
         if self.combine not in COMBINE:
             raise InvalidInputError(f"examples combine by {', '.join(COMBINE)}, not by {self.combine!r}")
 
@@ -271,6 +314,7 @@ DEFAULTS: Mapping[str, Any] = {
     "base_rate": None,
     "combine": "",
     "with_examples": False,
+    "fuse": "",
 }
 """Default value of each option."""
 

@@ -4,31 +4,34 @@ The lists are those of the search itself, so that their matches and distances ar
 items of each target.
 """
 
+from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import chain
 from typing import NamedTuple
 
+import numpy as np
 from scipy.special import logit
 
+from crossview.engine.conditions.filter import Filter
 from crossview.engine.errors import InvalidInputError
 from crossview.engine.explaining.agreement import Agreements
 from crossview.engine.explaining.located import InView, in_view
 from crossview.engine.explanation import Agreement, Contribution, ExplainRequest, Explanation
 from crossview.engine.query import Hit, HitList, Query, SearchRequest
 from crossview.engine.spaces.answer_size import take_room
-from crossview.engine.spaces.every_view import Answer, Lists, among, best_of_view, judged, lists_of_views, logit_of
-from crossview.engine.spaces.fusion import ranked_hits, reciprocal
+from crossview.engine.spaces.columns import Column, Evidence, logits
+from crossview.engine.spaces.every_view import columns_of, views_of
+from crossview.engine.spaces.fusing import Fused, Fusion, shown_distance
 from crossview.engine.spaces.indexed import IndexedSpace
 from crossview.engine.spaces.loaded import LoadedSpaces
-from crossview.engine.spaces.query_rows import without_row
-from crossview.engine.spaces.scans import OVERFETCH
+from crossview.engine.spaces.query_rows import described, without_row
 from crossview.engine.spaces.search import answer, check_request, passing
 from crossview.engine.spaces.target import on_common_scale, view_of
 from crossview.engine.spaces.version import Version
-from crossview.engine.strategy import Nearest, Weighted
+from crossview.engine.strategy import MATCH, Nearest, Weighted
 
 CERTAIN = 800.0
 """The logit of a match of 1, whose logistic function is exactly 1 in floating point; that of its negative is 0."""
@@ -75,23 +78,20 @@ def explain(
     wanted = tuple(dict.fromkeys(chain(*keys.values())))
     with version.read() as tx:
         ids = tx.items.ids_of(wanted)
-    read, of_views = lists_of_views(version, loaded, indexed.space, _apart(indexed, search), alone)
-    names, only = search.strategy.names, passing(version, indexed, search.filter)
-    k = None if isinstance(search.strategy, Weighted) else search.k
-    places = {
-        view: in_view(version, indexed, loaded, replace(read, view=view), names, ids.values(), k, only)
-        for view in of_views
-    }
+    fused = _fused(version, indexed, loaded, search)
+    places = _places(version, indexed, loaded, search, ids.values(), fused)
     _check_found(version, search, ids, wanted, places)
-    by_rank = bool(search.queries[0].view) and _by_rank(indexed, search)
-    judgement = _Judgement(search, read, of_views, wanted, alone, by_rank)
-    agreements = _agreements(version, loaded, read, places, request.parts)
+    if fused is not None:
+        judgement: _Judgement = _OfColumns(fused, Evidence(version, indexed))
+    else:
+        judgement = _OfLists(search, wanted, alone)
+    agreements = _agreements(version, loaded, search.queries[0], places, request.parts)
     explained = []
     for one in lists:
         ranks = {hit.key: rank for rank, hit in enumerate(one.hits, 1)}
         for key in keys[one.target]:
             item = ids[key]
-            measure, amounts = judgement.amounts(one, key, places, item)
+            measure, amounts = judgement.amounts(one, key, item, places)
             if not amounts:  # the target of this list lacks the item
                 continue
             explained.append(
@@ -108,23 +108,38 @@ def explain(
     return explained
 
 
-def _apart(indexed: IndexedSpace, search: SearchRequest) -> SearchRequest:
-    """Return the search that gives the lists behind a merged list: by target, as many hits as the merge reads."""
-    query, strategy, k = search.queries[0], search.strategy, search.k
+def _fused(version: Version, indexed: IndexedSpace, loaded: LoadedSpaces, search: SearchRequest) -> Fused | None:
+    """Return the scores of all items if the search fuses several targets in one list; None otherwise."""
+    (query,), strategy = search.queries, search.strategy
     if not isinstance(strategy, Nearest):
-        strategy = Nearest(targets=strategy.names)
-    elif query.view:
-        if _by_rank(indexed, search):
-            k *= OVERFETCH
-        strategy = replace(strategy, merge=False)
-    plain = replace(strategy, probabilities=False, base_rate=None, sort_by="")
-    return SearchRequest([query], plain, k=k, space=search.space, filter=search.filter)
+        return None
+    if query.view and not strategy.fuse and not (strategy.merge and not _on_common_scale(indexed, search)):
+        return None
+    only = passing(version, indexed, search.filter)
+    fusion = Fusion(version, indexed, loaded, strategy, search.k, only)
+    return fusion.scored(columns_of(fusion, query)[0])
 
 
-def _by_rank(indexed: IndexedSpace, search: SearchRequest) -> bool:
-    """Return whether a search by one view merges its lists by rank."""
-    targets = indexed.space.targets_for(search.queries[0].view, search.strategy.names)
-    return bool(getattr(search.strategy, "merge", False)) and not on_common_scale(targets)
+def _on_common_scale(indexed: IndexedSpace, search: SearchRequest) -> bool:
+    return on_common_scale(indexed.space.targets_for(search.queries[0].view, search.strategy.names))
+
+
+def _places(
+    version: Version,
+    indexed: IndexedSpace,
+    loaded: LoadedSpaces,
+    search: SearchRequest,
+    items: Iterable[int],
+    fused: Fused | None,
+) -> dict[str, InView]:
+    """Return the places of items in each view by which the search asks."""
+    (query,) = search.queries
+    views = views_of(version, indexed.space, query)
+    if fused is not None:
+        views = [view for view in views if any(one.place[0] == view for one in fused.columns)]
+    read, names = query if query.view else described(version, loaded, query, views), search.strategy.names
+    k, only = None if isinstance(search.strategy, Weighted) else search.k, passing(version, indexed, search.filter)
+    return {view: in_view(version, indexed, loaded, replace(read, view=view), names, items, k, only) for view in views}
 
 
 def _check_found(
@@ -143,60 +158,96 @@ def _check_found(
         raise InvalidInputError(f"item {key!r} does not fulfil the condition of the search: {search.filter}")
 
 
+class _Judgement(ABC):
+    """What decides the places of items."""
+
+    @abstractmethod
+    def amounts(self, one: HitList, key: str, item: int, places: Mapping[str, InView]) -> tuple[str, Amounts]:
+        """Return the measure of the place of an item in a list, and what each place adds to it."""
+
+    @abstractmethod
+    def of(self, place: _Place, key: str, item: int) -> tuple[float | None, float | None]:
+        """Return the distance and the match of an item in a target, as a hit shows them; None without one."""
+
+
 @dataclass(frozen=True)
-class _Judgement:
-    """The lists that decide the places of items, and what they say of each item."""
+class _OfColumns(_Judgement):
+    """A list that several targets make: an item has the weighted mean of the targets that have it."""
+
+    fused: Fused
+    evidence: Evidence
+
+    def amounts(self, one: HitList, key: str, item: int, places: Mapping[str, InView]) -> tuple[str, Amounts]:
+        """Return the logits of matches, or the scores, each times its share of the weights."""
+        by_match = self.fused.way == MATCH
+        found: dict[_Place, tuple[float, float]] = {}
+        for column, part, weight in zip(self.fused.columns, self.fused.parts, self.fused.weights, strict=True):
+            if (at := _at(column, item)) is not None:
+                found[_place(column)] = weight, float(logits(part[at : at + 1])[0] if by_match else part[at])
+        copies = [_place(one) for one in self.fused.columns if item in one.copies]
+        if by_match and copies:
+            return "match", dict.fromkeys(copies, CERTAIN / len(copies))
+        whole = sum(weight for weight, _ in found.values())
+        return "match" if by_match else "score", {
+            place: weight * value / whole for place, (weight, value) in found.items()
+        }
+
+    def of(self, place: _Place, key: str, item: int) -> tuple[float | None, float | None]:
+        """Return the distance and the match in a column."""
+        for column in self.fused.columns:
+            if _place(column) == place and (at := _at(column, item)) is not None:
+                calibrated = self.evidence.match(column) is not None
+                match = float(self.evidence.matches([column])[0][at]) if calibrated else None
+                return shown_distance(column, item, at), 1.0 if calibrated and item in column.copies else match
+        return None, None
+
+
+def _place(column: Column) -> _Place:
+    return _Place(column.place[0], str(column.place[1]))
+
+
+def _at(column: Column, item: int) -> int | None:
+    """Return the place of an item in a column; None if the column lacks it."""
+    at = int(np.searchsorted(column.ids, item))
+    return at if at < len(column.ids) and column.ids[at] == item else None
+
+
+@dataclass(frozen=True)
+class _OfLists(_Judgement):
+    """The lists of single targets, or of targets whose distances have a common scale."""
 
     search: SearchRequest
-    read: Query
-    of_views: Lists
-    """The lists of each view, apart from each other."""
     wanted: Sequence[str]
     """The keys to explain, found or not."""
-    alone: Answer
-    by_rank: bool
-    """Whether ranks order the only list."""
-
-    @cached_property
-    def every_view(self) -> bool:
-        """Whether the search asks by every view."""
-        return not self.search.queries[0].view
-
-    @cached_property
-    def calibrated(self) -> bool:
-        """Whether any hit of any view has a match."""
-        return any(hit.match is not None for one in chain(*self.of_views.values()) for hit in one.hits)
-
-    @cached_property
-    def deciding(self) -> Lists:
-        """The lists whose matches count: if several views judge, those of the items that any view finds."""
-        if self.every_view and self.calibrated and len(self.of_views) > 1:
-            return judged(self.search, self.read, self.of_views, self.alone)
-        return self.of_views
+    alone: Callable[[SearchRequest], list[HitList]]
 
     @cached_property
     def hits(self) -> Mapping[_Place, Mapping[str, Hit]]:
-        """The hits by place and key: those of the deciding lists, and those of further items as if they were found."""
+        """The hits by place and key: those of the search by target, and those of further items as if found."""
+        (query,), strategy = self.search.queries, self.search.strategy
+        if not isinstance(strategy, Nearest):
+            return {}
+        plain = replace(strategy, merge=False, probabilities=False, base_rate=None, sort_by="")
+        apart = replace(self.search, strategy=plain)
+        every = Nearest(targets=strategy.names, merge=False)
         hits: dict[_Place, dict[str, Hit]] = defaultdict(dict)
-        found = tuple(dict.fromkeys(hit.key for one in chain(*self.deciding.values()) for hit in one.hits))
-        for view, lists in self.deciding.items():
-            query, searches = replace(self.read, view=view), [lists]
-            for keys in dict.fromkeys([found, tuple(dict.fromkeys([*found, *self.wanted]))]):
-                if keys:
-                    searches.append(self.alone(among(self.search, query, keys, merge=False)))
-            for hit in (hit for lists in searches for one in lists for hit in one.hits):
-                hits[_Place(view, hit.target)].setdefault(hit.key, hit)
+        lists = self.alone(apart)
+        found = tuple(dict.fromkeys(hit.key for one in lists for hit in one.hits))
+        for keys in dict.fromkeys([found, tuple(dict.fromkeys([*found, *self.wanted]))]):
+            if keys:
+                among = SearchRequest([query], every, k=len(keys), space=self.search.space, filter=Filter(keys=keys))
+                lists += self.alone(among)
+        for hit in (hit for one in lists for hit in one.hits):
+            hits[_Place(query.view, hit.target)].setdefault(hit.key, hit)
         return hits
 
-    def hit(self, place: _Place, key: str) -> Hit | None:
-        """Return the hit of an item in a target; None for weighted notions, and if the target lacks the item."""
-        return None if isinstance(self.search.strategy, Weighted) else self.hits.get(place, {}).get(key)
+    def of(self, place: _Place, key: str, item: int) -> tuple[float | None, float | None]:
+        """Return the distance and the match of a hit."""
+        hit = self.hits.get(place, {}).get(key)
+        return (None, None) if hit is None else (hit.distance, hit.match)
 
-    def amounts(self, one: HitList, key: str, places: Mapping[str, InView], item: int) -> tuple[str, Amounts]:
-        """Return the measure of the place of an item in a list, and what each place adds to it.
-
-        Raises InvalidInputError for an item without a view that has a calibrated match: it is never found.
-        """
+    def amounts(self, one: HitList, key: str, item: int, places: Mapping[str, InView]) -> tuple[str, Amounts]:
+        """Return the logit of the match, or the squared distance; of weighted notions, what each adds."""
         strategy, view = self.search.strategy, self.search.queries[0].view
         if isinstance(strategy, Weighted):
             located = places[view].targets.items()
@@ -205,17 +256,11 @@ class _Judgement:
                 for (name, target), weight in zip(located, strategy.weights.values(), strict=True)
                 if item in target.locations
             }
-        if self.by_rank or (self.every_view and not self.calibrated):
-            return "rank", self._by_ranks(key, places)
-        if self.every_view:
-            return "match", self._by_matches(key)
         place = self._only_place(one, key)
-        hit = None if place is None else self.hit(place, key)
-        if place is None or hit is None:
+        distance, match = (None, None) if place is None else self.of(place, key, item)
+        if place is None or distance is None:
             return "distance", {}
-        if hit.match is not None:
-            return "match", {place: _logit(hit.match)}
-        return "distance", {place: hit.distance**2}
+        return ("match", {place: _logit(match)}) if match is not None else ("distance", {place: distance**2})
 
     def _only_place(self, one: HitList, key: str) -> _Place | None:
         """Return the target in which a list of one view has an item: its own or, in a merged list, the nearest."""
@@ -226,34 +271,6 @@ class _Judgement:
         among_targets = shown or [found[key] for found in self.hits.values() if key in found]
         nearest = min(among_targets, key=lambda hit: hit.distance, default=None)
         return None if nearest is None else _Place(view, nearest.target)
-
-    def _by_ranks(self, key: str, places: Mapping[str, InView]) -> Amounts:
-        """Return the reciprocal ranks of an item in the lists of all views; see ``fuse``."""
-        lists = [(view, one) for view, of_view in self.of_views.items() for one in of_view]
-        found, last = ranked_hits([one for _, one in lists])
-        amounts: dict[_Place, float] = defaultdict(float)
-        for number, (view, one) in enumerate(lists):
-            if number in last:
-                rank, hit = found.get(key, {}).get(number, (last[number], None))
-                target = hit.target if hit is not None else one.target or next(iter(places[view].targets))
-                amounts[_Place(view, target)] += reciprocal(rank)
-        return amounts
-
-    def _by_matches(self, key: str) -> Amounts:
-        """Return the logits of the matches of an item in each view, divided by the number of views."""
-        best = [(view, best_of_view(lists).get(key)) for view, lists in self.deciding.items()]
-        if not any(hit for _, hit in best):
-            further = [(view, [found[key]]) for (view, _), found in self.hits.items() if key in found]
-            by_view: dict[str, list[Hit]] = defaultdict(list)
-            for view, hits in further:
-                by_view[view] += hits
-            best = [(view, best_of_view([HitList(0, "", tuple(hits))]).get(key)) for view, hits in by_view.items()]
-        matches = {_Place(view, hit.target): hit.match for view, hit in best if hit and hit.match is not None}
-        if not matches:
-            raise InvalidInputError(f"item {key!r} has no view with a calibrated match, so this search never finds it")
-        if copies := [place for place, match in matches.items() if match == 1]:
-            return dict.fromkeys(copies, CERTAIN / len(copies))
-        return {place: logit_of(match) / len(matches) for place, match in matches.items()}
 
 
 def _logit(match: float) -> float:
@@ -269,16 +286,16 @@ def _contributions(
     for view, found in places.items():
         for name, target in found.targets.items():
             place, located = _Place(view, name), target.locations.get(item)
-            hit = judgement.hit(place, key)
+            distance, match = judgement.of(place, key, item)
             take_room(_BYTES + 2 * len((located and located.differing_bits) or ()))
             made.append(
                 Contribution(
                     view=view,
                     target=name,
-                    distance=hit.distance if hit is not None else located and located.distance,
+                    distance=located and located.distance if distance is None else distance,
                     rank=located and located.rank,
                     items=target.items,
-                    match=None if hit is None else hit.match,
+                    match=match,
                     copy=bool(located and located.copy),
                     contribution=amounts.get(place, 0.0),
                     differing_bits=located and located.differing_bits,

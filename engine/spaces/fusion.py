@@ -1,12 +1,52 @@
-"""Fusion of hit lists whose distances have no common scale."""
+"""Fusion of targets whose distances have no common scale: of the scores of all items, or of hit lists."""
 
 from collections import defaultdict
 from collections.abc import Sequence
 
-from crossview.engine.query import Hit, HitList
+import numpy as np
+from numpy.typing import NDArray
 
+from crossview.engine.query import Hit, HitList
+from crossview.index.base import Ids
+
+Floats = NDArray[np.float64]
 _CONSTANT = 60
 """The constant k of reciprocal rank fusion (Cormack, Clarke and Buettcher, SIGIR 2009)."""
+
+
+def reciprocal_ranks(distances: Floats) -> Floats:
+    """Return 1 / (60 + rank) for each distance, (n,); equal distances have equal ranks, from 1."""
+    order = np.argsort(distances)
+    apart = np.diff(distances[order], prepend=-np.inf) > 0
+    ranks = np.maximum.accumulate(np.where(apart, np.arange(1, len(order) + 1), 1))
+    found = np.empty(len(order))
+    found[order] = 1 / (_CONSTANT + ranks)
+    return found
+
+
+def mean_scores(items: Sequence[Ids], scores: Sequence[Floats], weights: Sequence[float]) -> tuple[Ids, Floats]:
+    """Return the ids of all items, ascending, and their weighted mean scores, (n,).
+
+    ``items`` and ``scores`` belong to targets, with positive ``weights``. An item has the mean over the targets that
+    have it, so that lacking a view neither helps nor harms.
+    """
+    size = 1 + max((int(ids.max(initial=-1)) for ids in items), default=-1)
+    totals, counts = np.zeros(size), np.zeros(size)
+    for ids, values, weight in zip(items, scores, weights, strict=True):
+        totals[ids] += weight * values
+        counts[ids] += weight
+    found = np.flatnonzero(counts)
+    return found, totals[found] / counts[found]
+
+
+def best_first(k: int, *scores: Floats) -> NDArray[np.intp]:
+    """Return the places of the k greatest scores, (n,); later scores decide between equal ones, then the place."""
+    places = np.arange(len(scores[0]))
+    if len(places) > 4 * k:  # sorting a few is several times as fast as sorting all
+        least = np.partition(scores[0], len(places) - k)[len(places) - k]
+        places = np.flatnonzero(scores[0] >= least)
+    order = np.lexsort((places, *(-one[places] for one in reversed(scores))))
+    return places[order[:k]]
 
 
 def fuse(lists: Sequence[HitList], k: int) -> tuple[Hit, ...]:

@@ -2,7 +2,7 @@
 
 import logging
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -16,7 +16,7 @@ from crossview.engine.errors import NotFoundError
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.spaces.snapshot_files import SnapshotFiles
 from crossview.engine.spaces.space import Space, raw_space
-from crossview.engine.spaces.target import Target
+from crossview.engine.spaces.target import Neighbor, Target
 from crossview.index.base import Index, Searcher
 from crossview.index.snapshot import EarlierSnapshotError, SnapshotError
 
@@ -116,6 +116,12 @@ class IndexedSpace:
     def searcher(self, target: Target) -> Searcher:
         """Return the searcher of a target: its index, which has the vectors in memory."""
         return self.indexes[target].index
+
+    def scores(self, target: Target, lists: Sequence[Sequence[Neighbor]]) -> Mapping[int, Mapping[str, float]]:
+        """Return the scores of the items in lists of a target by id; empty in a space without axes."""
+        if not self.space.axes:
+            return {}
+        return self.space.axes_of(target).scores_of(self.indexes[target].index, lists)
 
     def place(self, target: Target) -> Place:
         """Return the place under which the catalog stores the snapshot of a target's index."""

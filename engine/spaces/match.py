@@ -101,13 +101,18 @@ class Match:
         """
         if not distances:
             return []
-        found = np.asarray(distances, np.float64)
-        first = np.clip(found[0], self.least, self.most)
-        logits = self.offset + self.of_first * first + self.of_hit * np.maximum(found, self.least)
-        other = np.minimum(1.0, found / self.least) if self.least > 0 else 1.0
-        doubt = 1 - familiarity / (1 + np.exp(-np.clip(logits, -30, 30)))
-        probabilities: list[float] = (1 - other * doubt).tolist()
+        probabilities: list[float] = self.of_all(np.asarray(distances, np.float64), distances[0], familiarity).tolist()
         return probabilities
+
+    def of_all(self, distances: Floats, first: float, familiarity: float = 1.0) -> Floats:
+        """Return the probabilities of items at distances in any order, (n,), if the first hit is at distance
+        ``first``."""
+        logits = self.offset + self.of_first * np.clip(first, self.least, self.most)
+        logits = logits + self.of_hit * np.maximum(distances, self.least)
+        other = np.minimum(1.0, distances / self.least) if self.least > 0 else 1.0
+        doubt = 1 - familiarity / (1 + np.exp(-np.clip(logits, -30, 30)))
+        found: Floats = 1 - other * doubt
+        return found
 
 
 def fitted_match(

@@ -11,10 +11,13 @@ from numpy.typing import NDArray
 
 from crossview.engine.errors import CrossviewError, InvalidInputError, NotReadyError
 from crossview.engine.query import Hit, HitList, Query, SearchRequest
+from crossview.engine.spaces.columns import Evidence
 from crossview.engine.spaces.every_view import views_of
 from crossview.engine.spaces.examples import scored
-from crossview.engine.spaces.fusion import fuse
+from crossview.engine.spaces.fusing import Fusion, no_match, set_probability
+from crossview.engine.spaces.fusion import Floats, best_first, fuse, mean_scores, reciprocal_ranks
 from crossview.engine.spaces.indexed import IndexedSpace
+from crossview.engine.spaces.learned_fusion import Teacher
 from crossview.engine.spaces.loaded import LoadedSpaces
 from crossview.engine.spaces.matching import Asked, Hits, Selector, hits_of, neighbours, query_probes
 from crossview.engine.spaces.near_copies import NearCopy, copies_first, near_copies
@@ -24,8 +27,8 @@ from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.target import Neighbor, Target, on_common_scale
 from crossview.engine.spaces.version import Version
 from crossview.engine.spaces.weighting import check_notions, nearest_by_weights, shown
-from crossview.engine.strategy import Combined, Listed, Moved, Nearest, Strategy, Weighted
-from crossview.index.base import Index, Selection
+from crossview.engine.strategy import LEARN, RANK, Combined, Listed, Moved, Nearest, Strategy, Weighted
+from crossview.index.base import Ids, Index, Selection
 
 OVERFETCH = 3
 """Hits to find in every target for each wanted hit before a merge, which drops repeated keys."""
@@ -62,12 +65,6 @@ class Scan(ABC, Generic[S]):
     def within(self, target: Target) -> tuple[Index, Selection | None]:
         """Return the index of a target, and the selection of its items that the search may find."""
         return self.indexed.indexes[target].index, None if self.only is None else self.only(target)
-
-    def scores(self, target: Target, lists: Sequence[Sequence[Neighbor]]) -> Mapping[int, Mapping[str, float]]:
-        """Return the scores of the items in lists of a target by id; empty in a space without axes."""
-        if not self.indexed.space.axes:
-            return {}
-        return self.indexed.space.axes_of(target).scores_of(self.indexed.indexes[target].index, lists)
 
 
 class QueryScan(Scan[S]):
@@ -108,7 +105,7 @@ class TargetScan(QueryScan[N]):
                 (asked.view, str(target)),
                 shares,
                 lists,
-                hits_of(self.version, str(target), lists, self.scores(target, lists)),
+                hits_of(self.version, str(target), lists, self.indexed.scores(target, lists)),
             )
             for target, lists in self.near(asked, wanted).items()
         }
@@ -150,9 +147,19 @@ class NearestScan(TargetScan[Nearest]):
     def lists(self) -> list[HitList]:
         """Return the hit lists, with probabilities if the request wants them."""
         found = super().lists()
-        if self.strategy.probabilities:
-            self._add_probabilities(found)
+        for one in found if self.strategy.probabilities else ():
+            view = self.request.queries[one.query].view
+            for hit in one.hits:
+                set_probability(self.version, self.indexed.space, self.strategy.base_rate, view, hit)
         return found
+
+    def found(self, asked: Asked) -> list[list[tuple[str, Hits]]]:
+        """Return the lists of every query by target, or one list, by distance on a common scale or by a fusion."""
+        by_distance = not self.strategy.merge or on_common_scale(asked.probes.keys())
+        if by_distance and not self.strategy.fuse:
+            return super().found(asked)
+        fusion = Fusion(self.version, self.indexed, self.loaded, self.strategy, self.request.k, self.only)
+        return [[fusion.found(columns)] for columns in fusion.columns(asked, self.request.queries)]
 
     def neighbours(self, asked: Asked, k: int) -> dict[Target, list[list[Neighbor]]]:
         """Return the items that the indexes find, near copies of the queries first."""
@@ -184,18 +191,6 @@ class NearestScan(TargetScan[Nearest]):
             for hit, probability in zip(hits, [1.0] * copies + others, strict=True):
                 vars(hit)["match"] = probability
         return [tuple([hit for hit in hits if (hit.match or 0) >= least]) for hits in lists] if least else lists
-
-    def _add_probabilities(self, found: Sequence[HitList]) -> None:
-        """Set the probability of new hits: that the hit and its query are the same.
-
-        Raises NotReadyError if the query's view and a hit's target have no threshold.
-        """
-        for one in found:
-            view = self.request.queries[one.query].view
-            for hit in one.hits:
-                threshold = self.version.threshold(self.indexed.space, view, hit.target)
-                rate = threshold.base_rate if self.strategy.base_rate is None else self.strategy.base_rate
-                vars(hit).update(probability=threshold.probability(hit.distance, rate), base_rate=rate)
 
 
 class MovedScan(TargetScan[Moved]):
@@ -241,7 +236,7 @@ class ListedScan(Scan[Listed]):
             for target in space.targets_for(query.view, self.strategy.names):
                 index, chosen = self.within(target)
                 first = [space.axes_of(target).first(self.strategy.sort_by, index, self.request.k, chosen)]
-                (hits,) = hits_of(self.version, str(target), first, self.scores(target, first))
+                (hits,) = hits_of(self.version, str(target), first, self.indexed.scores(target, first))
                 lists.append(HitList(number, str(target), hits))
         return lists
 
@@ -256,25 +251,34 @@ class CombinedScan(Scan[Combined]):
             target: scored(self.strategy.combine, target, self.indexed.indexes[target].index, *given)
             for target, given in gathered.items()
         }
-        size = 1 + max(int(ids.max(initial=0)) for ids, _ in found_in.values())
-        totals, counts = np.zeros(size), np.zeros(size)
+        hidden = np.array([] if self.strategy.with_examples else sorted(own), np.int64)
         for target, (ids, scores) in found_in.items():
+            chosen = np.isin(ids, hidden, assume_unique=True, invert=True)
             if self.only is not None:
-                only = self.only(target)
-                chosen = np.zeros(size, bool)
-                chosen[only.ids[only.ids < size]] = True
-                ids, scores = ids[chosen[ids]], scores[chosen[ids]]
-            totals[ids] += scores
-            counts[ids] += 1
-        if own and not self.strategy.with_examples:
-            counts[[item for item in own if item < size]] = 0
-        found = np.flatnonzero(counts)
-        scores = totals[found] / counts[found]
-        first = found[np.lexsort((found, -scores))[: self.request.k]]
+                chosen &= np.isin(ids, self.only(target).ids, assume_unique=True)
+            found_in[target] = ids[chosen], scores[chosen]
+        found, scores = self._fused(found_in, own)
+        first = best_first(self.request.k, scores)
         name = f"{self.strategy.combine} of {', '.join(map(str, gathered))}"
-        near = [Neighbor(int(item), float(np.logaddexp(0, -totals[item] / counts[item]))) for item in first]
+        name += f", fused by {self.strategy.fuse}" if self.strategy.fuse else ""
+        distances = np.logaddexp(0, -scores[first]).tolist()
+        near = [Neighbor(*pair) for pair in zip(found[first].tolist(), distances, strict=True)]
         (hits,) = hits_of(self.version, name, [near])
         return [HitList(0, name, hits)]
+
+    def _fused(self, found_in: Mapping[Target, tuple[Ids, Floats]], own: set[int]) -> tuple[Ids, Floats]:
+        """Return the items that any target has, ascending, and one score for each, (n,)."""
+        items, scores = [ids for ids, _ in found_in.values()], [values for _, values in found_in.values()]
+        weights = [1.0] * len(items)
+        if self.strategy.fuse == RANK:
+            scores = [reciprocal_ranks(-values) for values in scores]
+        elif self.strategy.fuse == LEARN:
+            places = [(target.view, target) for target in found_in]
+            learned = Teacher(Evidence(self.version, self.indexed), tuple(places), by_match=False).learned(
+                frozenset(own)
+            )
+            weights = [learned.weights[place] for place in places]
+        return mean_scores(items, scores, weights)
 
     def _gathered(self) -> tuple[dict[Target, tuple[NDArray[Any], NDArray[np.float64]]], set[int]]:
         """Return the vectors of the examples and their weights by target, and the items of the examples.
@@ -317,14 +321,6 @@ SCANS: Mapping[type[Strategy], type[Scan[Any]]] = {
     Listed: ListedScan,
     Combined: CombinedScan,
 }
-
-
-def no_match(space: Space, view: str, target: str) -> str:
-    """Return why hits have no match, and the remedy."""
-    return (
-        f"space {space.name!r} has no calibrated match for queries of view {view!r} and items in {target!r}: "
-        "train it (again) with labels on at least 100 items, or leave min_match out"
-    )
 
 
 def up_to(most: float | None, lists: list[list[Neighbor]]) -> list[list[Neighbor]]:

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from crossview.engine.catalog.catalog import Transaction
 from crossview.engine.catalog.condition_checks import check_filter
@@ -15,6 +15,7 @@ from crossview.engine.errors import InvalidInputError, NotReadyError
 from crossview.engine.query import Embedding, HitList, ItemEmbeddings, Query, SearchRequest
 from crossview.engine.spaces.arranging import GROUPED, Ranking, is_arranged, ranked
 from crossview.engine.spaces.every_view import by_every_view, check_without_view, in_each_view
+from crossview.engine.spaces.fusing import Fusion
 from crossview.engine.spaces.indexed import IndexedSpace
 from crossview.engine.spaces.item_embeddings import ITEMS_AT_ONCE
 from crossview.engine.spaces.loaded import LoadedSpaces
@@ -141,8 +142,10 @@ def answer(version: Version, indexed: IndexedSpace, loaded: LoadedSpaces, reques
     if is_arranged(request, indexed.space.axes):
         return ranking_of(version, indexed, loaded, request).read(version)
     if not isinstance(request.strategy, Combined) and any(not query.view for query in request.queries):
-        alone = partial(answer, version, indexed, loaded)
-        return by_every_view(version, loaded, indexed.space, request, alone)
+        strategy = cast(Nearest, request.strategy)  # see ``check_without_view``
+        only = passing(version, indexed, request.filter)
+        fusion = Fusion(version, indexed, loaded, strategy, request.k, only)
+        return by_every_view(fusion, request, partial(answer, version, indexed, loaded))
     only = passing(version, indexed, request.filter)
     found = scan_of(request.strategy)(request.strategy, request, version, indexed, loaded, only).lists()
     words = words_of_queries(version, loaded, request.queries)
@@ -175,7 +178,8 @@ def answer_at_hand(
     """Return the hit lists if everything needed is in memory; see ``Collection.memory.search``."""
     if request.filter.stored or any(query.vector is None for query in request.queries):
         return None
-    if isinstance(request.strategy, Combined):  # it learns, and scores all items
+    given = vars(request.strategy)
+    if any(given.get(name) for name in ("combine", "merge", "fuse")):  # it may learn, and scores all items
         return None
     check_request(request)
     found = versions.at_hand(request.space)

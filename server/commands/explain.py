@@ -27,7 +27,7 @@ _UNKNOWN_SHOWN = 20
 _SUMS = {
     "match": "contributions: shares of the logit of the match; with a minus, they make it smaller",
     "distance": "contributions: shares of the squared distance",
-    "rank": "contributions: shares of the score by reciprocal ranks, which orders the list",
+    "score": "contributions: shares of the score that orders the list; with a minus, they make it smaller",
 }
 
 

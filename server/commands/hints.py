@@ -26,6 +26,7 @@ OPTIONS = {
     "captions": "--captions",
     "constraints": "--constraints",
     "databases": "--database",
+    "fuse": "--fuse",
     "generation": "--generation",
     "group_by": "--group-by",
     "hits": "--trec-depth",

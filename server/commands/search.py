@@ -125,6 +125,10 @@ class SearchOptions:
         bool | None,
         typer.Option("--merge/--no-merge", help="Merge the lists of all targets [default: for metrics of one view]."),
     ] = None
+    fuse: Annotated[
+        str,
+        typer.Option(metavar="WAY", help="Make one list by match, distance, rank or learn [default: match]."),
+    ] = ""
     weight: Annotated[
         list[str] | None,
         typer.Option(
@@ -171,6 +175,7 @@ class SearchOptions:
             space=query.space,
             filter=chosen.filter(),
             merge=self.merge,
+            fuse=self.fuse,
             weights=self._weights(),
             **scores.fields(),
             min_match=self.min_match,
@@ -275,16 +280,19 @@ def nothing_similar(hits: "Sequence[Hit]") -> bool:
 
 
 def _say_how(request: "SearchRequest", hit_list: "HitList") -> None:
-    """Print what the table cannot show: that nothing is similar, and how a search by every view merged its lists."""
+    """Print what the table cannot show: that nothing is similar, and how a search merged its targets."""
+    from crossview.engine.strategy import MATCH, way_of
+
     hits, least = hit_list.hits, getattr(request.strategy, "min_match", 0.0)
     if combine := getattr(request.strategy, "combine", ""):
         against = sum(query.weight < 0 for query in request.queries)
         counted = f"examples: {len(request.queries) - against}, counter-examples: {against}"
         say(f"searched by {combine}; {counted}")
-    elif not request.queries[hit_list.query].view and not request.strategy.lists_items:
-        matched = all(hit.match is not None for hit in hits)
-        how = "by match" if matched else "by rank, because no match is calibrated: train the space (again) with labels"
-        say(f"searched by every view of the query, and merged {how}")
+    elif way := way_of(hit_list.target):
+        every = "" if request.queries[hit_list.query].view else "every view of the query, and "
+        missing = ", because no match is calibrated: train the space (again) with labels, or use --fuse learn"
+        given = getattr(request.strategy, "fuse", "") or way == MATCH
+        say(f"searched by {every or 'several targets, and '}merged by {way}{'' if given else missing}")
     most = getattr(request.strategy, "max_distance", None)
     if not hits and most is not None:
         say(f"no hit is within a distance of {most:g}: leave out --max-distance to see how far the nearest are")
@@ -363,7 +371,7 @@ def _print(
         number = f"query {hit_list.query}: " if len(request.queries) > 1 else ""
         source = "every item" if request.strategy.lists_items else f"{query.view or 'every view'} query"
         title = f"{number}{source} -> {hit_list.target or 'all targets, merged'}"
-        merged = ["target"] if not hit_list.target else []
+        merged = ["target"] if any(hit.target != hit_list.target for hit in hit_list.hits) else []
         texts = ["text"] if any(hit.text for hit in hit_list.hits) else []
         sources = ["source"] if any(hit.source for hit in hit_list.hits) else []
         probable = [">probability"] if any(hit.probability is not None for hit in hit_list.hits) else []

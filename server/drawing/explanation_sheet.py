@@ -112,7 +112,7 @@ def _match(total: float) -> float:
 
 def _summary(one: Explanation) -> str:
     """Return the share of each contribution, and the rank behind it."""
-    whole = {"match": "match", "distance": "squared distance", "rank": "score by ranks"}[one.measure]
+    whole = {"match": "match", "distance": "squared distance", "score": "score"}[one.measure]
     counted = [(part, share) for part, share in zip(one.contributions, one.shares(), strict=True) if share]
     if not counted or any(part.copy for part, _ in counted):
         return "a near copy of the query"

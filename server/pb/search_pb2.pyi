@@ -56,6 +56,46 @@ COMBINE_CONTEXT: Combine.ValueType  # 4
 """By how much counter-examples are nearer than examples, over all pairs."""
 Global___Combine: _TypeAlias = Combine  # noqa: Y015
 
+class _Fuse:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _FuseEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Fuse.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    FUSE_UNSPECIFIED: _Fuse.ValueType  # 0
+    FUSE_MATCH: _Fuse.ValueType  # 1
+    """Logistic mean of the calibrated matches. FAILED_PRECONDITION if no target is calibrated."""
+    FUSE_DISTANCE: _Fuse.ValueType  # 2
+    """Mean of the distances, in multiples of the mean distance of the item to a sample of the items, then in standard
+    deviations over this sample.
+    """
+    FUSE_RANK: _Fuse.ValueType  # 3
+    """Mean of 1 / (60 + rank) over the ranks among the items that pass the filter; equal distances have equal ranks."""
+    FUSE_LEARN: _Fuse.ValueType  # 4
+    """As FUSE_DISTANCE, with weights of the targets learned from labels of items, without the query's own item, or from
+    comparisons. FAILED_PRECONDITION without either. Hits have a match if labels teach.
+    """
+
+class Fuse(_Fuse, metaclass=_FuseEnumTypeWrapper):
+    """How one list over several targets orders all items: by the mean over the targets that have an item. Near copies of
+    the query come first.
+    """
+
+FUSE_UNSPECIFIED: Fuse.ValueType  # 0
+FUSE_MATCH: Fuse.ValueType  # 1
+"""Logistic mean of the calibrated matches. FAILED_PRECONDITION if no target is calibrated."""
+FUSE_DISTANCE: Fuse.ValueType  # 2
+"""Mean of the distances, in multiples of the mean distance of the item to a sample of the items, then in standard
+deviations over this sample.
+"""
+FUSE_RANK: Fuse.ValueType  # 3
+"""Mean of 1 / (60 + rank) over the ranks among the items that pass the filter; equal distances have equal ranks."""
+FUSE_LEARN: Fuse.ValueType  # 4
+"""As FUSE_DISTANCE, with weights of the targets learned from labels of items, without the query's own item, or from
+comparisons. FAILED_PRECONDITION without either. Hits have a match if labels teach.
+"""
+Global___Fuse: _TypeAlias = Fuse  # noqa: Y015
+
 class _ExplanationMeasure:
     ValueType = _typing.NewType("ValueType", _builtins.int)
     V: _TypeAlias = ValueType  # noqa: Y015
@@ -67,8 +107,8 @@ class _ExplanationMeasureEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Ex
     """The logit of the hit's match: the match is 1 / (1 + exp(-total)). Matches 0 and 1 have the logits -800 and 800."""
     EXPLANATION_MEASURE_DISTANCE: _ExplanationMeasure.ValueType  # 2
     """The squared distance of the hit."""
-    EXPLANATION_MEASURE_RANK: _ExplanationMeasure.ValueType  # 3
-    """The score by reciprocal ranks, which orders lists that are merged by rank."""
+    EXPLANATION_MEASURE_SCORE: _ExplanationMeasure.ValueType  # 3
+    """The score that orders a list of several targets without matches: a weighted mean over the targets."""
 
 class ExplanationMeasure(_ExplanationMeasure, metaclass=_ExplanationMeasureEnumTypeWrapper):
     """The meaning of the total of an explanation."""
@@ -78,8 +118,8 @@ EXPLANATION_MEASURE_MATCH: ExplanationMeasure.ValueType  # 1
 """The logit of the hit's match: the match is 1 / (1 + exp(-total)). Matches 0 and 1 have the logits -800 and 800."""
 EXPLANATION_MEASURE_DISTANCE: ExplanationMeasure.ValueType  # 2
 """The squared distance of the hit."""
-EXPLANATION_MEASURE_RANK: ExplanationMeasure.ValueType  # 3
-"""The score by reciprocal ranks, which orders lists that are merged by rank."""
+EXPLANATION_MEASURE_SCORE: ExplanationMeasure.ValueType  # 3
+"""The score that orders a list of several targets without matches: a weighted mean over the targets."""
 Global___ExplanationMeasure: _TypeAlias = ExplanationMeasure  # noqa: Y015
 
 @_typing.final
@@ -95,7 +135,7 @@ class Query(_message.Message):
     WEIGHT_FIELD_NUMBER: _builtins.int
     view: _builtins.str
     """The query view, in which the input becomes a row. Empty, in a search by image, text or key: every view of the space
-    that the input has; the search returns one list, by the mean match in these views, or by rank if no hit has a match.
+    that the input has; the search returns one list, see `fuse`.
     Any field that names a view also accepts a joined view such as "color+gist", whose rows concatenate the rows of
     several views.
     """
@@ -271,6 +311,7 @@ class SearchRequest(_message.Message):
     DIVERSITY_FIELD_NUMBER: _builtins.int
     PAGE_SIZE_FIELD_NUMBER: _builtins.int
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    FUSE_FIELD_NUMBER: _builtins.int
     parent: _builtins.str
     """Resource name."""
     space: _builtins.str
@@ -279,9 +320,8 @@ class SearchRequest(_message.Message):
     """Hits in each list, at least 1; unset: 10."""
     merge: _builtins.bool
     """Merge the lists of a query's targets into one, each item once. Unset: merge only if the targets are metrics of
-    one view, whose distances have a common scale; these lists merge by distance. Other lists merge by reciprocal
-    rank fusion: hits that are the nearest in all of their lists come first, equal distances have equal ranks, and a
-    hit that a list lacks, perhaps because its item lacks the view, ranks there like the last one.
+    one view, whose distances have a common scale; these lists merge by distance. Other lists are fused, see `fuse`.
+    After a move along attributes (`more`, `less`), lists merge by reciprocal rank.
     """
     sort_by: _builtins.str
     """An axis such as "natural": every list has the order of these scores, the greatest first; with "-natural", the
@@ -301,7 +341,7 @@ class SearchRequest(_message.Message):
     view and the target.
     """
     max_distance: _builtins.float
-    """Maximum distance of the hits in each target; unset: any."""
+    """Maximum distance of the hits in each target, or in any of those that are fused; unset: any."""
     combine: Global___Combine.ValueType
     """Set: the queries are examples and counter-examples of one question, and the response has one list, of the items
     with the greatest mean score over all targets. Distances then only fall as the scores grow.
@@ -325,6 +365,11 @@ class SearchRequest(_message.Message):
     page_token: _builtins.str
     """`next_page_token` of the page before; the other fields except `parent` and `page_size` do not count then. NOT_FOUND
     if the pages are gone: search again.
+    """
+    fuse: Global___Fuse.ValueType
+    """How the targets of a query without a view, or of one with `merge` or with this field, make one list. The name of
+    the list states it, as in "match of color, sift". With `combine`: how the scores in several targets make one.
+    Unset: by match where a target is calibrated, otherwise by distance.
     """
     @_builtins.property
     def queries(self) -> _containers.RepeatedCompositeFieldContainer[Global___Query]:
@@ -400,10 +445,11 @@ class SearchRequest(_message.Message):
         diversity: _builtins.float = ...,
         page_size: _builtins.int = ...,
         page_token: _builtins.str = ...,
+        fuse: Global___Fuse.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_base_rate", b"_base_rate", "_k", b"_k", "_max_distance", b"_max_distance", "_merge", b"_merge", "base_rate", b"base_rate", "filter", b"filter", "k", b"k", "max_distance", b"max_distance", "merge", b"merge", "options", b"options"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_base_rate", b"_base_rate", "_k", b"_k", "_max_distance", b"_max_distance", "_merge", b"_merge", "at_least", b"at_least", "at_most", b"at_most", "base_rate", b"base_rate", "combine", b"combine", "diversity", b"diversity", "filter", b"filter", "hits_per", b"hits_per", "hold", b"hold", "k", b"k", "less", b"less", "max_distance", b"max_distance", "merge", b"merge", "min_match", b"min_match", "more", b"more", "options", b"options", "page_size", b"page_size", "page_token", b"page_token", "parent", b"parent", "per", b"per", "probabilities", b"probabilities", "queries", b"queries", "sort_by", b"sort_by", "space", b"space", "targets", b"targets", "weights", b"weights", "with_examples", b"with_examples"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_base_rate", b"_base_rate", "_k", b"_k", "_max_distance", b"_max_distance", "_merge", b"_merge", "at_least", b"at_least", "at_most", b"at_most", "base_rate", b"base_rate", "combine", b"combine", "diversity", b"diversity", "filter", b"filter", "fuse", b"fuse", "hits_per", b"hits_per", "hold", b"hold", "k", b"k", "less", b"less", "max_distance", b"max_distance", "merge", b"merge", "min_match", b"min_match", "more", b"more", "options", b"options", "page_size", b"page_size", "page_token", b"page_token", "parent", b"parent", "per", b"per", "probabilities", b"probabilities", "queries", b"queries", "sort_by", b"sort_by", "space", b"space", "targets", b"targets", "weights", b"weights", "with_examples", b"with_examples"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__base_rate: _TypeAlias = _typing.Literal["base_rate"]  # noqa: Y015
     _WhichOneofArgType__base_rate: _TypeAlias = _typing.Literal["_base_rate", b"_base_rate"]  # noqa: Y015
@@ -468,7 +514,7 @@ class Hit(_message.Message):
     nearer. 0 if the query has no input.
     """
     target: _builtins.str
-    """Target of the hit; in a merged list, the target of its best hit."""
+    """Target of the hit; in a merged list, the target in which the hit is best."""
     text: _builtins.str
     """First characters of the item's text, at most 200."""
     source: _builtins.str
@@ -537,7 +583,7 @@ class HitList(_message.Message):
     query: _builtins.int
     """Position of the query in the request."""
     target: _builtins.str
-    """Empty in a merged list."""
+    """In a fused list, the way and the targets, as in "match of color, sift"; empty in a list merged by distance."""
     total: _builtins.int
     """With pages: the number of hits of the whole list."""
     @_builtins.property

@@ -28,7 +28,8 @@ from crossview.server.wire.fields import enum_number, to_message, to_value
 from crossview.server.wire.names import item_name
 from crossview.v1 import search_pb2, types_pb2
 
-_COMBINE = search_pb2.SearchRequest.DESCRIPTOR.fields_by_name["combine"]
+_WORDS = {name: search_pb2.SearchRequest.DESCRIPTOR.fields_by_name[name] for name in ("combine", "fuse")}
+"""The options of strategies that are one of a few words."""
 
 
 def to_search_request(message: search_pb2.SearchRequest) -> SearchRequest:
@@ -61,7 +62,8 @@ def from_search_request(request: SearchRequest) -> search_pb2.SearchRequest:
         request,
         queries=queries,
         filter=from_filter(request.filter) if request.filter else None,
-        **{**vars(request.strategy), "combine": enum_number(_COMBINE, getattr(request.strategy, "combine", ""))},
+        **vars(request.strategy)
+        | {name: enum_number(field, getattr(request.strategy, name, "")) for name, field in _WORDS.items()},
     )
 
 

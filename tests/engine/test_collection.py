@@ -189,7 +189,7 @@ def test_a_cross_view_space_answers_across_views_and_merges_each_item_once(colle
     across = answers[1]
     assert sum(hit.labels == ("red",) for hit in across.hits) >= 3
     (merged,) = collection.search(SearchRequest([Query("color", image=image)], k=18, merge=True))
-    assert merged.target == ""
+    assert merged.target == "distance of color, sift"
     assert len({hit.key for hit in merged.hits}) == 18
 
 

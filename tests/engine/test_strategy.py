@@ -25,6 +25,7 @@ OPTIONS = {
     "base_rate": 0.5,
     "combine": "mean",
     "with_examples": True,
+    "fuse": "rank",
 }
 """A value of every option that is not its default."""
 
@@ -46,6 +47,8 @@ def test_every_option_is_of_a_strategy_and_has_a_default() -> None:
         ({"targets": ["t"], "weights": {}, "sort_by": "a"}, QUERY, Nearest(targets=("t",), sort_by="a")),
         ({"probabilities": True, "base_rate": 0.5}, QUERY, Nearest(probabilities=True, base_rate=0.5)),
         ({"max_distance": 0.0}, QUERY, Nearest(max_distance=0.0)),
+        ({"fuse": "learn", "merge": True}, QUERY, Nearest(fuse="learn", merge=True)),
+        ({"combine": "best", "fuse": "rank"}, QUERY, Combined(combine="best", fuse="rank")),
         ({"weights": {"n": 2.0}, "merge": True}, QUERY, Weighted(weights={"n": 2.0}, merge=True)),
         ({"more": {"a": 1.0}, "hold": "b"}, QUERY, Moved(more={"a": 1.0}, hold=("b",))),
         ({"less": {"a": 1.0}, "sort_by": "-a"}, QUERY, Moved(less={"a": 1.0}, sort_by="-a")),

@@ -102,7 +102,10 @@ def test_searches_of_every_kind(where: list[str], tmp_path: Path) -> None:
     assert "query 0: sift query -> color" in rows
     assert "query 1: sift query -> color" in rows
     merged = done("search", "drawn", "--key", DOTS, "--view", "color", "--merge", *where)
-    assert "all targets, merged" in merged
+    assert "color query -> distance of color, sift" in merged
+    learned = done("search", "drawn", "--key", DOTS, "--space", "raw", "--fuse", "learn", *where)
+    assert "searched by every view of the query, and merged by learn\n" in learned
+    assert "every view query -> learn of color, sift" in learned
     filters = ("--where", "label = waves and label != dots", "--where", "key prefix pictures/")
     filtered = done("search", "drawn", "--key", DOTS, "--view", "color", "--space", "raw", *filters, *where)
     assert "pictures/waves/" in filtered

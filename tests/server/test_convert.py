@@ -248,8 +248,9 @@ def test_requests_survive() -> None:
     likely = SearchRequest([Query("color", key="a")], min_match=0.5, max_distance=0.0)
     probable = SearchRequest([Query("color", key="a")], probabilities=True, base_rate=0.25, at_most={"busy": 1.0})
     examples = [Query("color", key="a", weight=2.0), Query("", text="red", weight=-0.5), Query("color", key="b")]
-    combined = SearchRequest(examples, combine="context", with_examples=True, targets=("sift",))
-    for one in (search, moved, weighted, listed, likely, probable, combined):
+    combined = SearchRequest(examples, combine="context", with_examples=True, targets=("sift",), fuse="learn")
+    fused = SearchRequest([Query(key="a")], fuse="rank", targets=("sift",))
+    for one in (search, moved, weighted, listed, likely, probable, combined, fused):
         assert convert_search.to_search_request(convert_search.from_search_request(one)) == one
     query = search_pb2.Query(view="color", key="a")
     assert convert_search.to_search_request(search_pb2.SearchRequest(queries=[query])) == SearchRequest(search.queries)

@@ -10,15 +10,18 @@ from crossview.engine.comparisons import QUESTIONS, QuestionRequest
 from crossview.engine.errors import InvalidInputError
 from crossview.engine.evaluation import BY, DATABASES, EvaluationRequest
 from crossview.engine.recipe import MEASURES
+from crossview.engine.strategy import COMBINE, FUSE
 from crossview.server.wire.convert_evaluation import from_evaluation_request, to_evaluation_request
 from crossview.server.wire.convert_questions import to_question_request
 from crossview.server.wire.fields import enum_number, enum_text, to_message
-from crossview.v1 import changes_pb2, collections_pb2, jobs_pb2, questions_pb2, types_pb2
+from crossview.v1 import changes_pb2, collections_pb2, jobs_pb2, questions_pb2, search_pb2, types_pb2
 
 CHOICES = [
     (changes_pb2.FindChangesRequest, "form", FORMS),
     (collections_pb2.EvaluateRequest, "databases", DATABASES),
     (collections_pb2.EvaluateRequest, "by", BY),
+    (search_pb2.SearchRequest, "combine", COMBINE),
+    (search_pb2.SearchRequest, "fuse", FUSE),
     (collections_pb2.Tune, "measure", MEASURES),
     (types_pb2.Tuning, "measure", MEASURES),
     (questions_pb2.NextQuestionRequest, "kind", QUESTIONS),

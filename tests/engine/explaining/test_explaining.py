@@ -113,9 +113,9 @@ def test_contributions_add_up_to_what_places_a_hit(
         check_sums(explanation, hit)
     measures = {explanation.measure for explanation, _ in found}
     if space == "raw":
-        assert measures == ({"distance"} if query.view and not merge else {"rank"})
+        assert measures == ({"distance"} if query.view and not merge else {"score"})
     else:
-        assert measures == ({"rank"} if merge else {"match"})
+        assert measures == {"match"}
 
 
 @pytest.mark.parametrize("filtered", ["", "label in [0, 1]"])
@@ -127,12 +127,14 @@ def test_options_of_the_search_count(made: Collection, rows: dict[str, Any], fil
             check_sums(explanation, hit)
 
 
-def test_scores_by_rank_order_the_list(made: Collection) -> None:
-    """After the hits that are first in each list that has them."""
-    found = [one for one, _ in compared(made, SearchRequest([Query(key=key(7))], space="raw", k=20))]
-    first = [all(row.rank in (None, 1) or row.rank > 20 for row in one.contributions) for one in found]
-    assert first == sorted(first, reverse=True)
-    totals = [one.total for one in found[sum(first) :]]
+@pytest.mark.parametrize("fuse", ["rank", "distance", "learn"])
+def test_scores_order_the_list_of_several_targets(made: Collection, fuse: str) -> None:
+    """Near copies come before all others."""
+    found = [one for one, _ in compared(made, SearchRequest([Query(key=key(7))], space="raw", k=20, fuse=fuse))]
+    assert {one.measure for one in found} == {"score"}
+    copies = [any(row.copy for row in one.contributions) for one in found]
+    assert copies == sorted(copies, reverse=True)
+    totals = [one.total for one in found[sum(copies) :]]
     assert totals == sorted(totals, reverse=True)
 
 

@@ -1,7 +1,5 @@
 """Match: the calibrated probability of every hit, from a training with labels to the hits of a search."""
 
-from itertools import chain
-
 import numpy as np
 import pytest
 from rows import WIDTHS, each, fill, item, row
@@ -103,23 +101,24 @@ def test_another_process_reads_the_calibration(pets: Collection) -> None:
 def test_a_query_without_a_view_asks_by_every_view_and_merges_by_match(pets: Collection) -> None:
     (found,) = pets.search(key="cat/03", k=5)
     of_view = [
-        {key: max(hit.match or 0 for hit in apart if hit.key == key) for key in {hit.key for hit in found}}
+        {hit.key: hit.match or 0 for hit in of_target}
         for view in WIDTHS
-        for apart in [list(chain(*pets.search(view=view, key="cat/03", k=119)))]
+        for of_target in pets.search(view=view, key="cat/03", k=119)
     ]
     means = [float(expit(np.mean([logit(matches[hit.key]) for matches in of_view]))) for hit in found]
-    assert found.target == ""
+    assert found.target == "match of color, gist"
     assert [hit.match for hit in found] == pytest.approx(means)
     assert means == sorted(means, reverse=True)
     (some,) = pets.search(key="cat/03", k=5, min_match=means[2])
     assert [hit.key for hit in some] == [hit.key for hit in found][:3]
     both = pets.search(SearchRequest([Query(key="cat/03"), Query("gist", key="cat/03")], k=5))
-    assert [(one.query, one.target) for one in both] == [(0, ""), (1, "color"), (1, "gist")]
+    assert [(one.query, one.target) for one in both] == [(0, found.target), (1, "color"), (1, "gist")]
     assert both[0].hits == found.hits
 
 
-def test_without_a_match_every_view_merges_by_rank(pets: Collection) -> None:
+def test_without_a_match_every_view_is_fused_by_distance(pets: Collection) -> None:
     (found,) = pets.search(key="cat/03", k=5, space="raw")
+    assert found.target == "distance of color, gist"
     assert len(found) == 5
     assert {hit.match for hit in found} == {None}
 

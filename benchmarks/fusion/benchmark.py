@@ -1,0 +1,139 @@
+"""Several views in one list: each view alone, and each way to fuse them, on unseen items.
+
+    python -m benchmarks fusion --data DIR [--sets NAME ...] [--json OUT] [--report DIR] [--trials N]
+
+Four fifths of each set have labels; the others come later without labels, ask each other, and alone are hits, in the
+views themselves (``raw``) and in the default space. All items of a list count. Then the ways are timed on drawn
+vectors.
+"""
+
+import argparse
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.frame.benchmark import Benchmark, Document, numbers, seeds_of, trial_arguments
+from benchmarks.frame.journal import cache_folder, run_trials
+from benchmarks.frame.tables import mean_and_error, table
+from benchmarks.fusion.trial import ERROR, MAP, RAW, WAYS, run
+from benchmarks.sets.named import load, sets_argument, sets_of
+from crossview.engine.collection import Collection
+from crossview.engine.home import Home
+from crossview.engine.item import NewItem
+from crossview.engine.query import Query, SearchRequest
+
+SETS = ("corel1k", "merged20", "osr8")
+DIM, VIEWS, CLASSES, TIMES, AT_ONCE = 64, ("first", "second", "third"), 20, 9, 20_000
+APART, ONCE, AGAIN = "a list for each view", "first search, ms", "next searches, ms"
+
+
+def measure(options: argparse.Namespace) -> dict[str, Any]:
+    """Return settings, rows and trials."""
+    seeds, cache = seeds_of(options), cache_folder(options)
+    for name in sets_of(options):
+        load(name, options.data, cache)
+    settings = {"seeds": list(seeds), "sets": sets_of(options), "dim": DIM}
+    tasks = {f"{name} seed {seed}": (name, seed) for seed in seeds for name in sets_of(options)}
+    trials = run_trials(options, settings, tasks, run, options.data, cache)
+    return {"settings": settings, "rows": [row for size in options.sizes for row in timed(size)], "trials": trials}
+
+
+def timed(size: int) -> list[dict[str, Any]]:
+    """Return the milliseconds of searches by keys over drawn vectors of three views, the first of each way apart."""
+    generator, rows = np.random.default_rng(0), list[dict[str, Any]]()
+    views = [f"{view}=vectors:dim={DIM}" for view in VIEWS]
+    with tempfile.TemporaryDirectory() as folder, Home(folder).create("drawn", views) as collection:
+        for start in range(0, size, AT_ONCE):
+            collection.items.put(_drawn(generator, start, min(start + AT_ONCE, size)))
+        for way in (APART, *WAYS[RAW]):
+            seconds = [_seconds(collection, f"{number:08d}", way) for number in range(TIMES + 1)]
+            for metric, value in ((ONCE, seconds[0]), (AGAIN, float(np.median(seconds[1:])))):
+                rows.append({"items": size, "method": way, "metric": metric, "value": 1000 * value})
+    return rows
+
+
+def _drawn(generator: np.random.Generator, start: int, end: int) -> list[NewItem]:
+    found = {view: generator.standard_normal((end - start, DIM), np.float32) for view in VIEWS}
+    return [
+        NewItem(
+            f"{start + place:08d}",
+            rows={view: rows[place] for view, rows in found.items()},
+            labels=(f"class {(start + place) % CLASSES}",),
+        )
+        for place in range(end - start)
+    ]
+
+
+def _seconds(collection: Collection, key: str, way: str) -> float:
+    requests = [SearchRequest([Query(key=key)], fuse=way)]
+    if way == APART:
+        requests = [SearchRequest([Query(view, key=key)]) for view in VIEWS]
+    began = time.perf_counter()
+    for request in requests:
+        collection.search(request)
+    return time.perf_counter() - began
+
+
+def markdown(document: Document) -> str:
+    """Return the report."""
+    trials, settings = document["trials"], document["settings"]
+    about = (
+        f"mAP in per cent over all unseen items, {len(settings['seeds'])} splits, ± standard error. Four fifths of the "
+        "items have labels, from which `learn` learns the weights of the views; the others have none, ask each other "
+        "and alone are hits. The default space holds out a fifth of the labelled items, and only from these its fusion "
+        "learns. A view alone ranks by distance; `calibration error` is that of the match of the first 20 hits."
+    )
+    parts = ["# Fusion of several views", about]
+    for space, ways in WAYS.items():
+        lines = [["set", *(one for one in _views(trials)), *ways, "best way over best view", "over rank"]]
+        lines += [_line(trials, space, name, ways) for name in settings["sets"]]
+        parts += [f"## {space}", table(lines)]
+    errors = [["set", "space", "way", "calibration error"]]
+    for space, ways in WAYS.items():
+        for name in settings["sets"]:
+            for way in ways:
+                if found := _values(trials, space, name, way, ERROR):
+                    errors.append([name, space, way, f"{np.mean(found):.3f}"])
+    return "\n\n".join([*parts, "## Calibration", table(errors), "## Time", table(_times(document["rows"]))])
+
+
+def _views(trials: Sequence[Mapping[str, Any]]) -> list[str]:
+    ways = {way for of_space in WAYS.values() for way in of_space}
+    return list(dict.fromkeys(one[1] for trial in trials for one in trial["figures"] if one[1] not in ways))
+
+
+def _values(trials: Sequence[Mapping[str, Any]], space: str, name: str, method: str, metric: str = MAP) -> list[float]:
+    wanted = [space, method, metric]
+    return [one[3] for trial in trials if trial["data"] == name for one in trial["figures"] if one[:3] == wanted]
+
+
+def _line(trials: Sequence[Mapping[str, Any]], space: str, name: str, ways: Sequence[str]) -> list[str]:
+    found = {method: _values(trials, space, name, method) for method in (*_views(trials), *ways)}
+    means = {method: float(np.mean(values)) for method, values in found.items() if values}
+    best = max(ways, key=lambda way: means[way])
+    view = max((one for one in means if one not in ways), key=lambda one: means[one])
+    gains = [np.subtract(found[best], found[other]) for other in (view, ways[0])]
+    cells = (mean_and_error(found[method]) for method in (*_views(trials), *ways))
+    return [name, *cells, *(mean_and_error(gain, sign="+") for gain in gains)]
+
+
+def _times(rows: Sequence[Mapping[str, Any]]) -> list[list[str]]:
+    lines = [["items", "way", ONCE, AGAIN]]
+    for size, method in dict.fromkeys((row["items"], row["method"]) for row in rows):
+        of = {row["metric"]: row["value"] for row in rows if (row["items"], row["method"]) == (size, method)}
+        lines.append([f"{size:,}", method, f"{of[ONCE]:.0f}", f"{of[AGAIN]:.1f}"])
+    return lines
+
+
+def _arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--data", required=True, type=Path, help="folder of the sets")
+    parser.add_argument("--sizes", type=numbers, default=(100_000,), help="numbers of items to time")
+    sets_argument(parser, SETS)
+    trial_arguments(parser, trials=3)
+
+
+BENCHMARK = Benchmark("fusion", __doc__, _arguments, measure, markdown)

@@ -1,0 +1,112 @@
+"""One split of one set: all unseen items ranked by each view alone, and by each way to fuse the views."""
+
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.sets.named import load
+from benchmarks.sets.split import Split
+from crossview.engine.collection import Collection
+from crossview.engine.hits import HitList
+from crossview.engine.home import Home
+from crossview.engine.item import NewItem
+from crossview.engine.query import Query, SearchRequest
+from crossview.engine.recipe import Recipe
+from crossview.engine.strategy import DISTANCE, LEARN, MATCH, RANK
+
+RAW, LEARNED = "raw", "default"
+FIRST = 20
+"""Hits whose match is compared with their relevance."""
+HELD_OUT = 0.2
+"""Share of the labelled items that the trained space holds out, from which its fusion learns weights."""
+MAP, ERROR = "map", "calibration error"
+WAYS: Mapping[str, Sequence[str]] = {RAW: (RANK, DISTANCE, LEARN), LEARNED: (RANK, DISTANCE, MATCH, LEARN)}
+_BINS = 10
+_LATER = "later = true"
+
+Figure = tuple[str, str, float]
+"""Method, metric and value."""
+
+
+class Ranked(NamedTuple):
+    """The hits of every query: all unseen items but its own."""
+
+    relevant: list[NDArray[np.bool_]]
+    matches: list[list[float]]
+
+    def figures(self, method: str) -> Iterator[Figure]:
+        """Yield the mean average precision, and the calibration error of the first hits if they have a match."""
+        yield method, MAP, float(np.mean([_precision(one) for one in self.relevant]))
+        if all(self.matches):
+            shown = np.concatenate([one[:FIRST] for one in self.matches])
+            yield method, ERROR, _error(shown, np.concatenate([one[:FIRST] for one in self.relevant]))
+
+
+def run(task: tuple[str, int], data: Path, cache: Path) -> dict[str, Any]:
+    """Return the figures of one split: [space, method, metric, value]."""
+    name, seed = task
+    began, split = time.monotonic(), load(name, data, cache)(seed)
+    figures = list[list[Any]]()
+    with tempfile.TemporaryDirectory() as folder:
+        views = [f"{view}=vectors:dim={rows.shape[1]}" for view, rows in split.rows.items()]
+        with Home(folder).create("items", views) as collection:
+            labels = _put(collection, split, seed)
+            for space, ways in WAYS.items():
+                for view in split.rows:
+                    own = {"view": view, "targets": (view,)}
+                    figures += [[space, *one] for one in _ranked(collection, labels, space, own).figures(view)]
+                for way in ways:
+                    found = _ranked(collection, labels, space, {"fuse": way})
+                    figures += [[space, *one] for one in found.figures(way)]
+    return {"data": name, "seed": seed, "figures": figures, "seconds": time.monotonic() - began}
+
+
+def _put(collection: Collection, split: Split, seed: int) -> dict[str, Any]:
+    """Index the items and train; return the labels of the unseen items by key, which the collection does not know."""
+
+    def items(places: Sequence[int], later: bool) -> Iterator[NewItem]:
+        for place in places:
+            rows = {view: found[place] for view, found in split.rows.items()}
+            labels = () if later else (str(split.labels[place]),)
+            yield NewItem(f"item/{place:06d}", rows=rows, labels=labels, attributes={"later": later})
+
+    collection.items.put(list(items(split.train.tolist(), False)))
+    collection.train(Recipe(seed=seed, holdout=HELD_OUT), space=LEARNED)
+    collection.items.put(list(items(split.held_out.tolist(), True)))
+    return {f"item/{place:06d}": split.labels[place] for place in split.held_out.tolist()}
+
+
+def _ranked(collection: Collection, labels: Mapping[str, Any], space: str, given: Mapping[str, Any]) -> Ranked:
+    view, options = given.get("view", ""), {name: one for name, one in given.items() if name != "view"}
+    found = Ranked([], [])
+    for key, label in labels.items():
+        request = SearchRequest([Query(view, key=key)], k=len(labels), space=space, filter=_LATER, **options)
+        (hits,) = _complete(collection.search(request), len(labels) - 1)
+        found.relevant.append(np.array([labels[hit.key] == label for hit in hits], bool))
+        found.matches.append([hit.match for hit in hits if hit.match is not None])
+    return found
+
+
+def _complete(lists: Sequence[HitList], count: int) -> Sequence[HitList]:
+    """Return the lists; ValueError if an item is missing, which would make them look better than they are."""
+    if any(len(one) != count for one in lists):
+        raise ValueError(f"a list has not all {count} items")
+    return lists
+
+
+def _precision(relevant: NDArray[np.bool_]) -> float:
+    """Return the average precision of a ranking, (n,)."""
+    places = np.flatnonzero(relevant)
+    return float(np.mean(np.arange(1, len(places) + 1) / (places + 1))) if len(places) else 0.0
+
+
+def _error(matches: NDArray[Any], relevant: NDArray[np.bool_]) -> float:
+    """Return the expected calibration error in ten bins of equal width (Guo et al., ICML 2017)."""
+    bins = np.clip((matches * _BINS).astype(int), 0, _BINS - 1)
+    gaps = [abs(matches[bins == one].sum() - relevant[bins == one].sum()) for one in range(_BINS)]
+    return float(np.sum(gaps)) / len(matches)

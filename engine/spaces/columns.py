@@ -1,0 +1,93 @@
+"""Columns: the distances of one query to all items of one target, and how much they speak for each item."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logit
+
+from crossview.engine.spaces.fusion import Floats
+from crossview.engine.spaces.indexed import IndexedSpace
+from crossview.engine.spaces.item_distances import Scale
+from crossview.engine.spaces.match import Match
+from crossview.engine.spaces.near_copies import Copies
+from crossview.engine.spaces.target import Target
+from crossview.engine.spaces.version import Version
+from crossview.index.base import Ids
+
+Place = tuple[str, Target]
+"""The view of a query, and a target in which it finds items."""
+LEAST = 1e-3
+"""Least doubt and least match that one target can have, so that the others still count."""
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """The distances of a query of one view to all items of a target that the search may find, without its own item."""
+
+    place: Place
+    vector: NDArray[Any]
+    """The query's vector or code, (width,)."""
+    ids: Ids
+    """Ascending, (n,)."""
+    distances: Floats
+    """(n,)."""
+    own: int | None
+    copies: Copies
+    familiarity: float | None
+    """The share of its match that the query keeps; None without matches."""
+
+    def first(self) -> float:
+        """Return the distance of the nearest item that is not a near copy, or of the nearest."""
+        others = ~np.isin(self.ids, list(self.copies)) if self.copies else np.ones(len(self.ids), bool)
+        return float(self.distances[others if others.any() else ~others].min(initial=np.inf))
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """How much the columns of a space speak for their items."""
+
+    version: Version
+    indexed: IndexedSpace
+
+    def match(self, column: Column) -> Match | None:
+        """Return the calibrated match of a column; None without one."""
+        if column.familiarity is None:
+            return None
+        return self.indexed.space.match_of.get((column.place[0], str(column.place[1])))
+
+    def matches(self, columns: Sequence[Column]) -> list[Floats]:
+        """Return the match of each item of every column that has one, (n,)."""
+        known = [(one, self.match(one)) for one in columns]
+        return [
+            match.of_all(one.distances, one.first(), one.familiarity or 0.0)
+            for one, match in known
+            if match is not None
+        ]
+
+    def scores(self, columns: Sequence[Column]) -> list[Floats]:
+        """Return how near each item of every column is, on the scale of its target, (n,)."""
+        scales = {one.place[1]: self.scale(one.place[1]) for one in columns}
+        return [scales[one.place[1]].scores(one.vector, one.ids, one.distances, one.own) for one in columns]
+
+    def calibrated(self, places: Sequence[Place]) -> bool:
+        """Return whether all places have a match."""
+        space = self.indexed.space
+        return all((view, str(target)) in space.match_of and view in space.novelty_of for view, target in places)
+
+    def to_learn(self, columns: Sequence[Column], by_match: bool) -> list[Floats]:
+        """Return what learned weights weigh, (n,) for each column: logits of the matches, or the scores."""
+        return [logits(found) for found in self.matches(columns)] if by_match else self.scores(columns)
+
+    def scale(self, target: Target) -> Scale:
+        """Return the scale of a target's items, computed once for each state of its index."""
+        index = self.indexed.indexes[target].index
+        return self.version.remembered.value(("scale", index), lambda: Scale.of(target, index))
+
+
+def logits(matches: Floats) -> Floats:
+    """Return the logits of matches, bounded so that no target decides alone."""
+    found: Floats = logit(np.clip(matches, LEAST, 1 - LEAST))
+    return found

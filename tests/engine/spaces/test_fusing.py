@@ -1,0 +1,304 @@
+"""Fused lists: each way gives what its formula gives over all items, computed here in plain NumPy."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.special import expit, logit
+
+from crossview.engine.collection import Collection
+from crossview.engine.comparisons import Answer
+from crossview.engine.errors import InvalidInputError, NotReadyError
+from crossview.engine.home import Home
+from crossview.engine.item import NewItem
+from crossview.engine.query import HitList, Query, SearchRequest
+from crossview.engine.recipe import Recipe
+from crossview.engine.spaces import learned_fusion
+from crossview.engine.spaces.fusion import best_first, mean_scores, reciprocal_ranks
+from crossview.engine.strategy import FUSE
+
+WIDTHS = {"a": 4, "b": 6, "c": 3}
+COUNT, CLASSES = 80, 4
+KEYS = [f"item {number:02d}" for number in range(COUNT)]
+LACKING = {"b": range(5, 80, 7), "c": range(3, 80, 11)}
+"""Items without a row of a view."""
+Rows = Mapping[str, NDArray[np.float32]]
+
+
+@pytest.fixture(scope="module")
+def rows() -> Rows:
+    """Views of classes: the first tells them apart, the second hardly, the third not at all; some rows repeat."""
+    draw, found = np.random.default_rng(1), dict[str, NDArray[np.float32]]()
+    for (view, width), apart in zip(WIDTHS.items(), (2.0, 0.5, 0.0), strict=True):
+        centres = apart * draw.normal(size=(CLASSES, width))
+        found[view] = (centres[np.arange(COUNT) % CLASSES] + draw.normal(size=(COUNT, width))).astype(np.float32)
+        found[view][8:16:4] = found[view][4]  # ties
+    return found
+
+
+def has(view: str, number: int) -> bool:
+    return number not in LACKING.get(view, ())
+
+
+@pytest.fixture
+def made(home: Home, rows: Rows) -> Iterator[Collection]:
+    with home.create("made", [f"{view}=vectors:dim={width}" for view, width in WIDTHS.items()]) as collection:
+        put(collection, rows, labels=True)
+        yield collection
+
+
+def put(collection: Collection, rows: Rows, labels: bool) -> None:
+    collection.items.put(
+        [
+            NewItem(
+                key,
+                rows={view: found[number] for view, found in rows.items() if has(view, number)},
+                labels=(f"class {number % CLASSES}",) if labels else (),
+                attributes={"even": number % 2 == 0},
+            )
+            for number, key in enumerate(KEYS)
+        ]
+    )
+
+
+def search(collection: Collection, number: int, **options: Any) -> HitList:
+    (found,) = collection.search(SearchRequest([Query(key=KEYS[number])], space="raw", k=COUNT, **options))
+    return found
+
+
+def distances(rows: Rows, number: int, others: list[int]) -> dict[str, dict[int, float]]:
+    """By view that the query has, the distance of each item that has it."""
+    return {
+        view: {
+            other: float(np.linalg.norm(found[other].astype(np.float64) - found[number]))
+            for other in others
+            if has(view, other)
+        }
+        for view, found in rows.items()
+        if has(view, number)
+    }
+
+
+def mean(scores: dict[str, dict[int, float]], weights: Mapping[str, float] | None = None) -> dict[int, float]:
+    """The mean score of each item over the views that have it."""
+    found: dict[int, float] = {}
+    for item in {item for of_view in scores.values() for item in of_view}:
+        parts = {view: of_view[item] for view, of_view in scores.items() if item in of_view}
+        shares = {view: 1.0 if weights is None else weights[view] for view in parts}
+        found[item] = sum(shares[view] * parts[view] for view in parts) / sum(shares.values())
+    return found
+
+
+def by_rank(rows: Rows, number: int, others: list[int]) -> dict[int, float]:
+    found = distances(rows, number, others)
+    ranks = {
+        view: {item: 1 + sum(one < mine - 1e-6 for one in of.values()) for item, mine in of.items()}
+        for view, of in found.items()
+    }
+    return mean({view: {item: 1 / (60 + rank) for item, rank in of.items()} for view, of in ranks.items()})
+
+
+def scores_of(rows: Rows, number: int, others: list[int]) -> dict[str, dict[int, float]]:
+    """Distances over the mean distance of the item to all others, in deviations over all other items; fewer than 100
+    items are all anchors."""
+    found = {}
+    for view, of in distances(rows, number, others).items():
+        everyone = [one for one in range(COUNT) if has(view, one)]
+        table = np.linalg.norm(rows[view][everyone][:, None] - rows[view][everyone][None], axis=2).astype(np.float64)
+        reach = dict(zip(everyone, table.sum(axis=1) / (len(everyone) - 1), strict=True))
+        usual = np.array(
+            [mine / reach[item] for item, mine in distances(rows, number, everyone)[view].items() if item != number]
+        )
+        found[view] = {item: (usual.mean() - mine / reach[item]) / usual.std() for item, mine in of.items()}
+    return found
+
+
+def assert_order(found: HitList, wanted: Mapping[int, float]) -> None:
+    """All items come, the greatest score first, but for the rounding of float32; copies come in the order of ids."""
+    items = [KEYS.index(hit.key) for hit in found]
+    assert sorted(items) == sorted(wanted)
+    scores = np.array([wanted[item] for item in items])
+    assert (np.diff(scores) < 1e-6 * np.abs(scores).max()).all()
+    copies = [item for item in items if item in (4, 8, 12)]
+    assert copies == sorted(copies) or scores[items.index(copies[0])] > scores[items.index(copies[-1])]
+
+
+@pytest.mark.parametrize("number", [0, 5, 3, 4], ids=["has all views", "lacks b", "lacks c", "has copies"])
+@pytest.mark.parametrize("filtered", [False, True], ids=["all", "filtered"])
+def test_rank_and_distance_are_exact_over_all_items(made: Collection, rows: Rows, number: int, filtered: bool) -> None:
+    others = [one for one in range(COUNT) if one != number and (one % 2 == 0 or not filtered)]
+    given = {"filter": "even = true"} if filtered else {}
+    assert_order(search(made, number, fuse="rank", **given), by_rank(rows, number, others))
+    assert_order(search(made, number, fuse="distance", **given), mean(scores_of(rows, number, others)))
+
+
+def test_the_list_states_the_way_and_hits_their_target_and_distance(made: Collection, rows: Rows) -> None:
+    """The distance is that of the view in which the hit is best, and default without matches is distance."""
+    found = search(made, 0)
+    assert found.target == "distance of a, b, c"
+    assert found == search(made, 0, fuse="distance")
+    apart, scores = distances(rows, 0, list(range(1, COUNT))), scores_of(rows, 0, list(range(1, COUNT)))
+    for hit in found:
+        item = KEYS.index(hit.key)
+        assert hit.distance == pytest.approx(apart[hit.target][item], rel=1e-5, abs=1e-6)
+        assert scores[hit.target][item] >= max(of[item] for of in scores.values() if item in of) - 1e-5
+    assert search(made, 5).target == "distance of a, c"
+
+
+def test_k_cuts_the_same_list(made: Collection) -> None:
+    for way in ("rank", "distance", "learn"):
+        (few,) = made.search(SearchRequest([Query(key=KEYS[0])], space="raw", k=3, fuse=way))
+        assert few.hits == search(made, 0, fuse=way).hits[:3]
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_learning_weighs_the_views_and_calibrates(made: Collection, rows: Rows, number: int) -> None:
+    """The view that tells classes apart has the most weight; the list is the weighted mean of the scores."""
+    found = search(made, number, fuse="learn")
+    assert found.target == "learn of a, b, c"
+    version = made._opened.versions().answered("raw", lambda *_: [], lambda version, _: version)
+    learned = [
+        entry.value
+        for entry in version.remembered._entries.values()
+        if isinstance(entry.value, learned_fusion.LearnedFusion)
+    ]
+    assert len(learned) == 1
+    weights = {view: weight for (view, _), weight in learned[0].weights.items()}
+    assert sum(weights.values()) == pytest.approx(1)
+    assert weights["a"] > weights["b"] > 0
+    assert weights["a"] > 0.5
+    others = [one for one in range(COUNT) if one != number]
+    assert_order(found, mean(scores_of(rows, number, others), weights))
+    matches = [hit.match or 0 for hit in found]
+    assert matches == sorted(matches, reverse=True)
+    lists = [(one, search(made, one, fuse="learn").hits[:10]) for one in range(20)]
+    right = [f"class {one % CLASSES}" in hit.labels for one, hits in lists for hit in hits]
+    assert np.mean([hit.match or 0 for _, hits in lists for hit in hits]) == pytest.approx(np.mean(right), abs=0.15)
+    (some,) = made.search(
+        SearchRequest([Query(key=KEYS[number])], space="raw", k=9, fuse="learn", min_match=matches[4])
+    )
+    assert some.hits == found.hits[: max(5, len(some))]
+
+
+def test_learning_never_uses_the_item_of_the_query(made: Collection) -> None:
+    """Its labels may be wrong: the list stays the same."""
+    before = [hit.key for hit in search(made, 1, fuse="learn")]
+    made.items.put([NewItem(KEYS[1], labels=("class 3",))])
+    assert [hit.key for hit in search(made, 1, fuse="learn")] == before
+    made.items.put([NewItem(KEYS[1], labels=("alone",))])
+    assert [hit.key for hit in search(made, 1, fuse="learn")] == before
+
+
+def test_without_labels_comparisons_teach_and_calibrate_nothing(home: Home, rows: Rows) -> None:
+    with home.create("taught", [f"{view}=vectors:dim={width}" for view, width in WIDTHS.items()]) as made:
+        put(made, rows, labels=False)
+        with pytest.raises(NotReadyError, match=r"which the fusion by learning needs: leave out `fuse='learn'`"):
+            search(made, 0, fuse="learn")
+        draw = np.random.default_rng(0)
+        for anchor in range(0, 60, 2):
+            near, far = anchor + CLASSES, anchor + 1 + int(draw.integers(2))
+            answer = Answer(notion="n", anchor=KEYS[anchor], near=(KEYS[near],), far=(KEYS[far],), person="p")
+            made.questions.answer(answer)
+        found = search(made, 0, fuse="learn")
+        assert {hit.match for hit in found} == {None}
+        right = [KEYS.index(hit.key) % CLASSES == 0 for hit in found[:8]]
+        assert np.mean(right) >= np.mean([KEYS.index(hit.key) % CLASSES == 0 for hit in search(made, 0)[:8]])
+        with pytest.raises(NotReadyError, match="no calibrated match"):
+            search(made, 0, fuse="learn", min_match=0.5)
+
+
+def test_matches_fuse_by_their_logistic_mean(made: Collection) -> None:
+    """Over all items of all targets; items of the holdout teach the weights of a trained space."""
+    big = np.random.default_rng(2)
+    more = [
+        NewItem(
+            f"more {number:03d}",
+            rows={view: big.normal(size=width).astype(np.float32) + number % CLASSES for view, width in WIDTHS.items()},
+            labels=(f"class {number % CLASSES}",),
+        )
+        for number in range(120)
+    ]
+    made.items.put(more)
+    made.train(Recipe(holdout=0.3), space="learned")
+    everything = {"space": "learned", "k": 300}
+    (found,) = made.search(SearchRequest([Query(key="more 000")], **everything))
+    assert found.target == "match of a, b, c"
+    parts = [
+        {hit.key: hit.match or 0.0 for hit in of_target}
+        for view in WIDTHS
+        for of_target in made.search(SearchRequest([Query(view, key="more 000")], **everything))
+    ]
+    for hit in found:
+        own = [of[hit.key] for of in parts if hit.key in of]
+        assert hit.match == pytest.approx(float(expit(np.mean(logit(np.clip(own, 1e-3, 1 - 1e-3))))), abs=1e-6)
+    matches = [hit.match or 0 for hit in found]
+    assert matches == sorted(matches, reverse=True)
+    (learned,) = made.search(SearchRequest([Query(key="more 000")], **everything, fuse="learn"))
+    assert learned.target == "learn of a, b, c"
+    assert all(hit.match is not None for hit in learned)
+
+
+def test_several_targets_of_one_view_fuse_when_asked_to(made: Collection, rows: Rows) -> None:
+    made.train(Recipe(spec="cca", views=("a", "b"), dim=3), space="both")
+    query = Query("a", vector=rows["a"][0])
+    (merged,) = made.search(SearchRequest([query], space="both", merge=True, k=100))
+    (fused,) = made.search(SearchRequest([query], space="both", fuse="rank", k=100))
+    assert merged.target == "distance of a, b"
+    assert fused.target == "rank of a, b"
+    assert {hit.key for hit in merged} == {hit.key for hit in fused} == set(KEYS)
+    near = made.search(SearchRequest([query], space="both", k=100, max_distance=0.4))
+    (some,) = made.search(SearchRequest([query], space="both", fuse="rank", k=100, max_distance=0.4))
+    assert {hit.key for hit in some} == {hit.key for one in near for hit in one}
+
+
+@pytest.mark.parametrize("way", ["rank", "distance", "learn"])
+def test_examples_fuse_their_scores(made: Collection, way: str) -> None:
+    """Without a way, by distance; the name states a given way, and the items of examples do not teach."""
+    examples = [Query(key=KEYS[0]), Query(key=KEYS[4]), Query(key=KEYS[1], weight=-1.0)]
+    (plain,) = made.search(SearchRequest(examples, combine="mean", space="raw", k=COUNT))
+    (fused,) = made.search(SearchRequest(examples, combine="mean", space="raw", k=COUNT, fuse=way))
+    assert fused.target == f"{plain.target}, fused by {way}"
+    assert {hit.key for hit in fused} == {hit.key for hit in plain} == {*KEYS} - {KEYS[0], KEYS[4], KEYS[1]}
+    assert ([hit.key for hit in fused] == [hit.key for hit in plain]) == (way == "distance")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"fuse": "best"}, "targets fuse by match, distance, rank, learn, not by 'best'"),
+        ({"fuse": "rank", "min_match": 0.5}, "hits fused by rank have no match"),
+        ({"fuse": "rank", "merge": False}, "makes one list of all targets: leave out merge"),
+        ({"fuse": "match", "combine": "mean"}, "scores by examples have no match: fuse by distance, rank or learn"),
+    ],
+)
+def test_ways_that_contradict_are_refused(made: Collection, options: dict[str, Any], words: str) -> None:
+    with pytest.raises(InvalidInputError, match=words):
+        search(made, 0, **options)
+
+
+def test_a_match_that_is_not_calibrated_is_refused_with_the_way_out(made: Collection) -> None:
+    with pytest.raises(NotReadyError, match="train it \\(again\\) with labels on at least 100 items"):
+        search(made, 0, fuse="match")
+
+
+def test_every_way_is_the_same_over_queries_at_once(made: Collection) -> None:
+    for way in set(FUSE) - {"match"}:
+        together = made.search(SearchRequest([Query(key=KEYS[0]), Query(key=KEYS[1])], space="raw", fuse=way))
+        assert [one.query for one in together] == [0, 1]
+        assert [hit.key for hit in together[1]] == [hit.key for hit in search(made, 1, fuse=way)][:10]
+
+
+def test_means_ranks_and_the_first_scores() -> None:
+    """Of any arrays: ties have one rank, a mean is over what is there, and k of the order are those of the order."""
+    draw = np.random.default_rng(0)
+    values = draw.integers(0, 50, 200).astype(float)
+    ranks = 1 + (values[None] < values[:, None]).sum(axis=1)
+    assert np.allclose(reciprocal_ranks(values), 1 / (60 + ranks))
+    order = np.lexsort((np.arange(200), -values))
+    assert best_first(7, values).tolist() == order[:7].tolist()
+    ids, means = mean_scores([np.array([1, 4]), np.array([4, 9])], [np.array([1.0, 2.0]), np.array([5.0, 3.0])], [1, 2])
+    assert ids.tolist() == [1, 4, 9]
+    assert means.tolist() == [1.0, 4.0, 3.0]
+    assert len(mean_scores([np.empty(0, np.int64)], [np.empty(0)], [1])[0]) == 0
