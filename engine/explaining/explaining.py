@@ -159,7 +159,7 @@ def _check_found(
 
 
 class _Judgement(ABC):
-    """What decides the places of items."""
+    """The scores or lists that decide the places of items."""
 
     @abstractmethod
     def amounts(self, one: HitList, key: str, item: int, places: Mapping[str, InView]) -> tuple[str, Amounts]:
