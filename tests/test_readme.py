@@ -112,8 +112,10 @@ def test_the_guide_of_conditions(tmp_path: Path) -> None:
         )
     (program,) = blocks("docs/guides/items.md", "python")
     assert run([sys.executable, "-W", "error", "-c", program], tmp_path) == "3\n3\n"
-    (program,) = blocks("docs/guides/examples.md", "python")
-    assert "waves-31.jpg" in run([sys.executable, "-W", "error", "-c", program], tmp_path)
+    examples, views = blocks("docs/guides/examples.md", "python")
+    assert "waves-31.jpg" in run([sys.executable, "-W", "error", "-c", examples], tmp_path)
+    fused = run([sys.executable, "-W", "error", "-c", "import crossview\n" + views], tmp_path)
+    assert re.findall(r"^(\w+) of v \['bricks-11.jpg'", fused, re.M) == ["distance", "rank", "learn"]
     documents = [path.read_text() for path in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md"))]
     stated = [text for document in documents for text in re.findall(r"--(?:holdout-)?where '([^'\n]+)'", document)]
     assert len(stated) > 4
