@@ -118,8 +118,10 @@ def test_the_guide_of_conditions(tmp_path: Path) -> None:
         )
     *_, program = blocks("docs/guides/search.md", "python")
     assert run([sys.executable, "-W", "error", "-c", program], tmp_path) == "3\n3\n"
-    (program,) = blocks("docs/guides/examples.md", "python")
-    assert "waves-31.jpg" in run([sys.executable, "-W", "error", "-c", program], tmp_path)
+    examples, views = blocks("docs/guides/examples.md", "python")
+    assert "waves-31.jpg" in run([sys.executable, "-W", "error", "-c", examples], tmp_path)
+    fused = run([sys.executable, "-W", "error", "-c", "import crossview\n" + views], tmp_path)
+    assert re.findall(r"^(\w+) of v \['bricks-11.jpg'", fused, re.M) == ["distance", "rank", "learn"]
     (program,) = blocks("docs/guides/explanations.md", "python")
     assert run([sys.executable, "-W", "error", "-c", program], tmp_path).startswith("v v 2 1.0 +100%\n")
     documents = [path.read_text() for path in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md"))]

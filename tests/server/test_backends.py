@@ -44,6 +44,10 @@ def test_both_tell_the_same(server: RunningServer) -> None:
             assert remote.search(SearchRequest(queries, k=4, merge=merge)) == local.search(
                 SearchRequest(queries, k=4, merge=merge)
             )
+        for way in ("distance", "rank", "learn"):
+            fused = SearchRequest([Query(key=DOTS), queries[1]], k=4, fuse=way, space="raw")
+            assert remote.search(fused) == local.search(fused)
+            assert [one.target for one in local.search(fused)] == [f"{way} of color, sift", f"{way} of sift"]
         for mine, its in zip(local.embed(queries), remote.embed(queries), strict=True):
             assert (its.query, its.target, its.bits, its.vector.dtype) == (mine.query, mine.target, 0, np.float32)
             np.testing.assert_array_equal(its.vector, mine.vector)
