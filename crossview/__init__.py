@@ -53,6 +53,8 @@ if TYPE_CHECKING:
     from crossview.engine.evaluation import EvaluationRow as EvaluationRow
     from crossview.engine.evaluation import Overlap as Overlap
     from crossview.engine.evaluation import PerQuery as PerQuery
+    from crossview.engine.feedback import FeedbackInfo as FeedbackInfo
+    from crossview.engine.feedback import Judgement as Judgement
     from crossview.engine.home import Home as Home
     from crossview.engine.info import CollectionInfo as CollectionInfo
     from crossview.engine.info import SpaceInfo as SpaceInfo
@@ -111,6 +113,7 @@ _NAMES = {
     "ImageTooLargeError InputWarning InvalidInputError NotAnImageError NotEnoughMemoryError NotFoundError "
     "NotInstalledError NotReadyError StorageError TruncatedImageError",
     "crossview.engine.evaluation": "Evaluation EvaluationDifference EvaluationRequest EvaluationRow Overlap PerQuery",
+    "crossview.engine.feedback": "FeedbackInfo Judgement",
     "crossview.engine.home": "Home",
     "crossview.engine.info": "CollectionInfo SpaceInfo Threshold TrainingCost Tuning ViewInfo",
     "crossview.engine.item": "DeletedPicture Failure ImportReport IndexOptions Item ItemUpdate NewItem Picture "

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self, Unpack, cast, overload
 from crossview.engine.catalog.description import check_space_name, collection_info
 from crossview.engine.catalog.folder import CollectionFolder
 from crossview.engine.conditions.filter import EVERY_ITEM, FilterForm
-from crossview.engine.errors import CrossviewError
+from crossview.engine.errors import CrossviewError, NotFoundError
 from crossview.engine.evaluation import Evaluation, EvaluationRequest
 from crossview.engine.info import CollectionInfo, SpaceInfo
 from crossview.engine.item import DEFAULT_INDEXING, Failure, ImportReport, IndexOptions, one_or_several
@@ -40,6 +40,7 @@ from crossview.features.pictures import IN_PROCESS, Pictures
 if TYPE_CHECKING:
     from crossview.engine.changes.request import Changes, ChangesRequest
     from crossview.engine.questions.asking import Questions
+    from crossview.engine.questions.feedback import Feedback
 
 
 class Collection:
@@ -160,9 +161,17 @@ class Collection:
 
         Raises InvalidInputError, NotFoundError, NotReadyError, ImageError, StorageError.
         """
+        wanted = request_of(request, cast(OneQuery, query))
+        if not getattr(wanted.strategy, "feedback", ""):
+            return self._found(wanted)
+        try:
+            return self._found(self.feedback.continued(wanted))
+        except NotFoundError:  # another call may just have deleted a judged item
+            return self._found(self.feedback.continued(wanted))
+
+    def _found(self, wanted: SearchRequest) -> list[HitList]:
         from crossview.engine.spaces.search import answer, check_request, searched_targets
 
-        wanted = request_of(request, cast(OneQuery, query))
         check_request(wanted)
         found = self._opened.versions().answered(
             wanted.space,
@@ -255,3 +264,10 @@ class Collection:
         from crossview.engine.questions.asking import Questions
 
         return Questions(self._opened.writable, self._opened.versions)
+
+    @property
+    def feedback(self) -> "Feedback":
+        """Judgements of items in searches, by which later searches go on."""
+        from crossview.engine.questions.feedback import Feedback
+
+        return Feedback(self._opened.writable)

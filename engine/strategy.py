@@ -40,6 +40,7 @@ class StrategyOptions(TypedDict, total=False):
     base_rate: float | None
     combine: str
     with_examples: bool
+    feedback: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -250,6 +251,9 @@ class Combined(Strategy):
     """See ``Nearest``."""
     with_examples: bool = False
     """Whether the items of the examples can be hits."""
+    feedback: str = ""
+    """The name of feedback whose judgements are examples, too; queries may then lack an input, or be absent. See
+    ``engine.questions.feedback``."""
 
     def check(self) -> None:
         """Raise InvalidInputError for an unknown way to combine."""
@@ -271,6 +275,7 @@ DEFAULTS: Mapping[str, Any] = {
     "base_rate": None,
     "combine": "",
     "with_examples": False,
+    "feedback": "",
 }
 """Default value of each option."""
 
@@ -288,7 +293,7 @@ def strategy_of(options: Mapping[str, Any], has_input: bool) -> Strategy:
             value = one_or_several(value)
         if value != DEFAULTS[name]:
             given[name] = value
-    if given.keys() & {"combine", "with_examples"}:
+    if given.keys() & {"combine", "with_examples", "feedback"}:
         kind: type[Strategy] = Combined
         given.setdefault("combine", COMBINE[0])
     elif "sort_by" in given and not has_input:

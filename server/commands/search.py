@@ -11,10 +11,12 @@ from crossview.server.commands.common import JsonOption, NameArgument, names, pr
 from crossview.server.commands.connection_options import PICTURES_HERE, PictureConnection
 from crossview.server.commands.filter_options import FilterOptions
 from crossview.server.commands.output import CsvOption, check_format, print_csv, say, show, table
-from crossview.server.commands.query_options import BaseRateOption, ExampleOptions
+from crossview.server.commands.query_options import BaseRateOption, ExampleOptions, existing_keys
 
 if TYPE_CHECKING:
+    from crossview.engine.feedback import Judgement
     from crossview.engine.query import Hit, HitList, SearchRequest
+    from crossview.server.backend import CollectionBackend
 
 Amounts = list[str] | None
 
@@ -174,11 +176,18 @@ class SearchOptions:
         return {name: float(weight) for name, weight in weights.items()}
 
 
+@dataclass(frozen=True)
+class HitFilterOptions(FilterOptions):
+    """Conditions, which the help lists among the options that choose hits."""
+
+    PANEL: ClassVar[str] = "Hits"
+
+
 def search(
     name: NameArgument,
     query: ExampleOptions,
     options: SearchOptions,
-    chosen: FilterOptions,
+    chosen: HitFilterOptions,
     scores: ScoreOptions,
     connection: PictureConnection = PICTURES_HERE,
     as_json: JsonOption = False,
@@ -202,6 +211,7 @@ def search(
         if query.named:
             request = replace(request, queries=[*request.queries, *query.examples(collection)])
         results = collection.search(request)
+        kept = _kept(collection, query.feedback) if query.feedback and not (as_json or as_csv) else []
         if options.out is not None:
             from crossview.server.drawing.search_results import strips
             from crossview.server.drawing.sheet import write_sheet
@@ -213,7 +223,7 @@ def search(
     elif as_csv:
         print_csv(COLUMNS, _lines(results))
     else:
-        _print(request, results, scores)
+        _print(request, results, scores, kept)
         if options.out is not None:
             say(f"wrote {options.out}")
 
@@ -228,13 +238,23 @@ def nothing_similar(hits: "Sequence[Hit]") -> bool:
     return bool(found) and len(found) == len(hits) and max(found) < _UNLIKELY
 
 
-def _say_how(request: "SearchRequest", hit_list: "HitList") -> None:
+def _kept(collection: "CollectionBackend", feedback: str) -> "list[Judgement]":
+    """Return the judgements of feedback that a search counts: those of existing items."""
+    judged = collection.feedback.get(feedback)
+    keys = existing_keys(collection, [one.key for one in judged])
+    return [one for one in judged if one.key in keys]
+
+
+def _say_how(request: "SearchRequest", hit_list: "HitList", kept: "Sequence[Judgement]") -> None:
     """Print what the table cannot show: that nothing is similar, and how a search by every view merged its lists."""
     hits, least = hit_list.hits, getattr(request.strategy, "min_match", 0.0)
     if combine := getattr(request.strategy, "combine", ""):
-        against = sum(query.weight < 0 for query in request.queries)
-        counted = f"examples: {len(request.queries) - against}, counter-examples: {against}"
-        say(f"searched by {combine}; {counted}")
+        weights = [query.weight for query in request.queries if query.inputs()]
+        own, of_feedback = _counted(weights), _counted([one.weight for one in kept])
+        total = _counted([*weights, *(one.weight for one in kept)]) if kept else own
+        name = getattr(request.strategy, "feedback", "")
+        parts = f" ({name} keeps {of_feedback})" if kept and weights else f" (kept by {name})" if kept else ""
+        say(f"searched by {combine}; {total}{parts}")
     elif not request.queries[hit_list.query].view and not request.strategy.lists_items:
         matched = all(hit.match is not None for hit in hits)
         how = "by match" if matched else "by rank, because no match is calibrated: train the space (again) with labels"
@@ -246,6 +266,11 @@ def _say_how(request: "SearchRequest", hit_list: "HitList") -> None:
         say(f"nothing similar found; no hit has a match of at least {least:g}")
     elif nothing_similar(hits):
         say(f"nothing similar found; nearest: {hits[0].key}, match {hits[0].match:.2f}")
+
+
+def _counted(weights: "Sequence[float]") -> str:
+    against = sum(weight < 0 for weight in weights)
+    return f"examples: {len(weights) - against}, counter-examples: {against}"
 
 
 def _warn(unknown: str) -> None:
@@ -274,7 +299,9 @@ def _print_words(results: "Sequence[HitList]") -> None:
         say(f"{number}known words: {few(one.known)}; unknown words, which do not count: {few(one.unknown)}")
 
 
-def _print(request: "SearchRequest", results: "Sequence[HitList]", options: ScoreOptions) -> None:
+def _print(
+    request: "SearchRequest", results: "Sequence[HitList]", options: ScoreOptions, kept: "Sequence[Judgement]"
+) -> None:
     _print_words(results)
     for hit_list in results:
         query = request.queries[hit_list.query]
@@ -288,7 +315,7 @@ def _print(request: "SearchRequest", results: "Sequence[HitList]", options: Scor
         shown = options.shown(request.axes, hit_list.hits)
         columns = [*probable, "key", "labels", *(f">{name}" for name in shown), *merged, *texts, *sources]
         matched = [">match"] if any(hit.match is not None for hit in hit_list.hits) else []
-        _say_how(request, hit_list)
+        _say_how(request, hit_list, kept)
         rows = table(">rank", *matched, ">distance", *columns, title=title)
         for rank, hit in enumerate(hit_list.hits, 1):
             more = [hit.target for _ in merged] + [shortened(hit.text) for _ in texts] + [hit.source for _ in sources]

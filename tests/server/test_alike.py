@@ -38,7 +38,7 @@ def test_a_search_is_never_answered_with_one_that_differs_in_a_field(field: Any)
     other = search_pb2.SearchRequest(**{**PLAIN, field.name: changed(field)})
     assert other != plain
     # Examples are the queries of one question, so that a search by them shares with no other.
-    assert (ALIKE(other) is None) == (field.name == "combine")
+    assert (ALIKE(other) is None) == (field.name in ("combine", "with_examples", "feedback"))
     assert ALIKE(other) != ALIKE(plain)
 
 
