@@ -2,8 +2,8 @@
 
     python -m benchmarks examples --data DIR [--sets NAME ...] [--json OUT] [--report DIR] [--trials N]
 
-In the views themselves (``raw``), all items are examples and hits. The default space learns from four fifths of each
-set, and there the others alone are examples and hits. The rivals have the same examples and a sample of the items of
+In the views themselves (``raw``), all items are examples and hits. The default space learns from half of each class,
+and there the others alone are examples and hits. The rivals have the same examples and a sample of the items of
 the same size. Then the ways to combine are timed on drawn vectors.
 """
 

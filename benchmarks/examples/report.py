@@ -36,7 +36,7 @@ def markdown(document: Document) -> str:
         f"{settings['questions']} questions for each set and split. Each question has {GIVEN} examples of a class and "
         f"{GIVEN} counter-examples: random items of other classes, or the first wrong hits of the first example. In "
         "the views themselves (raw), all items are examples and hits; in the default space, only items that it has not "
-        "learned from. All methods know the same, and a sample of the items besides."
+        "learned from, half of each class. All methods know the same, and a sample of the items besides."
     )
     parts = ["# Search by examples", about]
     for space in JUDGED:
