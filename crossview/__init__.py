@@ -59,6 +59,8 @@ if TYPE_CHECKING:
     from crossview.engine.explanation import ExplainRequest as ExplainRequest
     from crossview.engine.explanation import Explanation as Explanation
     from crossview.engine.explanation import Place as Place
+    from crossview.engine.feedback import FeedbackInfo as FeedbackInfo
+    from crossview.engine.feedback import Judgement as Judgement
     from crossview.engine.home import Home as Home
     from crossview.engine.info import CollectionInfo as CollectionInfo
     from crossview.engine.info import SpaceInfo as SpaceInfo
@@ -118,6 +120,7 @@ _NAMES = {
     "NotInstalledError NotReadyError StorageError TruncatedImageError",
     "crossview.engine.evaluation": "Evaluation EvaluationDifference EvaluationRequest EvaluationRow Overlap PerQuery",
     "crossview.engine.explanation": "AgreeingPart Agreement Contribution Explanation ExplainRequest Place",
+    "crossview.engine.feedback": "FeedbackInfo Judgement",
     "crossview.engine.home": "Home",
     "crossview.engine.info": "CollectionInfo SpaceInfo Threshold TrainingCost Tuning ViewInfo",
     "crossview.engine.item": "DeletedPicture Failure ImportReport IndexOptions Item ItemUpdate NewItem Picture "

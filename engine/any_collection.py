@@ -11,6 +11,7 @@ from crossview.engine.comparisons import Answer, Question, QuestionRequest
 from crossview.engine.conditions.filter import EVERY_ITEM, FilterForm
 from crossview.engine.evaluation import Evaluation, EvaluationRequest
 from crossview.engine.explanation import ExplainRequest, Explanation
+from crossview.engine.feedback import FeedbackInfo, Judged, Judgement
 from crossview.engine.info import CollectionInfo, SpaceInfo, Threshold, ViewInfo
 from crossview.engine.item import (
     DEFAULT_INDEXING,
@@ -62,6 +63,38 @@ class AnyQuestions(Protocol):
 
     def answers(self, notion: str = ..., person: str = ..., after: int = ..., limit: int = ...) -> list[Answer]:
         """Return up to ``limit`` answers with ids above ``after``, in the order in which people gave them."""
+        ...
+
+
+class AnyFeedback(Protocol):
+    """Judgements of items in searches; see ``engine.questions.feedback.Feedback``."""
+
+    def judge(self, name: str, likes: Judged = ..., unlikes: Judged = ..., *, person: str) -> list[Judgement]:
+        """Store a person's judgements under a name, and return all judgements of that name that count."""
+        ...
+
+    def get(self, name: str) -> list[Judgement]:
+        """Return the judgements of a name that count: the last one of each key."""
+        ...
+
+    def undo(self, name: str, person: str) -> Judgement:
+        """Delete and return the last judgement of a person; what it replaced counts again."""
+        ...
+
+    def delete(self, name: str, keys: Sequence[str] = ...) -> int:
+        """Delete the judgements of a name, or only those of some keys; return how many counted."""
+        ...
+
+    def remember(self, name: str, notion: str, person: str = ...) -> list[Answer]:
+        """Store the judgements of a name as answers of their persons in a notion, and return these answers."""
+        ...
+
+    def forget(self, name: str, notion: str = ..., person: str = ...) -> int:
+        """Delete the answers that ``remember`` stored for a name; return how many."""
+        ...
+
+    def list(self) -> list[FeedbackInfo]:
+        """Return the names, each with the number of its judgements that count."""
         ...
 
 
@@ -262,6 +295,11 @@ class AnyCollection(Protocol):
     @property
     def questions(self) -> AnyQuestions:
         """Questions to people about the items, and their answers."""
+        ...
+
+    @property
+    def feedback(self) -> AnyFeedback:
+        """Judgements of items in searches, by which later searches go on."""
         ...
 
     def info(self) -> CollectionInfo:

@@ -4,14 +4,14 @@ The methods import the code that decodes, learns or searches only when they need
 time.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, Unpack, cast, overload
+from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, cast, overload
 
 from crossview.engine.catalog.description import check_space_name, collection_info
 from crossview.engine.catalog.folder import CollectionFolder
 from crossview.engine.conditions.filter import EVERY_ITEM, FilterForm
-from crossview.engine.errors import CrossviewError
+from crossview.engine.errors import CrossviewError, NotFoundError
 from crossview.engine.evaluation import Evaluation, EvaluationRequest
 from crossview.engine.explanation import ExplainRequest, Explanation
 from crossview.engine.info import CollectionInfo, SpaceInfo
@@ -43,7 +43,10 @@ from crossview.features.pictures import IN_PROCESS, Pictures
 if TYPE_CHECKING:
     from crossview.engine.changes.request import Changes, ChangesRequest
     from crossview.engine.questions.asking import Questions
+    from crossview.engine.questions.feedback import Feedback
     from crossview.engine.spaces.paging import Pages
+
+T = TypeVar("T")
 
 
 class Collection:
@@ -164,9 +167,20 @@ class Collection:
 
         Raises InvalidInputError, NotFoundError, NotReadyError, ImageError, StorageError.
         """
+        return self._continued(request_of(request, cast(OneQuery, query)), self._found)
+
+    def _continued(self, request: SearchRequest, answer: Callable[[SearchRequest], T]) -> T:
+        """Return the answer to a request, with the judgements of its feedback if it names one."""
+        if not getattr(request.strategy, "feedback", ""):
+            return answer(request)
+        try:
+            return answer(self.feedback.continued(request))
+        except NotFoundError:  # another call may just have deleted a judged item
+            return answer(self.feedback.continued(request))
+
+    def _found(self, wanted: SearchRequest) -> list[HitList]:
         from crossview.engine.spaces.search import answer, check_request, searched_targets
 
-        wanted = request_of(request, cast(OneQuery, query))
         check_request(wanted)
         found = self._opened.versions().answered(
             wanted.space,
@@ -201,12 +215,15 @@ class Collection:
 
     def open_pages(self, request: SearchRequest, size: int) -> "Pages":
         """Return the pages of ``search_pages`` for reading them in any order; close them after use."""
-        from crossview.engine.spaces.paging import pages_of
+        from crossview.engine.spaces.paging import Pages, pages_of
         from crossview.engine.spaces.search import check_pages
 
+        def opened(wanted: SearchRequest) -> Pages:
+            check_pages(wanted)
+            return pages_of(self._opened.versions(), self._opened.loaded, wanted)
+
         check_size(size)
-        check_pages(request)
-        pages = pages_of(self._opened.versions(), self._opened.loaded, request)
+        pages = self._continued(request, opened)
         self._opened.pages.add(pages)
         self._opened.warn_of_unmet(request.filter.stored, not len(pages))
         return pages
@@ -312,3 +329,10 @@ class Collection:
         from crossview.engine.questions.asking import Questions
 
         return Questions(self._opened.writable, self._opened.versions)
+
+    @property
+    def feedback(self) -> "Feedback":
+        """Judgements of items in searches, by which later searches go on."""
+        from crossview.engine.questions.feedback import Feedback
+
+        return Feedback(self._opened.writable)

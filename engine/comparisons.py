@@ -19,12 +19,13 @@ QUESTIONS = {SINGLE: 2, GRID: 9}
 LONGEST_PERSON = 100
 """Maximum number of characters of a person's name."""
 _COLUMNS = ("similar", "weights", "margins")
-_NOTION = re.compile(r"\w[\w.-]{0,39}")
+PLAIN_NAME = re.compile(r"\w[\w.-]{0,39}")
+"""A name that people choose and type: of a notion, or of feedback."""
 
 
 def check_notion(name: str) -> str:
     """Return the name of a notion of similarity; InvalidInputError if it is not valid."""
-    if not _NOTION.fullmatch(name):
+    if not PLAIN_NAME.fullmatch(name):
         raise InvalidInputError(
             f"{name!r} cannot name a notion: use 1 to 40 letters, digits, '_', '-' and '.', such as color or head"
         )
@@ -32,7 +33,7 @@ def check_notion(name: str) -> str:
 
 
 def check_person(name: str) -> str:
-    """Return the name of a person who answers; InvalidInputError if it is not valid."""
+    """Return the name of a person who answers or judges; InvalidInputError if it is not valid."""
     if not name.strip() or len(name) > LONGEST_PERSON or not name.isprintable():
         raise InvalidInputError(f"{name!r} cannot name a person: use 1 to {LONGEST_PERSON} printable characters")
     return name
@@ -79,6 +80,8 @@ class Answer:
     """Number of the answer, larger than those of earlier answers; 0 before the answer is stored."""
     created: str = ""
     """Time of storage, ISO 8601 in UTC."""
+    feedback: str = ""
+    """The feedback whose judgements the answer was made from; "" for the answer to a question."""
 
     @property
     def kind(self) -> str:

@@ -31,7 +31,8 @@ of 1, 1.5, 2 and 3 for which the first 20 hits have more of the attribute for fo
 class Query:
     """One query: exactly one of ``image``, ``text``, ``vector``, ``key`` and ``label``, described by ``view``.
 
-    A query without any of these is valid only in a request that sorts by a score: the request then lists items.
+    A query without any of these is valid only in a request that sorts by a score, which then lists items, and in one
+    that goes on from ``feedback``, whose judgements then count in its view.
     """
 
     view: str = ""
@@ -156,7 +157,7 @@ def request_of(request: SearchRequest | None, given: OneQuery | None) -> SearchR
     known = {**OneQuery.__annotations__, **RequestOptions.__annotations__, **StrategyOptions.__annotations__}
     if unknown := [name for name in given or () if name not in known]:
         raise InvalidInputError(f"a search has no argument {unknown[0]!r}; there are: {', '.join(sorted(known))}")
-    if given is None or not given.keys() & {"view", *INPUTS}:
+    if given is None or not given.keys() & {"view", "feedback", *INPUTS}:
         raise InvalidInputError("a search needs a SearchRequest, or a view and a query, such as view='color', key='a'")
     query = {name: value for name, value in given.items() if name in ("view", *INPUTS)}
     others = {name: value for name, value in given.items() if name not in query}

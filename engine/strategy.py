@@ -58,6 +58,7 @@ class StrategyOptions(TypedDict, total=False):
     combine: str
     with_examples: bool
     fuse: str
+    feedback: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -290,6 +291,9 @@ class Combined(Strategy):
     fuse: str = ""
     """How the scores in several targets make one: see ``Nearest``; scores count as distances, and have no match
     [default: "", distance]."""
+    feedback: str = ""
+    """The name of feedback whose judgements are examples, too; queries may then lack an input, or be absent. See
+    ``engine.questions.feedback``."""
 
     def check(self) -> None:
         """Raise InvalidInputError for an unknown way to combine or to fuse."""
@@ -315,6 +319,7 @@ DEFAULTS: Mapping[str, Any] = {
     "combine": "",
     "with_examples": False,
     "fuse": "",
+    "feedback": "",
 }
 """Default value of each option."""
 
@@ -332,7 +337,7 @@ def strategy_of(options: Mapping[str, Any], has_input: bool) -> Strategy:
             value = one_or_several(value)
         if value != DEFAULTS[name]:
             given[name] = value
-    if given.keys() & {"combine", "with_examples"}:
+    if given.keys() & {"combine", "with_examples", "feedback"}:
         kind: type[Strategy] = Combined
         given.setdefault("combine", COMBINE[0])
     elif "sort_by" in given and not has_input:

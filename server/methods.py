@@ -25,7 +25,7 @@ class Touch(Enum):
     ITEMS = "items"
     """Only items and their rows: the process for writes may execute the method."""
     COLLECTION = "collection"
-    """A whole collection, its views, its spaces, or its answers."""
+    """A whole collection, its views, its spaces, its answers, or its judgements."""
     JOBS = "jobs"
     """The queue of jobs."""
 
@@ -209,7 +209,20 @@ METHODS = {
         GetSpace=_read,
         ListSpaces=_read,
     ),
-    **_service(questions_pb2, NextQuestion=_read, AddAnswer=_write, UndoAnswer=_write, ListAnswers=_read),
+    **_service(
+        questions_pb2,
+        NextQuestion=_read,
+        AddAnswer=_write,
+        UndoAnswer=_write,
+        ListAnswers=_read,
+        Judge=_write,
+        ListFeedback=_read,
+        ListJudgements=_read,
+        UndoJudgement=_write,
+        DeleteFeedback=_write,
+        RememberFeedback=_write,
+        ForgetFeedback=_write,
+    ),
     **_service(jobs_pb2, SubmitJob=_jobs),
     **_service(
         operations_pb2,

@@ -118,10 +118,13 @@ def test_the_guide_of_conditions(tmp_path: Path) -> None:
         )
     *_, program = blocks("docs/guides/search.md", "python")
     assert run([sys.executable, "-W", "error", "-c", program], tmp_path) == "3\n3\n"
-    examples, views = blocks("docs/guides/examples.md", "python")
+    examples, views, feedback = blocks("docs/guides/examples.md", "python")
     assert "waves-31.jpg" in run([sys.executable, "-W", "error", "-c", examples], tmp_path)
     fused = run([sys.executable, "-W", "error", "-c", "import crossview\n" + views], tmp_path)
     assert re.findall(r"^(\w+) of v \['bricks-11.jpg'", fused, re.M) == ["distance", "rank", "learn"]
+    said = run([sys.executable, "-W", "error", "-c", feedback], tmp_path)
+    assert "waves-31.jpg" in said
+    assert "examples=2, counter_examples=1, people={'ann': 3})] 2" in said
     (program,) = blocks("docs/guides/explanations.md", "python")
     assert run([sys.executable, "-W", "error", "-c", program], tmp_path).startswith("v v 2 1.0 +100%\n")
     documents = [path.read_text() for path in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md"))]
@@ -172,6 +175,22 @@ def test_the_guide_of_searches(art: Path, served: bool) -> None:
     assert len(set(ast.literal_eval(albums))) == 3
     assert int(total) > 10
     assert len(ast.literal_eval(keys)) == 3
+
+
+def test_the_guide_of_feedback(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its commands search, undo and remember."""
+    monkeypatch.setenv("CROSSVIEW_HOME", str(tmp_path / "home"))
+    with Home(tmp_path / "home").create("art", ["v=vectors:dim=1"]) as art:
+        art.items.put([NewItem(f"art/{n}.jpg", rows={"v": [n]}, attributes={"year": 1895 + n}) for n in range(10)])
+    *_, searches, remembering = blocks("docs/guides/examples.md", "sh")
+    output = run(["bash", "-euc", searches], tmp_path)
+    assert "examples: 2, counter-examples: 1 (kept by roses)" in output
+    assert "undone: like art/2.jpg" in output
+    assert output.endswith("deleted 1 judgements of roses\n")
+    output = run(["bash", "-euc", remembering], tmp_path)
+    assert "3 answers in flowers: 12 comparisons" in output
+    assert "wrote 12 comparisons to flowers.csv" in output
+    assert output.endswith("deleted 3 answers that remembered roses\n")
 
 
 @pytest.mark.slow

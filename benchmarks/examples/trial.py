@@ -1,13 +1,19 @@
-"""One split of one set: questions by examples of unseen items, answered by the product and by rivals."""
+"""One split of one set: questions by examples, answered by the product and by rivals, and rounds of feedback.
+
+In the views themselves (``raw``), which learned from no item, all items are examples and hits; in the default space,
+only those that it has not learned from. That is half of each class: of a fifth, rounds of feedback leave too few.
+"""
 
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.model_selection import train_test_split
 from sklearn.svm import LinearSVC
 
 from benchmarks.sets.named import load
@@ -24,44 +30,68 @@ from crossview.engine.strategy import COMBINE
 FIRST, GIVEN, ROUNDS = 10, 3, 5
 """Hits that count, examples of each kind, and rounds of feedback."""
 RAW, LEARNED = "raw", "default"
+JUDGED = {RAW: 10, LEARNED: 3}
+"""Items that a person judges in each round: so few of the unseen ones that some of a class are left at the end."""
 ONE, ROCCHIO, SVM = "one example", "Rocchio", "linear SVM"
 RANDOM, HARD = "random", "first wrong hits"
 """The counter-examples: of other classes, or the first hits of other classes of a search by the first example."""
+SAME, OWN = "same judgements", "own judgements"
+"""The judgements of a round: of the first hits of all methods in turn, for all; or of those of the method alone."""
 _LATER = "later = true"
 
 Floats = NDArray[np.float64]
 Places = Sequence[int]
-"""Positions among the unseen items."""
+"""Positions among the items of a pool."""
+Ranked = Callable[[Places, Places], list[int]]
+"""Returns the items of a pool without the examples, best first."""
 
 
-class Unseen(NamedTuple):
-    """The unseen items of a split in one space of a collection."""
+class Pool(NamedTuple):
+    """The items that are examples and hits, in one space of a collection."""
 
     collection: Collection
     space: str
-    keys: Sequence[str]
+    filter: str
+    """The condition that they fulfil."""
+    places: Mapping[str, int]
+    """Their positions, (n,), by key."""
     labels: NDArray[Any]
     vectors: Mapping[str, Floats]
     """(n, D) by view, scaled to a mean square length of 1."""
 
-    def search(self, like: Places, unlike: Places, **options: Any) -> list[int]:
-        """Return the first hits of a search of the product, without the examples."""
-        queries = [Query(key=self.keys[one]) for one in like]
-        queries += [Query(key=self.keys[one], weight=-1.0) for one in unlike]
-        request = SearchRequest(queries, k=FIRST, space=self.space, filter=_LATER, **options)
-        (found,) = self.collection.search(request)
-        return [self.keys.index(hit.key) for hit in found.hits]
+    @property
+    def keys(self) -> list[str]:
+        """Their keys."""
+        return list(self.places)
 
-    def ranked(self, like: Places, unlike: Places, score: Callable[[Floats, Places, Places], Floats]) -> list[int]:
+    def search(self, like: Places, unlike: Places, k: int = FIRST, **options: Any) -> list[int]:
+        """Return the first hits of a search of the product, without the examples."""
+        keys = self.keys
+        queries = [Query(key=keys[one]) for one in like]
+        queries += [Query(key=keys[one], weight=-1.0) for one in unlike]
+        request = SearchRequest(queries, k=k, space=self.space, filter=self.filter, **options)
+        (found,) = self.collection.search(request)
+        return [self.places[hit.key] for hit in found.hits]
+
+    def ranked(
+        self, like: Places, unlike: Places, score: Callable[[Floats, Places, Places], Floats], k: int = FIRST
+    ) -> list[int]:
         """Return the first items by the sum of standard scores over the views, without the examples."""
         total = np.sum([standard(score(rows, like, unlike)) for rows in self.vectors.values()], axis=0)
         total[[*like, *unlike]] = -np.inf
-        first: list[int] = np.argsort(-total, kind="stable")[:FIRST].tolist()
+        most = min(k, len(total) - len(like) - len(unlike))
+        first: list[int] = np.argsort(-total, kind="stable")[:most].tolist()
         return first
 
     def precision(self, found: Places, label: Any) -> float:
         """Return the share of hits of a class."""
         return float(np.mean(self.labels[found] == label)) if len(found) else 0.0
+
+    def average_precision(self, found: Places, label: Any) -> float:
+        """Return the mean precision at the items of a class in a list of all items that are left."""
+        right = self.labels[found] == label
+        ranks = np.flatnonzero(right) + 1
+        return float(np.mean(np.arange(1, len(ranks) + 1) / ranks)) if len(ranks) else 0.0
 
 
 def rocchio(rows: Floats, like: Places, unlike: Places) -> Floats:
@@ -78,7 +108,7 @@ def linear_svm(rows: Floats, like: Places, unlike: Places) -> Floats:
     drawn = np.random.default_rng(0).permutation(len(rows))[:BACKGROUND]
     given = rows[[*like, *unlike, *drawn]]
     answers = np.repeat([1, 0], [len(like), len(unlike) + len(drawn)])
-    model = LinearSVC(C=1.0, class_weight="balanced").fit(given, answers)
+    model = LinearSVC(C=1.0, class_weight="balanced", dual=False).fit(given, answers)  # the dual converges slowly
     return np.asarray(model.decision_function(rows), np.float64)
 
 
@@ -87,93 +117,138 @@ METHODS = (ONE, *COMBINE, *RIVALS)
 
 
 def run(task: tuple[str, int, int], data: Path, cache: Path) -> dict[str, Any]:
-    """Return the figures of one split: [space, counter-examples, method, precision] and [space, method, precision of
-    each round]."""
+    """Return the figures of one split: [space, counter-examples, method, precision] of questions, and [space, protocol,
+    method, figures] of rounds of feedback."""
     name, seed, questions = task
-    began, split = time.monotonic(), load(name, data, cache)(seed)
+    began, split = time.monotonic(), halved(load(name, data, cache)(seed), seed)
     figures, curves = list[list[Any]](), list[list[Any]]()
     with tempfile.TemporaryDirectory() as folder:
         views = [f"{view}=vectors:dim={rows.shape[1]}" for view, rows in split.rows.items()]
         with Home(folder).create("items", views) as collection:
-            for unseen in _spaces(collection, split, seed):
-                figures += [[unseen.space, *one] for one in _answers(unseen, np.random.default_rng(seed), questions)]
-                curves += [[unseen.space, *one] for one in _feedback(unseen, np.random.default_rng(seed), questions)]
+            for pool in _pools(collection, split, seed):
+                figures += [[pool.space, *one] for one in _answers(pool, np.random.default_rng(seed), questions)]
+                curves += [[pool.space, *one] for one in _feedback(pool, np.random.default_rng(seed), questions)]
     return {"data": name, "seed": seed, "figures": figures, "curves": curves, "seconds": time.monotonic() - began}
 
 
-def _spaces(collection: Collection, split: Split, seed: int) -> Iterator[Unseen]:
-    """Yield the unseen items in the views themselves, and in the default space that learned from the others."""
+def halved(split: Split, seed: int) -> Split:
+    """Return the split with half of every class held out."""
+    places = np.arange(len(split.labels))
+    train, held_out = train_test_split(places, test_size=0.5, stratify=split.labels, random_state=seed)
+    return replace(split, train=train, held_out=held_out)
 
-    def put(places: Sequence[int], later: bool) -> list[str]:
-        keys = [f"item/{place:06d}" for place in places]
+
+def _pools(collection: Collection, split: Split, seed: int) -> Iterator[Pool]:
+    """Yield all items in the views themselves, and the unseen items in the default space, which learned from others."""
+
+    def put(places: Sequence[int], later: bool) -> None:
         collection.items.put(
             [
                 NewItem(
-                    key,
+                    f"item/{place:06d}",
                     rows={view: rows[place] for view, rows in split.rows.items()},
                     labels=(str(split.labels[place]),),
                     attributes={"later": later},
                 )
-                for key, place in zip(keys, places, strict=True)
+                for place in places
             ]
         )
-        return keys
 
     put(split.train.tolist(), False)
     collection.train(Recipe(seed=seed), space=LEARNED)
-    keys = put(np.sort(split.held_out).tolist(), True)
-    labels = split.labels[np.sort(split.held_out)]
-    for space in (RAW, LEARNED):
+    put(split.held_out.tolist(), True)
+    every = np.sort(np.concatenate([split.train, split.held_out]))
+    for space, chosen, filter in ((RAW, every, ""), (LEARNED, np.sort(split.held_out), _LATER)):
         vectors = {}
         for view in split.rows:
-            pages = list(every_page(collection.items, view, space, filter=_LATER))
+            pages = list(every_page(collection.items, view, space, filter=filter))
             rows = np.concatenate([page.vectors for page in pages]).astype(np.float64)
             vectors[view] = rows / np.sqrt(np.mean(np.vecdot(rows, rows)))
-        yield Unseen(collection, space, keys, labels, vectors)
+        places = {f"item/{place:06d}": position for position, place in enumerate(chosen.tolist())}
+        yield Pool(collection, space, filter, places, split.labels[chosen], vectors)
 
 
-def _answers(unseen: Unseen, random: np.random.Generator, questions: int) -> Iterator[tuple[str, str, float]]:
+def _answers(pool: Pool, random: np.random.Generator, questions: int) -> Iterator[tuple[str, str, float]]:
     """Yield counter-examples, method and mean precision of questions with three examples and counter-examples."""
     found: dict[tuple[str, str], list[float]] = {}
-    for label, like in _drawn(unseen, random, questions):
-        one = unseen.search(like[:1], [])
-        others = np.flatnonzero(unseen.labels != label)
-        wrong = [place for place in unseen.search(like[:1], [], combine="mean") if unseen.labels[place] != label]
+    for label, like in _drawn(pool, random, questions):
+        one = pool.search(like[:1], [])
+        others = np.flatnonzero(pool.labels != label)
+        wrong = [place for place in pool.search(like[:1], [], combine="mean") if pool.labels[place] != label]
         wrong = [*wrong, *random.choice(others, GIVEN, replace=False).tolist()][:GIVEN]
         for kind, unlike in ((RANDOM, random.choice(others, GIVEN, replace=False).tolist()), (HARD, wrong)):
             answers = {ONE: one}
-            answers |= {way: unseen.search(like, unlike, combine=way) for way in COMBINE}
-            answers |= {rival: unseen.ranked(like, unlike, score) for rival, score in RIVALS.items()}
+            answers |= {way: pool.search(like, unlike, combine=way) for way in COMBINE}
+            answers |= {rival: pool.ranked(like, unlike, score) for rival, score in RIVALS.items()}
             for method, places in answers.items():
-                found.setdefault((kind, method), []).append(unseen.precision(places, label))
+                found.setdefault((kind, method), []).append(pool.precision(places, label))
     for (kind, method), values in found.items():
         yield kind, method, float(np.mean(values))
 
 
-def _feedback(unseen: Unseen, random: np.random.Generator, questions: int) -> Iterator[tuple[str, list[float]]]:
-    """Yield method and mean precision of each round: a person judges the ten hits of each, which are not shown
-    again."""
-    curves: dict[str, list[list[float]]] = {COMBINE[0]: [], ROCCHIO: []}
-    for label, like in _drawn(unseen, random, max(1, questions // 4)):
-        for method, of_method in curves.items():
-            likes, unlikes, curve = like[:1], list[int](), list[float]()
-            for _ in range(ROUNDS):
-                if method == ROCCHIO:
-                    hits = unseen.ranked(likes, unlikes, rocchio)
-                else:
-                    hits = unseen.search(likes, unlikes, combine=method)
-                curve.append(unseen.precision(hits, label))
-                likes = [*likes, *(place for place in hits if unseen.labels[place] == label)]
-                unlikes = [*unlikes, *(place for place in hits if unseen.labels[place] != label)]
-            of_method.append(curve)
-    for method, of_method in curves.items():
-        yield method, np.mean(of_method, axis=0).tolist()
+def _feedback(pool: Pool, random: np.random.Generator, questions: int) -> Iterator[tuple[str, str, list[float]]]:
+    """Yield protocol, method and mean figures of searches that begin with one example and go on by feedback.
+
+    With the same judgements, the average precision over the items that are left, before feedback and after each round:
+    all methods know the same and rank the same items. With its own, the share of the class that a method has shown
+    after each round, of what it could have shown in so many places.
+    """
+    curves: dict[tuple[str, str], list[list[float]]] = {}
+    for label, (first, *_) in _drawn(pool, random, max(1, questions // 4)):
+        for method, curve in _together(pool, label, first).items():
+            curves.setdefault((SAME, method), []).append(curve)
+        for method, rank in _ways(pool, JUDGED[pool.space]).items():
+            curves.setdefault((OWN, method), []).append(_alone(pool, label, first, rank))
+    for (protocol, method), of_method in curves.items():
+        yield protocol, method, np.mean(of_method, axis=0).tolist()
 
 
-def _drawn(unseen: Unseen, random: np.random.Generator, questions: int) -> Iterator[tuple[Any, list[int]]]:
+def _ways(pool: Pool, k: int) -> dict[str, Ranked]:
+    """Return how each method ranks items by judgements; the first example alone is what no feedback gives."""
+
+    def searching(way: str) -> Ranked:
+        return lambda like, unlike: pool.search(like, unlike, k, combine=way)
+
+    def scoring(score: Callable[[Floats, Places, Places], Floats]) -> Ranked:
+        return lambda like, unlike: pool.ranked(like, unlike, score, k)
+
+    def alone(like: Places, unlike: Places) -> list[int]:
+        judged = {*like, *unlike}
+        return [one for one in pool.search(like[:1], [], k + len(judged), combine="mean") if one not in judged][:k]
+
+    ways = {ONE: alone, **{way: searching(way) for way in COMBINE}}
+    return ways | {name: scoring(score) for name, score in RIVALS.items()}
+
+
+def _together(pool: Pool, label: Any, first: int) -> dict[str, list[float]]:
+    """Return the average precision of each method before feedback and after each round of judgements for all."""
+    like, unlike = [first], list[int]()
+    curves: dict[str, list[float]] = {method: [] for method in METHODS}
+    for _ in range(ROUNDS + 1):
+        lists = {method: rank(like, unlike) for method, rank in _ways(pool, len(pool.labels)).items()}
+        for method, found in lists.items():
+            curves[method].append(pool.average_precision(found, label))
+        in_turn = dict.fromkeys(place for places in zip(*lists.values(), strict=True) for place in places)
+        for place in list(in_turn)[: JUDGED[pool.space]]:
+            (like if pool.labels[place] == label else unlike).append(place)
+    return curves
+
+
+def _alone(pool: Pool, label: Any, first: int, rank: Ranked) -> list[float]:
+    """Return the share of a class that a method has shown after each round, of what could have been shown."""
+    like, unlike, curve = [first], list[int](), list[float]()
+    there = int(np.sum(pool.labels == label)) - 1
+    for number in range(1, ROUNDS + 1):
+        for place in rank(like, unlike):
+            (like if pool.labels[place] == label else unlike).append(place)
+        curve.append((len(like) - 1) / min(number * JUDGED[pool.space], there))
+    return curve
+
+
+def _drawn(pool: Pool, random: np.random.Generator, questions: int) -> Iterator[tuple[Any, list[int]]]:
     """Yield classes with enough items for ten hits, and three examples of each."""
-    names, counts = np.unique(unseen.labels, return_counts=True)
+    names, counts = np.unique(pool.labels, return_counts=True)
     enough = names[counts >= GIVEN + FIRST]
     for _ in range(questions if len(enough) else 0):
         label = random.choice(enough)
-        yield label, random.choice(np.flatnonzero(unseen.labels == label), GIVEN, replace=False).tolist()
+        yield label, random.choice(np.flatnonzero(pool.labels == label), GIVEN, replace=False).tolist()

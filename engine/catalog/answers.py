@@ -16,7 +16,9 @@ class Answers:
 
     def add(self, answer: Answer, created: str) -> Answer:
         """Store an answer and return it with its id."""
-        columns = {name: getattr(answer, name) for name in ("person", "notion", "kind", "anchor", "near", "far")}
+        columns = {
+            name: getattr(answer, name) for name in ("person", "notion", "kind", "anchor", "near", "far", "feedback")
+        }
         statement = sa.insert(answers).values(**columns, created=created).returning(*answers.c)
         return _answer(self._connection.execute(statement).one())
 
@@ -30,6 +32,11 @@ class Answers:
         query = sa.select(answers).where(*_of(notion, person)).order_by(answers.c.id.desc()).limit(1)
         found = self._connection.execute(query).one_or_none()
         return None if found is None else _answer(found)
+
+    def of_feedback(self, feedback: str) -> list[Answer]:
+        """Return the answers that were made from the judgements of a feedback, in their order."""
+        query = sa.select(answers).where(answers.c.feedback == feedback, answers.c.feedback != "")
+        return [_answer(row) for row in self._connection.execute(query.order_by(answers.c.id))]
 
     def delete(self, answer: int) -> None:
         """Delete an answer by its id."""

@@ -15,6 +15,7 @@ from crossview.engine.catalog.captures import Captures
 from crossview.engine.catalog.database import Database
 from crossview.engine.catalog.item_writer import ItemWriter
 from crossview.engine.catalog.items import Items
+from crossview.engine.catalog.judgements import Judgements
 from crossview.engine.catalog.roots import Roots
 from crossview.engine.catalog.rows import RowStore
 from crossview.engine.catalog.snapshots import Snapshots
@@ -76,6 +77,7 @@ class Transaction:
         self.captures = Captures(connection)
         self.items = Items(connection)
         self.item_writer = ItemWriter(connection)
+        self.judgements = Judgements(connection)
         self.roots = Roots(connection)
         self.rows = RowStore(connection)
         self.snapshots = Snapshots(connection)

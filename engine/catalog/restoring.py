@@ -1,6 +1,7 @@
 """Catalogs made from copies: an untrusted file gives its rows, each value checked, to tables that crossview makes."""
 
 import json
+import math
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
@@ -166,6 +167,10 @@ def _is_key(value: Any) -> bool:
     return type(value) is str and 0 < len(value) <= MAX_KEY and "\0" not in value
 
 
+def _is_weight(value: Any) -> bool:
+    return type(value) is float and math.isfinite(value) and value != 0
+
+
 def _is_blob(value: Any) -> bool:
     return type(value) is bytes
 
@@ -174,6 +179,7 @@ _CHECKS: Mapping[str, _Check] = {
     **dict.fromkeys(("INTEGER", "BIGINT"), _is_integer),
     "BOOLEAN": _is_boolean,
     "TEXT": _is_text,
+    "FLOAT": _is_weight,
     "BLOB": _is_blob,
 }
 

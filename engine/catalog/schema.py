@@ -200,5 +200,22 @@ answers = sa.Table(
     # Lists of keys: each of the first is nearer to the anchor than each of the second.
     sa.Column("near", sa.JSON, nullable=False),
     sa.Column("far", sa.JSON, nullable=False),
+    # The feedback from whose judgements the answer was made; empty for the answer to a question.
+    sa.Column("feedback", sa.Text, nullable=False, server_default=""),
+    sqlite_autoincrement=True,
+)
+
+# Judgements of people in searches, by name of the feedback. The last judgement of a key counts; the earlier ones stay,
+# so that undoing the last returns to them.
+judgements = sa.Table(
+    "judgements",
+    metadata,
+    sa.Column("id", Id, primary_key=True, autoincrement=True),
+    sa.Column("created", sa.Text, nullable=False),
+    sa.Column("person", sa.Text, nullable=False),
+    sa.Column("feedback", sa.Text, nullable=False, index=True),
+    sa.Column("key", sa.Text, nullable=False),
+    # Below 0 for a counter-example.
+    sa.Column("weight", sa.Float, nullable=False),
     sqlite_autoincrement=True,
 )

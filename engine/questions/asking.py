@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -85,7 +86,7 @@ class Questions:
             known = tx.items.ids_of(keys)
             if unknown := [key for key in keys if key not in known]:
                 raise NotFoundError(f"no item {unknown[0]!r} in collection {tx.name()!r}")
-            return tx.answers.add(answer, now())
+            return tx.answers.add(replace(answer, feedback=""), now())
 
     def undo(self, notion: str, person: str) -> Answer:
         """Delete and return the last answer of a person in a notion; NotFoundError if there is none."""

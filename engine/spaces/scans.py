@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
@@ -288,30 +288,53 @@ class CombinedScan(Scan[Combined]):
         vectors: dict[Target, list[NDArray[Any]]] = defaultdict(list)
         weights: dict[Target, list[float]] = defaultdict(list)
         own = set[int]()
-        for query in self.request.queries:
-            errors, views = list[CrossviewError](), views_of(self.version, self.indexed.space, query)
+        by_view: dict[str, list[tuple[int, Query]]] = defaultdict(list)
+        for number, query in enumerate(self.request.queries):
+            views = views_of(self.version, self.indexed.space, query)
             read = query if query.view else described(self.version, self.loaded, query, views)
             for view in views:
-                one = [replace(read, view=view)]
-                try:
-                    asked = list(
-                        query_probes(self.version, self.indexed.space, self.loaded, one, self.strategy.names, True)
-                    )
-                except (InvalidInputError, NotReadyError) as error:
-                    errors.append(error)
-                    continue
-                for group in asked:
-                    own |= {item for item in group.own if item is not None}
-                    for target, found in group.probes.items():
-                        vectors[target].append(found[0])
-                        weights[target].append(query.weight)
-            if len(errors) == len(views):
-                raise errors[0]
+                by_view[view].append((number, replace(read, view=view)))
+        errors: dict[int, list[CrossviewError]] = defaultdict(list)
+        counted = set[int]()
+        for examples in by_view.values():
+            for asked, numbers in self._asked(examples, errors):
+                counted.update(numbers)
+                own |= {item for item in asked.own if item is not None}
+                for target, found in asked.probes.items():
+                    vectors[target] += list(found)
+                    weights[target] += [self.request.queries[number].weight for number in numbers]
+        if lacking := errors.keys() - counted:
+            raise errors[min(lacking)][0]
         return {
             target: (np.stack(vectors[target]), np.array(weights[target]))
             for target in vectors
             if max(weights[target]) > 0
         }, own
+
+    def _asked(
+        self, examples: Sequence[tuple[int, Query]], errors: dict[int, list[CrossviewError]]
+    ) -> Iterator[tuple[Asked, list[int]]]:
+        """Yield the probes of examples of one view, with their numbers; note the errors of those that lack the view.
+
+        All examples go through the pipeline together or, if one of them has an error, those of each half.
+        """
+        queries = [query for _, query in examples]
+        try:
+            groups = list(
+                query_probes(self.version, self.indexed.space, self.loaded, queries, self.strategy.names, True)
+            )
+        except CrossviewError as error:
+            if len(examples) == 1:
+                if not isinstance(error, InvalidInputError | NotReadyError):
+                    raise
+                errors[examples[0][0]].append(error)
+                return
+            half = len(examples) // 2
+            yield from self._asked(examples[:half], errors)
+            yield from self._asked(examples[half:], errors)
+            return
+        for asked in groups:
+            yield asked, [examples[place][0] for place in asked.numbers]
 
 
 SCANS: Mapping[type[Strategy], type[Scan[Any]]] = {

@@ -14,6 +14,7 @@ from crossview.engine.runtime.progress import Progress
 from crossview.server.client.async_connection import AsyncConnection, Bridge
 from crossview.server.client.collection_script import CollectionScript
 from crossview.server.client.detached import AsyncDetachedCollection, DetachedCollection
+from crossview.server.client.remote_feedback import AsyncFeedback, RemoteFeedback
 from crossview.server.client.remote_questions import AsyncQuestions, RemoteQuestions
 from crossview.server.client.script import P, R, Runner, awaited, blocking, streamed, streaming
 
@@ -143,6 +144,11 @@ class RemoteCollection:
     def questions(self) -> RemoteQuestions:
         """The questions to people about the items, and their answers."""
         return RemoteQuestions(self.connection, self.name)
+
+    @property
+    def feedback(self) -> RemoteFeedback:
+        """The judgements of items in searches, by which later searches go on."""
+        return RemoteFeedback(self.connection, self.name)
 
     def detached(self) -> DetachedCollection:
         """Return this collection with long methods that return their job at once."""
@@ -318,6 +324,11 @@ class AsyncCollection:
     def questions(self) -> AsyncQuestions:
         """The questions to people about the items, and their answers."""
         return AsyncQuestions(self.connection, self.name)
+
+    @property
+    def feedback(self) -> AsyncFeedback:
+        """The judgements of items in searches, by which later searches go on."""
+        return AsyncFeedback(self.connection, self.name)
 
     def detached(self) -> AsyncDetachedCollection:
         """Return this collection with long methods that return their job at once."""

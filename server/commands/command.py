@@ -14,6 +14,7 @@ NOUNS = {
     "item": "Show or delete items of a collection.",
     "view": "Add, fit, list, place and delete the views of a collection.",
     "space": "List, activate, extend, assign and delete learned spaces.",
+    "feedback": "Judgements that searches keep: show, undo, delete, remember.",
     "job": "List, show, cancel and wait for the jobs of a server.",
 }
 """Groups of commands, each with its summary."""

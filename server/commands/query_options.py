@@ -1,5 +1,6 @@
 """The options for queries."""
 
+import getpass
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -95,6 +96,12 @@ class ExampleOptions(QueryOptions):
         str, typer.Option(metavar="WAY", help="Score by examples: learn, mean, best or context [default: learn].")
     ] = ""
     with_examples: Annotated[bool, typer.Option("--with-examples", help="Also find the items of the examples.")] = False
+    feedback: Annotated[
+        str, typer.Option(metavar="FEEDBACK", help="Keep --like and --unlike under this name, and search by all kept.")
+    ] = ""
+    person: Annotated[
+        str, typer.Option(metavar="PERSON", hidden=True, help="Person who judges [default: the name of this user].")
+    ] = ""
 
     @property
     def named(self) -> list[tuple[str, float]]:
@@ -103,18 +110,28 @@ class ExampleOptions(QueryOptions):
         return [_weighted(one, sign) for names, sign in signed for one in names]
 
     def queries(self, listing: bool = False) -> "list[Query]":
-        """Return the queries of the input, which is optional beside examples."""
-        return [] if self.named and not self.given() else super().queries(listing)
+        """Return the queries of the input, which is optional beside examples; without one, feedback has only a view."""
+        if self.named and not self.given() and not self.feedback:
+            return []
+        return super().queries(listing or bool(self.feedback))
 
     def examples(self, collection: "CollectionBackend") -> "list[Query]":
-        """Return the examples, then the counter-examples: items of the collection, or picture files."""
+        """Return the examples, then the counter-examples: items of the collection, or picture files.
+
+        With feedback, store them instead, and return none.
+        """
+        if self.feedback:
+            judge(collection, self.feedback, self.named, self.person)
+            return []
         keys = existing_keys(collection, [name for name, _ in self.named])
         return [replace(query_of(name, self.view, keys), weight=weight) for name, weight in self.named]
 
     def fields(self) -> dict[str, Any]:
         """Return the fields of a request."""
-        combine = self.combine or ("learn" if self.named else "")
-        return {"combine": combine, "with_examples": self.with_examples} if combine else {}
+        combine = self.combine or ("learn" if self.named or self.feedback else "")
+        if not combine:
+            return {}
+        return {"combine": combine, "with_examples": self.with_examples, "feedback": self.feedback}
 
 
 def _weighted(given: str, sign: float) -> tuple[str, float]:
@@ -129,6 +146,40 @@ def _weighted(given: str, sign: float) -> tuple[str, float]:
     if not (math.isfinite(weight) and weight > 0):
         raise typer.BadParameter(f"the weight of {name!r} is a number above 0, not {text}: use --unlike for less")
     return name, sign * weight
+
+
+def judge(collection: "CollectionBackend", feedback: str, named: Sequence[tuple[str, float]], person: str) -> None:
+    """Store examples and counter-examples, items by key or by the path of their file, under the name of feedback.
+
+    Raises InvalidInputError for a picture that is not an item, which a later search would not have.
+    """
+    if not named:
+        return
+    from crossview.engine.errors import InvalidInputError
+
+    keys = existing_keys(collection, [name for name, _ in named])
+    likes, unlikes = dict[str, float](), dict[str, float]()
+    for name, weight in named:
+        key = name if name in keys else _key_of_file(collection, name)
+        if not key and Path(name).is_file():
+            raise InvalidInputError(
+                f"{name} is a picture that is not an item, and feedback keeps items: index it first, with: "
+                f"`collection.index([{name!r}])`, or leave out `feedback`"
+            )
+        of_sign = likes if weight > 0 else unlikes
+        if of_sign.setdefault(key or name, abs(weight)) != abs(weight):
+            raise InvalidInputError(f"{name} has two weights: give it once")
+    collection.feedback.judge(feedback, likes, unlikes, person=person or getpass.getuser())
+
+
+def _key_of_file(collection: "CollectionBackend", name: str) -> str:
+    """Return the key of the only item that was read from a file; "" if there is none, or if there are several."""
+    from crossview.engine.conditions.filter import field
+
+    if not Path(name).is_file():
+        return ""
+    found = collection.items(field("path") == str(Path(name).resolve()), limit=2)
+    return found[0].key if len(found) == 1 else ""
 
 
 def existing_keys(collection: "CollectionBackend", inputs: Sequence[str]) -> set[str]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from crossview.engine.changes.request import Change, Changes
 from crossview.engine.evaluation import Evaluation
 from crossview.engine.explanation import Explanation
+from crossview.engine.feedback import FeedbackInfo, Judgement
 from crossview.engine.info import CollectionInfo, SpaceInfo, Threshold, ViewInfo
 from crossview.engine.item import ImportReport, Item
 from crossview.engine.query import HitList, SuggestedLabels, Verdict
@@ -22,6 +23,7 @@ from crossview.server.commands.common import Deleted
 from crossview.server.commands.copies import Compacted, Copy
 from crossview.server.commands.count import CountedItems
 from crossview.server.commands.embed import PrintedEmbedding, WrittenEmbeddings
+from crossview.server.commands.feedback import DeletedJudgements, ForgottenAnswers, RememberedAnswers
 from crossview.server.commands.items import DeletedItems
 from crossview.server.commands.search import HitCount
 
@@ -116,6 +118,12 @@ RESULTS: dict[str, Any] = {
     "calibrate": Threshold | Job,
     "verify": Verdicts,
     "changes": Changes | Change,
+    "feedback list": list[FeedbackInfo],
+    "feedback show": list[Judgement],
+    "feedback undo": Judgement,
+    "feedback delete": DeletedJudgements,
+    "feedback remember": RememberedAnswers,
+    "feedback forget": ForgottenAnswers,
     "job list": list[Job],
     "job show": Job,
     "job cancel": Job,

@@ -13,10 +13,11 @@ from crossview.server.commands.connection_options import PICTURES_HERE, PictureC
 from crossview.server.commands.explain import PARTS, draw, drawable, print_explanations, warn_of_unknown
 from crossview.server.commands.filter_options import FilterOptions
 from crossview.server.commands.output import CsvOption, check_format, print_csv, say, show, table
-from crossview.server.commands.query_options import BaseRateOption, ExampleOptions
+from crossview.server.commands.query_options import BaseRateOption, ExampleOptions, existing_keys
 
 if TYPE_CHECKING:
     from crossview.engine.explanation import Explanation
+    from crossview.engine.feedback import Judgement
     from crossview.engine.query import Hit, HitList, SearchRequest
     from crossview.server.backend import CollectionBackend
 
@@ -242,6 +243,7 @@ def search(
             print_csv(COLUMNS, _lines_of_pages(collection.search_pages(request)))
             return
         results = joined(collection.search_pages(request)) if options.every else collection.search(request)
+        kept = _kept(collection, query.feedback) if query.feedback and not (as_json or as_csv) else []
         explained = _explained(collection, request) if options.explain else []
         if options.out is not None and options.explain:
             draw(options.out, drawable(collection, connection), request, explained, query.image)
@@ -258,7 +260,7 @@ def search(
     elif as_csv:
         print_csv(COLUMNS, _lines(results))
     else:
-        _print(request, results, scores, explained)
+        _print(request, results, scores, kept, explained)
         if options.out is not None:
             say(f"wrote {options.out}")
 
@@ -279,15 +281,25 @@ def nothing_similar(hits: "Sequence[Hit]") -> bool:
     return bool(found) and len(found) == len(hits) and max(found) < _UNLIKELY
 
 
-def _say_how(request: "SearchRequest", hit_list: "HitList") -> None:
+def _kept(collection: "CollectionBackend", feedback: str) -> "list[Judgement]":
+    """Return the judgements of feedback that a search counts: those of existing items."""
+    judged = collection.feedback.get(feedback)
+    keys = existing_keys(collection, [one.key for one in judged])
+    return [one for one in judged if one.key in keys]
+
+
+def _say_how(request: "SearchRequest", hit_list: "HitList", kept: "Sequence[Judgement]") -> None:
     """Print what the table cannot show: that nothing is similar, and how a search merged its targets."""
     from crossview.engine.strategy import MATCH, way_of
 
     hits, least = hit_list.hits, getattr(request.strategy, "min_match", 0.0)
     if combine := getattr(request.strategy, "combine", ""):
-        against = sum(query.weight < 0 for query in request.queries)
-        counted = f"examples: {len(request.queries) - against}, counter-examples: {against}"
-        say(f"searched by {combine}; {counted}")
+        weights = [query.weight for query in request.queries if query.inputs()]
+        own, of_feedback = _counted(weights), _counted([one.weight for one in kept])
+        total = _counted([*weights, *(one.weight for one in kept)]) if kept else own
+        name = getattr(request.strategy, "feedback", "")
+        parts = f" ({name} keeps {of_feedback})" if kept and weights else f" (kept by {name})" if kept else ""
+        say(f"searched by {combine}; {total}{parts}")
     elif way := way_of(hit_list.target):
         every = "" if request.queries[hit_list.query].view else "every view of the query, and "
         missing = ", because no match is calibrated: train the space (again) with labels, or use --fuse learn"
@@ -300,6 +312,11 @@ def _say_how(request: "SearchRequest", hit_list: "HitList") -> None:
         say(f"nothing similar found; no hit has a match of at least {least:g}")
     elif nothing_similar(hits):
         say(f"nothing similar found; nearest: {hits[0].key}, match {hits[0].match:.2f}")
+
+
+def _counted(weights: "Sequence[float]") -> str:
+    against = sum(weight < 0 for weight in weights)
+    return f"examples: {len(weights) - against}, counter-examples: {against}"
 
 
 def _lines(results: "Sequence[HitList]") -> Iterator[tuple[Any, ...]]:
@@ -363,6 +380,7 @@ def _print(
     request: "SearchRequest",
     results: "Sequence[HitList]",
     options: ScoreOptions,
+    kept: "Sequence[Judgement]",
     explained: "Sequence[Explanation]" = (),
 ) -> None:
     _print_words(results)
@@ -378,7 +396,7 @@ def _print(
         shown = options.shown(request.axes, hit_list.hits)
         columns = [*probable, "key", "labels", *(f">{name}" for name in shown), *merged, *texts, *sources]
         matched = [">match"] if any(hit.match is not None for hit in hit_list.hits) else []
-        _say_how(request, hit_list)
+        _say_how(request, hit_list, kept)
         rows = table(">rank", *matched, ">distance", *columns, title=title)
         for rank, hit in enumerate(hit_list.hits, 1):
             more = [hit.target for _ in merged] + [shortened(hit.text) for _ in texts] + [hit.source for _ in sources]

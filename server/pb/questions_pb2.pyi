@@ -126,11 +126,14 @@ class Answer(_message.Message):
     PERSON_FIELD_NUMBER: _builtins.int
     ID_FIELD_NUMBER: _builtins.int
     CREATE_TIME_FIELD_NUMBER: _builtins.int
+    FEEDBACK_FIELD_NUMBER: _builtins.int
     notion: _builtins.str
     anchor: _builtins.str
     person: _builtins.str
     id: _builtins.int
     """Set by the server; later answers have larger ids."""
+    feedback: _builtins.str
+    """Set by the server: the feedback whose judgements the answer was made from; empty for the answer to a question."""
     @_builtins.property
     def near(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
     @_builtins.property
@@ -149,10 +152,11 @@ class Answer(_message.Message):
         person: _builtins.str = ...,
         id: _builtins.int = ...,
         create_time: _timestamp_pb2.Timestamp | None = ...,
+        feedback: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["anchor", b"anchor", "create_time", b"create_time", "far", b"far", "id", b"id", "near", b"near", "notion", b"notion", "person", b"person"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["anchor", b"anchor", "create_time", b"create_time", "far", b"far", "feedback", b"feedback", "id", b"id", "near", b"near", "notion", b"notion", "person", b"person"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -266,3 +270,421 @@ class ListAnswersResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ListAnswersResponse: _TypeAlias = ListAnswersResponse  # noqa: Y015
+
+@_typing.final
+class Judgement(_message.Message):
+    """A person's judgement of an item in a search."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KEY_FIELD_NUMBER: _builtins.int
+    WEIGHT_FIELD_NUMBER: _builtins.int
+    PERSON_FIELD_NUMBER: _builtins.int
+    ID_FIELD_NUMBER: _builtins.int
+    CREATE_TIME_FIELD_NUMBER: _builtins.int
+    key: _builtins.str
+    """Key of the item."""
+    weight: _builtins.float
+    """How much the judgement counts; below 0 for a counter-example."""
+    person: _builtins.str
+    id: _builtins.int
+    """Set by the server; later judgements have larger ids."""
+    @_builtins.property
+    def create_time(self) -> _timestamp_pb2.Timestamp:
+        """Set by the server."""
+
+    def __init__(
+        self,
+        *,
+        key: _builtins.str = ...,
+        weight: _builtins.float = ...,
+        person: _builtins.str = ...,
+        id: _builtins.int = ...,
+        create_time: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "id", b"id", "key", b"key", "person", b"person", "weight", b"weight"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Judgement: _TypeAlias = Judgement  # noqa: Y015
+
+@_typing.final
+class JudgeRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PARENT_FIELD_NUMBER: _builtins.int
+    FEEDBACK_FIELD_NUMBER: _builtins.int
+    PERSON_FIELD_NUMBER: _builtins.int
+    JUDGEMENTS_FIELD_NUMBER: _builtins.int
+    parent: _builtins.str
+    """Resource name."""
+    feedback: _builtins.str
+    """Name of the feedback."""
+    person: _builtins.str
+    """Name of the person."""
+    @_builtins.property
+    def judgements(self) -> _containers.RepeatedCompositeFieldContainer[Global___Judgement]:
+        """At least one; the key and the weight of each count."""
+
+    def __init__(
+        self,
+        *,
+        parent: _builtins.str = ...,
+        feedback: _builtins.str = ...,
+        person: _builtins.str = ...,
+        judgements: _abc.Iterable[Global___Judgement] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["feedback", b"feedback", "judgements", b"judgements", "parent", b"parent", "person", b"person"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___JudgeRequest: _TypeAlias = JudgeRequest  # noqa: Y015
+
+@_typing.final
+class JudgeResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    JUDGEMENTS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def judgements(self) -> _containers.RepeatedCompositeFieldContainer[Global___Judgement]:
+        """All judgements of the feedback that count, the last one of each key."""
+
+    def __init__(
+        self,
+        *,
+        judgements: _abc.Iterable[Global___Judgement] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["judgements", b"judgements"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___JudgeResponse: _TypeAlias = JudgeResponse  # noqa: Y015
+
+@_typing.final
+class Feedback(_message.Message):
+    """The description of feedback: how many judgements count in a search by it."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    @_typing.final
+    class PeopleEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.int
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.int = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    NAME_FIELD_NUMBER: _builtins.int
+    EXAMPLES_FIELD_NUMBER: _builtins.int
+    COUNTER_EXAMPLES_FIELD_NUMBER: _builtins.int
+    PEOPLE_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    examples: _builtins.int
+    counter_examples: _builtins.int
+    @_builtins.property
+    def people(self) -> _containers.ScalarMap[_builtins.str, _builtins.int]:
+        """Number of these judgements by person."""
+
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        examples: _builtins.int = ...,
+        counter_examples: _builtins.int = ...,
+        people: _abc.Mapping[_builtins.str, _builtins.int] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["counter_examples", b"counter_examples", "examples", b"examples", "name", b"name", "people", b"people"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Feedback: _TypeAlias = Feedback  # noqa: Y015
+
+@_typing.final
+class ListFeedbackRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PARENT_FIELD_NUMBER: _builtins.int
+    PAGE_SIZE_FIELD_NUMBER: _builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    parent: _builtins.str
+    """Resource name."""
+    page_size: _builtins.int
+    """At most 1000; 0 means 100."""
+    page_token: _builtins.str
+    def __init__(
+        self,
+        *,
+        parent: _builtins.str = ...,
+        page_size: _builtins.int = ...,
+        page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["page_size", b"page_size", "page_token", b"page_token", "parent", b"parent"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListFeedbackRequest: _TypeAlias = ListFeedbackRequest  # noqa: Y015
+
+@_typing.final
+class ListFeedbackResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    FEEDBACK_FIELD_NUMBER: _builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    next_page_token: _builtins.str
+    """Empty on the last page."""
+    @_builtins.property
+    def feedback(self) -> _containers.RepeatedCompositeFieldContainer[Global___Feedback]: ...
+    def __init__(
+        self,
+        *,
+        feedback: _abc.Iterable[Global___Feedback] | None = ...,
+        next_page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["feedback", b"feedback", "next_page_token", b"next_page_token"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListFeedbackResponse: _TypeAlias = ListFeedbackResponse  # noqa: Y015
+
+@_typing.final
+class ListJudgementsRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PARENT_FIELD_NUMBER: _builtins.int
+    FEEDBACK_FIELD_NUMBER: _builtins.int
+    parent: _builtins.str
+    """Resource name."""
+    feedback: _builtins.str
+    def __init__(
+        self,
+        *,
+        parent: _builtins.str = ...,
+        feedback: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["feedback", b"feedback", "parent", b"parent"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListJudgementsRequest: _TypeAlias = ListJudgementsRequest  # noqa: Y015
+
+@_typing.final
+class ListJudgementsResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    JUDGEMENTS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def judgements(self) -> _containers.RepeatedCompositeFieldContainer[Global___Judgement]: ...
+    def __init__(
+        self,
+        *,
+        judgements: _abc.Iterable[Global___Judgement] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["judgements", b"judgements"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListJudgementsResponse: _TypeAlias = ListJudgementsResponse  # noqa: Y015
+
+@_typing.final
+class UndoJudgementRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PARENT_FIELD_NUMBER: _builtins.int
+    FEEDBACK_FIELD_NUMBER: _builtins.int
+    PERSON_FIELD_NUMBER: _builtins.int
+    parent: _builtins.str
+    """Resource name."""
+    feedback: _builtins.str
+    person: _builtins.str
+    def __init__(
+        self,
+        *,
+        parent: _builtins.str = ...,
+        feedback: _builtins.str = ...,
+        person: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["feedback", b"feedback", "parent", b"parent", "person", b"person"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___UndoJudgementRequest: _TypeAlias = UndoJudgementRequest  # noqa: Y015
+
+@_typing.final
+class DeleteFeedbackRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PARENT_FIELD_NUMBER: _builtins.int
+    FEEDBACK_FIELD_NUMBER: _builtins.int
+    KEYS_FIELD_NUMBER: _builtins.int
+    parent: _builtins.str
+    """Resource name."""
+    feedback: _builtins.str
+    @_builtins.property
+    def keys(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Empty: every judgement."""
+
+    def __init__(
+        self,
+        *,
+        parent: _builtins.str = ...,
+        feedback: _builtins.str = ...,
+        keys: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["feedback", b"feedback", "keys", b"keys", "parent", b"parent"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DeleteFeedbackRequest: _TypeAlias = DeleteFeedbackRequest  # noqa: Y015
+
+@_typing.final
+class DeleteFeedbackResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DELETED_FIELD_NUMBER: _builtins.int
+    deleted: _builtins.int
+    """Number of deleted judgements that counted."""
+    def __init__(
+        self,
+        *,
+        deleted: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["deleted", b"deleted"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DeleteFeedbackResponse: _TypeAlias = DeleteFeedbackResponse  # noqa: Y015
+
+@_typing.final
+class RememberFeedbackRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PARENT_FIELD_NUMBER: _builtins.int
+    FEEDBACK_FIELD_NUMBER: _builtins.int
+    NOTION_FIELD_NUMBER: _builtins.int
+    PERSON_FIELD_NUMBER: _builtins.int
+    parent: _builtins.str
+    """Resource name."""
+    feedback: _builtins.str
+    notion: _builtins.str
+    person: _builtins.str
+    """Empty: the judgements of all people."""
+    def __init__(
+        self,
+        *,
+        parent: _builtins.str = ...,
+        feedback: _builtins.str = ...,
+        notion: _builtins.str = ...,
+        person: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["feedback", b"feedback", "notion", b"notion", "parent", b"parent", "person", b"person"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RememberFeedbackRequest: _TypeAlias = RememberFeedbackRequest  # noqa: Y015
+
+@_typing.final
+class RememberFeedbackResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ANSWERS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def answers(self) -> _containers.RepeatedCompositeFieldContainer[Global___Answer]: ...
+    def __init__(
+        self,
+        *,
+        answers: _abc.Iterable[Global___Answer] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["answers", b"answers"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RememberFeedbackResponse: _TypeAlias = RememberFeedbackResponse  # noqa: Y015
+
+@_typing.final
+class ForgetFeedbackRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PARENT_FIELD_NUMBER: _builtins.int
+    FEEDBACK_FIELD_NUMBER: _builtins.int
+    NOTION_FIELD_NUMBER: _builtins.int
+    PERSON_FIELD_NUMBER: _builtins.int
+    parent: _builtins.str
+    """Resource name."""
+    feedback: _builtins.str
+    notion: _builtins.str
+    """Empty: in all notions."""
+    person: _builtins.str
+    """Empty: of all people."""
+    def __init__(
+        self,
+        *,
+        parent: _builtins.str = ...,
+        feedback: _builtins.str = ...,
+        notion: _builtins.str = ...,
+        person: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["feedback", b"feedback", "notion", b"notion", "parent", b"parent", "person", b"person"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ForgetFeedbackRequest: _TypeAlias = ForgetFeedbackRequest  # noqa: Y015
+
+@_typing.final
+class ForgetFeedbackResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DELETED_FIELD_NUMBER: _builtins.int
+    deleted: _builtins.int
+    """Number of deleted answers."""
+    def __init__(
+        self,
+        *,
+        deleted: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["deleted", b"deleted"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ForgetFeedbackResponse: _TypeAlias = ForgetFeedbackResponse  # noqa: Y015

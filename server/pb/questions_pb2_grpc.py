@@ -26,7 +26,8 @@ if _version_not_supported:
 
 
 class QuestionServiceStub:
-    """Questions to people about the similarity of items in a notion. TrainRequest.answers learns from the answers.
+    """Questions to people about the similarity of items in a notion, and people's judgements of what searches find.
+    TrainRequest.answers learns from the answers.
     """
 
     def __init__(self, channel):
@@ -55,10 +56,46 @@ class QuestionServiceStub:
                 request_serializer=crossview_dot_v1_dot_questions__pb2.ListAnswersRequest.SerializeToString,
                 response_deserializer=crossview_dot_v1_dot_questions__pb2.ListAnswersResponse.FromString,
                 _registered_method=True)
+        self.Judge = channel.unary_unary(
+                '/crossview.v1.QuestionService/Judge',
+                request_serializer=crossview_dot_v1_dot_questions__pb2.JudgeRequest.SerializeToString,
+                response_deserializer=crossview_dot_v1_dot_questions__pb2.JudgeResponse.FromString,
+                _registered_method=True)
+        self.ListFeedback = channel.unary_unary(
+                '/crossview.v1.QuestionService/ListFeedback',
+                request_serializer=crossview_dot_v1_dot_questions__pb2.ListFeedbackRequest.SerializeToString,
+                response_deserializer=crossview_dot_v1_dot_questions__pb2.ListFeedbackResponse.FromString,
+                _registered_method=True)
+        self.ListJudgements = channel.unary_unary(
+                '/crossview.v1.QuestionService/ListJudgements',
+                request_serializer=crossview_dot_v1_dot_questions__pb2.ListJudgementsRequest.SerializeToString,
+                response_deserializer=crossview_dot_v1_dot_questions__pb2.ListJudgementsResponse.FromString,
+                _registered_method=True)
+        self.UndoJudgement = channel.unary_unary(
+                '/crossview.v1.QuestionService/UndoJudgement',
+                request_serializer=crossview_dot_v1_dot_questions__pb2.UndoJudgementRequest.SerializeToString,
+                response_deserializer=crossview_dot_v1_dot_questions__pb2.Judgement.FromString,
+                _registered_method=True)
+        self.DeleteFeedback = channel.unary_unary(
+                '/crossview.v1.QuestionService/DeleteFeedback',
+                request_serializer=crossview_dot_v1_dot_questions__pb2.DeleteFeedbackRequest.SerializeToString,
+                response_deserializer=crossview_dot_v1_dot_questions__pb2.DeleteFeedbackResponse.FromString,
+                _registered_method=True)
+        self.RememberFeedback = channel.unary_unary(
+                '/crossview.v1.QuestionService/RememberFeedback',
+                request_serializer=crossview_dot_v1_dot_questions__pb2.RememberFeedbackRequest.SerializeToString,
+                response_deserializer=crossview_dot_v1_dot_questions__pb2.RememberFeedbackResponse.FromString,
+                _registered_method=True)
+        self.ForgetFeedback = channel.unary_unary(
+                '/crossview.v1.QuestionService/ForgetFeedback',
+                request_serializer=crossview_dot_v1_dot_questions__pb2.ForgetFeedbackRequest.SerializeToString,
+                response_deserializer=crossview_dot_v1_dot_questions__pb2.ForgetFeedbackResponse.FromString,
+                _registered_method=True)
 
 
 class QuestionServiceServicer:
-    """Questions to people about the similarity of items in a notion. TrainRequest.answers learns from the answers.
+    """Questions to people about the similarity of items in a notion, and people's judgements of what searches find.
+    TrainRequest.answers learns from the answers.
     """
 
     def NextQuestion(self, request, context):
@@ -89,6 +126,57 @@ class QuestionServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Judge(self, request, context):
+        """Stores judgements of items under the name of feedback, from which SearchRequest.feedback goes on. Judging a key
+        again replaces its judgement. NOT_FOUND for an unknown key; nothing is then stored.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListFeedback(self, request, context):
+        """Returns the names of feedback, sorted, each with the number of its judgements.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListJudgements(self, request, context):
+        """Returns the judgements of a name: the last one of each key, at most 1000. NOT_FOUND for an unknown name.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def UndoJudgement(self, request, context):
+        """Deletes and returns the last judgement of a person; what it replaced counts again. NOT_FOUND if there is none.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def DeleteFeedback(self, request, context):
+        """Deletes the judgements of a name, or only those of some keys; the answers that remember them stay.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RememberFeedback(self, request, context):
+        """Stores the judgements of a name as answers of their persons in a notion. They replace those that an earlier call
+        stored for this name and notion. FAILED_PRECONDITION if nobody has judged two examples and a counter-example.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ForgetFeedback(self, request, context):
+        """Deletes the answers that RememberFeedback stored for a name.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_QuestionServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -112,6 +200,41 @@ def add_QuestionServiceServicer_to_server(servicer, server):
                     request_deserializer=crossview_dot_v1_dot_questions__pb2.ListAnswersRequest.FromString,
                     response_serializer=crossview_dot_v1_dot_questions__pb2.ListAnswersResponse.SerializeToString,
             ),
+            'Judge': grpc.unary_unary_rpc_method_handler(
+                    servicer.Judge,
+                    request_deserializer=crossview_dot_v1_dot_questions__pb2.JudgeRequest.FromString,
+                    response_serializer=crossview_dot_v1_dot_questions__pb2.JudgeResponse.SerializeToString,
+            ),
+            'ListFeedback': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListFeedback,
+                    request_deserializer=crossview_dot_v1_dot_questions__pb2.ListFeedbackRequest.FromString,
+                    response_serializer=crossview_dot_v1_dot_questions__pb2.ListFeedbackResponse.SerializeToString,
+            ),
+            'ListJudgements': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListJudgements,
+                    request_deserializer=crossview_dot_v1_dot_questions__pb2.ListJudgementsRequest.FromString,
+                    response_serializer=crossview_dot_v1_dot_questions__pb2.ListJudgementsResponse.SerializeToString,
+            ),
+            'UndoJudgement': grpc.unary_unary_rpc_method_handler(
+                    servicer.UndoJudgement,
+                    request_deserializer=crossview_dot_v1_dot_questions__pb2.UndoJudgementRequest.FromString,
+                    response_serializer=crossview_dot_v1_dot_questions__pb2.Judgement.SerializeToString,
+            ),
+            'DeleteFeedback': grpc.unary_unary_rpc_method_handler(
+                    servicer.DeleteFeedback,
+                    request_deserializer=crossview_dot_v1_dot_questions__pb2.DeleteFeedbackRequest.FromString,
+                    response_serializer=crossview_dot_v1_dot_questions__pb2.DeleteFeedbackResponse.SerializeToString,
+            ),
+            'RememberFeedback': grpc.unary_unary_rpc_method_handler(
+                    servicer.RememberFeedback,
+                    request_deserializer=crossview_dot_v1_dot_questions__pb2.RememberFeedbackRequest.FromString,
+                    response_serializer=crossview_dot_v1_dot_questions__pb2.RememberFeedbackResponse.SerializeToString,
+            ),
+            'ForgetFeedback': grpc.unary_unary_rpc_method_handler(
+                    servicer.ForgetFeedback,
+                    request_deserializer=crossview_dot_v1_dot_questions__pb2.ForgetFeedbackRequest.FromString,
+                    response_serializer=crossview_dot_v1_dot_questions__pb2.ForgetFeedbackResponse.SerializeToString,
+            ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
             'crossview.v1.QuestionService', rpc_method_handlers)
@@ -121,7 +244,8 @@ def add_QuestionServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class QuestionService:
-    """Questions to people about the similarity of items in a notion. TrainRequest.answers learns from the answers.
+    """Questions to people about the similarity of items in a notion, and people's judgements of what searches find.
+    TrainRequest.answers learns from the answers.
     """
 
     @staticmethod
@@ -222,6 +346,195 @@ class QuestionService:
             '/crossview.v1.QuestionService/ListAnswers',
             crossview_dot_v1_dot_questions__pb2.ListAnswersRequest.SerializeToString,
             crossview_dot_v1_dot_questions__pb2.ListAnswersResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Judge(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/crossview.v1.QuestionService/Judge',
+            crossview_dot_v1_dot_questions__pb2.JudgeRequest.SerializeToString,
+            crossview_dot_v1_dot_questions__pb2.JudgeResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListFeedback(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/crossview.v1.QuestionService/ListFeedback',
+            crossview_dot_v1_dot_questions__pb2.ListFeedbackRequest.SerializeToString,
+            crossview_dot_v1_dot_questions__pb2.ListFeedbackResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListJudgements(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/crossview.v1.QuestionService/ListJudgements',
+            crossview_dot_v1_dot_questions__pb2.ListJudgementsRequest.SerializeToString,
+            crossview_dot_v1_dot_questions__pb2.ListJudgementsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def UndoJudgement(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/crossview.v1.QuestionService/UndoJudgement',
+            crossview_dot_v1_dot_questions__pb2.UndoJudgementRequest.SerializeToString,
+            crossview_dot_v1_dot_questions__pb2.Judgement.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DeleteFeedback(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/crossview.v1.QuestionService/DeleteFeedback',
+            crossview_dot_v1_dot_questions__pb2.DeleteFeedbackRequest.SerializeToString,
+            crossview_dot_v1_dot_questions__pb2.DeleteFeedbackResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RememberFeedback(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/crossview.v1.QuestionService/RememberFeedback',
+            crossview_dot_v1_dot_questions__pb2.RememberFeedbackRequest.SerializeToString,
+            crossview_dot_v1_dot_questions__pb2.RememberFeedbackResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ForgetFeedback(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/crossview.v1.QuestionService/ForgetFeedback',
+            crossview_dot_v1_dot_questions__pb2.ForgetFeedbackRequest.SerializeToString,
+            crossview_dot_v1_dot_questions__pb2.ForgetFeedbackResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -27,7 +27,9 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class QuestionServiceStub:
-    """Questions to people about the similarity of items in a notion. TrainRequest.answers learns from the answers."""
+    """Questions to people about the similarity of items in a notion, and people's judgements of what searches find.
+    TrainRequest.answers learns from the answers.
+    """
 
     @_typing.overload
     def __new__(cls, channel: _grpc.Channel) -> _Self: ...
@@ -42,10 +44,30 @@ class QuestionServiceStub:
     """Deletes and returns the last answer of a person in a notion. NOT_FOUND if there is none."""
     ListAnswers: _grpc.UnaryUnaryMultiCallable[_questions_pb2.ListAnswersRequest, _questions_pb2.ListAnswersResponse]
     """Returns answers in the order in which people gave them."""
+    Judge: _grpc.UnaryUnaryMultiCallable[_questions_pb2.JudgeRequest, _questions_pb2.JudgeResponse]
+    """Stores judgements of items under the name of feedback, from which SearchRequest.feedback goes on. Judging a key
+    again replaces its judgement. NOT_FOUND for an unknown key; nothing is then stored.
+    """
+    ListFeedback: _grpc.UnaryUnaryMultiCallable[_questions_pb2.ListFeedbackRequest, _questions_pb2.ListFeedbackResponse]
+    """Returns the names of feedback, sorted, each with the number of its judgements."""
+    ListJudgements: _grpc.UnaryUnaryMultiCallable[_questions_pb2.ListJudgementsRequest, _questions_pb2.ListJudgementsResponse]
+    """Returns the judgements of a name: the last one of each key, at most 1000. NOT_FOUND for an unknown name."""
+    UndoJudgement: _grpc.UnaryUnaryMultiCallable[_questions_pb2.UndoJudgementRequest, _questions_pb2.Judgement]
+    """Deletes and returns the last judgement of a person; what it replaced counts again. NOT_FOUND if there is none."""
+    DeleteFeedback: _grpc.UnaryUnaryMultiCallable[_questions_pb2.DeleteFeedbackRequest, _questions_pb2.DeleteFeedbackResponse]
+    """Deletes the judgements of a name, or only those of some keys; the answers that remember them stay."""
+    RememberFeedback: _grpc.UnaryUnaryMultiCallable[_questions_pb2.RememberFeedbackRequest, _questions_pb2.RememberFeedbackResponse]
+    """Stores the judgements of a name as answers of their persons in a notion. They replace those that an earlier call
+    stored for this name and notion. FAILED_PRECONDITION if nobody has judged two examples and a counter-example.
+    """
+    ForgetFeedback: _grpc.UnaryUnaryMultiCallable[_questions_pb2.ForgetFeedbackRequest, _questions_pb2.ForgetFeedbackResponse]
+    """Deletes the answers that RememberFeedback stored for a name."""
 
 @_typing.type_check_only
 class QuestionServiceAsyncStub(QuestionServiceStub):
-    """Questions to people about the similarity of items in a notion. TrainRequest.answers learns from the answers."""
+    """Questions to people about the similarity of items in a notion, and people's judgements of what searches find.
+    TrainRequest.answers learns from the answers.
+    """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     NextQuestion: _aio.UnaryUnaryMultiCallable[_questions_pb2.NextQuestionRequest, _questions_pb2.Question]  # type: ignore[assignment]
@@ -57,9 +79,29 @@ class QuestionServiceAsyncStub(QuestionServiceStub):
     """Deletes and returns the last answer of a person in a notion. NOT_FOUND if there is none."""
     ListAnswers: _aio.UnaryUnaryMultiCallable[_questions_pb2.ListAnswersRequest, _questions_pb2.ListAnswersResponse]  # type: ignore[assignment]
     """Returns answers in the order in which people gave them."""
+    Judge: _aio.UnaryUnaryMultiCallable[_questions_pb2.JudgeRequest, _questions_pb2.JudgeResponse]  # type: ignore[assignment]
+    """Stores judgements of items under the name of feedback, from which SearchRequest.feedback goes on. Judging a key
+    again replaces its judgement. NOT_FOUND for an unknown key; nothing is then stored.
+    """
+    ListFeedback: _aio.UnaryUnaryMultiCallable[_questions_pb2.ListFeedbackRequest, _questions_pb2.ListFeedbackResponse]  # type: ignore[assignment]
+    """Returns the names of feedback, sorted, each with the number of its judgements."""
+    ListJudgements: _aio.UnaryUnaryMultiCallable[_questions_pb2.ListJudgementsRequest, _questions_pb2.ListJudgementsResponse]  # type: ignore[assignment]
+    """Returns the judgements of a name: the last one of each key, at most 1000. NOT_FOUND for an unknown name."""
+    UndoJudgement: _aio.UnaryUnaryMultiCallable[_questions_pb2.UndoJudgementRequest, _questions_pb2.Judgement]  # type: ignore[assignment]
+    """Deletes and returns the last judgement of a person; what it replaced counts again. NOT_FOUND if there is none."""
+    DeleteFeedback: _aio.UnaryUnaryMultiCallable[_questions_pb2.DeleteFeedbackRequest, _questions_pb2.DeleteFeedbackResponse]  # type: ignore[assignment]
+    """Deletes the judgements of a name, or only those of some keys; the answers that remember them stay."""
+    RememberFeedback: _aio.UnaryUnaryMultiCallable[_questions_pb2.RememberFeedbackRequest, _questions_pb2.RememberFeedbackResponse]  # type: ignore[assignment]
+    """Stores the judgements of a name as answers of their persons in a notion. They replace those that an earlier call
+    stored for this name and notion. FAILED_PRECONDITION if nobody has judged two examples and a counter-example.
+    """
+    ForgetFeedback: _aio.UnaryUnaryMultiCallable[_questions_pb2.ForgetFeedbackRequest, _questions_pb2.ForgetFeedbackResponse]  # type: ignore[assignment]
+    """Deletes the answers that RememberFeedback stored for a name."""
 
 class QuestionServiceServicer(metaclass=_abc_1.ABCMeta):
-    """Questions to people about the similarity of items in a notion. TrainRequest.answers learns from the answers."""
+    """Questions to people about the similarity of items in a notion, and people's judgements of what searches find.
+    TrainRequest.answers learns from the answers.
+    """
 
     @_abc_1.abstractmethod
     def NextQuestion(
@@ -93,5 +135,65 @@ class QuestionServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_questions_pb2.ListAnswersResponse, _abc.Awaitable[_questions_pb2.ListAnswersResponse]]:
         """Returns answers in the order in which people gave them."""
+
+    @_abc_1.abstractmethod
+    def Judge(
+        self,
+        request: _questions_pb2.JudgeRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_questions_pb2.JudgeResponse, _abc.Awaitable[_questions_pb2.JudgeResponse]]:
+        """Stores judgements of items under the name of feedback, from which SearchRequest.feedback goes on. Judging a key
+        again replaces its judgement. NOT_FOUND for an unknown key; nothing is then stored.
+        """
+
+    @_abc_1.abstractmethod
+    def ListFeedback(
+        self,
+        request: _questions_pb2.ListFeedbackRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_questions_pb2.ListFeedbackResponse, _abc.Awaitable[_questions_pb2.ListFeedbackResponse]]:
+        """Returns the names of feedback, sorted, each with the number of its judgements."""
+
+    @_abc_1.abstractmethod
+    def ListJudgements(
+        self,
+        request: _questions_pb2.ListJudgementsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_questions_pb2.ListJudgementsResponse, _abc.Awaitable[_questions_pb2.ListJudgementsResponse]]:
+        """Returns the judgements of a name: the last one of each key, at most 1000. NOT_FOUND for an unknown name."""
+
+    @_abc_1.abstractmethod
+    def UndoJudgement(
+        self,
+        request: _questions_pb2.UndoJudgementRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_questions_pb2.Judgement, _abc.Awaitable[_questions_pb2.Judgement]]:
+        """Deletes and returns the last judgement of a person; what it replaced counts again. NOT_FOUND if there is none."""
+
+    @_abc_1.abstractmethod
+    def DeleteFeedback(
+        self,
+        request: _questions_pb2.DeleteFeedbackRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_questions_pb2.DeleteFeedbackResponse, _abc.Awaitable[_questions_pb2.DeleteFeedbackResponse]]:
+        """Deletes the judgements of a name, or only those of some keys; the answers that remember them stay."""
+
+    @_abc_1.abstractmethod
+    def RememberFeedback(
+        self,
+        request: _questions_pb2.RememberFeedbackRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_questions_pb2.RememberFeedbackResponse, _abc.Awaitable[_questions_pb2.RememberFeedbackResponse]]:
+        """Stores the judgements of a name as answers of their persons in a notion. They replace those that an earlier call
+        stored for this name and notion. FAILED_PRECONDITION if nobody has judged two examples and a counter-example.
+        """
+
+    @_abc_1.abstractmethod
+    def ForgetFeedback(
+        self,
+        request: _questions_pb2.ForgetFeedbackRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_questions_pb2.ForgetFeedbackResponse, _abc.Awaitable[_questions_pb2.ForgetFeedbackResponse]]:
+        """Deletes the answers that RememberFeedback stored for a name."""
 
 def add_QuestionServiceServicer_to_server(servicer: QuestionServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

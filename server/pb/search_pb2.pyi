@@ -312,6 +312,7 @@ class SearchRequest(_message.Message):
     PAGE_SIZE_FIELD_NUMBER: _builtins.int
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     FUSE_FIELD_NUMBER: _builtins.int
+    FEEDBACK_FIELD_NUMBER: _builtins.int
     parent: _builtins.str
     """Resource name."""
     space: _builtins.str
@@ -371,9 +372,14 @@ class SearchRequest(_message.Message):
     the list states it, as in "match of color, sift". With `combine`: how the scores in several targets make one.
     Unset: by match where a target is calibrated, otherwise by distance.
     """
+    feedback: _builtins.str
+    """The name of feedback (QuestionService.Judge) whose judgements are examples and counter-examples, too, in the views
+    of the queries; unset `combine` then means COMBINE_LEARN. The queries may lack an input or be absent: without
+    queries, the judgements count in every view. NOT_FOUND for an unknown name.
+    """
     @_builtins.property
     def queries(self) -> _containers.RepeatedCompositeFieldContainer[Global___Query]:
-        """At least one."""
+        """At least one, unless there is `feedback`."""
 
     @_builtins.property
     def targets(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
@@ -446,10 +452,11 @@ class SearchRequest(_message.Message):
         page_size: _builtins.int = ...,
         page_token: _builtins.str = ...,
         fuse: Global___Fuse.ValueType = ...,
+        feedback: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_base_rate", b"_base_rate", "_k", b"_k", "_max_distance", b"_max_distance", "_merge", b"_merge", "base_rate", b"base_rate", "filter", b"filter", "k", b"k", "max_distance", b"max_distance", "merge", b"merge", "options", b"options"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_base_rate", b"_base_rate", "_k", b"_k", "_max_distance", b"_max_distance", "_merge", b"_merge", "at_least", b"at_least", "at_most", b"at_most", "base_rate", b"base_rate", "combine", b"combine", "diversity", b"diversity", "filter", b"filter", "fuse", b"fuse", "hits_per", b"hits_per", "hold", b"hold", "k", b"k", "less", b"less", "max_distance", b"max_distance", "merge", b"merge", "min_match", b"min_match", "more", b"more", "options", b"options", "page_size", b"page_size", "page_token", b"page_token", "parent", b"parent", "per", b"per", "probabilities", b"probabilities", "queries", b"queries", "sort_by", b"sort_by", "space", b"space", "targets", b"targets", "weights", b"weights", "with_examples", b"with_examples"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_base_rate", b"_base_rate", "_k", b"_k", "_max_distance", b"_max_distance", "_merge", b"_merge", "at_least", b"at_least", "at_most", b"at_most", "base_rate", b"base_rate", "combine", b"combine", "diversity", b"diversity", "feedback", b"feedback", "filter", b"filter", "fuse", b"fuse", "hits_per", b"hits_per", "hold", b"hold", "k", b"k", "less", b"less", "max_distance", b"max_distance", "merge", b"merge", "min_match", b"min_match", "more", b"more", "options", b"options", "page_size", b"page_size", "page_token", b"page_token", "parent", b"parent", "per", b"per", "probabilities", b"probabilities", "queries", b"queries", "sort_by", b"sort_by", "space", b"space", "targets", b"targets", "weights", b"weights", "with_examples", b"with_examples"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__base_rate: _TypeAlias = _typing.Literal["base_rate"]  # noqa: Y015
     _WhichOneofArgType__base_rate: _TypeAlias = _typing.Literal["_base_rate", b"_base_rate"]  # noqa: Y015

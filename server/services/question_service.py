@@ -1,9 +1,17 @@
-"""The question service: the next questions to people, and their answers."""
+"""The question service: the next questions to people, their answers, and their judgements in searches."""
 # ruff: noqa: N802 - methods have the names of their rpcs
 
+from crossview.engine.errors import InvalidInputError
 from crossview.server.cache import OpenCollections
 from crossview.server.wire import pages
-from crossview.server.wire.convert_questions import from_answer, from_question, to_answer, to_question_request
+from crossview.server.wire.convert_questions import (
+    from_answer,
+    from_feedback,
+    from_judgement,
+    from_question,
+    to_answer,
+    to_question_request,
+)
 from crossview.server.wire.names import parse_collection
 from crossview.v1 import questions_pb2 as pb
 
@@ -38,3 +46,51 @@ class QuestionService:
         page = found[:size]
         token = pages.to_token(str(page[-1].id)) if len(found) > size else ""
         return pb.ListAnswersResponse(answers=map(from_answer, page), next_page_token=token)
+
+    def Judge(self, request: pb.JudgeRequest, context: None) -> pb.JudgeResponse:
+        """Store a person's judgements of items."""
+        likes = {one.key: one.weight for one in request.judgements if not one.weight < 0}
+        unlikes = {one.key: -one.weight for one in request.judgements if one.weight < 0}
+        if len(likes) + len(unlikes) < len(request.judgements):
+            raise InvalidInputError("a request judges one key twice: judge it once")
+        with self.collections.use(parse_collection(request.parent)) as collection:
+            kept = collection.feedback.judge(request.feedback, likes, unlikes, person=request.person)
+        return pb.JudgeResponse(judgements=map(from_judgement, kept))
+
+    def ListFeedback(self, request: pb.ListFeedbackRequest, context: None) -> pb.ListFeedbackResponse:
+        """Return a page of the names of feedback."""
+        size, after = pages.page_size(request.page_size), pages.from_token(request.page_token)
+        with self.collections.use(parse_collection(request.parent)) as collection:
+            found = [one for one in collection.feedback.list() if one.name > after]
+        page = found[:size]
+        token = pages.to_token(page[-1].name) if len(found) > size else ""
+        return pb.ListFeedbackResponse(feedback=map(from_feedback, page), next_page_token=token)
+
+    def ListJudgements(self, request: pb.ListJudgementsRequest, context: None) -> pb.ListJudgementsResponse:
+        """Return the judgements of feedback that count."""
+        with self.collections.use(parse_collection(request.parent)) as collection:
+            found = collection.feedback.get(request.feedback)
+        return pb.ListJudgementsResponse(judgements=map(from_judgement, found))
+
+    def UndoJudgement(self, request: pb.UndoJudgementRequest, context: None) -> pb.Judgement:
+        """Delete a person's last judgement."""
+        with self.collections.use(parse_collection(request.parent)) as collection:
+            return from_judgement(collection.feedback.undo(request.feedback, request.person))
+
+    def DeleteFeedback(self, request: pb.DeleteFeedbackRequest, context: None) -> pb.DeleteFeedbackResponse:
+        """Delete the judgements of feedback, or those of some keys."""
+        with self.collections.use(parse_collection(request.parent)) as collection:
+            deleted = collection.feedback.delete(request.feedback, tuple(request.keys))
+        return pb.DeleteFeedbackResponse(deleted=deleted)
+
+    def RememberFeedback(self, request: pb.RememberFeedbackRequest, context: None) -> pb.RememberFeedbackResponse:
+        """Store judgements as answers."""
+        with self.collections.use(parse_collection(request.parent)) as collection:
+            made = collection.feedback.remember(request.feedback, request.notion, request.person)
+        return pb.RememberFeedbackResponse(answers=map(from_answer, made))
+
+    def ForgetFeedback(self, request: pb.ForgetFeedbackRequest, context: None) -> pb.ForgetFeedbackResponse:
+        """Delete the answers made from judgements."""
+        with self.collections.use(parse_collection(request.parent)) as collection:
+            deleted = collection.feedback.forget(request.feedback, request.notion, request.person)
+        return pb.ForgetFeedbackResponse(deleted=deleted)

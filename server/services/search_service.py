@@ -116,7 +116,7 @@ class SearchService:
         The key is the request without the input of its only query, including unknown fields. So searches that differ
         in any other field, even in one of a later version, are never answered as one.
         """
-        if len(request.queries) != 1 or request.k > _HITS_TOGETHER or request.combine:
+        if len(request.queries) != 1 or request.k > _HITS_TOGETHER or _by_examples(request):
             return None
         if request.page_size or request.page_token:
             return None
@@ -191,6 +191,11 @@ class SearchService:
         most = self._settings.queries
         if queries > most:
             raise InvalidInputError(f"one request may have at most {most:,} queries, not {queries:,}: send fewer")
+
+
+def _by_examples(request: search_pb2.SearchRequest) -> bool:
+    """Return whether all queries of a search ask one question."""
+    return bool(request.combine or request.with_examples or request.feedback)
 
 
 def _k(request: search_pb2.SearchRequest | search_pb2.SuggestLabelsRequest) -> int:

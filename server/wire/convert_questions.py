@@ -1,8 +1,9 @@
-"""Conversion of questions and answers to messages and back."""
+"""Conversion of questions, answers and judgements to messages and back."""
 
 from dataclasses import replace
 
 from crossview.engine.comparisons import GRID, Answer, Question, QuestionRequest
+from crossview.engine.feedback import FeedbackInfo, Judgement
 from crossview.server.wire.convert_info import from_time, to_time
 from crossview.server.wire.fields import to_message, to_value
 from crossview.v1 import questions_pb2 as pb
@@ -38,3 +39,25 @@ def to_answer(message: pb.Answer) -> Answer:
 def from_answer(answer: Answer) -> pb.Answer:
     """Return the message of an answer."""
     return to_message(pb.Answer, answer, create_time=from_time(answer.created) if answer.created else None)
+
+
+def to_judgement(message: pb.Judgement) -> Judgement:
+    """Return the judgement of a message."""
+    created = to_time(message.create_time) if message.HasField("create_time") else ""
+    return to_value(Judgement, message, created=created)
+
+
+def from_judgement(judgement: Judgement) -> pb.Judgement:
+    """Return the message of a judgement."""
+    created = from_time(judgement.created) if judgement.created else None
+    return to_message(pb.Judgement, judgement, create_time=created)
+
+
+def to_feedback(message: pb.Feedback) -> FeedbackInfo:
+    """Return the description of feedback."""
+    return to_value(FeedbackInfo, message)
+
+
+def from_feedback(feedback: FeedbackInfo) -> pb.Feedback:
+    """Return the message of the description of feedback."""
+    return to_message(pb.Feedback, feedback)

@@ -41,7 +41,7 @@ def to_search_request(message: search_pb2.SearchRequest) -> SearchRequest:
     }  # most searches set few options, so conversion reads only these
     options = to_value(StrategyOptions, message) if given & StrategyOptions.__annotations__.keys() else {}
     return SearchRequest(
-        [to_query(query, listing=bool(message.sort_by)) for query in message.queries],
+        [to_query(query, listing=bool(message.sort_by or message.feedback)) for query in message.queries],
         k=message.k if message.HasField("k") else SearchRequest.k,
         space=message.space,
         filter=to_filter(message.filter) if message.HasField("filter") else EVERY_ITEM,
@@ -56,7 +56,10 @@ def to_search_request(message: search_pb2.SearchRequest) -> SearchRequest:
 
 def from_search_request(request: SearchRequest) -> search_pb2.SearchRequest:
     """Return the message without its collection; raise InvalidInputError if a query has a wrong number of inputs."""
-    queries = [from_query(query, request.strategy.lists_items) for query in request.queries]
+    goes_on = bool(getattr(request.strategy, "feedback", ""))
+    queries = [
+        from_query(query, request.strategy.lists_items or (goes_on and not query.inputs())) for query in request.queries
+    ]
     return to_message(
         search_pb2.SearchRequest,
         request,

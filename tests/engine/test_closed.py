@@ -51,6 +51,7 @@ ASKED: dict[str, Callable[[Collection], object]] = {
     "items.embed": lambda one: one.items.embed("v"),
     "evaluate": lambda one: one.evaluate(EvaluationRequest(view="v")),
     "questions": lambda one: one.questions,
+    "feedback": lambda one: one.feedback,
     "spaces.calibrate": lambda one: one.spaces.calibrate(CalibrationRequest(view="v")),
     "same": lambda one: one.same(SameRequest([(QUERY, QUERY)])),
     "changes": lambda one: one.changes(ChangesRequest()),

@@ -140,3 +140,11 @@ def test_a_reader_sees_each_item_of_its_state_once_while_writers_write(tmp_path:
         assert len(found) == size
         assert {hit.key for hit in found} == {f"k{number:06}" for number in range(size)}
         assert [hit.distance for hit in found] == sorted(hit.distance for hit in found)
+
+
+def test_pages_go_on_from_feedback(collection: Collection) -> None:
+    """Kept judgements are examples of all pages, and their items no hits."""
+    collection.feedback.judge("near", ["k00001"], ["k00002"], person="ann")
+    pages = list(collection.search_pages(SearchRequest([], feedback="near", filter="number < 20"), 7))
+    found = [hit.key for (one,) in pages for hit in one.hits]
+    assert sorted(found) == [f"k{number:05}" for number in range(20) if number not in (1, 2)]

@@ -26,6 +26,7 @@ OPTIONS = {
     "combine": "mean",
     "with_examples": True,
     "fuse": "rank",
+    "feedback": "cats",
 }
 """A value of every option that is not its default."""
 
@@ -54,6 +55,7 @@ def test_every_option_is_of_a_strategy_and_has_a_default() -> None:
         ({"less": {"a": 1.0}, "sort_by": "-a"}, QUERY, Moved(less={"a": 1.0}, sort_by="-a")),
         ({"combine": "best", "targets": "t"}, QUERY, Combined(combine="best", targets=("t",))),
         ({"with_examples": True}, QUERY, Combined(combine="learn", with_examples=True)),
+        ({"feedback": "cats"}, Query("v"), Combined(combine="learn", feedback="cats")),
         ({"sort_by": "a", "targets": "t"}, Query("v"), Listed(sort_by="a", targets=("t",))),
     ],
 )

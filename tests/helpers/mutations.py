@@ -61,6 +61,8 @@ def make(home: Home, name: str = "base") -> Path:
         trained = {"pca": ("pca:2", "v"), "cca": ("cca", "v", "w"), "codes": ("lsh:8", "w"), "both": ("l2", "v+w")}
         for space, (spec, *views) in trained.items():
             made.train(Recipe(spec=spec, views=tuple(views)), space=space)
+        made.feedback.judge("kept", ["a/01", "a/02"], {"b/09": 0.5}, person="ann")
+        made.feedback.remember("kept", "size")
         made.spaces.calibrate(CalibrationRequest(view="v", space="pca"))
         made.spaces.calibrate(CalibrationRequest(view="v", space="raw"))
     copy = home.backup(name, home.path.parent / "base.db")
@@ -114,6 +116,8 @@ def _use(collection: Collection) -> None:
         collection.items.deleted,
         collection.items,
         collection.questions.answers,
+        collection.feedback.list,
+        lambda: collection.search(SearchRequest([], feedback="kept", space="raw")),
         lambda: collection.items.put_vectors("v", ["new"], np.ones((1, 6), np.float32)),
         lambda: collection.items.put([NewItem("other", text="red green cat", rows={"w": [1.0] * 4})]),
         lambda: collection.train(Recipe(spec="pca:2", views=("v",)), space="pca"),

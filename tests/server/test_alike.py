@@ -38,7 +38,8 @@ def test_a_search_is_never_answered_with_one_that_differs_in_a_field(field: Any)
     other = search_pb2.SearchRequest(**{**PLAIN, field.name: changed(field)})
     assert other != plain
     # Examples are the queries of one question, and pages belong to one caller, so that these share with no other.
-    assert (ALIKE(other) is None) == (field.name in ("combine", "page_size", "page_token"))
+    alone = "combine", "with_examples", "feedback", "page_size", "page_token"
+    assert (ALIKE(other) is None) == (field.name in alone)
     assert ALIKE(other) != ALIKE(plain)
 
 

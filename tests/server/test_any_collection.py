@@ -11,7 +11,15 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from crossview.engine.any_collection import AnyCollection, AnyItems, AnyQuestions, AnySpaces, AnyStorage, AnyViews
+from crossview.engine.any_collection import (
+    AnyCollection,
+    AnyFeedback,
+    AnyItems,
+    AnyQuestions,
+    AnySpaces,
+    AnyStorage,
+    AnyViews,
+)
 from crossview.engine.changes.request import ChangesRequest
 from crossview.engine.collection import Collection
 from crossview.engine.conditions.filter import Filter
@@ -20,6 +28,7 @@ from crossview.engine.evaluation import EvaluationRequest
 from crossview.engine.explanation import ExplainRequest
 from crossview.engine.item import IndexOptions, ItemUpdate, NewItem
 from crossview.engine.query import CalibrationRequest, Query, SameRequest, SearchRequest, SuggestRequest
+from crossview.engine.questions.feedback import Feedback
 from crossview.engine.recipe import Recipe
 from crossview.engine.services.items import Items
 from crossview.engine.services.spaces import Spaces
@@ -27,6 +36,7 @@ from crossview.engine.services.storage import Storage
 from crossview.engine.services.views import Views
 from crossview.server.client.client import AsyncClient, Client
 from crossview.server.client.remote_collection import AsyncCollection, RemoteCollection
+from crossview.server.client.remote_feedback import AsyncFeedback, RemoteFeedback
 from crossview.server.listen import RunningServer
 
 KEY, OTHER = "pictures/dots/dots-00.jpg", "pictures/waves/waves-01.jpg"
@@ -104,6 +114,26 @@ FLAT = {
 """The method of ``RemoteCollection`` that does the same as one of a service."""
 
 
+def fed_back(c: Any) -> list[Any]:
+    """A story of feedback: judgements of two people, a search that goes on, and what is remembered."""
+    others = [item.key for item in c.items("label = waves", limit=2)]
+    return [
+        c.feedback.judge("dots", [KEY], {OTHER: 0.5}, person="ann"),
+        c.feedback.judge("dots", {"pictures/dots/dots-01.jpg": 2}, others, person="ann"),
+        c.feedback.judge("dots", OTHER, person="bob"),
+        c.feedback.get("dots"),
+        c.search(feedback="dots", space="raw", k=3),
+        c.search(SearchRequest([Query("color")], combine="mean", feedback="dots", space="raw", k=3)),
+        c.feedback.remember("dots", "kind"),
+        c.feedback.undo("dots", "bob"),
+        c.feedback.delete("dots", others),
+        c.feedback.list(),
+        c.feedback.forget("dots", person="ann"),
+        c.questions.answers(),
+        c.feedback.delete("dots"),
+    ]
+
+
 def writes(pictures: Path, folder: Path) -> Steps:
     """What changes a collection, in the order of a story."""
     (folder / "labels.csv").write_text(f"file,mood\n{KEY.rpartition('/')[2]},calm\n")
@@ -130,6 +160,7 @@ def writes(pictures: Path, folder: Path) -> Steps:
         "spaces.delete": lambda c: c.spaces.delete("cca"),
         "views.delete": lambda c: c.views.delete("v"),
         "questions": lambda c: c.questions.undo("color", "nobody"),
+        "feedback": fed_back,
         "close": lambda c: c.close(),
     }
 
@@ -150,7 +181,7 @@ class Awaiting:
     def method(self, name: str) -> Any:
         """A method of the object itself."""
         found = getattr(self._inner, name)
-        if name == "questions":
+        if name in ("questions", "feedback"):
             return Awaiting(found, self._loop)
         if not callable(found):
             return found
@@ -246,11 +277,13 @@ def test_the_clients_have_all_methods_with_the_same_parameters() -> None:
     for name in (name for name in vars(RemoteCollection) if not name.startswith("_")):
         if name != "close":  # it does nothing there
             assert parameters(AsyncCollection, name.removeprefix("list_")) == parameters(RemoteCollection, name)
-    for name in shared() - {"name", "questions"}:
+    for name in shared() - {"name", "questions", "feedback"}:
         service, _, method = name.partition(".")
         here = (SERVICES[service][1], method or "__call__") if service in SERVICES else (Collection, name)
         assert parameters(RemoteCollection, FLAT.get(name, name)) == parameters(*here), name
     assert {name for name in vars(AnyQuestions) if not name.startswith("_")} == {"next", "answer", "undo", "answers"}
+    for name in (name for name in vars(AnyFeedback) if not name.startswith("_")):
+        assert parameters(RemoteFeedback, name) == parameters(AsyncFeedback, name) == parameters(Feedback, name)
 
 
 def parameters(cls: type, name: str) -> list[tuple[str, Any, Any]]:

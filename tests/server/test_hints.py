@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from messages import library_messages, texts
-from terminal import run
+from terminal import done, run
 
 from crossview.engine.catalog import state
 from crossview.engine.comparisons import Answer, QuestionRequest
@@ -51,6 +51,9 @@ class Stage:
             "NAME": "another",
             "NOTION": "color",
             "VIEW": "sift",
+            "KEY": f"pictures/dots/{self.picture.name}",
+            "OTHER": f"pictures/waves/{next(pictures.glob('waves/*.jpg')).name}",
+            "FEEDBACK": "dots",
         }
 
     def says(self, *arguments: object) -> str:
@@ -217,6 +220,41 @@ def _answered(stage: Stage) -> str:
     return stage.says("ask", "drawn", "--notion", "color", "--view", "color")
 
 
+def _no_such_feedback(stage: Stage) -> str:
+    return stage.says("search", "drawn", "--feedback", "dots")
+
+
+def _no_feedback(stage: Stage) -> str:
+    return stage.says("feedback", "list", "drawn")
+
+
+def _too_few_judgements(stage: Stage) -> str:
+    done(
+        "search",
+        "drawn",
+        "--like",
+        f"pictures/dots/{stage.picture.name}",
+        "--feedback",
+        "dots",
+        "--home",
+        stage.home.path,
+    )
+    return stage.says("feedback", "remember", "drawn", "dots", "--notion", "kind")
+
+
+def _remembered(stage: Stage) -> str:
+    with stage.home.open("drawn") as drawn:
+        dots, waves = ([item.key for item in drawn.items(f"label = {name}")] for name in ("dots", "waves"))
+        drawn.feedback.judge("dots", dots, waves, person="ann")
+    return stage.says("feedback", "remember", "drawn", "dots", "--notion", "kind")
+
+
+def _judged_picture(stage: Stage) -> str:
+    new = stage.folder / "new.jpg"
+    new.write_bytes(stage.picture.read_bytes())
+    return stage.says("search", "drawn", "--like", new, "--feedback", "dots")
+
+
 def _gone(stage: Stage) -> str:
     for file in (stage.picture, next(stage.pictures.glob("waves/*.jpg"))):
         file.unlink()
@@ -271,6 +309,11 @@ SCENARIOS: dict[str, tuple[Callable[[Stage], str], ...]] = {
     "ask for comparisons with: `collection.questions.next(": (_nobody_compared,),
     "or delete it with: `collection.spaces.delete(": (_earlier_learner,),
     "`collection.items(sort_by=": (_listed_by_attribute,),
+    "judge items first, with: `collection.feedback.judge(": (_no_such_feedback,),
+    "judge more items, with: `collection.feedback.judge(": (_too_few_judgements,),
+    "feedback keeps items: index it first, with: `collection.index(": (_judged_picture,),
+    "hint('search', name, '--like'": (_no_feedback,),
+    "hint('train', name, '--answers'": (_remembered,),
     "nobody has compared such items": (_nothing_to_export,),
     "hint('ask', collection.name": (_no_answers,),
     "hint('train'": (_answered,),

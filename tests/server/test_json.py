@@ -94,6 +94,13 @@ search rows --key cat/1 --view a --space raw --targets a --probabilities
 search rows --key cat/1 --view a --space raw --explain
 explain rows --key cat/1 --view a --space old --hit dog/1
 search rows --like cat/1 --unlike dog/1 --view a --space raw
+search rows --like cat/1 --like cat/3 --unlike dog/1 --feedback cats --view a --space raw
+feedback list rows
+feedback show rows cats
+feedback remember rows cats --notion species
+feedback forget rows cats
+feedback undo rows cats
+feedback delete rows cats --yes
 suggest rows dog/1 cat/1 --view a --space raw
 embed rows --key cat/1 --view a --space old
 embed rows --all --view a --space old --targets b --out all.npz
