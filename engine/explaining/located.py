@@ -16,6 +16,10 @@ from crossview.engine.spaces.matching import Selector, query_probes
 from crossview.engine.spaces.near_copies import Copies, near_copies
 from crossview.engine.spaces.target import Target
 from crossview.engine.spaces.version import Version
+from crossview.index.base import Ids, Neighbors, Searcher, Selection
+
+_ROUNDING = 1e-5
+"""Relative error of distances, which searches among other items can round otherwise."""
 
 
 class Location(NamedTuple):
@@ -89,9 +93,9 @@ def _in_target(
     copies: Copies,
     only: Selector,
 ) -> InTarget:
-    """Return the places of the wanted items by an exact scan of the target; near copies come before all others."""
-    searcher = indexed.searcher(target)
-    found = searcher.search(probe[None], max(1, len(searcher)), None if only is None else only(target))
+    """Return the places of the wanted items by an exact search of the target; near copies come before all others."""
+    chosen = None if only is None else only(target)
+    found = _up_to(indexed.searcher(target), probe, np.unique([*wanted, *copies]).astype(np.int64), chosen)
     keep = (found.ids[0] >= 0) & (found.ids[0] != (-1 if own is None else own))
     ids, distances = found.ids[0][keep], found.distances[0][keep]
     near = np.isin(ids, list(copies))
@@ -105,7 +109,20 @@ def _in_target(
         nearer = (closeness < copies[item]).sum() if copy else near.sum() + (distances[~near] < distance).sum()
         bits = _differing(indexed, target, probe, item) if target.codes else None
         locations[item] = Location(float(distance), 1 + int(nearer), copy, bits)
-    return InTarget(len(ids), target.dim if target.codes else 0, locations)
+    present = indexed.indexes[target].index.ids()
+    if chosen is not None:
+        present = np.intersect1d(present, chosen.ids)
+    return InTarget(len(present) - (own in present), target.dim if target.codes else 0, locations)
+
+
+def _up_to(searcher: Searcher, probe: NDArray[np.generic], ids: Ids, chosen: Selection | None) -> Neighbors:
+    """Return all chosen items up to the farthest of those with these ids, the nearest first."""
+    if not searcher.capabilities.exact:
+        return searcher.search(probe[None], max(1, len(searcher)), chosen)
+    among = ids if chosen is None else np.intersect1d(ids, chosen.ids)
+    distances = searcher.search(probe[None], max(1, len(among)), among).distances
+    radius = float(distances[np.isfinite(distances)].max(initial=0))
+    return searcher.within(probe[None], radius * (1 + _ROUNDING), chosen)
 
 
 def _differing(indexed: IndexedSpace, target: Target, probe: NDArray[np.generic], item: int) -> tuple[int, ...]:

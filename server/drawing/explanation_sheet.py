@@ -90,11 +90,12 @@ def _draw_row(
     points = next((each for each in one.agreements if any(part.item_places for part in each.parts)), None)
     cells = next((each for each in one.agreements if any(part.box for part in each.parts)), None)
     bars = [each for each in one.agreements if each not in (points, cells)]
-    _draw_pair(canvas, (MARGIN, top, MARGIN + _PAIR, top + _HEIGHT), (picture, found), query.text or "", points)
-    left = MARGIN + _PAIR + _GAP
+    box = MARGIN, top, MARGIN + _PAIR, top + _HEIGHT
+    left = _draw_pair(canvas, box, (picture, found), query.text or "", points) + _GAP
     if cells is not None and picture is not None:
-        _draw_cells(canvas, (left, top, left + _CELLS, top + _HEIGHT), (picture, found), cells)
-        left += _CELLS + _GAP
+        end = min(right - _BARS - _GAP, left + 2 * _CELLS)
+        _draw_cells(canvas, (left, top, end, top + _HEIGHT), (picture, found), cells)
+        left = end + _GAP
     if bars:
         _draw_bars(canvas, (left, top, min(right, left + _BARS + _CELLS), top + _HEIGHT), bars)
 
@@ -142,8 +143,11 @@ def _draw_pair(
     pictures: tuple[Image.Image | None, Image.Image],
     text: str,
     points: Agreement | None,
-) -> None:
-    """Draw both pictures side by side, and the key points of the words that agree most, joined between both."""
+) -> int:
+    """Draw both pictures side by side, and the key points of the words that agree most, joined between both.
+
+    Return the right edge of the pictures.
+    """
     left, top, right, bottom = box
     width = (right - left - _GAP) // 2
     boxes = []
@@ -159,7 +163,7 @@ def _draw_pair(
             boxes.append((x, top, x + small.width, top + small.height))
         x = boxes[-1][2] + _GAP
     if points is None or pictures[0] is None:
-        return
+        return boxes[1][2]
     shown = [part for part in points.parts if part.query_places and part.item_places][:_WORDS]
     below = max(one[3] for one in boxes) + 6
     note = f"{points.view}: {100 * points.agreement:.0f} % agree; key points of {len(shown)} visual words in both"
@@ -170,6 +174,7 @@ def _draw_pair(
     for part, colour in zip(shown, PALETTE, strict=False):
         _draw_word(draw, part, colour, inner)
     canvas.sheet.paste(region.resize((right - left, bottom - top), Image.Resampling.LANCZOS), (left, top))
+    return boxes[1][2]
 
 
 def _draw_word(draw: ImageDraw.ImageDraw, part: AgreeingPart, colour: Colour, boxes: Sequence[Sequence[int]]) -> None:
@@ -224,7 +229,7 @@ def _draw_cells(canvas: _Canvas, box: Box, pictures: Sequence[Image.Image], cell
         calm = Image.blend(small, ImageOps.grayscale(small).convert("RGB"), 0.7)
         tinted = Image.composite(Image.new("RGB", small.size, TINT), calm, veil)
         canvas.sheet.paste(tinted, corner)
-        corner = (left, top + small.height + 8) if wide else (left + small.width + 8, top)
+        corner = (left, corner[1] + small.height + 8) if wide else (corner[0] + small.width + 8, top)
     note = f"{cells.view}: {100 * cells.agreement:.0f} % agree, green most"
     below = corner[1] if wide else top + small.height + 6
     canvas.text((left, below), note, _SMALL, FAINT, right - left + 10)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+import notions
 import numpy as np
 import pytest
 from drawn import CLASSES, draw, encode
@@ -12,6 +13,7 @@ from crossview.engine.collection import Collection
 from crossview.engine.errors import InvalidInputError, NotFoundError
 from crossview.engine.explanation import ExplainRequest, Explanation
 from crossview.engine.home import Home
+from crossview.engine.ingest.comparison_files import read_comparisons
 from crossview.engine.item import NewItem
 from crossview.engine.query import Hit, Query, SearchRequest
 from crossview.engine.recipe import Recipe
@@ -176,6 +178,45 @@ def test_bits_that_differ_are_the_distance(made: Collection) -> None:
                 assert row.differing_bits is not None
                 assert (len(row.differing_bits), row.bits) == (row.distance, 32)
                 assert all(0 <= bit < 32 for bit in row.differing_bits)
+
+
+def test_codes_that_are_reranked_have_bits_and_the_distances_of_vectors(made: Collection) -> None:
+    made.train(Recipe(spec="multi-npp,lsh:12", views=("v", "w"), rerank=24), space="reranked", activate=False)
+    for explanation, hit in compared(made, SearchRequest([Query("v", key=key(4))], space="reranked", k=6)):
+        check_sums(explanation, hit)
+        (row,) = [one for one in explanation.contributions if one.target == hit.target]
+        assert row.bits == 12
+        assert row.distance == hit.distance
+        assert row.differing_bits is not None
+        assert len(row.differing_bits) <= 12
+
+
+def test_weighted_notions_contribute_by_their_weight(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """The weight times the squared distance, of which ``embed`` gives the parts."""
+    home = Home(folder := tmp_path_factory.mktemp("notions"))
+    notions.fill_things(home)
+    with home.open("things") as collection:
+        stated = read_comparisons(notions.write_triplets(folder / "comparisons.csv"))
+        collection.train(Recipe(spec="joint:2", views=("view",), constraints=stated))
+        weights, query = {"color": 2.0, "shape": 0.5}, Query("view", key=notions.key(1))
+        for explanation, hit in compared(collection, SearchRequest([query], weights=weights, k=5)):
+            assert explanation.measure == "distance"
+            assert explanation.total == pytest.approx(hit.distance**2, rel=1e-5)
+            assert [one.target for one in explanation.contributions] == ["view:color", "view:shape"]
+            for part, weight in zip(explanation.contributions, weights.values(), strict=True):
+                assert part.distance is not None
+                assert part.contribution == weight * part.distance**2
+            assert explanation.total == pytest.approx(sum(one.contribution for one in explanation.contributions))
+
+
+def test_each_part_of_a_joined_view_agrees_by_itself(pictures: Collection) -> None:
+    pictures.train(Recipe(spec="scale", views=("color+gist",)), space="joined", activate=False)
+    request = SearchRequest([Query("color+gist", image=encode(draw("red", 30)))], space="joined", k=3)
+    for explanation, hit in compared(pictures, request):
+        check_sums(explanation, hit)
+        assert [one.view for one in explanation.agreements] == ["color", "gist"]
+        assert all(0 < one.agreement <= 1 for one in explanation.agreements)
+        assert all(part.squared_distance is None for one in explanation.agreements for part in one.parts)
 
 
 def test_words_that_two_texts_share_agree(made: Collection) -> None:
