@@ -43,7 +43,7 @@ MAY_IMPORT = {
     "engine.catalog": {"engine", CONDITIONS, "features"},
     "engine.ingest": {"engine", "engine.catalog", COMPARISONS, "features"},
     "engine.spaces": {"engine", CONDITIONS, "engine.catalog", *LEARNERS, "features", "index"},
-    "engine.explaining": {"engine", "engine.catalog", "engine.spaces", "features", "index.base"},
+    "engine.explaining": {"engine", CONDITIONS, "engine.catalog", "engine.spaces", "features", "index.base"},
     "engine.questions": {"engine", "engine.catalog", "engine.spaces", COMPARISONS},
     "engine.changes": {"engine", "engine.catalog", "engine.learners", LOSSES, SOLVERS, "features"},
     "engine.training": {"engine", CONDITIONS, "engine.catalog", "engine.spaces", *LEARNERS, "features", "index.base"},

@@ -28,7 +28,7 @@ def test_the_table_has_a_row_for_each_view_and_target(where: list[str]) -> None:
     """With ranks, distances, shares of contributions, and the parts that agree most."""
     output = done("explain", "drawn", "--key", DOTS, "--space", "raw", "--hit", OTHER, *where)
     title, header, color, sift, sums = output.splitlines()
-    assert title == "explanation of all targets, merged"
+    assert title == "explanation of distance of color, sift"
     assert header.split("\t")[:4] == ["hit", "key", "view", "target"]
     cells = [line.split("\t") for line in (color, sift)]
     assert [one[1:4] for one in cells] == [[OTHER, "color", "color"], ["", "sift", "sift"]]
@@ -87,7 +87,7 @@ def test_mistakes_name_the_remedy(where: list[str], tmp_path: Path) -> None:
         (("explain", "drawn", "--key", DOTS, "--out", tmp_path / "a.xyz"), "end the name in"),
         (("explain", "drawn"), "give exactly one of"),
         (("explain", "drawn", "--key", DOTS, "--hit", WAVES, "--where", "label = dots"), "does not fulfil"),
-        (("search", "drawn", "--key", DOTS, "--explain", "--csv"), "--explain has no --csv"),
+        (("search", "drawn", "--key", DOTS, "--explain", "--csv"), "--explain goes with no --csv"),
         (("search", "drawn", "--like", DOTS, "--explain"), "only searches for the nearest items"),
     ):
         wrong = run(*words, *where)
