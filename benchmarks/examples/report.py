@@ -71,6 +71,8 @@ def _questions(trials: Trials, space: str) -> list[str]:
     for kind in dict.fromkeys(figure[1] for trial in trials for figure in trial["figures"]):
         for name in [*_sets(trials), ALL]:
             values = {method: _precisions(trials, space, name, kind, method) for method in METHODS}
+            if not values[LEARN]:  # its classes have too few items
+                continue
             means = {method: float(np.mean(found)) for method, found in values.items()}
             less = 1 - (1 - means[LEARN]) / max(1 - means[ONE], 1e-9)
             cells = (mean_and_error(found) for found in values.values())
@@ -82,12 +84,15 @@ def _questions(trials: Trials, space: str) -> list[str]:
 
 def _rounds(trials: Trials, protocol: str) -> list[str]:
     """Return the table of rounds by one kind of judgements, and where learning is below after the last round."""
-    first = ROUNDS + 1 - len(trials[0]["curves"][0][3]) if protocol == SAME else 1
+    first = 0 if protocol == SAME else 1
     lines = [["space", "set", "method", *(f"round {number}" for number in range(first, ROUNDS + 1))]]
     below: list[str] = []
     for space in JUDGED:
         for name in [*_sets(trials), ALL]:
-            means = {method: np.mean(_curves(trials, space, protocol, method, name), axis=0) for method in METHODS}
+            curves = {method: _curves(trials, space, protocol, method, name) for method in METHODS}
+            if not curves[LEARN]:  # its classes have too few items
+                continue
+            means = {method: np.mean(found, axis=0) for method, found in curves.items()}
             lines += [[space, name, method, *(f"{100 * one:.1f}" for one in curve)] for method, curve in means.items()]
             if name != ALL:
                 below += _better({method: float(curve[-1]) for method, curve in means.items()}, f"{space}, {name}")

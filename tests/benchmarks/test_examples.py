@@ -28,6 +28,8 @@ def test_every_method_answers_and_examples_are_no_hits(tmp_path: Path, monkeypat
     document = {"settings": settings, "rows": rows, "trials": [found]}
     text = report.markdown(document)
     assert all(method in text for method in trial.METHODS)
+    small = {name: [one for one in found[name] if one[0] == "raw"] for name in ("figures", "curves")}
+    assert "| raw | pubfig |" in report.markdown({**document, "trials": [{**found, **small}]})
     report.plot(tmp_path / "rounds.png", document)
     assert (tmp_path / "rounds.png").stat().st_size > 1_000
 
