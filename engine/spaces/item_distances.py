@@ -14,7 +14,8 @@ from crossview.index.every import euclidean, hamming
 
 Floats = NDArray[np.float64]
 ANCHORS = 100
-"""Items of a target whose mean distance states how far an item is from others. On Corel, 50 to 400 rank alike."""
+"""Items of a target whose mean distance states how far an item is from others. On corel1k and merged20, 50 to 400
+differ by at most 1 point of mAP."""
 _READ_BELOW = 0.3
 """Share of the items up to which reading those that a filter passes is faster than a scan."""
 _AT_ONCE = 4096

@@ -36,7 +36,7 @@ def test_the_table_has_a_row_for_each_view_and_target(where: list[str]) -> None:
     assert sum(int(one[8].removesuffix(" %")) for one in cells) in (99, 100, 101)
     assert " %: " in cells[0][9]
     assert "word " in cells[1][9]
-    assert sums.startswith("contributions: shares of the score by reciprocal ranks")
+    assert sums.startswith("contributions: shares of the score that orders the list")
 
 
 def test_search_explains_the_first_hits_of_each_list(where: list[str]) -> None:
