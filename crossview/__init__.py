@@ -86,6 +86,7 @@ if TYPE_CHECKING:
     from crossview.engine.query import LikeliestClass as LikeliestClass
     from crossview.engine.query import OneQuery as OneQuery
     from crossview.engine.query import Query as Query
+    from crossview.engine.query import RequestOptions as RequestOptions
     from crossview.engine.query import SameRequest as SameRequest
     from crossview.engine.query import SearchRequest as SearchRequest
     from crossview.engine.query import SuggestedLabels as SuggestedLabels
@@ -126,7 +127,7 @@ _NAMES = {
     "crossview.engine.item": "DeletedPicture Failure ImportReport IndexOptions Item ItemUpdate NewItem Picture "
     "ValueCount",
     "crossview.engine.query": "CalibrationRequest Embedding Hit HitList ItemEmbeddings LabelShare LikeliestClass "
-    "OneQuery Query SameRequest SearchRequest SuggestedLabels SuggestRequest Suggestions Verdict",
+    "OneQuery Query RequestOptions SameRequest SearchRequest SuggestedLabels SuggestRequest Suggestions Verdict",
     "crossview.engine.recipe": "Grouping Pair Recipe Tune",
     "crossview.engine.strategy": "Combined Listed Moved Nearest Weighted",
     "crossview.server.client.client": "AsyncClient Client",

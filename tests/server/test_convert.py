@@ -293,7 +293,7 @@ def test_explanations_survive() -> None:
         key="a/ü",
         target="",
         rank=None,
-        measure="rank",
+        measure="score",
         total=-1.5,
         contributions=(
             Contribution(view="color", target="sift", items=7, contribution=-1.5),
