@@ -111,8 +111,12 @@ def _match(total: float) -> float:
     return 1 / (1 + math.exp(-total)) if total > -700 else 0.0
 
 
+_SUMMED = 4
+"""Maximum number of contributions on the line of an explanation."""
+
+
 def _summary(one: Explanation) -> str:
-    """Return the share of each contribution, and the rank behind it."""
+    """Return the greatest contributions as shares, and the rank behind each."""
     whole = {"match": "match", "distance": "squared distance", "score": "score"}[one.measure]
     counted = [(part, share) for part, share in zip(one.contributions, one.shares(), strict=True) if share]
     if not counted or any(part.copy for part, _ in counted):
@@ -120,9 +124,10 @@ def _summary(one: Explanation) -> str:
     parts = [
         f"{part.view if part.view == part.target else f'{part.view} to {part.target}'} {100 * share:+.0f} %"
         + (f" (rank {part.rank} of {part.items})" if part.rank else "")
-        for part, share in counted
+        for part, share in sorted(counted, key=lambda one: -abs(one[1]))
     ]
-    return f"contributions to the {whole}: {', '.join(parts)}"
+    others = f", {len(parts) - _SUMMED} others" if len(parts) > _SUMMED else ""
+    return f"contributions to the {whole}: {', '.join(parts[:_SUMMED])}{others}"
 
 
 def _query_picture(items: Items, query: Query) -> Image.Image | None:
