@@ -187,7 +187,7 @@ class Collection:
             searched_targets(wanted),
             lambda version, space: answer(version, space, self._opened.loaded, wanted),
         )
-        self._opened.warn_of_unmet(wanted.filter.stored, not any(one.hits for one in found))
+        self._opened.warn_of_unmet(wanted.named_fields, not any(one.hits for one in found))
         return [one.illustrated(self.items.thumbnail) for one in found]
 
     @overload
@@ -225,7 +225,7 @@ class Collection:
         check_size(size)
         pages = self._continued(request, opened)
         self._opened.pages.add(pages)
-        self._opened.warn_of_unmet(request.filter.stored, not len(pages))
+        self._opened.warn_of_unmet(request.named_fields, not len(pages))
         return pages
 
     def explain(self, request: ExplainRequest) -> list[Explanation]:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.conditions.filter import EVERY_ITEM, Filter, FilterForm, filter_of
+from crossview.engine.conditions.filter import EVERY_ITEM, Filter, FilterForm, field_of, filter_of
+from crossview.engine.conditions.tree import Condition, FieldTest, all_of
 from crossview.engine.errors import InvalidInputError
 from crossview.engine.hits import Hit as Hit
 from crossview.engine.hits import HitList as HitList
@@ -123,6 +124,13 @@ class SearchRequest:
             has_input = not given.get("sort_by") or any(query.inputs() for query in queries)
             strategy = strategy_of(given, has_input)
         vars(self).update(queries=queries, strategy=strategy, k=k, space=space, filter=chosen)
+
+    @property
+    def named_fields(self) -> Condition:
+        """A condition on the stored fields that the filter and the groups name."""
+        if not self.per:
+            return self.filter.stored
+        return all_of([self.filter.stored, FieldTest(field_of(self.per), "exists")])
 
     @property
     def axes(self) -> tuple[str, ...]:

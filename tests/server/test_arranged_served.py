@@ -55,6 +55,8 @@ def keys(where: list[str], *options: object) -> list[str]:
 def test_commands_group_order_and_count(where: list[str]) -> None:
     assert keys(where, "--per", "album", "-k", 9) == ["k01", "k02", "k03", "k04"]
     assert keys(where, "--per", "album", "--hits-per", 2, "-k", 5) == ["k01", "k02", "k03", "k04", "k05"]
+    mistyped = run("search", "c", "--key", "k00", "--view", "v", "--per", "albun", *where)
+    assert "no item has the attribute 'albun' (similar: album)" in mistyped.output
     assert keys(where, "--sort-by", "-year", "-k", 8) == ["k07", "k01", "k08", "k02", "k03", "k04", "k05", "k06"]
     assert keys(where, "--diversity", 1, "-k", 2) == ["k01", "k10"]
     assert keys(where, "--all", "--where", "album = a1") == [f"k{n:02}" for n in range(1, N, 4)]
