@@ -8,18 +8,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossview.engine.runtime.cancellation import checkpoint
+from crossview.engine.spaces.examples import as_numbers
 from crossview.engine.spaces.target import Target
 from crossview.index.base import Ids, Index, Selection
 from crossview.index.every import euclidean, hamming
 
 Floats = NDArray[np.float64]
 ANCHORS = 100
-"""Items of a target whose mean distance states how far an item is from others. On corel1k and merged20, 50 to 400
-differ by at most 1 point of mAP."""
+"""Items of a target whose distances to a query state how far items usually are from it."""
 _READ_BELOW = 0.3
 """Share of the items up to which reading those that a filter passes is faster than a scan."""
 _AT_ONCE = 4096
-"""Rows that are compared with the anchors at a time, which stay in the processor's cache."""
+"""Rows that are compared with their mean at a time, which stay in the processor's cache."""
 
 
 def distances_to(target: Target, query: NDArray[Any], rows: NDArray[Any]) -> Floats:
@@ -47,19 +47,21 @@ def every_distance(target: Target, index: Index, query: NDArray[Any], only: Sele
 
 @dataclass(frozen=True, eq=False)
 class Scale:
-    """How far the items of a target are from a sample of them, the anchors.
+    """How far the items of a target are from each other.
 
-    A distance counts in multiples of the item's mean distance to the anchors, because some items are near everything
-    (hubs; Radovanovic et al., JMLR 2010), and then in standard deviations over the anchors.
+    A distance counts in multiples of the item's reach, its root mean square distance to the other items (the mean, if
+    bits differ), because some items are near everything (hubs; Radovanovic et al., JMLR 2010), and then in standard
+    deviations over a sample, the anchors. The mean of the vectors determines all reaches, so that a change of the
+    collection costs two passes over its vectors.
     """
 
     target: Target
     ids: Ids
     """The items, ascending, (n,)."""
     reaches: Floats
-    """The mean distance of each to the anchors, (n,)."""
+    """(n,)"""
     anchors: NDArray[Any]
-    """Their vectors or codes, (m, width)."""
+    """The vectors or codes of the sample, (m, width)."""
     anchor_ids: Ids
 
     @classmethod
@@ -67,15 +69,13 @@ class Scale:
         """Return the scale of a target's items; the same items have the same anchors."""
         ids = index.ids()
         drawn = np.sort(np.random.default_rng(0).permutation(len(ids))[:ANCHORS])
-        anchors = index.get(ids[drawn])
-        measured = _Anchors(target, anchors)
-        blocks = [
-            (some, np.concatenate([measured.sums(part) for part in _parts(rows)])) for some, rows in _blocks(index)
-        ]
-        found, sums = _ascending(blocks)
-        others = len(drawn) - np.isin(found, ids[drawn], assume_unique=True)
-        reaches = sums / np.maximum(others, 1)
-        return cls(target, found, np.where(reaches > 0, reaches, 1.0), anchors, ids[drawn])
+        sums = [_as_numbers(target, rows).sum(axis=0, dtype=np.float64) for _, rows in _blocks(index)]
+        mean = (sum(sums) / max(len(ids), 1)).astype(np.float32) if sums else np.zeros(0, np.float32)
+        found, squares = _ascending([(some, _squares(target, rows, mean)) for some, rows in _blocks(index)])
+        # n times the squared distance to the mean, plus those of all items to it, is the sum over all items.
+        gaps = (len(ids) * squares + squares.sum()) / max(len(ids) - 1, 1)
+        reaches = gaps / 4 if target.codes and not target.floats else np.sqrt(gaps)
+        return cls(target, found, np.where(reaches > 0, reaches, 1.0), index.get(ids[drawn]), ids[drawn])
 
     def scores(self, query: NDArray[Any], ids: Ids, distances: Floats, own: int | None = None) -> Floats:
         """Return how near items, (n,), are to a query at these distances: 0 like the anchors, in their deviations.
@@ -101,37 +101,18 @@ class Scale:
         return found
 
 
-class _Anchors:
-    """The vectors of the anchors as numbers; codes count as numbers of 1 and -1."""
-
-    def __init__(self, target: Target, anchors: NDArray[Any]) -> None:
-        self._target = target
-        self._numbers = self._as_numbers(anchors)
-        self._squares = np.vecdot(self._numbers, self._numbers)
-
-    def sums(self, rows: NDArray[Any]) -> Floats:
-        """Return the sum of the distances of each row, (n, width), to all anchors, (n,)."""
-        checkpoint()
-        numbers = self._as_numbers(rows)
-        products = numbers @ self._numbers.T
-        if self._target.codes and not self._target.floats:
-            found: Floats = ((self._target.dim - products) / 2).sum(axis=1, dtype=np.float64)
-            return found
-        squares = np.vecdot(numbers, numbers)[:, None] - 2 * products + self._squares
-        sums: Floats = np.sqrt(np.maximum(squares, 0)).sum(axis=1, dtype=np.float64)
-        return sums
-
-    def _as_numbers(self, rows: NDArray[Any]) -> NDArray[np.float32]:
-        if not self._target.codes:
-            return rows
-        if self._target.floats:
-            return np.ascontiguousarray(rows[:, self._target.code_bytes :]).view(np.float32)
-        return np.unpackbits(rows, axis=1, count=self._target.dim).astype(np.float32) * 2 - 1
+def _squares(target: Target, rows: NDArray[Any], mean: NDArray[np.float32]) -> Floats:
+    """Return the squared distance of each row, (n, width), to the mean of all, (n,)."""
+    parts = [_as_numbers(target, rows[start : start + _AT_ONCE]) - mean for start in range(0, len(rows), _AT_ONCE)]
+    return np.concatenate([np.empty(0), *(np.vecdot(part, part).astype(np.float64) for part in parts)])
 
 
-def _parts(rows: NDArray[Any]) -> Iterator[NDArray[Any]]:
-    for start in range(0, max(1, len(rows)), _AT_ONCE):
-        yield rows[start : start + _AT_ONCE]
+def _as_numbers(target: Target, rows: NDArray[Any]) -> NDArray[np.float32]:
+    """Return what distances compare, (n, D): floats, also those behind codes, and otherwise bits as 1 or -1."""
+    if target.codes and target.floats:
+        return np.ascontiguousarray(rows[:, target.code_bytes :]).view(np.float32)
+    numbers: NDArray[np.float32] = as_numbers(target, rows)
+    return numbers
 
 
 def _blocks(index: Index) -> Iterator[tuple[Ids, Any]]:

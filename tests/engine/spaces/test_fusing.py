@@ -101,13 +101,13 @@ def by_rank(rows: Rows, number: int, others: list[int]) -> dict[int, float]:
 
 
 def scores_of(rows: Rows, number: int, others: list[int]) -> dict[str, dict[int, float]]:
-    """Distances over the mean distance of the item to all others, in deviations over all other items; fewer than 100
-    items are all anchors."""
+    """Distances over the root mean square distance of the item to all others, in deviations over all other items; fewer
+    than 100 items are all anchors."""
     found = {}
     for view, of in distances(rows, number, others).items():
         everyone = [one for one in range(COUNT) if has(view, one)]
         table = np.linalg.norm(rows[view][everyone][:, None] - rows[view][everyone][None], axis=2).astype(np.float64)
-        reach = dict(zip(everyone, table.sum(axis=1) / (len(everyone) - 1), strict=True))
+        reach = dict(zip(everyone, np.sqrt((table**2).sum(axis=1) / (len(everyone) - 1)), strict=True))
         usual = np.array(
             [mine / reach[item] for item, mine in distances(rows, number, everyone)[view].items() if item != number]
         )
