@@ -206,14 +206,15 @@ class Collection:
 
         Arguments and errors are those of ``search``; InvalidInputError also for more than two million hits.
         """
-        pages = self.open_pages(request_of(request, cast(OneQuery, query)), size)
+        check_size(size)
+        pages = self.open_pages(request_of(request, cast(OneQuery, query)))
         try:
             for lists in pages.each(size):
                 yield [one.illustrated(self.items.thumbnail) for one in lists]
         finally:
             pages.close()
 
-    def open_pages(self, request: SearchRequest, size: int) -> "Pages":
+    def open_pages(self, request: SearchRequest) -> "Pages":
         """Return the pages of ``search_pages`` for reading them in any order; close them after use."""
         from crossview.engine.spaces.paging import Pages, pages_of
         from crossview.engine.spaces.search import check_pages
@@ -222,7 +223,6 @@ class Collection:
             check_pages(wanted)
             return pages_of(self._opened.versions(), self._opened.loaded, wanted)
 
-        check_size(size)
         pages = self._continued(request, opened)
         self._opened.pages.add(pages)
         self._opened.warn_of_unmet(request.named_fields, not len(pages))
@@ -231,8 +231,8 @@ class Collection:
     def explain(self, request: ExplainRequest) -> list[Explanation]:
         """Return why items have their places in the lists of a search, list by list; nothing is written.
 
-        The contributions of views and targets add up to the match, the squared distance, or the score by ranks that
-        places an item. Key points are found in the query's picture and in the thumbnails of items.
+        The contributions of views and targets add up to the match, the squared distance, or the score that places an
+        item. Key points are found in the query's picture and in the thumbnails of items.
 
         Raises the errors of ``search``, and InvalidInputError for an item that the search cannot find.
         """

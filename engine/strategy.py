@@ -157,7 +157,8 @@ class Moved(Strategy):
     targets: Sequence[str] = ()
     """See ``Nearest``."""
     merge: bool | None = None
-    """See ``Nearest``."""
+    """Whether each query gets one list over all targets: by distance on a common scale, and otherwise by reciprocal
+    rank [default: None, merge only targets on a common scale]."""
     sort_by: str = ""
     """See ``Nearest``."""
     more: Mapping[str, float] = field(default_factory=dict)

@@ -171,20 +171,18 @@ class Part:
         """Yield each value of the items of a mask over ids, with the number of items that have it."""
         if nulls := len(np.unique(self.nulls[chosen[self.nulls]])):
             yield None, nulls
-        words = list(self.words)
         for value, count in self.booleans.counts(chosen):
             yield bool(value), count
         for value, count in self.numbers.counts(chosen):
             yield int(value) if value.is_integer() and abs(value) <= MAX_INTEGER else value, count
         for place, count in self.texts.counts(chosen):
-            yield words[place], count
+            yield self.words[place], count
 
     def values(self, chosen: Mask) -> Iterator[tuple[int, Value]]:
         """Yield the id and the value of each value, except null, of the items of a mask over ids."""
-        words = list(self.words)
         yield from self.booleans.among(chosen)
         yield from self.numbers.among(chosen)
-        yield from ((item, words[place]) for item, place in self.texts.among(chosen))
+        yield from ((item, self.words[place]) for item, place in self.texts.among(chosen))
 
     def _mark_equal(self, mask: Mask, values: Sequence[Any]) -> None:
         texts = [value for value in values if isinstance(value, str)]
@@ -256,8 +254,7 @@ def order_of(parts: Iterable[Part], ids: Ids, greatest_first: bool) -> NDArray[n
             places, values = _placed(typed, place_of)
             first.at(numbers, places, values.astype(np.float64))
         places, values = _placed(part.texts, place_of)
-        words = list(part.words) if len(values) else []
-        texts.append((places, [words[value] for value in values.tolist()]))
+        texts.append((places, [part.words[value] for value in values.tolist()]))
     rank_of = {word: rank for rank, word in enumerate(sorted({word for _, words in texts for word in words}))}
     for places, words in texts:
         first.at(ranks, places, np.array([rank_of[word] for word in words], np.float64))

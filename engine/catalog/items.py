@@ -25,10 +25,7 @@ _ATTRIBUTES_AS_TEXT = sa.type_coerce(items.c.attributes, sa.Text())
 _FEW_IDS = 20_000
 """Number of ids that a statement takes; among more, pages are found by reading all keys in order."""
 _KEYS_AT_ONCE = 5_000
-_EACH = {
-    column: sa.select(items.c.id, items.c[column]).where(LIVE)
-    for column in ("id", "key", "source", "text", "attributes")
-}
+_EACH = {column: sa.select(items.c.id, items.c[column]).where(LIVE) for column in ("key", "source", "text")}
 _READ_AT_ONCE = 1 << 12
 _ATTRIBUTES = sa.select(sa.func.group_concat(items.c.id), sa.func.group_concat(_ATTRIBUTES_AS_TEXT)).where(
     LIVE, items.c.id.between(sa.bindparam("first"), sa.bindparam("last"))
@@ -243,7 +240,7 @@ class Items:
         return int(self._connection.scalar(sa.select(sa.func.max(items.c.id))) or 0)
 
     def each(self, column: str, ids: Iterable[int] | None = None) -> Iterator[Sequence[Any]]:
-        """Yield id and value of a column (attributes as JSON) of all live items, or of those in ``ids``."""
+        """Yield id and value of a column of all live items, or of those in ``ids``."""
         return each(self._connection, _EACH[column], items.c.id, ids)
 
     def ids(self) -> list[int]:

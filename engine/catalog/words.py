@@ -30,6 +30,9 @@ class Words:
     def __len__(self) -> int:
         return len(self._words)
 
+    def __getitem__(self, place: int) -> str:
+        return self._words[place]
+
     @cached_property
     def nbytes(self) -> int:
         """Approximate bytes in memory."""

@@ -8,11 +8,9 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.changes.request import Changes, ChangesRequest
 from crossview.engine.conditions.filter import EVERY_ITEM, FilterForm
 from crossview.engine.errors import CrossviewError, warn_of
 from crossview.engine.evaluation import Evaluation, EvaluationRequest
-from crossview.engine.explanation import ExplainRequest, Explanation
 from crossview.engine.info import CollectionInfo, SpaceInfo, Threshold, ViewInfo
 from crossview.engine.item import (
     DeletedPicture,
@@ -27,15 +25,7 @@ from crossview.engine.item import (
 )
 from crossview.engine.query import (
     CalibrationRequest,
-    Embedding,
-    HitList,
     ItemEmbeddings,
-    Query,
-    SameRequest,
-    SearchRequest,
-    Suggestions,
-    SuggestRequest,
-    Verdict,
 )
 from crossview.engine.recipe import Recipe
 from crossview.engine.runtime.progress import Progress
@@ -49,6 +39,7 @@ from crossview.server.client.convert_jobs import (
 )
 from crossview.server.client.remote_jobs import Follower, JobScript
 from crossview.server.client.script import Ask, Exchange, R, Script, Stubs, ask, pages_of
+from crossview.server.client.search_script import SearchScript
 from crossview.server.wire import pages
 from crossview.server.wire.convert import (
     from_filter,
@@ -61,26 +52,13 @@ from crossview.server.wire.convert import (
     to_item_embeddings,
     to_report,
 )
-from crossview.server.wire.convert_changes import from_changes_request, to_changes
 from crossview.server.wire.convert_conditions import to_field_value
 from crossview.server.wire.convert_evaluation import to_evaluation
-from crossview.server.wire.convert_explanations import from_explain_request, to_explanations
 from crossview.server.wire.convert_info import to_collection, to_space, to_threshold
-from crossview.server.wire.convert_search import (
-    from_query,
-    from_same_request,
-    from_search_request,
-    from_suggest_request,
-    to_embeddings,
-    to_hit_lists,
-    to_suggestions,
-    to_verdicts,
-)
 from crossview.server.wire.fields import to_value
 from crossview.server.wire.message_batches import batches, merged
-from crossview.server.wire.names import collection_name, item_name, space_name
+from crossview.server.wire.names import item_name, space_name
 from crossview.v1 import collections_pb2 as pb
-from crossview.v1 import search_pb2
 
 ROWS_AT_ONCE = 1_000
 """Maximum number of updates or rows in one message."""
@@ -94,13 +72,12 @@ _Long = TypeVar(
 )
 
 
-class CollectionScript:
+class CollectionScript(SearchScript):
     """The scripts of a collection on a server; see ``RemoteCollection`` and ``AsyncCollection``."""
 
     def __init__(self, stubs: Stubs, name: str) -> None:
-        self._collections, self._searches, self._jobs = stubs.collections, stubs.searches, JobScript(stubs)
-        self.name = name
-        self.resource = collection_name(name)
+        super().__init__(stubs, name)
+        self._collections, self._jobs = stubs.collections, JobScript(stubs)
 
     def info(self) -> Script[CollectionInfo]:
         """Return the description of the collection."""
@@ -324,55 +301,6 @@ class CollectionScript:
         """Delete a view with its rows."""
         yield from ask(self._collections.DeleteView, pb.DeleteViewRequest(parent=self.resource, view=view))
 
-    def search(self, request: SearchRequest) -> Script[list[HitList]]:
-        """Return the nearest items of every query in every target."""
-        return to_hit_lists((yield from ask(self._searches.Search, self._search_message(request))))
-
-    def search_page(self, request: SearchRequest, size: int, token: str = "") -> Script[tuple[list[HitList], str]]:
-        """Return a page of all hits of a search, and the token of the next page, "" after the last."""
-        message = search_pb2.SearchRequest(parent=self.resource) if token else self._search_message(request)
-        message.page_size, message.page_token = size, token
-        response = yield from ask(self._searches.Search, message)
-        return to_hit_lists(response), response.next_page_token
-
-    def search_stream(self, requests: Iterable[SearchRequest]) -> Exchange[list[HitList]]:
-        """Yield the answer to each search, in order; one stream costs less than separate calls."""
-        messages = map(self._search_message, requests)
-        return Exchange(self._searches.StreamSearch, messages, to_hit_lists)
-
-    def explain(self, request: ExplainRequest) -> Script[list[Explanation]]:
-        """Return why items have their places in the lists of a search."""
-        message = from_explain_request(request)
-        message.parent = self.resource
-        return to_explanations((yield from ask(self._searches.Explain, message)))
-
-    def suggest(self, request: SuggestRequest) -> Script[Suggestions]:
-        """Return labels for every query, by vote of the nearest labelled items."""
-        message = from_suggest_request(request)
-        message.parent = self.resource
-        return to_suggestions((yield from ask(self._searches.SuggestLabels, message)))
-
-    def same(self, request: SameRequest) -> Script[list[Verdict | Failure]]:
-        """Return for each pair whether its two queries are the same, or why it was left out."""
-        message = from_same_request(request)
-        message.parent = self.resource
-        return to_verdicts((yield from ask(self._searches.Same, message)))
-
-    def changes(self, request: ChangesRequest) -> Script[Changes]:
-        """Return the changes between successive pictures, and which of them are important."""
-        message = from_changes_request(request)
-        message.parent = self.resource
-        return to_changes((yield from ask(self._searches.FindChanges, message)))
-
-    def embed(
-        self, queries: Sequence[Query], *, targets: Sequence[str] = (), space: str = ""
-    ) -> Script[list[Embedding]]:
-        """Return the vector of every query for every target."""
-        request = search_pb2.EmbedRequest(
-            parent=self.resource, queries=map(from_query, queries), targets=one_or_several(targets), space=space
-        )
-        return to_embeddings((yield from ask(self._searches.Embed, request)))
-
     def embed_items(
         self,
         view: str,
@@ -399,11 +327,6 @@ class CollectionScript:
         """Measure retrieval on items that the spaces were not trained on."""
         message = from_evaluation_of(self.name, request)
         return to_evaluation((yield from self._run_job(self._collections.Evaluate, message, progress)))
-
-    def _search_message(self, request: SearchRequest) -> search_pb2.SearchRequest:
-        message = from_search_request(request)
-        message.parent = self.resource
-        return message
 
     def _run_job(
         self, method: Callable[[_Long], R], request: _Long, progress: Progress | None, request_id: str = ""

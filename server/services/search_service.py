@@ -70,7 +70,7 @@ class SearchService:
                 pages = self.collections.pages.get(name, made)
             else:
                 self._check(request)
-                pages, first = collection.open_pages(to_search_request(request), size), 0
+                pages, first = collection.open_pages(to_search_request(request)), 0
                 made = self.collections.pages.add(name, pages)
             lists = self._fitting(pages, first, size)
             last = first + sum(len(one.hits) for one in lists)

@@ -68,7 +68,7 @@ ASKED: dict[str, Callable[[Collection], object]] = {
     "items.get": lambda one: one.items.get("a"),
     "items.page": lambda one: one.items.page(EVERY_ITEM, "", 1),
     "search_pages": lambda one: next(one.search_pages(SearchRequest([VECTOR]))),
-    "open_pages": lambda one: one.open_pages(SearchRequest([VECTOR]), 1),
+    "open_pages": lambda one: one.open_pages(SearchRequest([VECTOR])),
     "memory.load": lambda one: one.memory.load(),
     "items.counts": lambda one: one.items.counts("label"),
     "items.attribute_names": lambda one: one.items.attribute_names(),

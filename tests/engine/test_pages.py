@@ -84,7 +84,7 @@ def test_pages_end_with_their_iteration_and_their_collection(collection: Collect
 
 def test_many_pages_leave_connections_for_others(collection: Collection) -> None:
     """More than a pool of connections has."""
-    several = [collection.open_pages(SearchRequest([QUERY]), 1) for _ in range(40)]
+    several = [collection.open_pages(SearchRequest([QUERY])) for _ in range(40)]
     assert collection.count() == N
     assert {one.page(N - 1, 1)[0].total for one in several} == {N}
     for one in several:

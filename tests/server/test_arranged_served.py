@@ -54,7 +54,9 @@ def keys(where: list[str], *options: object) -> list[str]:
 
 def test_commands_group_order_and_count(where: list[str]) -> None:
     assert keys(where, "--per", "album", "-k", 9) == ["k01", "k02", "k03", "k04"]
-    assert keys(where, "--per", "album", "--hits-per", 2, "-k", 5) == ["k01", "k02", "k03", "k04", "k05"]
+    assert keys(where, "--per", "album=2", "-k", 5) == ["k01", "k02", "k03", "k04", "k05"]
+    for wrong in ("album=0", "album=x", "=2"):
+        assert "--per takes a field and a number" in run("search", "c", "--key", "k00", "--per", wrong, *where).output
     mistyped = run("search", "c", "--key", "k00", "--view", "v", "--per", "albun", *where)
     assert "no item has the attribute 'albun' (similar: album)" in mistyped.output
     assert keys(where, "--sort-by", "-year", "-k", 8) == ["k07", "k01", "k08", "k02", "k03", "k04", "k05", "k06"]

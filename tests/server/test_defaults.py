@@ -12,7 +12,7 @@ from crossview.server.commands.evaluation import EvaluationOptions
 from crossview.server.commands.filter_options import FilterOptions
 from crossview.server.commands.learn import RecipeOptions
 from crossview.server.commands.query_options import ExampleOptions
-from crossview.server.commands.search import ScoreOptions, SearchOptions
+from crossview.server.commands.search_options import ScoreOptions, SearchOptions
 from crossview.server.wire.convert_training import from_recipe, to_recipe
 
 

@@ -80,7 +80,7 @@ def test_both_pictures_are_drawn(where: list[str], pictures: Path, tmp_path: Pat
 
 
 def test_mistakes_name_the_remedy(where: list[str], tmp_path: Path) -> None:
-    for words, told in (
+    for words, message in (
         (("explain", "drawn", "--key", DOTS, "--hit", "nowhere"), "no item 'nowhere'"),
         (("explain", "drawn", "--key", DOTS, "--hit", DOTS), "which is never its own hit"),
         (("explain", "drawn", "--key", DOTS, "--hits", "0"), "from 1 to 100, not 0"),
@@ -92,7 +92,7 @@ def test_mistakes_name_the_remedy(where: list[str], tmp_path: Path) -> None:
     ):
         wrong = run(*words, *where)
         assert wrong.exit_code in (1, 2), words
-        assert told in " ".join(wrong.stderr.replace("\u2502", " ").split()), wrong.stderr
+        assert message in " ".join(wrong.stderr.replace("\u2502", " ").split()), wrong.stderr
 
 
 class Bare:

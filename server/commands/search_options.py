@@ -1,0 +1,197 @@
+"""The options of the search command: which hits there are, and what is shown of them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+import typer
+
+from crossview.server.commands.common import names, settings
+from crossview.server.commands.filter_options import FilterOptions
+from crossview.server.commands.query_options import BaseRateOption, ExampleOptions
+
+if TYPE_CHECKING:
+    from crossview.engine.query import Hit, SearchRequest
+
+Amounts = list[str] | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoreOptions:
+    """Attributes of the hits, in a space of scores; all amounts are in standard deviations of the training items."""
+
+    PANEL: ClassVar[str] = "Hits"
+
+    more: Annotated[
+        Amounts,
+        typer.Option(
+            "--more",
+            metavar="ATTRIBUTE[=AMOUNT]",
+            help="Find items with more of this attribute [default: 2 deviations].",
+        ),
+    ] = None
+    less: Annotated[
+        Amounts,
+        typer.Option("--less", metavar="ATTRIBUTE[=AMOUNT]", help="Find items with less of this attribute."),
+    ] = None
+    hold: Annotated[
+        str | None,
+        typer.Option(
+            "--hold",
+            metavar="ATTRIBUTES",
+            help="Attributes that --more and --less do not move: names, or all.",
+        ),
+    ] = None
+    sort_by: Annotated[
+        str,
+        typer.Option(
+            "--sort-by",
+            metavar="[-]ATTRIBUTE",
+            help="Order by a score or an attribute, greatest first; with - least first.",
+        ),
+    ] = ""
+    scores: Annotated[bool, typer.Option("--scores", help="Print every score of the hits.")] = False
+
+    def fields(self) -> dict[str, Any]:
+        """Return the fields of a request; raise typer.BadParameter for a value that is not a number."""
+        from crossview.engine.query import AMOUNT
+
+        return {
+            "more": _numbers(self.more, "--more", AMOUNT),
+            "less": _numbers(self.less, "--less", AMOUNT),
+            "hold": names(self.hold),
+            "sort_by": self.sort_by,
+        }
+
+    def shown(self, requested: Sequence[str], hits: "Sequence[Hit]") -> tuple[str, ...]:
+        """Return the scores that have a column in the table of hits: the requested ones, or all with --scores."""
+        return tuple(dict.fromkeys(name for hit in hits for name in hit.scores)) if self.scores else tuple(requested)
+
+
+def score_cells(scores: Mapping[str, float], shown: Sequence[str]) -> list[str]:
+    """Return the cells of a hit's scores."""
+    return [f"{scores[name]:+.2f}" for name in shown]
+
+
+def _numbers(pairs: Amounts, flag: str, default: float) -> dict[str, float]:
+    """Return the numbers of ``attribute=number`` options by attribute; ``default`` replaces a missing number."""
+    values: dict[str, float] = {}
+    for pair in pairs or []:
+        name, equals, text = pair.partition("=")
+        try:
+            value = float(text) if equals else default
+        except ValueError:
+            value = None
+        if not name or value is None:
+            raise typer.BadParameter(f"{flag} takes an attribute and a number, such as natural=1, not {pair!r}")
+        if name in values:
+            raise typer.BadParameter(f"{flag} {name} is given twice, but has one number")
+        values[name] = value
+    return values
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchOptions:
+    """The options that choose hits and draw them."""
+
+    PANEL: ClassVar[str] = "Hits"
+
+    k: Annotated[int, typer.Option("-k", help="Number of hits in each list.")] = 10
+    every: Annotated[bool, typer.Option("--all", help="Find all items within the limits, not only k.")] = False
+    count: Annotated[bool, typer.Option("--count", help="Print only how many --all would find.")] = False
+    per: Annotated[
+        str,
+        typer.Option(metavar="FIELD[=N]", help="Find N hits for each value of a field, such as album [default: 1]."),
+    ] = ""
+    diversity: Annotated[
+        float, typer.Option(metavar="SHARE", help="How much hits differ from those before, 0 to 1.")
+    ] = 0.0
+    merge: Annotated[
+        bool | None,
+        typer.Option("--merge/--no-merge", help="Merge the lists of all targets [default: for metrics of one view]."),
+    ] = None
+    fuse: Annotated[
+        str,
+        typer.Option(metavar="WAY", help="Make one list by match, distance, rank or learn [default: match]."),
+    ] = ""
+    weight: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--weight",
+            metavar="NOTION=W",
+            help="Weight of a notion of similarity; repeat for several notions.",
+        ),
+    ] = None
+    min_match: Annotated[
+        float,
+        typer.Option(metavar="P", help="Leave out hits of a smaller match."),
+    ] = 0.0
+    max_distance: Annotated[
+        float | None, typer.Option(metavar="D", help="Leave out hits at a larger distance, in each target.")
+    ] = None
+    probabilities: Annotated[
+        bool, typer.Option("--probabilities", help="Show the probability that hit and query are the same.")
+    ] = False
+    base_rate: BaseRateOption = None
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Draw a contact sheet: .png, .jpg, .jpeg, .webp or .pdf."),
+    ] = None
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Explain the first hits; with --out, draw what agrees in them.")
+    ] = False
+    truth: Annotated[
+        str | None,
+        typer.Option(
+            "--class",
+            metavar="LABEL",
+            help="With --out: mark hits of this class in green, others in red.",
+        ),
+    ] = None
+
+    def request(self, query: ExampleOptions, chosen: FilterOptions, scores: ScoreOptions) -> "SearchRequest":
+        """Return the request of these options, without the examples themselves."""
+        from crossview.engine.query import SearchRequest
+
+        return SearchRequest(
+            query.queries(listing=bool(scores.sort_by)),
+            targets=names(query.targets),
+            k=self.k,
+            space=query.space,
+            filter=chosen.filter(),
+            merge=self.merge,
+            fuse=self.fuse,
+            weights=self._weights(),
+            **scores.fields(),
+            min_match=self.min_match,
+            max_distance=self.max_distance,
+            probabilities=self.probabilities,
+            base_rate=self.base_rate,
+            **query.fields(),
+            **self._groups(),
+            diversity=self.diversity,
+        )
+
+    def _groups(self) -> dict[str, Any]:
+        """Return the fields of groups; raise typer.BadParameter for a number below 1, and for one that is none."""
+        field, equals, number = self.per.rpartition("=")
+        if not equals:
+            return {"per": self.per}
+        if not (field and number.isascii() and number.isdecimal() and int(number)):
+            raise typer.BadParameter(f"--per takes a field and a number from 1 up, such as album=2, not {self.per!r}")
+        return {"per": field, "hits_per": int(number)}
+
+    def _weights(self) -> dict[str, float]:
+        weights = settings(self.weight, "--weight")
+        for name, weight in weights.items():
+            if not isinstance(weight, int | float):
+                raise typer.BadParameter(f"--weight takes a notion and a number, such as head=2, not {name}={weight}")
+        return {name: float(weight) for name, weight in weights.items()}
+
+
+@dataclass(frozen=True)
+class HitFilter(FilterOptions):
+    """The conditions of hits."""
+
+    PANEL: ClassVar[str] = SearchOptions.PANEL
