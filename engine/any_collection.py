@@ -17,6 +17,7 @@ from crossview.engine.item import (
     DEFAULT_INDEXING,
     DeletedPicture,
     Failure,
+    FileChanges,
     ImportReport,
     IndexOptions,
     Item,
@@ -172,6 +173,10 @@ class AnyItems(Protocol):
 
     def delete(self, keys: Sequence[str]) -> int:
         """Delete items by key; return the number of deleted items."""
+        ...
+
+    def follow_files(self, changes: FileChanges) -> None:
+        """Move items along with their files, mark those whose files are missing, and unmark others, as one change."""
         ...
 
     def embed(

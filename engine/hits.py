@@ -33,6 +33,8 @@ class Hit:
     """The beginning of the item's text, at most 200 characters."""
     source: str = ""
     """Absolute path of the item's file; "" if there is none."""
+    missing: bool = False
+    """Whether the file was missing at the last search of its folder; such items are hits only on request."""
     scores: Mapping[str, float] = field(default_factory=dict)
     """The item's score on each axis of the space, in standard deviations from the mean of the training items."""
     match: float | None = None

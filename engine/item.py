@@ -154,6 +154,8 @@ class Item:
     """Its sorted classes in each notion of similarity, such as its colour; ``labels`` does not contain them."""
     stamp: str = ""
     """Stamp of its ``Capture``; "" without a capture."""
+    missing: str = ""
+    """Since when its file is missing, ISO 8601 in UTC; "" if the last search of its folder found the file."""
 
 
 @dataclass(frozen=True)
@@ -239,6 +241,27 @@ class ItemUpdate:
         let_one_be_several(self, "labels", "removed_attributes")
 
 
+class FileMove(NamedTuple):
+    """The new place of an item's file."""
+
+    key: str
+    """Key of the item before."""
+    new_key: str
+    """Key of the item from now on, which can be the same."""
+    source: str
+    """Path of the file from now on."""
+
+
+class FileChanges(NamedTuple):
+    """What a search of folders found about the files of known items; all of it becomes one change."""
+
+    moved: tuple[FileMove, ...] = ()
+    missing: tuple[str, ...] = ()
+    """Keys of items whose files are missing."""
+    found: tuple[str, ...] = ()
+    """Keys of items whose files are there again."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class IndexOptions:
     """The options of indexing."""
@@ -264,6 +287,8 @@ class IndexOptions:
     """The notion of similarity of ``labels`` [default: "", the items' own labels]."""
     new_attributes: bool = False
     """Whether a column may be a new attribute although its name resembles a known one."""
+    dry_run: bool = False
+    """Whether only to report what indexing would do; it then writes nothing, and fits nothing."""
 
 
 DEFAULT_INDEXING = IndexOptions()
@@ -290,9 +315,12 @@ class ImportReport:
     """Number of skipped files by kind, such as "PDF" or "hidden"."""
     deleted: tuple[str, ...] = ()
     """Keys of files skipped because their items were deleted; ``include_deleted`` indexes them."""
-    gone: tuple[str, ...] = ()
-    """Keys of items whose files are no longer below the indexed folders; the items stay."""
+    missing: tuple[str, ...] = ()
+    """Keys of items whose files are no longer below the indexed folders; the items stay, and searches leave them
+    out."""
+    pruned: tuple[str, ...] = ()
+    """Keys of items that were deleted because their files are missing."""
     moved: Mapping[str, str] = field(default_factory=dict)
-    """Keys of ``gone`` items whose content is now another item; the value is the key of that item."""
+    """New keys of items whose files have moved below the same or another folder, by their former keys."""
     notes: tuple[str, ...] = ()
     """Warnings, such as that no picture got a label, a sentence each."""

@@ -70,6 +70,7 @@ class RequestOptions(StrategyOptions, total=False):
     per: str
     hits_per: int
     diversity: float
+    include_missing: bool
 
 
 @dataclass(frozen=True, init=False)
@@ -94,6 +95,8 @@ class SearchRequest:
     diversity: float = 0.0
     """How much hits differ from the hits before them, 0 to 1: the weight of their distance, beside relevance to the
     query (maximal marginal relevance). The hits are chosen among the first 5 k."""
+    include_missing: bool = False
+    """Whether items whose files are missing can be hits."""
 
     def __init__(
         self,
@@ -117,6 +120,7 @@ class SearchRequest:
         chosen = chosen.within(options.pop("at_least", None), options.pop("at_most", None))
         per, hits_per = options.pop("per", ""), options.pop("hits_per", 1)
         vars(self).update(per=per, hits_per=hits_per, diversity=options.pop("diversity", 0.0))
+        vars(self).update(include_missing=options.pop("include_missing", False))
         if strategy is None and not options:
             strategy = Nearest()
         elif strategy is None or options:

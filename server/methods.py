@@ -192,6 +192,7 @@ METHODS = {
         UpdateItems=_items,
         DeleteItem=_items,
         DeleteItems=_items,
+        FollowFiles=_items,
         GetItem=_read,
         ListItems=_read,
         CountItems=_read,

@@ -16,6 +16,7 @@ from crossview.engine.catalog.database import Database
 from crossview.engine.catalog.item_writer import ItemWriter
 from crossview.engine.catalog.items import Items
 from crossview.engine.catalog.judgements import Judgements
+from crossview.engine.catalog.moves import Moves
 from crossview.engine.catalog.roots import Roots
 from crossview.engine.catalog.rows import RowStore
 from crossview.engine.catalog.snapshots import Snapshots
@@ -78,6 +79,7 @@ class Transaction:
         self.items = Items(connection)
         self.item_writer = ItemWriter(connection)
         self.judgements = Judgements(connection)
+        self.moves = Moves(connection)
         self.roots = Roots(connection)
         self.rows = RowStore(connection)
         self.snapshots = Snapshots(connection)

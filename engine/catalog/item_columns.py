@@ -211,6 +211,8 @@ def _values(tx: "Transaction", field: Field, ids: Iterable[int] | None = None) -
         yield from ((item, {}) for item in (tx.items.ids() if ids is None else ids))
     elif field.kind == "label":
         yield from ((item, label) for item, label in tx.items.each_label(ids))
+    elif field.kind == "missing":
+        yield from tx.moves.missing(ids).items()
     elif field.kind == "attribute":
         every = tx.items.attributes_of_all() if ids is None else tx.items.attributes(list(ids)).items()
         yield from _at(field.path, every)

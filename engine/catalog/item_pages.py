@@ -32,6 +32,8 @@ class Shown(NamedTuple):
     source: str
     text: str
     """The beginning of the text."""
+    missing: bool = False
+    """Whether the file is missing."""
 
     @property
     def size(self) -> int:
@@ -51,6 +53,7 @@ class Shown(NamedTuple):
             attributes={} if self.attributes == "{}" else _parsed(self.attributes)[0],
             text=self.text,
             source=self.source,
+            missing=bool(self.missing),
             scores=scores,
             match=None,
             probability=None,

@@ -15,6 +15,7 @@ from crossview.engine.catalog.bulk import batches
 from crossview.engine.catalog.captures import Captures
 from crossview.engine.catalog.checks import MAX_ATTRIBUTES, normal
 from crossview.engine.catalog.items import Items
+from crossview.engine.catalog.moves import Moves
 from crossview.engine.catalog.schema import captures, items, labels, notion_labels, thumbnails
 from crossview.engine.errors import InvalidInputError
 from crossview.engine.item import Attributes, Capture, PictureRecord
@@ -94,6 +95,10 @@ class ItemWriter:
         self._execute(sa.delete(notion_labels), ids, notion_labels.c.item_id)
         self._execute(sa.delete(thumbnails), ids, thumbnails.c.item_id)
         self._execute(sa.delete(captures), ids, captures.c.item_id)
+        # The content of a tombstone keeps its file out of the collection. A missing file may come back.
+        missing = Moves(self._connection).missing(ids)
+        self._execute(sa.update(items).values(content_hash=""), missing)
+        Moves(self._connection).unmark(missing)
 
     def touch(self, ids: Sequence[int], sequence: int, **values: Any) -> None:
         """Record a change of items, such as new rows; ``values`` are their new columns."""

@@ -5,7 +5,7 @@ Keys are equal if their Unicode normal forms (NFC) are equal; an item keeps the 
 
 import json
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from crossview.engine.catalog.bulk import batches, each, select_among
 from crossview.engine.catalog.captures import Captures
 from crossview.engine.catalog.checks import normal
-from crossview.engine.catalog.schema import items, labels, notion_labels, thumbnails
+from crossview.engine.catalog.moves import Moves
+from crossview.engine.catalog.schema import items, labels, missing_files, notion_labels, thumbnails
 from crossview.engine.hits import TEXT_SHOWN
 from crossview.engine.item import Attributes, DeletedPicture, Item
 
@@ -57,6 +58,8 @@ class Stored(NamedTuple):
     content_hash: str
     labels: tuple[str, ...]
     source: str
+    missing: bool = False
+    """Whether the file was missing at the last search of its folder."""
 
 
 class Changes(NamedTuple):
@@ -78,8 +81,13 @@ class Items:
         """Return every item by key, in the order of ids."""
         picture = (items.c.size, items.c.modified_ns, items.c.content_hash, items.c.source)
         found = self._connection.execute(sa.select(items.c.key, items.c.id, *picture).where(LIVE).order_by(items.c.id))
-        tags = self.labels()
-        return {r.key: Stored(r.id, r.size, r.modified_ns, r.content_hash, tags.get(r.id, ()), r.source) for r in found}
+        tags, missing = self.labels(), Moves(self._connection).missing()
+        return {
+            r.key: Stored(
+                r.id, r.size, r.modified_ns, r.content_hash, tags.get(r.id, ()), r.source, missing=r.id in missing
+            )
+            for r in found
+        }
 
     def deleted_pictures(self) -> list[DeletedPicture]:
         """Return the tombstones of items that had a picture, the latest of each key."""
@@ -208,8 +216,9 @@ class Items:
         """Return the live items among the ids."""
         return self._of_rows(list(self._among(sa.select(items.c.id, *_ITEM).where(LIVE), ids)))
 
-    def shown(self, ids: Sequence[int]) -> dict[int, tuple[str, tuple[str, ...], str, str, str]]:
-        """Return the content of hits of the live items among the ids: key, labels, attributes as JSON, source, text."""
+    def shown(self, ids: Sequence[int]) -> dict[int, tuple[str, tuple[str, ...], str, str, str, bool]]:
+        """Return the content of hits of the live items among the ids: key, labels, attributes as JSON, source, text,
+        and whether the file is missing."""
         found = select_among(self._connection, _SHOWN, items.c.id, ids)
         return {
             item: (key, tuple(sorted(tags)), *others)
@@ -227,8 +236,16 @@ class Items:
         """Return items, in order, with their labels."""
         ids = [row.id for row in rows]
         tags, by_notion, stamps = self.labels(ids), self.notion_labels(ids), Captures(self._connection).stamps(ids)
+        missing = Moves(self._connection).missing(ids)
         return {
-            row.id: _item(row, tags.get(row.id, ()), by_notion.get(row.id, {}), stamps.get(row.id, "")) for row in rows
+            row.id: Item(
+                labels=tags.get(row.id, ()),
+                notion_labels=by_notion.get(row.id, {}),
+                stamp=stamps.get(row.id, ""),
+                missing=missing.get(row.id, ""),
+                **{column.name: getattr(row, column.name) for column in _ITEM},
+            )
+            for row in rows
         }
 
     def count(self) -> int:
@@ -308,7 +325,8 @@ class Items:
 
 _tags = sa.select(sa.func.json_group_array(labels.c.label)).where(labels.c.item_id == items.c.id).scalar_subquery()
 _opening = sa.func.substr(items.c.text, sa.literal_column("1"), sa.literal_column(str(TEXT_SHOWN)))
-_shown = items.c.id, sa.func.json(_tags), items.c.key, _ATTRIBUTES_AS_TEXT, items.c.source, _opening
+_missing = sa.exists().where(missing_files.c.item_id == items.c.id)
+_shown = items.c.id, sa.func.json(_tags), items.c.key, _ATTRIBUTES_AS_TEXT, items.c.source, _opening, _missing
 _SHOWN = sa.select(sa.func.json_group_array(sa.func.json_array(*_shown))).where(LIVE)
 """Returns many items as one row, because the driver releases the interpreter lock for each row."""
 _in_another_form = items.c.normal_key > ""  # SQLite uses the index for this comparison, but not for "is not null"
@@ -316,11 +334,6 @@ _in_another_form = items.c.normal_key > ""  # SQLite uses the index for this com
 
 def _purgeable(sequence: int) -> tuple["sa.ColumnElement[bool]", ...]:
     return items.c.deleted.is_(True), items.c.content_hash == "", items.c.sequence <= sequence
-
-
-def _item(row: "sa.Row[Any]", tags: tuple[str, ...], by_notion: Mapping[str, tuple[str, ...]], stamp: str) -> Item:
-    columns = {column.name: getattr(row, column.name) for column in _ITEM}
-    return Item(labels=tags, notion_labels=by_notion, stamp=stamp, **columns)
 
 
 def _grouped(pairs: Iterable[tuple[str, str]]) -> list[list[str]]:

@@ -1,6 +1,6 @@
 """Roots: the folders of indexed files, each with an alias that is the first part of the keys."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import sqlalchemy as sa
 
@@ -17,11 +17,12 @@ class Roots:
         """Return the alias of every root by its absolute path."""
         return {row.path: row.alias for row in self._connection.execute(sa.select(roots))}
 
-    def add(self, path: str, wanted: str) -> str:
-        """Add a root and return its alias: ``wanted``, or ``wanted-2`` ... if that is taken."""
-        alias = free_alias(wanted, self.aliases().values())
-        self._connection.execute(sa.insert(roots).values(alias=alias, path=path))
-        return alias
+    def replace(self, aliases: Mapping[str, str]) -> None:
+        """Replace all roots: the aliases by path."""
+        self._connection.execute(sa.delete(roots))
+        if aliases:
+            rows = [{"alias": alias, "path": path} for path, alias in aliases.items()]
+            self._connection.execute(sa.insert(roots), rows)
 
 
 def free_alias(wanted: str, taken: Iterable[str]) -> str:

@@ -219,3 +219,24 @@ judgements = sa.Table(
     sa.Column("weight", sa.Float, nullable=False),
     sqlite_autoincrement=True,
 )
+
+# Items whose files were missing at the last search of their folder.
+missing_files = sa.Table(
+    "missing_files",
+    metadata,
+    sa.Column("item_id", Id, sa.ForeignKey("items.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    # When an indexing run first missed the file, ISO 8601 in UTC.
+    sa.Column("since", sa.Text, nullable=False),
+)
+
+# New keys of items, because the states of spaces name their training items by keys.
+renames = sa.Table(
+    "renames",
+    metadata,
+    sa.Column("id", Id, primary_key=True, autoincrement=True),
+    # The change in which the item got its new key; all renames of a change happen at once.
+    sa.Column("sequence", sa.BigInteger, nullable=False, index=True),
+    sa.Column("former", sa.Text, nullable=False),
+    sa.Column("key", sa.Text, nullable=False),
+    sqlite_autoincrement=True,
+)

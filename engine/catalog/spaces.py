@@ -60,6 +60,11 @@ class Spaces:
         found = bulk.select(self._connection, _IDENTITIES)
         return {name: (generation, sequence) for name, generation, sequence in found}
 
+    def trained_at(self, space: str, generation: int) -> int:
+        """Return the sequence that the training of a generation saw."""
+        query = sa.select(generations.c.sequence).where(generations.c.space == space)
+        return int(self._connection.execute(query.where(generations.c.generation == generation)).scalar_one())
+
     def state(self, space: str, generation: int) -> bytes:
         """Return the fitted state of a generation."""
         query = sa.select(generations.c.state).where(generations.c.space == space)

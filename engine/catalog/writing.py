@@ -13,6 +13,7 @@ from crossview.engine.catalog.checks import check_labels, normal
 from crossview.engine.catalog.item_writer import NewRecord
 from crossview.engine.catalog.views import ViewRecord
 from crossview.engine.errors import NotReadyError
+from crossview.engine.item import FileChanges
 from crossview.engine.runtime.cancellation import checkpoint
 
 Result = TypeVar("Result")
@@ -134,6 +135,31 @@ def put_matrix(
     ids = {**known, **dict(zip(new, tx.item_writer.add(new, sequence), strict=True))}
     tx.rows.put(view, [ids[key] for key in keys], rows)
     return len(new)
+
+
+def follow_files(tx: Transaction, changes: FileChanges, since: str) -> None:
+    """Write what a search of folders found at ``since`` about the files of known items, as one change.
+
+    Raises OvertakenError, before any write, if the items have changed such that files cannot move.
+    """
+    moved = {one.key: one for one in changes.moved}
+    ids = tx.items.ids_of((*moved, *changes.missing, *changes.found))
+    taken = tx.items.ids_of(one.new_key for one in changes.moved)
+    moving = {ids.get(key) for key in moved}
+    if None in moving or len({normal(one.new_key) for one in changes.moved}) < len(moved):
+        raise OvertakenError("another process just moved or deleted an item whose file has moved: try again")
+    if any(item not in moving for item in taken.values()):
+        raise OvertakenError("another item just took the name of a file that has moved: try again")
+    marked = tx.moves.missing()
+    lost = {ids[key] for key in changes.missing if key in ids} - marked.keys()
+    back = {ids[key] for key in (*changes.found, *moved) if key in ids} & marked.keys()
+    if not (moved or lost or back):
+        return
+    sequence = tx.next_sequence()
+    tx.moves.move({ids[key]: one for key, one in moved.items()}, sequence)
+    tx.moves.mark(sorted(lost), since)
+    tx.moves.unmark(sorted(back - lost))
+    tx.item_writer.touch(sorted(lost | back), sequence)
 
 
 def delete_items(tx: Transaction, keys: Sequence[str]) -> int:

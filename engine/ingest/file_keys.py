@@ -1,15 +1,13 @@
 """The item of a file: the item read from it earlier, by any path, or a new one below its root's alias."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from crossview.engine.catalog.checks import normal
-from crossview.engine.catalog.items import Stored
-from crossview.engine.ingest.walk import RealPaths, SourceFile, readable
-from crossview.engine.item import DeletedPicture, Failure, content_hash
-from crossview.features.errors import ImageError
-from crossview.features.pictures import read_file
+from crossview.engine.ingest.contents import Contents
+from crossview.engine.ingest.walk import RealPaths, SourceFile, prefix_of, readable
+from crossview.engine.item import DeletedPicture, Failure
 
 _CLASH = "{!r} already has this name, because names are equal in all Unicode forms: rename one of the files"
 
@@ -22,6 +20,8 @@ class FileKeys:
     gone: tuple[str, ...]
     clashing: tuple[Failure, ...]
     """Files whose key belongs to another file, because the names differ only in Unicode form."""
+    aliases: Mapping[str, str]
+    """The alias of each root by its path, also of new roots."""
 
 
 def match_files(
@@ -29,12 +29,11 @@ def match_files(
     folders: Sequence[Path],
     sources: Mapping[str, str],
     aliases: Mapping[str, str],
-    add_alias: Callable[[str, str], str],
 ) -> FileKeys:
     """Return the items of files found below folders; a file found twice counts at its first place.
 
     ``sources`` has the path from which each item was read, "" for none, by key, oldest first; ``aliases`` has the alias
-    of each root by its path. ``add_alias`` gives a new root, by its path, an alias close to the wanted name.
+    of each root by its path.
     """
     paths, known = RealPaths(), dict(aliases)
     read = {paths.of(source): key for key, source in reversed(list(sources.items())) if source}
@@ -45,7 +44,7 @@ def match_files(
     # Known files come first: a new file can have the name of a known one in another Unicode form.
     for path, file in sorted(((paths.of(file.path), file) for file in files), key=lambda one: one[0] not in read):
         if path not in read:
-            key = f"{_prefix(file.root, known, add_alias)}/{file.relative}"
+            key = f"{prefix_of(file.root, known)}/{file.relative}"
             read[path] = key if key in sources else forms.setdefault(normal(key), key)
         key = read[path]
         if path_of.setdefault(key, path) == path:
@@ -55,30 +54,11 @@ def match_files(
     searched = tuple(f"{paths.of(folder).rstrip('/')}/" for folder in folders)
     missing = (key for key, source in sources.items() if source and key not in found)
     gone = (key for key in missing if paths.of(sources[key]).startswith(searched) and not Path(sources[key]).exists())
-    return FileKeys(found, tuple(gone), tuple(clashing))
-
-
-def moved_items(gone: Iterable[str], content: Mapping[str, str], found: Iterable[str]) -> dict[str, str]:
-    """Return the missing items whose content equals that of a found item, by the key of the found item.
-
-    ``content`` has the hash of each item's file by key.
-    """
-    by_content = {content[key]: key for key in found if content.get(key)}
-    return {key: by_content[content[key]] for key in gone if content.get(key) in by_content}
-
-
-def _prefix(root: Path, aliases: dict[str, str], add_alias: Callable[[str, str], str]) -> str:
-    """Return the prefix of keys of files below a root: its own alias, or a path below the alias of a root around it."""
-    for folder in (root, *root.parents):
-        if (alias := aliases.get(readable(folder))) is not None:
-            return alias if folder == root else f"{alias}/{readable(root.relative_to(folder))}"
-    wanted = readable(Path(root.name)) if root.name else "root"
-    aliases[readable(root)] = add_alias(readable(root), wanted)
-    return aliases[readable(root)]
+    return FileKeys(found, tuple(gone), tuple(clashing), known)
 
 
 def deleted_before(
-    keyed: Mapping[str, SourceFile], known: Collection[str], deleted: Iterable[DeletedPicture]
+    keyed: Mapping[str, SourceFile], known: Collection[str], deleted: Iterable[DeletedPicture], contents: Contents
 ) -> set[str]:
     """Return the keys of found files that have not changed since a user deleted their items."""
     by_key = {normal(one.key): one for one in deleted}
@@ -89,18 +69,6 @@ def deleted_before(
         if not by_key or key in known or file.named:
             continue
         one = by_key.get(normal(key)) or by_path.get(paths.of(file.path))
-        if one is not None and is_unchanged(file, one):
+        if one is not None and contents.is_unchanged(file, one):
             found.add(key)
     return found
-
-
-def is_unchanged(file: SourceFile, then: Stored | DeletedPicture) -> bool:
-    """Return whether a file is unchanged: by size and time or, if the time differs, by its content."""
-    if file.size != then.size:
-        return False
-    if file.modified_ns == then.modified_ns:
-        return True
-    try:
-        return content_hash(read_file(file.path)) == then.content_hash
-    except (OSError, ImageError):
-        return False

@@ -14,11 +14,11 @@ from crossview.engine.catalog.extractors import image_extractors, text_extractor
 from crossview.engine.catalog.item_writer import NewRecord
 from crossview.engine.catalog.items import Stored
 from crossview.engine.catalog.views import ViewRecord
-from crossview.engine.catalog.writing import check_views, put_records, until_not_overtaken
+from crossview.engine.catalog.writing import OvertakenError, check_views, put_records, until_not_overtaken
 from crossview.engine.ingest.annotations import Annotations, checked_columns, label_notes
 from crossview.engine.ingest.capturing import read_capture
+from crossview.engine.ingest.contents import Contents, copied
 from crossview.engine.ingest.extraction import Extracted, extract, reading_files
-from crossview.engine.ingest.file_keys import moved_items
 from crossview.engine.ingest.interruption import Committed, interruptible
 from crossview.engine.ingest.plan import Plan, make_plan, sample_size
 from crossview.engine.ingest.texts import place_texts, text_rows
@@ -51,6 +51,19 @@ class _Outcome:
     """Keys of items deleted by other processes during the run."""
     pages: dict[str, Failure] = field(default_factory=dict)
     """Failures of pages beside pictures, by the keys of the items."""
+    moved: dict[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def followed(self, plan: Plan) -> None:
+        """Add the moves of a plan."""
+        self.moved |= plan.moved
+        self.notes += plan.notes
+
+    def suppose(self, plan: Plan) -> None:
+        """Suppose that the work of a plan succeeds."""
+        work = plan.extract.keys() | plan.copies.keys()
+        self.added |= work - plan.known.keys()
+        self.updated |= (work & plan.known.keys()) | plan.change.keys()
 
     def failed(self) -> tuple[Failure, ...]:
         """Return the failures: pictures first, then pages."""
@@ -74,25 +87,30 @@ def index_files(
     found = walk(paths)
     with catalog.read() as tx:
         notes = checked_columns(tx.items, annotations.files, options.new_attributes)
+    contents = Contents()
     with interruptible() as committed:
         outcome = _Outcome(committed)
 
         def once() -> Plan:
-            plan = make_plan(catalog, found, annotations, options.include_deleted)
+            plan = make_plan(catalog, found, annotations, contents, options)
             annotations.unused(plan.files)  # before anything is done: the file of another folder is an error
+            outcome.followed(plan)
+            if options.dry_run:
+                outcome.suppose(plan)
+                return plan
             with reading_files(options.workers, max_pixels) as pictures:
                 run = _Run(catalog, annotations, plan, pictures, progress, outcome)
                 run.fit(options.seed)
                 run.change()
                 run.extract()
+            run.copy()
             run.capture()
             return plan
 
         plan = until_not_overtaken(once)
-        unfitted_texts = fit_missing_texts(catalog, options.seed)
-        place_texts(catalog, progress)
-    with catalog.read() as tx:
-        content = {key: stored.content_hash for key, stored in tx.items.known().items()} if plan.gone else {}
+        unfitted_texts = [] if options.dry_run else fit_missing_texts(catalog, options.seed)
+        if not options.dry_run:
+            place_texts(catalog, progress)
     return ImportReport(
         added=len(outcome.added),
         updated=len(outcome.updated),
@@ -101,9 +119,9 @@ def index_files(
         seconds=time.monotonic() - began,
         skipped=dict(+found.skipped),
         deleted=(*plan.left_out, *sorted(outcome.deleted)),
-        gone=plan.gone,
-        moved=moved_items(plan.gone, content, plan.files),
-        notes=(*notes, *label_notes(annotations, plan.files)),
+        missing=plan.missing,
+        moved=outcome.moved,
+        notes=(*notes, *outcome.notes, *label_notes(annotations, plan.files)),
     )
 
 
@@ -177,6 +195,24 @@ class _Run:
                     self._put(tx, still_needed(tx, records, self.plan.sequence, texts), views)
             self._report("indexing", done, len(self.plan.extract))
 
+    def copy(self) -> None:
+        """Write the items of files whose content another item has, with the rows of that item."""
+        for batch in batches(self.plan.copies.items(), _COMMIT_ITEMS):
+            checkpoint()
+            with self.catalog.read() as tx:
+                texts, views = text_extractors(tx), tx.views.all()
+                found = copied(tx, {same for _, same in batch})
+            failed = {key: self.outcome.failures[same] for key, same in batch if same in self.outcome.failures}
+            self.outcome.failures |= {
+                key: Failure(readable(self.plan.files[key].path), one.reason) for key, one in failed.items()
+            }
+            lost = [key for key, same in batch if same not in found and key not in failed]
+            if lost:
+                raise OvertakenError(f"the item of equal content to {lost[0]!r} was just deleted or changed: try again")
+            records = [self._record(key, found[same], texts) for key, same in batch if same in found]
+            with self.catalog.write() as tx:
+                self._put(tx, still_needed(tx, records, self.plan.sequence, texts), views)
+
     def capture(self) -> None:
         """Write the captures of files whose times or pages have changed."""
         with self.catalog.read() as tx:
@@ -232,7 +268,7 @@ class _Run:
             yield done, batch
 
     def _record(self, key: str, found: Extracted, texts: Mapping[str, TextExtractor]) -> NewRecord:
-        file = self.plan.extract[key]
+        file = self.plan.files[key]
         annotation = self.annotations.of(file, key)
         return NewRecord(
             **vars(annotation.update(key, self.annotations.labels_given)),

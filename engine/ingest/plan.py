@@ -3,17 +3,19 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from crossview.engine.catalog.catalog import Catalog, Transaction
+from crossview.engine.catalog.catalog import Catalog, Transaction, now
 from crossview.engine.catalog.extractors import text_extractors, views_of
 from crossview.engine.catalog.item_writer import NewRecord
 from crossview.engine.catalog.items import Stored
-from crossview.engine.catalog.roots import free_alias
 from crossview.engine.catalog.views import ViewRecord
+from crossview.engine.catalog.writing import follow_files
 from crossview.engine.ingest.annotations import Annotations
-from crossview.engine.ingest.file_keys import FileKeys, deleted_before, is_unchanged, match_files
+from crossview.engine.ingest.contents import Contents
+from crossview.engine.ingest.file_keys import FileKeys, deleted_before, match_files
+from crossview.engine.ingest.following import Following, Found
 from crossview.engine.ingest.updating import changed_records
 from crossview.engine.ingest.walk import SourceFile, Walk
-from crossview.engine.item import Failure, ItemUpdate
+from crossview.engine.item import Failure, IndexOptions, ItemUpdate
 
 MIN_SAMPLE, MAX_SAMPLE = 200, 1000
 """Bounds of the sample of pictures, a fifth of the collection. Visual words from 200 photographs are as good as words
@@ -26,8 +28,12 @@ class Plan:
 
     files: Mapping[str, SourceFile]
     """Every file by the key of its item."""
-    gone: tuple[str, ...]
-    """Keys of items whose files have disappeared."""
+    missing: tuple[str, ...]
+    """Keys of items whose files are missing."""
+    moved: Mapping[str, str]
+    """New keys of moved items by their former keys."""
+    notes: tuple[str, ...]
+    """Sentences about renamed roots."""
     clashing: tuple[Failure, ...]
     """Files whose key belongs to another file."""
     left_out: tuple[str, ...]
@@ -41,6 +47,8 @@ class Plan:
     """Files to read, by key."""
     missing_views: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """The missing views of known pictures by key; other files are computed in every view."""
+    copies: dict[str, str] = field(default_factory=dict)
+    """Files with the content of another item or file, and the key of that, by key."""
     updates: dict[str, ItemUpdate] = field(default_factory=dict)
     """Annotations of items whose pictures need no reading, by key."""
     change: dict[str, NewRecord] = field(default_factory=dict)
@@ -49,53 +57,58 @@ class Plan:
     """New modification times of files with unchanged content, by item."""
 
 
-def make_plan(catalog: Catalog, found: Walk, annotations: Annotations, include_deleted: bool) -> Plan:
-    """Return the plan for the found files; it writes new roots to the catalog."""
-    matched = _matched(catalog, found)
+def make_plan(
+    catalog: Catalog, found: Walk, annotations: Annotations, contents: Contents, options: IndexOptions
+) -> Plan:
+    """Return the plan for the found files, after the items have followed their files; a dry run only supposes this."""
+    followed, matched = _followed(catalog, found, contents, write=not options.dry_run)
     with catalog.read() as tx:
-        known, files = tx.items.known(), dict(matched.files)
-        left_out = set() if include_deleted else deleted_before(files, known, tx.items.deleted_pictures())
+        known, files = followed.known if options.dry_run else tx.items.known(), dict(matched.files)
+        deleted = () if options.include_deleted else tx.items.deleted_pictures()
+        left_out = deleted_before(files, known, deleted, contents)
         plan = Plan(
             files={key: file for key, file in files.items() if key not in left_out},
-            gone=matched.gone,
+            missing=matched.gone,
+            moved=followed.moved,
+            notes=followed.notes(),
             clashing=matched.clashing,
             left_out=tuple(sorted(left_out)),
             known=known,
             views=tx.views.all(),
             sequence=tx.sequence(),
         )
-        _fill(tx, plan, annotations)
+        _fill(tx, plan, annotations, contents)
     return plan
 
 
-def _matched(catalog: Catalog, found: Walk) -> FileKeys:
-    """Return the item of each file. Resolving paths takes long, so it happens outside the commit of new aliases."""
+def _followed(catalog: Catalog, found: Walk, contents: Contents, write: bool) -> tuple[Following, FileKeys]:
+    """Let the items follow the files, and return the changes and the item of each file.
+
+    Resolving paths and reading files take long, so they happen outside the commit.
+    """
     while True:
         with catalog.read() as tx:
-            sources, aliases = {key: one.source for key, one in tx.items.known().items()}, tx.roots.aliases()
-        new: dict[str, str] = {}
-
-        def add(path: str, wanted: str, aliases: dict[str, str] = aliases, new: dict[str, str] = new) -> str:
-            new[path] = free_alias(wanted, (*aliases.values(), *new.values()))
-            return new[path]
-
-        matched = match_files(found.files, found.folders, sources, aliases, add)
-        if not new:
-            return matched
+            known, aliases = tx.items.known(), tx.roots.aliases()
+        following = Found(found.files, found.folders, known, aliases, contents).following()
+        sources = {key: one.source for key, one in following.known.items()}
+        matched = match_files(found.files, found.folders, sources, following.aliases)
+        changes = following.changes(matched)
+        if not write or (not any(changes) and matched.aliases == aliases):
+            return following, matched
         with catalog.write() as tx:
             # otherwise another run has taken an alias or added the same folder: try again
             if tx.roots.aliases() == aliases:
-                for path, alias in new.items():
-                    tx.roots.add(path, alias)
-                return matched
+                tx.roots.replace(matched.aliases)
+                follow_files(tx, changes, now())
+                return following, matched
 
 
-def _fill(tx: Transaction, plan: Plan, annotations: Annotations) -> None:
+def _fill(tx: Transaction, plan: Plan, annotations: Annotations, contents: Contents) -> None:
     ids_by_view = {view.name: set(tx.rows.ids(view).tolist()) for view in views_of(tx, "image")}
     complete: list[str] = []
     for key, file in plan.files.items():
         stored = plan.known.get(key)
-        if stored is None or not is_unchanged(file, stored):
+        if stored is None or not contents.is_unchanged(file, stored):
             plan.extract[key] = file
             continue
         if file.modified_ns != stored.modified_ns:
@@ -108,6 +121,17 @@ def _fill(tx: Transaction, plan: Plan, annotations: Annotations) -> None:
     plan.updates.update((key, one.update(key, annotations.labels_given)) for key, one in annotated.items() if one)
     records = changed_records(tx, list(plan.updates.values()), text_extractors(tx))
     plan.change.update((record.key, record) for record in records)
+    _find_equal(plan, ids_by_view, contents)
+
+
+def _find_equal(plan: Plan, ids_by_view: Mapping[str, set[int]], contents: Contents) -> None:
+    """Find the files that need no extraction, because another item has or will have the same content."""
+    having = set.intersection(*ids_by_view.values()) if ids_by_view else set()
+    read = {key: file for key, file in plan.extract.items() if key not in plan.missing_views}
+    known = {key: one for key, one in plan.known.items() if one.id in having and key not in plan.extract}
+    for key, same in contents.equal(read, known).items():
+        plan.copies[key] = same
+        del plan.extract[key]
 
 
 def sample_size(count: int) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from crossview.engine.catalog.roots import free_alias
 from crossview.engine.errors import InvalidInputError
 from crossview.features.formats import SUFFIXES
 
@@ -126,6 +127,18 @@ def _state(path: Path) -> tuple[int, int]:
 def readable(path: Path) -> str:
     """Return a path as text that can be stored and printed, for any bytes in its name."""
     return os.fsencode(path.as_posix()).decode("utf-8", "backslashreplace")
+
+
+def prefix_of(root: Path, aliases: dict[str, str]) -> str:
+    """Return the prefix of keys of files below a root: its own alias, or a path below the alias of a root around it.
+
+    A new root gets an alias among ``aliases``, which has the aliases of roots by their paths.
+    """
+    for folder in (root, *root.parents):
+        if (alias := aliases.get(readable(folder))) is not None:
+            return alias if folder == root else f"{alias}/{readable(root.relative_to(folder))}"
+    wanted = readable(Path(root.name)) if root.name else "root"
+    return aliases.setdefault(readable(root), free_alias(wanted, aliases.values()))
 
 
 class RealPaths:

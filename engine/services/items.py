@@ -6,15 +6,24 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.catalog.catalog import Transaction
+from crossview.engine.catalog.catalog import Transaction, now
 from crossview.engine.catalog.condition_checks import check_filter
 from crossview.engine.catalog.lookup import item_id, with_views
-from crossview.engine.catalog.writing import delete_items
+from crossview.engine.catalog.writing import delete_items, follow_files
 from crossview.engine.conditions.filter import EVERY_ITEM, Filter, FilterForm, field_of
 from crossview.engine.conditions.tree import FieldTest
 from crossview.engine.errors import InvalidInputError, NotFoundError
 from crossview.engine.ingest.vectors import index_vectors, put_vectors
-from crossview.engine.item import DeletedPicture, ImportReport, Item, ItemUpdate, NewItem, ValueCount, one_or_several
+from crossview.engine.item import (
+    DeletedPicture,
+    FileChanges,
+    ImportReport,
+    Item,
+    ItemUpdate,
+    NewItem,
+    ValueCount,
+    one_or_several,
+)
 from crossview.engine.query import ItemEmbeddings
 from crossview.engine.runtime.progress import Progress
 from crossview.engine.services.listing import Listing
@@ -211,6 +220,17 @@ class Items:
         Raises InvalidInputError, NotReadyError (a view to be fitted first), BusyError, StorageError.
         """
         return index_vectors(self, self._views, view, path, keys, progress)
+
+    def follow_files(self, changes: FileChanges) -> None:
+        """Move items along with their files, mark those whose files are missing, and unmark others, as one change.
+
+        An item keeps its rows, annotations, answers and judgements under its new key. ``Collection.index`` finds the
+        changes of folders on this machine.
+
+        Raises NotReadyError if the items have changed such that the files cannot move, BusyError, StorageError.
+        """
+        with self._opened.writable.write() as tx:
+            follow_files(tx, changes, now())
 
     def delete(self, keys: Sequence[str]) -> int:
         """Delete items by key; return the number of deleted items."""

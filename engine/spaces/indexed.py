@@ -11,6 +11,7 @@ from crossview.engine.catalog.catalog import Head, Transaction
 from crossview.engine.catalog.description import RAW, raw_generation, raw_identity
 from crossview.engine.catalog.items import Changes
 from crossview.engine.catalog.joined import joined_view
+from crossview.engine.catalog.moves import Renames
 from crossview.engine.catalog.snapshots import Place, Snapshot
 from crossview.engine.errors import NotFoundError
 from crossview.engine.runtime.cancellation import checkpoint
@@ -55,6 +56,10 @@ class IndexedSpace:
     history: str
     """The catalog's history to which the sequence numbers belong; a restored catalog can have the same identities."""
     indexes: Mapping[Target, Covered] = field(default_factory=dict)
+
+    def renamed(self, renames: Renames) -> "IndexedSpace":
+        """Return the space after items got new keys, in one change after the other."""
+        return replace(self, space=self.space.renamed(renames)) if renames else self
 
     def following(self, tx: Transaction, head: Head, changes: Mapping[int, Changes]) -> "IndexedSpace":
         """Return the space with all indexes brought to the state that a transaction sees, which ``head`` describes.
@@ -164,6 +169,7 @@ def stored_generation(tx: Transaction, name: str, generation: int) -> IndexedSpa
     for one in tx.spaces.generations(name):
         if one.generation == generation:
             space = Space.from_state(name, generation, tx.spaces.state(name, generation))
+            space = space.renamed(tx.moves.renames_since(one.sequence))
             return IndexedSpace(space, (generation, one.sequence), history)
     raise NotFoundError(f"space {name!r} has no generation {generation}")
 

@@ -32,7 +32,8 @@ class LoadedSpaces:
         self._loading = Locks()
         self._changing = threading.Lock()
         self._history = ""
-        self._spaces: dict[str, tuple[Identity, Space]] = {}
+        self._spaces: dict[str, tuple[tuple[Identity, int], Space]] = {}
+        """The spaces with their identities, and the change up to which they know the new keys of items."""
         self._extractors: dict[tuple[int, int], Extractor] = {}
 
     def get(self, tx: Transaction, name: str) -> "Space":
@@ -44,12 +45,13 @@ class LoadedSpaces:
         from crossview.engine.spaces.space import raw_space
 
         self.of_history(tx.head().history)
+        state = identity, 0 if name == RAW else tx.moves.last_rename()
         spaces = self._spaces  # a restore during the load replaces the dictionary of the object, not this one
         with held(self._loading.of(name)):
             known = spaces.get(name)
-            if known is None or known[0] != identity:
+            if known is None or known[0] != state:
                 space = raw_space(tx.views.all()) if name == RAW else stored_space(tx, name)
-                known = spaces[name] = identity, space
+                known = spaces[name] = state, space
             return known[1]
 
     def of_history(self, history: str) -> None:
@@ -84,6 +86,7 @@ def stored_space(tx: Transaction, name: str) -> "Space":
         raise no_space(tx, name)
     try:
         space = Space.from_state(name, number, tx.spaces.state(name, number))
+        space = space.renamed(tx.moves.renames_since(tx.spaces.trained_at(name, number)))
         if wrong := mistyped(space, SpaceDescription):
             raise ValueError(f"{wrong} has a wrong type")
         space.outdated(tx.views.all())

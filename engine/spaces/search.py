@@ -11,6 +11,7 @@ from crossview.engine.catalog.catalog import Transaction
 from crossview.engine.catalog.condition_checks import check_filter
 from crossview.engine.catalog.joined import joined_view
 from crossview.engine.conditions.filter import Filter, field_of
+from crossview.engine.conditions.tree import Field, FieldTest, Not
 from crossview.engine.errors import InvalidInputError, NotReadyError
 from crossview.engine.query import Embedding, HitList, ItemEmbeddings, Query, SearchRequest
 from crossview.engine.spaces.arranging import GROUPED, Ranking, is_arranged, ranked
@@ -132,12 +133,23 @@ def no_targets(queries: Sequence[Query]) -> TargetsOf:
     return targets
 
 
+def without_missing(version: Version, request: SearchRequest) -> SearchRequest:
+    """Return a request that finds no item whose file is missing, unless it asks for such items."""
+    if request.include_missing or not version.missing:
+        return request
+    return replace(request, filter=request.filter.also(_PRESENT), include_missing=True)
+
+
+_PRESENT = Not(FieldTest(Field("missing"), "exists"))
+
+
 def answer(version: Version, indexed: IndexedSpace, loaded: LoadedSpaces, request: SearchRequest) -> list[HitList]:
     """Return the hit lists, query by query and target by target.
 
     Raises InvalidInputError, NotFoundError, NotReadyError, ImageError for an unreadable picture, and StaleError if the
     search must start again with the next version.
     """
+    request = without_missing(version, request)
     check_axes(indexed.space.axes, indexed.space.name, request)
     if is_arranged(request, indexed.space.axes):
         return ranking_of(version, indexed, loaded, request).read(version)
@@ -155,6 +167,7 @@ def answer(version: Version, indexed: IndexedSpace, loaded: LoadedSpaces, reques
 def ranking_of(version: Version, indexed: IndexedSpace, loaded: LoadedSpaces, request: SearchRequest) -> Ranking:
     """Return the lists of ``answer`` without the content of the items."""
     targets = [one for one in searched_targets(request)(version, indexed.space) if not one.hidden]
+    request = without_missing(version, request)
     return ranked(version, indexed, targets, request, lambda some, plain: answer(some, indexed, loaded, plain))
 
 
@@ -187,6 +200,8 @@ def answer_at_hand(
         return None
     version, space = found
     try:
+        if version.missing and not request.include_missing:
+            return None
         if is_arranged(request, space.space.axes):
             return None
         targets = searched_targets(request)(version, space.space)

@@ -1,7 +1,7 @@
 """Spaces: training fits a space once, at a revision; the space then places items and probes with queries."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, NamedTuple, Self
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from crossview.engine.catalog import state
 from crossview.engine.catalog.description import RAW, raw_generation, raw_views
 from crossview.engine.catalog.joined import JOINT, JoinedView
+from crossview.engine.catalog.moves import Renames
 from crossview.engine.catalog.rows import ViewRows
 from crossview.engine.catalog.values import out_of_reach
 from crossview.engine.catalog.views import ViewRecord
@@ -35,7 +36,7 @@ from crossview.engine.spaces.scores import Axes, ScoreScale
 from crossview.engine.spaces.sketches import Sketch
 from crossview.engine.spaces.space_state import restored_values
 from crossview.engine.spaces.target import Target
-from crossview.engine.spaces.training_keys import NO_KEYS, PackedKeys, unpacked_keys
+from crossview.engine.spaces.training_keys import NO_KEYS, PackedKeys, renamed_keys, unpacked_keys
 from crossview.index.base import Index
 from crossview.index.registry import IndexSpec
 from crossview.index.reranked import with_floats
@@ -87,6 +88,10 @@ class Space(SpaceDescription):
     def training_keys(self) -> frozenset[str]:
         """The keys of the training items."""
         return unpacked_keys(self.trained)
+
+    def renamed(self, renames: Renames) -> "Space":
+        """Return the space after items got new keys, in one change after the other."""
+        return replace(self, trained=renamed_keys(self.trained, renames)) if renames else self
 
     @cached_property
     def binary(self) -> bool:

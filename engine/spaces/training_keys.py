@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from crossview.engine.catalog.moves import Renames
 from crossview.engine.errors import StorageError
 
 PackedKeys = NDArray[np.uint8]
@@ -29,6 +30,18 @@ def unpacked_keys(packed: PackedKeys) -> frozenset[str]:
         raise StorageError(
             f"the stored training keys of a space are damaged ({error}): train the space again"
         ) from error
+
+
+def renamed_keys(packed: PackedKeys, renames: Renames) -> PackedKeys:
+    """Return packed keys after items got new keys, in one change after the other."""
+    if not renames or not len(packed):
+        return packed
+    keys = set(unpacked_keys(packed))
+    for new in renames:
+        items = {key for former, key in new.items() if former in keys}
+        # The new key of an item can be the key of a training item that is deleted.
+        keys = (keys - new.keys() - set(new.values())) | items
+    return packed_keys(keys)
 
 
 def _different(data: bytes) -> Iterator[bytes]:

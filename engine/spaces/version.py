@@ -66,6 +66,10 @@ class Version:
     """The spaces that searches have used."""
     pages: ItemPages
     filters: Filters
+    renamed: int
+    """The last change that gave items new keys."""
+    missing: bool
+    """Whether the files of some items are missing."""
     remembered: Remembered
     """Results computed from this state, such as calibrations of votes."""
     at_hand: bool = False

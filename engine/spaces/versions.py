@@ -361,15 +361,18 @@ def _next_version(version: Version | None, catalog: Catalog, tx: Transaction, co
         spaces={},
         pages=ItemPages(),
         filters=Filters(columns),
+        renamed=tx.moves.last_rename(),
+        missing=tx.moves.any_missing(),
         remembered=Remembered(),
     )
     if version is None or version.history != head.history or version.sequence < head.purged:
         return made
     changes, same = _ChangesSince(tx), version.sequence == made.sequence
+    renames = tx.moves.renames_since(version.renamed) if made.renamed > version.renamed else ()
     return replace(
         made,
         spaces={
-            name: space.following(tx, head, changes)
+            name: space.renamed(renames).following(tx, head, changes)
             for name, space in version.spaces.items()
             if identities.get(name) == space.identity
         },

@@ -15,6 +15,7 @@ from crossview.engine.info import CollectionInfo, SpaceInfo, Threshold, ViewInfo
 from crossview.engine.item import (
     DeletedPicture,
     Failure,
+    FileChanges,
     ImportReport,
     Item,
     ItemUpdate,
@@ -242,6 +243,12 @@ class CollectionScript(SearchScript):
         """Delete the items that exist, and return how many."""
         request = pb.DeleteItemsRequest(parent=self.resource, keys=one_or_several(keys))
         return (yield from ask(self._collections.DeleteItems, request)).deleted
+
+    def follow_files(self, changes: FileChanges) -> Script[None]:
+        """Move items along with their files, and mark those whose files are missing."""
+        moved = [pb.FileMove(**one._asdict()) for one in changes.moved]
+        request = pb.FollowFilesRequest(parent=self.resource, moved=moved, missing=changes.missing, found=changes.found)
+        yield from ask(self._collections.FollowFiles, request)
 
     def thumbnail(self, key: str) -> Script[bytes]:
         """Return the small picture of an item, JPEG."""

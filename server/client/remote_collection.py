@@ -57,6 +57,7 @@ class RemoteCollection:
     attribute_names = blocking(CollectionScript.attribute_names)
     item = blocking(CollectionScript.item)
     delete_items = blocking(CollectionScript.delete_items)
+    follow_files = blocking(CollectionScript.follow_files)
     thumbnail = blocking(CollectionScript.thumbnail)
     train = blocking(CollectionScript.train)
     extend = blocking(CollectionScript.extend)
@@ -168,7 +169,7 @@ class RemoteItems:
         self.counts = collection.counts
         self.attribute_names, self.deleted = collection.attribute_names, collection.deleted_pictures
         self.put, self.update, self.delete = collection.import_items, collection.update_items, collection.delete_items
-        self.annotate = collection.annotate
+        self.annotate, self.follow_files = collection.annotate, collection.follow_files
         self.put_vectors, self.index_vectors = collection.put_vectors, collection.index_vectors
         self.embed = collection.embed_items
 
@@ -269,6 +270,7 @@ class AsyncCollection:
     attribute_names = awaited(CollectionScript.attribute_names)
     item = awaited(CollectionScript.item)
     delete_items = awaited(CollectionScript.delete_items)
+    follow_files = awaited(CollectionScript.follow_files)
     thumbnail = awaited(CollectionScript.thumbnail)
     train = awaited(CollectionScript.train)
     extend = awaited(CollectionScript.extend)

@@ -1,22 +1,24 @@
 """Indexing pictures of this machine on a server: the client sends only new and changed files, in batches."""
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 
 from crossview.engine.any_collection import AnyCollection
-from crossview.engine.catalog.roots import free_alias
+from crossview.engine.catalog.items import Stored
 from crossview.engine.errors import NotReadyError
 from crossview.engine.ingest.annotations import Annotations, checked_columns, label_notes
 from crossview.engine.ingest.capturing import read_capture
-from crossview.engine.ingest.file_keys import deleted_before, match_files, moved_items
+from crossview.engine.ingest.contents import UNKNOWN_SIZE, Contents
+from crossview.engine.ingest.file_keys import FileKeys, deleted_before, match_files
+from crossview.engine.ingest.following import Following, Found
 from crossview.engine.ingest.interruption import Committed, interruptible
 from crossview.engine.ingest.plan import sample_size
 from crossview.engine.ingest.updating import changed_record
-from crossview.engine.ingest.walk import SourceFile, readable, walk
+from crossview.engine.ingest.walk import SourceFile, Walk, readable, walk
 from crossview.engine.item import (
     Failure,
     ImportReport,
@@ -25,7 +27,6 @@ from crossview.engine.item import (
     ItemUpdate,
     NewItem,
     Picture,
-    content_hash,
 )
 from crossview.engine.runtime.progress import Progress
 from crossview.features.errors import ImageError
@@ -36,6 +37,9 @@ from crossview.server.wire.pages import LARGEST_SIZE
 
 LARGEST_FILE = MESSAGE_BYTES - 64 * 1024
 """Maximum bytes of a file, which leaves room in a message for its other fields."""
+
+_ATTEMPTS = 3
+"""Number of times that items try to follow their files, if other calls change the items meanwhile."""
 
 _Entry = NewItem | ItemUpdate | None
 """The message for a file; None if the client sends nothing."""
@@ -49,34 +53,69 @@ def index(
     annotations = Annotations(options.labels, options.captions, options.replace_labels, options.label_notion)
     walked = walk(paths)
     notes = checked_columns(collection.items, annotations.files, options.new_attributes)
+    contents = Contents()
+    followed, matched = _followed(collection, walked, contents, write=not options.dry_run)
     known = _known(collection)
-    sources = {key: item.source for key, item in known.items()}
-    aliases = _aliases(known)
-
-    def add_alias(root: str, wanted: str) -> str:
-        aliases[root] = free_alias(wanted, aliases.values())
-        return aliases[root]
-
-    matched = match_files(walked.files, walked.folders, sources, aliases, add_alias)
+    stored = followed.known if options.dry_run else {key: _stored(item) for key, item in known.items()}
     keyed = dict(matched.files)
     unused = annotations.unused(keyed)
-    left_out = set() if options.include_deleted else deleted_before(keyed, known, collection.items.deleted())
+    deleted = () if options.include_deleted else collection.items.deleted()
+    left_out = deleted_before(keyed, stored, deleted, contents)
     keyed = {key: file for key, file in keyed.items() if key not in left_out}
-    _fit(collection, keyed, annotations, progress, options.seed)
-    with interruptible() as committed:
-        report = _send(collection, keyed, known, annotations, progress, committed)
-        unfit = _fit_texts(collection)
-    content = {key: item.content_hash for key, item in _known(collection).items()} if matched.gone else {}
+    if options.dry_run:
+        unfit: list[Failure] = []
+        report = _supposed(keyed, stored, contents)
+    else:
+        _fit(collection, keyed, annotations, progress, options.seed)
+        unchanged = {key for key, file in keyed.items() if key in stored and contents.is_unchanged(file, stored[key])}
+        with interruptible() as committed:
+            report = _Sending(collection, keyed, known, annotations, unchanged).send(progress, committed)
+            unfit = _fit_texts(collection)
     return replace(
         report,
         failures=(*report.failures, *matched.clashing, *unused, *unfit),
         seconds=time.monotonic() - began,
         skipped=dict(+walked.skipped),
         deleted=tuple(sorted(left_out)),
-        gone=matched.gone,
-        moved=moved_items(matched.gone, content, keyed),
-        notes=(*notes, *label_notes(annotations, keyed)),
+        missing=matched.gone,
+        moved=followed.moved,
+        notes=(*notes, *followed.notes(), *label_notes(annotations, keyed)),
     )
+
+
+def _followed(collection: AnyCollection, walked: Walk, contents: Contents, write: bool) -> tuple[Following, FileKeys]:
+    """Let the items follow the files, and return the changes and the item of each file."""
+    for left in range(_ATTEMPTS - 1, -1, -1):
+        known = _known(collection)
+        stored = {key: _stored(item) for key, item in known.items()}
+        following = Found(walked.files, walked.folders, stored, _aliases(known), contents).following()
+        sources = {key: one.source for key, one in following.known.items()}
+        matched = match_files(walked.files, walked.folders, sources, following.aliases)
+        changes = following.changes(matched)
+        if not write or not any(changes):
+            break
+        try:
+            collection.items.follow_files(changes)
+            break
+        except NotReadyError:  # other calls have changed the items meanwhile
+            if not left:
+                raise
+    return following, matched
+
+
+def _stored(item: Item) -> Stored:
+    """Return the facts about an item's file; its stamp has the size and the time of the file."""
+    size, modified = UNKNOWN_SIZE, 0
+    if item.stamp:
+        size, modified = (int(number) for number in item.stamp.split()[:2])
+    return Stored(0, size, modified, item.content_hash, item.labels, item.source, missing=bool(item.missing))
+
+
+def _supposed(keyed: Mapping[str, SourceFile], stored: Mapping[str, Stored], contents: Contents) -> ImportReport:
+    """Return the report of an indexing that succeeds, by the files alone."""
+    new = keyed.keys() - stored.keys()
+    changed = {key for key in keyed.keys() - new if not contents.is_unchanged(keyed[key], stored[key])}
+    return ImportReport(added=len(new), updated=len(changed), unchanged=len(keyed) - len(new) - len(changed))
 
 
 def _known(collection: AnyCollection) -> dict[str, Item]:
@@ -136,69 +175,64 @@ def _fit_texts(collection: AnyCollection) -> list[Failure]:
     return []
 
 
-def _send(
-    collection: AnyCollection,
-    keyed: Mapping[str, SourceFile],
-    known: Mapping[str, Item],
-    annotations: Annotations,
-    progress: Progress | None,
-    committed: Committed,
-) -> ImportReport:
-    """Send new and changed files in batches, and return the report."""
-    views = {view.name for view in collection.views() if "image" in view.inputs}
-    failures: list[Failure] = []
-    pages: list[Failure] = []
-    reports: list[ImportReport] = []
-    skipped = done = 0
-    entries = _entries(keyed, known, views, annotations, failures, pages)
-    for batch in batches(entries, _weight):
-        if new := [entry for entry in batch if isinstance(entry, NewItem)]:
-            reports.append(collection.items.put(new))
-        if updates := [entry for entry in batch if isinstance(entry, ItemUpdate)]:
-            reports.append(collection.items.update(updates))
-        committed.items = sum(one.added + one.updated for one in reports)
-        done, skipped = done + len(batch), skipped + batch.count(None)
-        if progress:
-            progress("indexing", min(done, len(keyed)), len(keyed))
-    report = merged(reports)
-    unchanged = report.unchanged + skipped - len(failures)
-    return replace(report, unchanged=unchanged, failures=(*failures, *pages, *_named(report.failures, keyed)))
+@dataclass
+class _Sending:
+    """The sending of new and changed files in batches."""
+
+    collection: AnyCollection
+    keyed: Mapping[str, SourceFile]
+    known: Mapping[str, Item]
+    annotations: Annotations
+    unchanged: Set[str]
+    """Keys of files whose items have the same content."""
+    failures: list[Failure] = field(default_factory=list)
+    """Unreadable files."""
+    pages: list[Failure] = field(default_factory=list)
+    """Unusable pages beside pictures."""
+
+    def send(self, progress: Progress | None, committed: Committed) -> ImportReport:
+        """Send the files, and return the report."""
+        reports: list[ImportReport] = []
+        skipped = done = 0
+        for batch in batches(self._entries(), _weight):
+            if new := [entry for entry in batch if isinstance(entry, NewItem)]:
+                reports.append(self.collection.items.put(new))
+            if updates := [entry for entry in batch if isinstance(entry, ItemUpdate)]:
+                reports.append(self.collection.items.update(updates))
+            committed.items = sum(one.added + one.updated for one in reports)
+            done, skipped = done + len(batch), skipped + batch.count(None)
+            if progress:
+                progress("indexing", min(done, len(self.keyed)), len(self.keyed))
+        report = merged(reports)
+        unchanged = report.unchanged + skipped - len(self.failures)
+        failures = (*self.failures, *self.pages, *_named(report.failures, self.keyed))
+        return replace(report, unchanged=unchanged, failures=failures)
+
+    def _entries(self) -> Iterator[_Entry]:
+        """Yield the entries to send, file by file; None for an unchanged file and for an unreadable one."""
+        views = {view.name for view in self.collection.views() if "image" in view.inputs}
+        for key, file in self.keyed.items():
+            stored, annotation = self.known.get(key), self.annotations.of(file, key)
+            update = annotation.update(key, self.annotations.labels_given)
+            if stored is None or stored.stamp != file.stamp:
+                capture, failure = read_capture(file)
+                update = replace(update, capture=capture)
+                self.pages += [] if failure is None else [failure]
+            if stored is not None and key in self.unchanged and views <= set(stored.views):
+                yield update if changed_record(update, stored, self.annotations.labels_given) else None
+                continue
+            data = _read(file)
+            if isinstance(data, Failure):
+                self.failures.append(data)
+                yield None
+                continue
+            yield _new_item(data, file, update)
+            if stored is not None and annotation.removed_attributes:
+                yield ItemUpdate(key, removed_attributes=annotation.removed_attributes)
 
 
 def _weight(entry: _Entry) -> int:
     return len(entry.image or b"") if isinstance(entry, NewItem) else 0
-
-
-def _entries(
-    keyed: Mapping[str, SourceFile],
-    known: Mapping[str, Item],
-    views: set[str],
-    annotations: Annotations,
-    failures: list[Failure],
-    pages: list[Failure],
-) -> Iterator[_Entry]:
-    """Yield the entries to send, file by file; None for an unchanged file and for an unreadable one.
-
-    Adds unreadable files to ``failures``, and unusable pages beside pictures to ``pages``.
-    """
-    for key, file in keyed.items():
-        data = _read(file)
-        if isinstance(data, Failure):
-            failures.append(data)
-            yield None
-            continue
-        stored, annotation = known.get(key), annotations.of(file, key)
-        update = annotation.update(key, annotations.labels_given)
-        if stored is None or stored.stamp != file.stamp:
-            capture, failure = read_capture(file)
-            update = replace(update, capture=capture)
-            pages += [] if failure is None else [failure]
-        if stored is None or stored.content_hash != content_hash(data) or not views <= set(stored.views):
-            yield _new_item(data, file, update)
-            if stored is not None and annotation.removed_attributes:
-                yield ItemUpdate(key, removed_attributes=annotation.removed_attributes)
-        else:
-            yield update if changed_record(update, stored, annotations.labels_given) else None
 
 
 def _new_item(data: bytes, file: SourceFile, one: ItemUpdate) -> NewItem:

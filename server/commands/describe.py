@@ -117,10 +117,11 @@ def _every_item(collection: "CollectionBackend", condition: "Filter", page: Page
 
 def _print_items(items: "list[Item]", total: int) -> None:
     texts = ["text"] if any(item.text for item in items) else []
-    rows = table("key", "labels", ">size", "views", *texts)
+    missing = ["missing since"] if any(item.missing for item in items) else []
+    rows = table("key", "labels", ">size", "views", *texts, *missing)
     for item in items:
         cells = item.key, ", ".join(item.labels), pixels(item), ", ".join(item.views)
-        rows.add_row(*cells, *[shortened(item.text) for _ in texts])
+        rows.add_row(*cells, *[shortened(item.text) for _ in texts], *[item.missing for _ in missing])
     show(rows)
     say(f"{len(items)} of {total} items")
 

@@ -1,12 +1,12 @@
 """The printed report of an import."""
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from crossview.server.commands.command import again
-from crossview.server.commands.hints import completed, hint
+from crossview.server.commands.hints import completed
 from crossview.server.commands.output import say
 
 if TYPE_CHECKING:
@@ -21,30 +21,38 @@ def since(began: float, report: "ImportReport") -> "ImportReport":
     return replace(report, seconds=time.monotonic() - began)
 
 
-def show_report(report: "ImportReport", name: str) -> None:
-    """Print the counts, the failures with their reasons, and the commands for deleted items and missing files."""
+def show_report(report: "ImportReport", name: str, dry_run: bool = False) -> None:
+    """Print the counts, the failures with their reasons, and what to do about deleted items and missing files."""
     read = report.added + report.updated
-    rate = f" ({read / report.seconds:.1f} items/s)" if read and report.seconds > 0 else ""
+    rate = f" ({read / report.seconds:.1f} items/s)" if read and report.seconds > 0 and not dry_run else ""
+    moved = f"{len(report.moved)} moved, " if report.moved else ""
     say(
-        f"{report.added} added, {report.updated} updated, {report.unchanged} unchanged, "
-        f"{len(report.failures)} could not be used; {report.seconds:.1f} s{rate}"
+        f"{'would be: ' if dry_run else ''}{report.added} added, {report.updated} updated, {moved}"
+        f"{report.unchanged} unchanged, {len(report.failures)} could not be used; {report.seconds:.1f} s{rate}"
     )
     if report.skipped:
         say("left out: " + ", ".join(f"{count} {kind}" for kind, count in sorted(report.skipped.items())))
     for note in report.notes:
         say(completed(note))
     _list(f"{failure.key}: {completed(failure.reason)}" for failure in report.failures)
+    if report.moved:
+        say("items that followed their files:")
+        _list(_places(report.moved))
     if report.deleted:
         say(
             f"files whose items were deleted: {len(report.deleted)}; they stay out. "
             f"Index them with: {again('--include-deleted')}"
         )
         _list(report.deleted)
-    if report.gone:
-        some = f"the first {SHOWN}" if len(report.gone) > SHOWN else "these items"
-        delete = hint("item delete", name, "--", *report.gone[:SHOWN])
-        say(f"files that are gone: {len(report.gone)}; their items stay. Delete {some} with: {delete}")
-        _list(f"{key}" + (f" (now {report.moved[key]})" if key in report.moved else "") for key in report.gone)
+    if report.missing:
+        say(
+            f"files that are missing: {len(report.missing)}; their items stay, and searches leave them out. "
+            f"Delete the items with: {again('--prune')}"
+        )
+        _list(report.missing)
+    if report.pruned:
+        say(f"deleted {len(report.pruned)} items, whose files are missing:")
+        _list(report.pruned)
 
 
 def _list(lines: Iterable[str]) -> None:
@@ -53,3 +61,19 @@ def _list(lines: Iterable[str]) -> None:
         say(f"  {line}")
     if len(lines) > SHOWN:
         say(f"  and {len(lines) - SHOWN} more; --json lists them all")
+
+
+def _places(moved: Mapping[str, str]) -> Iterator[str]:
+    """Yield a line for each moved file, or for each moved folder with several."""
+    groups: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    for former, new in moved.items():
+        left, right = former.split("/"), new.split("/")
+        while len(left) > 1 and len(right) > 1 and left[-1] == right[-1]:
+            left.pop()
+            right.pop()
+        groups.setdefault(("/".join(left), "/".join(right)), []).append((former, new))
+    for (left_folder, right_folder), pairs in groups.items():
+        if len(pairs) == 1:
+            yield f"{pairs[0][0]} -> {pairs[0][1]}"
+        else:
+            yield f"{left_folder}/ -> {right_folder}/ ({len(pairs)} items)"

@@ -1,143 +1,108 @@
-"""The index command, which adds pictures, texts and vectors."""
+"""The index command, which lets a collection follow folders of pictures, or adds vectors."""
 
 import json
-import time
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar, NoReturn, cast
+from typing import TYPE_CHECKING, Annotated, NoReturn, cast
 
 import typer
 
-from crossview.server.commands.annotate import AnnotationFiles, LabelNotionOption, NewAttributesOption
-from crossview.server.commands.common import INTERRUPTED, JsonOption, NameArgument, print_json
+from crossview.server.commands.annotate import AnnotationFiles
+from crossview.server.commands.common import INTERRUPTED, JsonOption, NameArgument, YesOption, fail, print_json
 from crossview.server.commands.connection_options import PICTURES_HERE, PictureConnection
-from crossview.server.commands.import_report import show_report, since
+from crossview.server.commands.following import Follower, check_follow
+from crossview.server.commands.hints import hint, remember_collection
+from crossview.server.commands.import_report import show_report
+from crossview.server.commands.index_options import FollowOptions, PathsArgument, PictureOptions, VectorOptions
 from crossview.server.commands.output import say
 from crossview.server.commands.progress_bar import progress_bar
 
 if TYPE_CHECKING:
     from crossview.engine.item import ImportReport
-    from crossview.engine.runtime.progress import Progress
     from crossview.server.backend import CollectionBackend
-
-PathsArgument = Annotated[
-    list[Path] | None, typer.Argument(metavar="PATH", help="Folders of pictures, or single picture files.")
-]
-LabelsOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="folder|FILE.csv",
-        help="Source of the labels: the name of each picture's folder, or a CSV file of path (or key), "
-        "label, and attributes.",
-    ),
-]
-WorkersOption = Annotated[
-    int | None,
-    typer.Option(
-        min=1, help="Number of processes that read pictures [default: one per core; a server has its own setting]."
-    ),
-]
-
-
-@dataclass(frozen=True, kw_only=True)
-class PictureOptions:
-    """The options for pictures; labels and captions also apply to vectors."""
-
-    PANEL: ClassVar[str] = "Pictures"
-
-    labels: LabelsOption = None
-    captions: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE.csv", help="File with the texts of the pictures: lines of path,caption."),
-    ] = None
-    replace_labels: Annotated[
-        bool,
-        typer.Option(
-            "--replace-labels",
-            help="Clear the labels of pictures that --labels does not name, and replace chosen labels with "
-            "folder names.",
-        ),
-    ] = False
-    label_notion: LabelNotionOption = ""
-    new_attributes: NewAttributesOption = False
-    include_deleted: Annotated[
-        bool, typer.Option("--include-deleted", help="Also index pictures whose items were deleted.")
-    ] = False
-    workers: WorkersOption = None
-
-
-@dataclass(frozen=True)
-class VectorOptions:
-    """The options for vectors of another program, instead of pictures."""
-
-    PANEL: ClassVar[str] = "Vectors"
-
-    view: Annotated[str | None, typer.Option(metavar="VIEW", help="With --vectors: the view; a new view is added.")] = (
-        None
-    )
-    vectors: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE.npy", help="Vectors of another program, shape (n, d), or FILE.npz with keys and vectors."
-        ),
-    ] = None
-    keys: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE.txt",
-            help="With --vectors: keys of the items, one per line [default: all items, in the order of keys].",
-        ),
-    ] = None
 
 
 def index(
     name: NameArgument,
     options: PictureOptions,
+    follow: FollowOptions,
     rows: VectorOptions,
     paths: PathsArgument = None,
     failures: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Write each unusable file and the reason as JSON lines to this file."),
     ] = None,
+    yes: YesOption = False,
     connection: PictureConnection = PICTURES_HERE,
     as_json: JsonOption = False,
 ) -> None:
-    """Index new and changed pictures, or vectors of a program.
+    """Let a collection follow folders of pictures, or add vectors of a program.
 
-    With --vectors, the command adds the vectors of another program to a view.
+    The command adds new files, reads changed ones again, and lets items follow files that were moved or renamed, also
+    with their whole folder. Items whose files are missing stay; searches leave them out until the files are back. A
+    collection that does not exist is created. With --vectors, the command adds vectors to a view.
 
     Fields that --labels and --captions do not name keep their values; an empty cell clears a field. After Ctrl-C,
     the same command continues. The command lists files that it cannot read, and continues with the others.
 
     Examples:
         crossview index pets photos/ --labels folder
+        crossview index pets photos/ --prune
+        crossview index pets photos/ --watch
         crossview index pets --view clip --vectors rows.npy --keys keys.txt
     """
-    _check(options, rows, paths)
+    _check(options, rows, paths, failures, follow)
+    check_follow(follow, yes)
     from crossview.engine.item import IndexOptions
 
-    began = time.monotonic()
     try:
-        bar = progress_bar(not as_json, "rows" if rows.vectors else "images")
-        with connection.collection(name) as collection, bar as progress:
+        with _opened(connection, name, paths or [], follow) as collection:
             if rows.vectors is not None:
-                report = _index_vectors(collection, options, rows, progress)
+                report = _index_vectors(collection, options, rows, as_json)
+                print_json(report) if as_json else show_report(report, name)
             else:
-                report = collection.index(paths or [], IndexOptions(**vars(options)), progress=progress)
+                chosen = IndexOptions(**vars(options), dry_run=follow.dry_run)
+                follower = Follower(collection, name, paths or [], chosen, follow, yes, as_json)
+                if follow.watch:
+                    follower.watch()
+                report = follower.once()
+                follower.show(report)
     except KeyboardInterrupt as interrupt:
         _stop(getattr(interrupt, "committed", 0), connection.server)
-    report = since(began, report)
     if failures is not None:
         lines = (json.dumps({"key": failure.key, "reason": failure.reason}) + "\n" for failure in report.failures)
         failures.write_text("".join(lines), encoding="utf-8")
-    if as_json:
-        print_json(report)
-    else:
-        _summarize(report, name)
+
+
+@contextmanager
+def _opened(
+    connection: PictureConnection, name: str, paths: list[Path], follow: FollowOptions
+) -> "Iterator[CollectionBackend]":
+    """Yield the collection, which is created for pictures if no collection has a similar name."""
+    remember_collection(name)
+    with connection.backend() as backend:
+        known = backend.names()
+        if name in known or follow.no_create or follow.dry_run or not paths:
+            collection = backend.open(name)
+        else:
+            from crossview.engine.ingest.near_names import NEAR, near_names
+
+            if absent := [path for path in paths if not path.expanduser().exists()]:
+                fail(f"the file or folder {absent[0]} does not exist")
+            if near := near_names(name, known, NEAR):
+                fail(f"no collection {name!r}, but {near[0]!r}. Create the new one with: {hint('create', name)}")
+            collection = backend.create(name)
+            say(f"created {name} with views {', '.join(view.name for view in collection.views())}", err=True)
+        try:
+            yield collection
+        finally:
+            collection.close()
 
 
 def _index_vectors(
-    collection: "CollectionBackend", options: PictureOptions, rows: VectorOptions, progress: "Progress | None"
+    collection: "CollectionBackend", options: PictureOptions, rows: VectorOptions, as_json: bool
 ) -> "ImportReport":
     """Index vectors, then their labels and captions; check these files before anything is written."""
     from crossview.engine.ingest.interruption import interruptible
@@ -145,19 +110,24 @@ def _index_vectors(
 
     annotations = AnnotationFiles(options.labels, options.captions, options.label_notion, options.new_attributes)
     annotations.check(collection)
-    report = collection.items.index_vectors(rows.view or "", cast(Path, rows.vectors), rows.keys, progress)
-    with interruptible() as committed:
-        committed.items = report.added + report.updated
-        annotated = merged(annotations.write(collection, progress))
+    with progress_bar(not as_json, "rows") as progress:
+        report = collection.items.index_vectors(rows.view or "", cast(Path, rows.vectors), rows.keys, progress)
+        with interruptible() as committed:
+            committed.items = report.added + report.updated
+            annotated = merged(annotations.write(collection, progress))
     return replace(report, failures=(*report.failures, *annotated.failures), notes=annotated.notes)
 
 
-def _check(options: PictureOptions, rows: VectorOptions, paths: list[Path] | None) -> None:
+def _check(
+    options: PictureOptions, rows: VectorOptions, paths: list[Path] | None, failures: Path | None, follow: FollowOptions
+) -> None:
     if rows.vectors is None:
         if not paths or rows.view is not None or rows.keys is not None:
             raise typer.BadParameter(
                 "give either PATH... to index pictures, or --view VIEW --vectors FILE [--keys FILE] to index vectors"
             )
+        if follow.watch and failures is not None:
+            raise typer.BadParameter("--watch prints unusable files as they come: leave out --failures")
         return
     if rows.view is None or paths:
         raise typer.BadParameter("--vectors FILE needs --view VIEW and takes no PATH: index pictures separately")
@@ -166,6 +136,8 @@ def _check(options: PictureOptions, rows: VectorOptions, paths: list[Path] | Non
             "vectors have no folders: with --vectors, --labels is a CSV file of keys, and --replace-labels and "
             "--include-deleted have no meaning"
         )
+    if follow.prune or follow.watch or follow.dry_run:
+        raise typer.BadParameter("vectors have no folders: --prune, --watch and --dry-run have no meaning")
 
 
 def _stop(committed: int, server: str | None) -> NoReturn:
@@ -173,13 +145,3 @@ def _stop(committed: int, server: str | None) -> NoReturn:
     open_batch = ", except perhaps the batch being sent" if server is not None else ""
     say(f"stopped; {committed_items}{open_batch}. Run the same command again to continue.", err=True)
     raise typer.Exit(INTERRUPTED) from None
-
-
-def _summarize(report: "ImportReport", name: str) -> None:
-    files = report.added + report.updated + report.unchanged + len(report.failures) + sum(report.skipped.values())
-    if files or report.deleted or report.gone:
-        show_report(report, name)
-        return
-    from crossview.features.formats import KNOWN
-
-    say(f"no pictures found: folders are searched for {KNOWN} files")

@@ -100,6 +100,7 @@ def _show(item: "Item") -> None:
         ("attributes", ", ".join(f"{name} = {value!r}" for name, value in item.attributes.items())),
         ("text", item.text),
         ("source", item.source),
+        *([("missing since", item.missing)] if item.missing else []),
         ("size", pixels(item)),
         ("views", ", ".join(item.views)),
         ("content hash", item.content_hash),

@@ -81,7 +81,7 @@ class Versions:
             return []
         with progress_bar(show_progress, "images") as progress:
             report = self.collection.index([self.folder], progress=progress)
-        self.gone = report.gone
+        self.gone = report.missing
         return [f"{failure.key}: {completed(failure.reason)}" for failure in report.failures]
 
     def drawn(self) -> DrawableItems:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _HIT = (
     *("key", "distance", "target", "labels", "attributes", "text", "source", "scores"),
-    *("match", "probability", "base_rate"),
+    *("match", "probability", "base_rate", "missing"),
 )
 COLUMNS = ("query", "rank", *_HIT)
 """The columns of the CSV: the position of the query, the rank in its list, and the hit."""
@@ -209,14 +209,16 @@ def _print(
         merged = ["target"] if any(hit.target != hit_list.target for hit in hit_list.hits) else []
         texts = ["text"] if any(hit.text for hit in hit_list.hits) else []
         sources = ["source"] if any(hit.source for hit in hit_list.hits) else []
+        missing = ["file"] if any(hit.missing for hit in hit_list.hits) else []
         probable = [">probability"] if any(hit.probability is not None for hit in hit_list.hits) else []
         shown = options.shown(request.axes, hit_list.hits)
-        columns = [*probable, "key", "labels", *(f">{name}" for name in shown), *merged, *texts, *sources]
+        columns = [*probable, "key", "labels", *(f">{name}" for name in shown), *merged, *texts, *sources, *missing]
         matched = [">match"] if any(hit.match is not None for hit in hit_list.hits) else []
         _say_how(request, hit_list, kept)
         rows = table(">rank", *matched, ">distance", *columns, title=title)
         for rank, hit in enumerate(hit_list.hits, 1):
             more = [hit.target for _ in merged] + [shortened(hit.text) for _ in texts] + [hit.source for _ in sources]
+            more += ["missing" if hit.missing else "" for _ in missing]
             likely, cells = [f"{hit.probability:.3f}" for _ in probable], score_cells(hit.scores, shown)
             matches = ["" if hit.match is None else f"{hit.match:.3f}" for _ in matched]
             first = [str(rank), *matches, f"{hit.distance:.5g}", *likely]

@@ -130,6 +130,9 @@ class SearchOptions:
     max_distance: Annotated[
         float | None, typer.Option(metavar="D", help="Leave out hits at a larger distance, in each target.")
     ] = None
+    include_missing: Annotated[
+        bool, typer.Option("--include-missing", help="Also find items whose files are missing.")
+    ] = False
     probabilities: Annotated[
         bool, typer.Option("--probabilities", help="Show the probability that hit and query are the same.")
     ] = False
@@ -171,6 +174,7 @@ class SearchOptions:
             **query.fields(),
             **self._groups(),
             diversity=self.diversity,
+            include_missing=self.include_missing,
         )
 
     def _groups(self) -> dict[str, Any]:

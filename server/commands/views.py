@@ -19,7 +19,7 @@ from crossview.server.commands.common import (
     print_result,
 )
 from crossview.server.commands.connection_options import HERE, PICTURES_HERE, ConnectionOptions, PictureConnection
-from crossview.server.commands.index import LabelsOption, PathsArgument, WorkersOption
+from crossview.server.commands.index_options import LabelsOption, PathsArgument, WorkersOption
 from crossview.server.commands.output import show, table
 
 if TYPE_CHECKING:

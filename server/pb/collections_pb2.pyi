@@ -2356,3 +2356,67 @@ class EmbedItemsResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___EmbedItemsResponse: _TypeAlias = EmbedItemsResponse  # noqa: Y015
+
+@_typing.final
+class FileMove(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KEY_FIELD_NUMBER: _builtins.int
+    NEW_KEY_FIELD_NUMBER: _builtins.int
+    SOURCE_FIELD_NUMBER: _builtins.int
+    key: _builtins.str
+    """Key of the item before."""
+    new_key: _builtins.str
+    """Key of the item from now on, which can be the same."""
+    source: _builtins.str
+    """Path of the file from now on."""
+    def __init__(
+        self,
+        *,
+        key: _builtins.str = ...,
+        new_key: _builtins.str = ...,
+        source: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "new_key", b"new_key", "source", b"source"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___FileMove: _TypeAlias = FileMove  # noqa: Y015
+
+@_typing.final
+class FollowFilesRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PARENT_FIELD_NUMBER: _builtins.int
+    MOVED_FIELD_NUMBER: _builtins.int
+    MISSING_FIELD_NUMBER: _builtins.int
+    FOUND_FIELD_NUMBER: _builtins.int
+    parent: _builtins.str
+    """Resource name of the collection."""
+    @_builtins.property
+    def moved(self) -> _containers.RepeatedCompositeFieldContainer[Global___FileMove]: ...
+    @_builtins.property
+    def missing(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Keys of items whose files are missing."""
+
+    @_builtins.property
+    def found(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Keys of items whose files are there again."""
+
+    def __init__(
+        self,
+        *,
+        parent: _builtins.str = ...,
+        moved: _abc.Iterable[Global___FileMove] | None = ...,
+        missing: _abc.Iterable[_builtins.str] | None = ...,
+        found: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["found", b"found", "missing", b"missing", "moved", b"moved", "parent", b"parent"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___FollowFilesRequest: _TypeAlias = FollowFilesRequest  # noqa: Y015

@@ -102,6 +102,11 @@ class CollectionServiceStub:
                 request_serializer=crossview_dot_v1_dot_collections__pb2.CountItemsRequest.SerializeToString,
                 response_deserializer=crossview_dot_v1_dot_collections__pb2.CountItemsResponse.FromString,
                 _registered_method=True)
+        self.FollowFiles = channel.unary_unary(
+                '/crossview.v1.CollectionService/FollowFiles',
+                request_serializer=crossview_dot_v1_dot_collections__pb2.FollowFilesRequest.SerializeToString,
+                response_deserializer=google_dot_protobuf_dot_empty__pb2.Empty.FromString,
+                _registered_method=True)
         self.ListAttributes = channel.unary_unary(
                 '/crossview.v1.CollectionService/ListAttributes',
                 request_serializer=crossview_dot_v1_dot_collections__pb2.ListAttributesRequest.SerializeToString,
@@ -280,6 +285,14 @@ class CollectionServiceServicer:
 
     def CountItems(self, request, context):
         """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def FollowFiles(self, request, context):
+        """Moves items along with their files, marks items whose files are missing, and removes the marks of others, all as
+        one change. FAILED_PRECONDITION if other calls have changed the items meanwhile: look at the files again.
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
@@ -471,6 +484,11 @@ def add_CollectionServiceServicer_to_server(servicer, server):
                     servicer.CountItems,
                     request_deserializer=crossview_dot_v1_dot_collections__pb2.CountItemsRequest.FromString,
                     response_serializer=crossview_dot_v1_dot_collections__pb2.CountItemsResponse.SerializeToString,
+            ),
+            'FollowFiles': grpc.unary_unary_rpc_method_handler(
+                    servicer.FollowFiles,
+                    request_deserializer=crossview_dot_v1_dot_collections__pb2.FollowFilesRequest.FromString,
+                    response_serializer=google_dot_protobuf_dot_empty__pb2.Empty.SerializeToString,
             ),
             'ListAttributes': grpc.unary_unary_rpc_method_handler(
                     servicer.ListAttributes,
@@ -910,6 +928,33 @@ class CollectionService:
             '/crossview.v1.CollectionService/CountItems',
             crossview_dot_v1_dot_collections__pb2.CountItemsRequest.SerializeToString,
             crossview_dot_v1_dot_collections__pb2.CountItemsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def FollowFiles(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/crossview.v1.CollectionService/FollowFiles',
+            crossview_dot_v1_dot_collections__pb2.FollowFilesRequest.SerializeToString,
+            google_dot_protobuf_dot_empty__pb2.Empty.FromString,
             options,
             channel_credentials,
             insecure,

@@ -66,6 +66,10 @@ class CollectionServiceStub:
     ListItems: _grpc.UnaryUnaryMultiCallable[_collections_pb2.ListItemsRequest, _collections_pb2.ListItemsResponse]
     """Sorted by key."""
     CountItems: _grpc.UnaryUnaryMultiCallable[_collections_pb2.CountItemsRequest, _collections_pb2.CountItemsResponse]
+    FollowFiles: _grpc.UnaryUnaryMultiCallable[_collections_pb2.FollowFilesRequest, _empty_pb2.Empty]
+    """Moves items along with their files, marks items whose files are missing, and removes the marks of others, all as
+    one change. FAILED_PRECONDITION if other calls have changed the items meanwhile: look at the files again.
+    """
     ListAttributes: _grpc.UnaryUnaryMultiCallable[_collections_pb2.ListAttributesRequest, _collections_pb2.ListAttributesResponse]
     """Returns the names of the attributes of all items."""
     DeleteItem: _grpc.UnaryUnaryMultiCallable[_collections_pb2.DeleteItemRequest, _empty_pb2.Empty]
@@ -142,6 +146,10 @@ class CollectionServiceAsyncStub(CollectionServiceStub):
     ListItems: _aio.UnaryUnaryMultiCallable[_collections_pb2.ListItemsRequest, _collections_pb2.ListItemsResponse]  # type: ignore[assignment]
     """Sorted by key."""
     CountItems: _aio.UnaryUnaryMultiCallable[_collections_pb2.CountItemsRequest, _collections_pb2.CountItemsResponse]  # type: ignore[assignment]
+    FollowFiles: _aio.UnaryUnaryMultiCallable[_collections_pb2.FollowFilesRequest, _empty_pb2.Empty]  # type: ignore[assignment]
+    """Moves items along with their files, marks items whose files are missing, and removes the marks of others, all as
+    one change. FAILED_PRECONDITION if other calls have changed the items meanwhile: look at the files again.
+    """
     ListAttributes: _aio.UnaryUnaryMultiCallable[_collections_pb2.ListAttributesRequest, _collections_pb2.ListAttributesResponse]  # type: ignore[assignment]
     """Returns the names of the attributes of all items."""
     DeleteItem: _aio.UnaryUnaryMultiCallable[_collections_pb2.DeleteItemRequest, _empty_pb2.Empty]  # type: ignore[assignment]
@@ -293,6 +301,16 @@ class CollectionServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _collections_pb2.CountItemsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_collections_pb2.CountItemsResponse, _abc.Awaitable[_collections_pb2.CountItemsResponse]]: ...
+
+    @_abc_1.abstractmethod
+    def FollowFiles(
+        self,
+        request: _collections_pb2.FollowFilesRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_empty_pb2.Empty, _abc.Awaitable[_empty_pb2.Empty]]:
+        """Moves items along with their files, marks items whose files are missing, and removes the marks of others, all as
+        one change. FAILED_PRECONDITION if other calls have changed the items meanwhile: look at the files again.
+        """
 
     @_abc_1.abstractmethod
     def ListAttributes(

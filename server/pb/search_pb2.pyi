@@ -309,6 +309,7 @@ class SearchRequest(_message.Message):
     PER_FIELD_NUMBER: _builtins.int
     HITS_PER_FIELD_NUMBER: _builtins.int
     DIVERSITY_FIELD_NUMBER: _builtins.int
+    INCLUDE_MISSING_FIELD_NUMBER: _builtins.int
     PAGE_SIZE_FIELD_NUMBER: _builtins.int
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     FUSE_FIELD_NUMBER: _builtins.int
@@ -359,6 +360,8 @@ class SearchRequest(_message.Message):
     """How much hits differ from the hits before them, 0 to 1: the weight of their distance to these, beside relevance to
     the query. The hits are chosen among the first 5 k.
     """
+    include_missing: _builtins.bool
+    """Whether items whose files are missing can be hits."""
     page_size: _builtins.int
     """Set: the response has at most so many hits, up to 1000, and `next_page_token` for the next ones. The pages have all
     hits of the search, whatever k, in the state of the collection at the first page.
@@ -449,6 +452,7 @@ class SearchRequest(_message.Message):
         per: _builtins.str = ...,
         hits_per: _builtins.int = ...,
         diversity: _builtins.float = ...,
+        include_missing: _builtins.bool = ...,
         page_size: _builtins.int = ...,
         page_token: _builtins.str = ...,
         fuse: Global___Fuse.ValueType = ...,
@@ -456,7 +460,7 @@ class SearchRequest(_message.Message):
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_base_rate", b"_base_rate", "_k", b"_k", "_max_distance", b"_max_distance", "_merge", b"_merge", "base_rate", b"base_rate", "filter", b"filter", "k", b"k", "max_distance", b"max_distance", "merge", b"merge", "options", b"options"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_base_rate", b"_base_rate", "_k", b"_k", "_max_distance", b"_max_distance", "_merge", b"_merge", "at_least", b"at_least", "at_most", b"at_most", "base_rate", b"base_rate", "combine", b"combine", "diversity", b"diversity", "feedback", b"feedback", "filter", b"filter", "fuse", b"fuse", "hits_per", b"hits_per", "hold", b"hold", "k", b"k", "less", b"less", "max_distance", b"max_distance", "merge", b"merge", "min_match", b"min_match", "more", b"more", "options", b"options", "page_size", b"page_size", "page_token", b"page_token", "parent", b"parent", "per", b"per", "probabilities", b"probabilities", "queries", b"queries", "sort_by", b"sort_by", "space", b"space", "targets", b"targets", "weights", b"weights", "with_examples", b"with_examples"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_base_rate", b"_base_rate", "_k", b"_k", "_max_distance", b"_max_distance", "_merge", b"_merge", "at_least", b"at_least", "at_most", b"at_most", "base_rate", b"base_rate", "combine", b"combine", "diversity", b"diversity", "feedback", b"feedback", "filter", b"filter", "fuse", b"fuse", "hits_per", b"hits_per", "hold", b"hold", "include_missing", b"include_missing", "k", b"k", "less", b"less", "max_distance", b"max_distance", "merge", b"merge", "min_match", b"min_match", "more", b"more", "options", b"options", "page_size", b"page_size", "page_token", b"page_token", "parent", b"parent", "per", b"per", "probabilities", b"probabilities", "queries", b"queries", "sort_by", b"sort_by", "space", b"space", "targets", b"targets", "weights", b"weights", "with_examples", b"with_examples"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__base_rate: _TypeAlias = _typing.Literal["base_rate"]  # noqa: Y015
     _WhichOneofArgType__base_rate: _TypeAlias = _typing.Literal["_base_rate", b"_base_rate"]  # noqa: Y015
@@ -510,6 +514,7 @@ class Hit(_message.Message):
     TEXT_FIELD_NUMBER: _builtins.int
     SCORES_FIELD_NUMBER: _builtins.int
     SOURCE_FIELD_NUMBER: _builtins.int
+    MISSING_FIELD_NUMBER: _builtins.int
     PROBABILITY_FIELD_NUMBER: _builtins.int
     BASE_RATE_FIELD_NUMBER: _builtins.int
     MATCH_FIELD_NUMBER: _builtins.int
@@ -526,6 +531,8 @@ class Hit(_message.Message):
     """First characters of the item's text, at most 200."""
     source: _builtins.str
     """Path of the item's file, if it has one."""
+    missing: _builtins.bool
+    """Whether the file was missing at the last search of its folder; such items are hits only with `include_missing`."""
     probability: _builtins.float
     """Probability that the hit and the query are the same, by the base rate; unset unless requested."""
     base_rate: _builtins.float
@@ -555,13 +562,14 @@ class Hit(_message.Message):
         text: _builtins.str = ...,
         scores: _abc.Mapping[_builtins.str, _builtins.float] | None = ...,
         source: _builtins.str = ...,
+        missing: _builtins.bool = ...,
         probability: _builtins.float | None = ...,
         base_rate: _builtins.float | None = ...,
         match: _builtins.float | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_base_rate", b"_base_rate", "_match", b"_match", "_probability", b"_probability", "attributes", b"attributes", "base_rate", b"base_rate", "match", b"match", "probability", b"probability"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_base_rate", b"_base_rate", "_match", b"_match", "_probability", b"_probability", "attributes", b"attributes", "base_rate", b"base_rate", "distance", b"distance", "item", b"item", "key", b"key", "labels", b"labels", "match", b"match", "probability", b"probability", "scores", b"scores", "source", b"source", "target", b"target", "text", b"text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_base_rate", b"_base_rate", "_match", b"_match", "_probability", b"_probability", "attributes", b"attributes", "base_rate", b"base_rate", "distance", b"distance", "item", b"item", "key", b"key", "labels", b"labels", "match", b"match", "missing", b"missing", "probability", b"probability", "scores", b"scores", "source", b"source", "target", b"target", "text", b"text"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__base_rate: _TypeAlias = _typing.Literal["base_rate"]  # noqa: Y015
     _WhichOneofArgType__base_rate: _TypeAlias = _typing.Literal["_base_rate", b"_base_rate"]  # noqa: Y015

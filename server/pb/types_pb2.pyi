@@ -336,6 +336,7 @@ class Item(_message.Message):
     TEXT_FIELD_NUMBER: _builtins.int
     NOTION_LABELS_FIELD_NUMBER: _builtins.int
     STAMP_FIELD_NUMBER: _builtins.int
+    MISSING_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Resource name."""
     key: _builtins.str
@@ -350,6 +351,8 @@ class Item(_message.Message):
     """Its caption, tags or document."""
     stamp: _builtins.str
     """Stamp of its capture; empty without a capture."""
+    missing: _builtins.str
+    """Since when its file is missing, ISO 8601 in UTC; empty if the last search of its folder found the file."""
     @_builtins.property
     def labels(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
     @_builtins.property
@@ -377,10 +380,11 @@ class Item(_message.Message):
         text: _builtins.str = ...,
         notion_labels: _abc.Mapping[_builtins.str, Global___Labels] | None = ...,
         stamp: _builtins.str = ...,
+        missing: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["attributes", b"attributes"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attributes", b"attributes", "content_hash", b"content_hash", "height", b"height", "key", b"key", "labels", b"labels", "name", b"name", "notion_labels", b"notion_labels", "source", b"source", "stamp", b"stamp", "text", b"text", "views", b"views", "width", b"width"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attributes", b"attributes", "content_hash", b"content_hash", "height", b"height", "key", b"key", "labels", b"labels", "missing", b"missing", "name", b"name", "notion_labels", b"notion_labels", "source", b"source", "stamp", b"stamp", "text", b"text", "views", b"views", "width", b"width"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -50,6 +50,7 @@ def to_search_request(message: search_pb2.SearchRequest) -> SearchRequest:
         per=message.per,
         hits_per=message.hits_per or SearchRequest.hits_per,
         diversity=message.diversity,
+        include_missing=message.include_missing,
         **options,
     )
 

@@ -7,7 +7,7 @@ import numpy as np
 from google.protobuf.empty_pb2 import Empty
 
 from crossview.engine.errors import InvalidInputError, NotFoundError
-from crossview.engine.item import ImportReport
+from crossview.engine.item import FileChanges, FileMove, ImportReport
 from crossview.server.cache import OpenCollections
 from crossview.server.wire.convert import from_report, readable_entries, to_new_item, to_row, to_update
 from crossview.server.wire.message_batches import merged
@@ -62,6 +62,13 @@ class ItemWrites:
         """Delete the existing items among the keys."""
         with self.collections.use(parse_collection(request.parent)) as collection:
             return pb.DeleteItemsResponse(deleted=collection.items.delete(list(request.keys)))
+
+    def FollowFiles(self, request: pb.FollowFilesRequest, context: None) -> Empty:
+        """Let items follow their files."""
+        moved = tuple(FileMove(one.key, one.new_key, one.source) for one in request.moved)
+        with self.collections.use(parse_collection(request.parent)) as collection:
+            collection.items.follow_files(FileChanges(moved, tuple(request.missing), tuple(request.found)))
+        return Empty()
 
 
 def _check_count(items: Sized) -> None:

@@ -1,0 +1,84 @@
+"""Contents of files: whether a file has changed, and which files are equal."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import numpy as np
+
+from crossview.engine.catalog.catalog import Transaction
+from crossview.engine.catalog.extractors import views_of
+from crossview.engine.catalog.items import Stored
+from crossview.engine.ingest.extraction import Extracted
+from crossview.engine.ingest.walk import SourceFile
+from crossview.engine.item import DeletedPicture, PictureRecord, content_hash
+from crossview.features.errors import ImageError
+from crossview.features.pictures import read_file
+
+UNKNOWN_SIZE = -1
+"""The size of a stored file whose size and time are unknown; only its content is known then."""
+
+
+class Contents:
+    """The hashes of files on this machine, each read once."""
+
+    def __init__(self) -> None:
+        self._known: dict[Path, str] = {}
+
+    def of(self, file: SourceFile) -> str:
+        """Return the hash of a file; "" if it cannot be read."""
+        if file.path not in self._known:
+            try:
+                self._known[file.path] = content_hash(read_file(file.path))
+            except (OSError, ImageError):
+                self._known[file.path] = ""
+        return self._known[file.path]
+
+    def is_unchanged(self, file: SourceFile, then: Stored | DeletedPicture) -> bool:
+        """Return whether a file is unchanged: by size and time or, if the time differs, by its content."""
+        if then.size != UNKNOWN_SIZE:
+            if file.size != then.size:
+                return False
+            if file.modified_ns == then.modified_ns:
+                return True
+        return self.of(file) == then.content_hash != ""
+
+    def equal(self, files: Mapping[str, SourceFile], known: Mapping[str, Stored]) -> dict[str, str]:
+        """Return the files, by key, with the content of a known item or of an earlier file, and the key of that.
+
+        Only files of equal size are read.
+        """
+        counts = Counter(file.size for file in files.values())
+        sizes = {one.size for one in known.values()} | {size for size, count in counts.items() if count > 1}
+        first = {one.content_hash: key for key, one in reversed(list(known.items())) if one.content_hash}
+        found = {}
+        for key, file in files.items():
+            content = self.of(file) if file.size > 0 and file.size in sizes else ""
+            if content and (same := first.setdefault(content, key)) != key:
+                found[key] = same
+        return found
+
+
+def copied(tx: Transaction, keys: Iterable[str]) -> dict[str, Extracted]:
+    """Return the content of the items that have one of the keys, as if their pictures were read again."""
+    ids = tx.items.ids_of(keys)
+    items = tx.items.by_id(list(ids.values()))
+    rows = {view.name: tx.rows.get(view, ids.values()) for view in views_of(tx, "image")}
+    found = {}
+    for key, number in ids.items():
+        item = items[number]
+        picture = PictureRecord(
+            content_hash=item.content_hash,
+            width=item.width,
+            height=item.height,
+            thumbnail=tx.items.thumbnail(number),
+        )
+        places = {view: int(np.searchsorted(one.ids, number)) for view, one in rows.items()}
+        own = {
+            view: rows[view].rows[place]
+            for view, place in places.items()
+            if place < len(rows[view].ids) and rows[view].ids[place] == number
+        }
+        if len(own) == len(rows) and item.content_hash:
+            found[key] = Extracted(picture, own)
+    return found

@@ -1,0 +1,219 @@
+"""Items follow their files: files that moved or were renamed, alone or with their root folder, keep their items.
+
+A file is recognised by its content. Its bytes are read only if its size is that of a file that is no longer in its
+place, and if the name and the time of the last write do not already identify it.
+"""
+
+import os
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from crossview.engine.catalog.checks import normal
+from crossview.engine.catalog.items import Stored
+from crossview.engine.ingest.contents import UNKNOWN_SIZE, Contents
+from crossview.engine.ingest.file_keys import FileKeys
+from crossview.engine.ingest.walk import RealPaths, SourceFile, prefix_of, readable
+from crossview.engine.item import FileChanges, FileMove
+
+_PROBED = 8
+"""Number of files whose content is compared to recognise a renamed root."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """The files of some folders, beside the items and roots of a collection."""
+
+    files: Sequence[SourceFile]
+    folders: Sequence[Path]
+    known: Mapping[str, Stored]
+    """The items by key, oldest first."""
+    aliases: Mapping[str, str]
+    """The alias of each root by its path."""
+    contents: Contents = field(default_factory=Contents)
+
+    def following(self) -> "Following":
+        """Return the changes by which items follow their files; the folders of ``found`` can be renamed roots."""
+        roots = self._renamed_roots()
+        known = {key: _in_root(one, roots) for key, one in self.known.items()}
+        aliases = {roots.get(path, path): alias for path, alias in self.aliases.items()}
+        search = _Search(Found(self.files, self.folders, known, aliases, self.contents))
+        keys = search.moved_keys()
+        moves = tuple(
+            FileMove(key, *keys.get(key, (key, known[key].source)))
+            for key, before in self.known.items()
+            if key in keys or known[key].source != before.source
+        )
+        new = {keys[key][0] if key in keys else key: self._after(key, known[key], keys) for key in known}
+        return Following(moves, roots, new, search.aliases)
+
+    def _after(self, key: str, stored: Stored, keys: Mapping[str, tuple[str, str]]) -> Stored:
+        return stored._replace(source=keys[key][1]) if key in keys else stored
+
+    def _renamed_roots(self) -> dict[str, str]:
+        """Return the new paths of roots by their former paths: new folders that have the files of a missing root."""
+        missing = [path for path in self.aliases if not os.path.exists(path)]
+        found: dict[str, str] = {}
+        for folder in self.folders if missing else ():
+            if not any(readable(one) in self.aliases for one in (folder, *folder.parents)):
+                below = {file.relative: file for file in self.files if file.root == folder}
+                same = {root: self._same(root, below) for root in missing if root not in found}
+                root = max(same, key=lambda one: same[one], default="")
+                if root and same[root]:
+                    found[root] = readable(folder)
+        return found
+
+    def _same(self, root: str, below: Mapping[str, SourceFile]) -> int:
+        """Return how many items of a root have files of the same relative path and size; 0 if they are too few."""
+        own = {one.source[len(root) + 1 :]: one for one in self.known.values() if one.source.startswith(f"{root}/")}
+        same = [
+            (file, own[name])
+            for name, file in below.items()
+            if name in own and own[name].size in (file.size, UNKNOWN_SIZE)
+        ]
+        probed = same[:: max(1, len(same) // _PROBED)]
+        equal = sum(self.contents.is_unchanged(file, one) for file, one in probed)
+        return len(same) if 2 * len(same) >= min(len(own), len(below)) and 2 * equal >= len(probed) > 0 else 0
+
+
+@dataclass(frozen=True)
+class Following:
+    """The changes by which items follow their files, and the state after them."""
+
+    moves: tuple[FileMove, ...]
+    roots: Mapping[str, str]
+    """New paths of renamed roots by their former paths."""
+    known: Mapping[str, Stored]
+    """The items by key after the changes, oldest first."""
+    aliases: Mapping[str, str]
+
+    @property
+    def moved(self) -> dict[str, str]:
+        """The new keys of moved items by their former keys."""
+        return {one.key: one.new_key for one in self.moves if one.key != one.new_key}
+
+    def changes(self, matched: FileKeys) -> FileChanges:
+        """Return the changes to write, with those of missing files; ``matched`` has the items after the moves."""
+        missing = tuple(key for key in matched.gone if not self.known[key].missing)
+        back = tuple(key for key in matched.files if key in self.known and self.known[key].missing)
+        former = {new: key for key, new in self.moved.items()}
+        return FileChanges(self.moves, missing, tuple(former.get(key, key) for key in back))
+
+    def notes(self) -> tuple[str, ...]:
+        """Return a sentence about each renamed root."""
+        followed = dict.fromkeys(self.roots.values(), 0)
+        for new in followed:
+            followed[new] = sum(one.source.startswith(f"{new}/") for one in self.known.values())
+        return tuple(f"{former} is now {new}; {followed[new]} items follow it" for former, new in self.roots.items())
+
+
+def _in_root(stored: Stored, roots: Mapping[str, str]) -> Stored:
+    """Return an item with the path of its file below the renamed root."""
+    for former, new in roots.items():
+        if stored.source.startswith(f"{former}/"):
+            return stored._replace(source=new + stored.source[len(former) :])
+    return stored
+
+
+class _Search:
+    """The search for the items of files that are not in the place where they were read."""
+
+    def __init__(self, found: Found) -> None:
+        self._found = found
+        self.aliases = dict(found.aliases)
+        """The roots, with new ones that moved files need."""
+        paths = RealPaths()
+        self._files = {paths.of(one.path): one for one in reversed(found.files)}
+        self._at = {paths.of(one.source): key for key, one in reversed(list(found.known.items())) if one.source}
+        unchanged = {
+            path
+            for path, file in self._files.items()
+            if path in self._at and found.contents.is_unchanged(file, found.known[self._at[path]])
+        }
+        self._strangers = {path: file for path, file in self._files.items() if path not in unchanged}
+        self._absent = self._absent_items(unchanged)
+
+    def _absent_items(self, unchanged: set[str]) -> dict[str, Stored]:
+        """Return the items that a stranger can be: their file is missing, or has other content now."""
+        sizes = {file.size for file in self._strangers.values()}
+        found = self._found.known
+        some = {key: found[key] for path, key in self._at.items() if path not in unchanged}
+        some = {key: one for key, one in some.items() if one.content_hash and one.size in (*sizes, UNKNOWN_SIZE)}
+        changed = {self._at[path] for path in self._strangers if path in self._at}
+        return {key: one for key, one in some.items() if key in changed or not os.path.exists(one.source)}
+
+    def moved_keys(self) -> dict[str, tuple[str, str]]:
+        """Return the new key and the new source of each moved item, by its former key."""
+        if not self._absent:
+            return {}
+        matched = self._by_name() or {}
+        matched |= self._by_content(matched)
+        keys = {
+            key: (f"{prefix_of(file.root, self.aliases)}/{file.relative}", readable(file.path))
+            for key, (_, file) in matched.items()
+        }
+        return self._possible(keys, {key: path for key, (path, _) in matched.items()})
+
+    def _by_name(self) -> dict[str, tuple[str, SourceFile]]:
+        """Return the new files of items that only one has the name, size and time of, without reading them."""
+        names = {key: (os.path.basename(one.source), one.size, one.modified_ns) for key, one in self._absent.items()}
+        new = {
+            path: (os.path.basename(file.path), file.size, file.modified_ns)
+            for path, file in self._strangers.items()
+            if path not in self._at
+        }
+        once, once_new = Counter(names.values()), Counter(new.values())
+        by_name = {name: path for path, name in new.items() if once_new[name] == 1 and name[2]}
+        return {
+            key: (by_name[name], self._strangers[by_name[name]])
+            for key, name in names.items()
+            if once[name] == 1 and name in by_name
+        }
+
+    def _by_content(self, matched: Mapping[str, tuple[str, SourceFile]]) -> dict[str, tuple[str, SourceFile]]:
+        """Return the files with the content of the other items: those of the same name first."""
+        left = {key: one for key, one in self._absent.items() if key not in matched}
+        sizes = {one.size for one in left.values()}
+        used = {path for path, _ in matched.values()}
+        by_content: dict[str, list[str]] = defaultdict(list)
+        for path, file in self._strangers.items():
+            if path not in used and (file.size in sizes or UNKNOWN_SIZE in sizes):
+                by_content[self._found.contents.of(file)].append(path)
+        wanted: dict[str, list[str]] = defaultdict(list)
+        for key, one in left.items():
+            wanted[one.content_hash].append(key)
+        pairs = {}
+        for content, keys in wanted.items():
+            paths = sorted(by_content.get(content, ()))
+            for key, path in _paired(sorted(keys), paths, lambda key: self._absent[key].source):
+                pairs[key] = path, self._strangers[path]
+        return pairs
+
+    def _possible(self, keys: dict[str, tuple[str, str]], paths: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+        """Return the moves to places that no other item keeps."""
+        forms = {normal(key): key for key in self._found.known}
+        while True:
+            taken = {key for key in self._found.known if key not in keys}
+            bad = [
+                key
+                for key, (new, _) in keys.items()
+                if forms.get(normal(new)) in taken or self._at.get(paths[key]) in taken
+            ]
+            if not bad:
+                return keys
+            keys = {key: one for key, one in keys.items() if key not in bad}
+
+
+def _paired(keys: Sequence[str], paths: Sequence[str], source: Callable[[str], str]) -> Iterable[tuple[str, str]]:
+    """Yield pairs of items and files of equal content: those of the same name, then the others in their order."""
+    left = list(paths)
+    others = []
+    for key in keys:
+        same = next((path for path in left if os.path.basename(path) == os.path.basename(source(key))), None)
+        if same is None:
+            others.append(key)
+        else:
+            left.remove(same)
+            yield key, same
+    yield from zip(others, left, strict=False)

@@ -1,0 +1,153 @@
+"""Following of folders by the index command: runs of indexing, deletion of items without a file, and watching."""
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from crossview.server.commands.command import again
+from crossview.server.commands.common import confirm, fail, print_json
+from crossview.server.commands.import_report import SHOWN, show_report, since
+from crossview.server.commands.index_options import FollowOptions
+from crossview.server.commands.output import say
+from crossview.server.commands.progress_bar import progress_bar
+
+if TYPE_CHECKING:
+    from crossview.engine.item import ImportReport, IndexOptions
+    from crossview.server.backend import CollectionBackend
+
+_FEWEST, _SHARE = 20, 0.1
+"""The default limit of pruning without a question: so many items, or this share of all if that is more."""
+_SETTLED_MS, _LONGEST_MS = 1_000, 60_000
+"""Milliseconds without a change after which a run begins, so that a copied folder is complete, and at most so long."""
+_EVERY_SECONDS = 5.0
+"""Seconds between looks at a folder that does not exist."""
+_NETWORK = ("nfs", "cifs", "smb", "9p", "afs", "fuse.", "ceph", "glusterfs", "vboxsf", "prl_fs", "webdav", "davfs")
+"""Beginnings of the types of file systems that do not report changes by other machines."""
+
+
+@dataclass(frozen=True)
+class Follower:
+    """A collection that follows folders."""
+
+    collection: "CollectionBackend"
+    name: str
+    paths: Sequence[Path]
+    options: "IndexOptions"
+    follow: FollowOptions
+    yes: bool
+    as_json: bool
+
+    def once(self, show_progress: bool = True) -> "ImportReport":
+        """Index the folders once, and delete the items of missing files if the options say so."""
+        began = time.monotonic()
+        with progress_bar(show_progress and not self.as_json, "images") as progress:
+            report = self.collection.index(self.paths, self.options, progress=progress)
+        if self.follow.prune and report.missing and not self.follow.dry_run:
+            report = replace(report, missing=(), pruned=self._pruned(report.missing))
+        return since(began, report)
+
+    def _pruned(self, missing: Sequence[str]) -> tuple[str, ...]:
+        """Delete the items of missing files after a question, and return their keys."""
+        count = len(missing)
+        if not self.yes:
+            for key in missing[:SHOWN]:
+                say(f"  {key}", err=True)
+            if count > SHOWN:
+                say(f"  and {count - SHOWN} more; --dry-run --json lists them all", err=True)
+            confirm(
+                f"Delete these {count} items of {self.name}, whose files are missing?",
+                f"{count} files are missing; deleting their items needs --yes",
+            )
+        else:
+            limit = self.follow.prune_limit or max(_FEWEST, int(_SHARE * self.collection.items.count()))
+            if count > limit:
+                fail(
+                    f"{count} files are missing, more than --yes deletes ({limit} items): is a disk not mounted? "
+                    f"Otherwise delete their items with: {again('--prune-limit', str(count))}"
+                )
+        self.collection.items.delete(list(missing))
+        return tuple(missing)
+
+    def watch(self) -> None:
+        """Follow the folders until Ctrl-C; print the report of each run that changes something."""
+        first = self.once()
+        self.show(first)
+        known = set(first.missing)
+        if not self.as_json:
+            say("watching; Ctrl-C ends", err=True)
+        for _ in self._settled():
+            from crossview.engine.errors import CrossviewError
+
+            try:
+                report = self.once(show_progress=False)
+            except CrossviewError as error:  # for example, the folder is being renamed
+                say(f"not indexed: {error}", err=True)
+                continue
+            new = replace(report, missing=tuple(key for key in report.missing if key not in known), skipped={})
+            known = set(report.missing)
+            if new.added or new.updated or new.moved or new.missing or new.pruned or new.failures:
+                self.show(new)
+
+    def _settled(self) -> Iterator[None]:
+        """Yield whenever files in the folders have changed and then rested."""
+        import watchfiles
+
+        while True:
+            if gone := [path for path in self.paths if not path.exists()]:
+                say(f"waiting for {gone[0]}, which does not exist", err=True)
+                while any(not path.exists() for path in self.paths):
+                    time.sleep(_EVERY_SECONDS)
+                yield
+            polling = any(_reports_no_changes(path) for path in self.paths) or None
+            for _ in watchfiles.watch(
+                *self.paths,
+                watch_filter=None,
+                step=_SETTLED_MS,
+                debounce=_LONGEST_MS,
+                force_polling=polling,
+                raise_interrupt=True,
+            ):
+                yield
+                if not all(path.exists() for path in self.paths):
+                    break
+
+    def show(self, report: "ImportReport") -> None:
+        """Print a report."""
+        if self.as_json:
+            print_json(report)
+            return
+        files = report.added + report.updated + report.unchanged + len(report.failures) + sum(report.skipped.values())
+        if files or report.deleted or report.missing or report.pruned:
+            show_report(report, self.name, self.follow.dry_run)
+            return
+        from crossview.features.formats import KNOWN
+
+        say(f"no pictures found: folders are searched for {KNOWN} files")
+
+
+def _reports_no_changes(path: Path) -> bool:
+    """Return whether a path is on a file system of another machine, as far as this system tells."""
+    try:
+        lines = Path("/proc/self/mounts").read_text("utf-8", "replace").splitlines()
+    except OSError:
+        return False
+    mounts = [(fields[1].replace("\\040", " "), fields[2]) for fields in map(str.split, lines) if len(fields) > 2]
+    where = f"{path.absolute()}/"
+    _, kind = max((one for one in mounts if where.startswith(f"{one[0].rstrip('/')}/")), key=lambda one: len(one[0]))
+    return kind.startswith(_NETWORK)
+
+
+def check_follow(follow: FollowOptions, yes: bool) -> None:
+    """Raise BadParameter for options that exclude each other."""
+    if follow.prune and follow.watch and not yes:
+        raise typer.BadParameter("--watch cannot ask before it deletes items: give --yes with --prune")
+    if follow.watch and follow.dry_run:
+        raise typer.BadParameter("--watch changes the collection, and --dry-run does not: leave one of them out")
+    if follow.prune_limit is not None and not (follow.prune and yes):
+        raise typer.BadParameter("--prune-limit is the limit of --prune --yes: give both")
+    if yes and not follow.prune:
+        raise typer.BadParameter("--yes answers the question of --prune: give both")

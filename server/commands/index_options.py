@@ -1,0 +1,102 @@
+"""The options of the index command."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, ClassVar
+
+import typer
+
+from crossview.server.commands.annotate import LabelNotionOption, NewAttributesOption
+
+PathsArgument = Annotated[
+    list[Path] | None, typer.Argument(metavar="PATH", help="Folders of pictures, or single picture files.")
+]
+LabelsOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="folder|FILE.csv",
+        help="Source of the labels: the name of each picture's folder, or a CSV file of path (or key), "
+        "label, and attributes.",
+    ),
+]
+WorkersOption = Annotated[
+    int | None,
+    typer.Option(
+        min=1, help="Number of processes that read pictures [default: one per core; a server has its own setting]."
+    ),
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PictureOptions:
+    """The options for pictures; labels and captions also apply to vectors."""
+
+    PANEL: ClassVar[str] = "Pictures"
+
+    labels: LabelsOption = None
+    captions: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.csv", help="File with the texts of the pictures: lines of path,caption."),
+    ] = None
+    replace_labels: Annotated[
+        bool,
+        typer.Option(
+            "--replace-labels",
+            help="Clear the labels of pictures that --labels does not name, and replace chosen labels with "
+            "folder names.",
+        ),
+    ] = False
+    label_notion: LabelNotionOption = ""
+    new_attributes: NewAttributesOption = False
+    include_deleted: Annotated[
+        bool, typer.Option("--include-deleted", help="Also index pictures whose items were deleted.")
+    ] = False
+    workers: WorkersOption = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class FollowOptions:
+    """The options for a collection that follows its folder."""
+
+    PANEL: ClassVar[str] = "Folder"
+
+    prune: Annotated[
+        bool,
+        typer.Option("--prune", help="Delete the items whose files are missing, after a list of them and a question."),
+    ] = False
+    prune_limit: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Maximum number of items that --prune --yes deletes [default: a tenth of the items, at least 20].",
+        ),
+    ] = None
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only report what the command would do.")] = False
+    watch: Annotated[bool, typer.Option("--watch", help="Keep following the folders until Ctrl-C.")] = False
+    no_create: Annotated[
+        bool, typer.Option("--no-create", help="Fail if the collection does not exist, instead of creating it.")
+    ] = False
+
+
+@dataclass(frozen=True)
+class VectorOptions:
+    """The options for vectors of another program, instead of pictures."""
+
+    PANEL: ClassVar[str] = "Vectors"
+
+    view: Annotated[str | None, typer.Option(metavar="VIEW", help="With --vectors: the view; a new view is added.")] = (
+        None
+    )
+    vectors: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.npy", help="Vectors of another program, shape (n, d), or FILE.npz with keys and vectors."
+        ),
+    ] = None
+    keys: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.txt",
+            help="With --vectors: keys of the items, one per line [default: all items, in the order of keys].",
+        ),
+    ] = None
