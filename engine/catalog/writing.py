@@ -150,15 +150,15 @@ def follow_files(tx: Transaction, changes: FileChanges, since: str) -> None:
         raise OvertakenError("another process just moved or deleted an item whose file has moved: try again")
     if any(item not in moving for item in taken.values()):
         raise OvertakenError("another item just took the name of a file that has moved: try again")
-    marked = tx.moves.missing()
-    lost = {ids[key] for key in changes.missing if key in ids} - marked.keys()
-    back = {ids[key] for key in (*changes.found, *moved) if key in ids} & marked.keys()
+    marked, lost = tx.moves.missing(), {ids[key] for key in changes.missing if key in ids}
+    back = {ids[key] for key in changes.found if key in ids} & marked.keys() - lost
+    lost -= marked.keys()
     if not (moved or lost or back):
         return
     sequence = tx.next_sequence()
     tx.moves.move({ids[key]: one for key, one in moved.items()}, sequence)
     tx.moves.mark(sorted(lost), since)
-    tx.moves.unmark(sorted(back - lost))
+    tx.moves.unmark(sorted(back))
     tx.item_writer.touch(sorted(lost | back), sequence)
 
 

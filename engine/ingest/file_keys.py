@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from crossview.engine.catalog.checks import normal
+from crossview.engine.catalog.items import Stored
 from crossview.engine.ingest.contents import Contents
 from crossview.engine.ingest.walk import RealPaths, SourceFile, prefix_of, readable
 from crossview.engine.item import DeletedPicture, Failure
@@ -27,16 +28,18 @@ class FileKeys:
 def match_files(
     files: Sequence[SourceFile],
     folders: Sequence[Path],
-    sources: Mapping[str, str],
+    known: Mapping[str, Stored],
     aliases: Mapping[str, str],
+    absent: Collection[str] = (),
 ) -> FileKeys:
     """Return the items of files found below folders; a file found twice counts at its first place.
 
-    ``sources`` has the path from which each item was read, "" for none, by key, oldest first; ``aliases`` has the alias
-    of each root by its path.
+    ``known`` has the items by key, oldest first, and ``aliases`` the alias of each root by its path. The paths of the
+    items ``absent`` belong to other items.
     """
-    paths, known = RealPaths(), dict(aliases)
-    read = {paths.of(source): key for key, source in reversed(list(sources.items())) if source}
+    paths, roots = RealPaths(), dict(aliases)
+    sources = {key: one.source for key, one in known.items()}
+    read = {paths.of(source): key for key, source in reversed(list(sources.items())) if source and key not in absent}
     forms = {normal(key): key for key in reversed(list(sources))}
     found: dict[str, SourceFile] = {}
     path_of: dict[str, str] = {}
@@ -44,7 +47,7 @@ def match_files(
     # Known files come first: a new file can have the name of a known one in another Unicode form.
     for path, file in sorted(((paths.of(file.path), file) for file in files), key=lambda one: one[0] not in read):
         if path not in read:
-            key = f"{prefix_of(file.root, known)}/{file.relative}"
+            key = f"{prefix_of(file.root, roots)}/{file.relative}"
             read[path] = key if key in sources else forms.setdefault(normal(key), key)
         key = read[path]
         if path_of.setdefault(key, path) == path:
@@ -53,8 +56,12 @@ def match_files(
             clashing.append(Failure(readable(file.path), _CLASH.format(readable(found[key].path))))
     searched = tuple(f"{paths.of(folder).rstrip('/')}/" for folder in folders)
     missing = (key for key, source in sources.items() if source and key not in found)
-    gone = (key for key in missing if paths.of(sources[key]).startswith(searched) and not Path(sources[key]).exists())
-    return FileKeys(found, tuple(gone), tuple(clashing), known)
+    gone = (
+        key
+        for key in missing
+        if paths.of(sources[key]).startswith(searched) and (key in absent or not Path(sources[key]).exists())
+    )
+    return FileKeys(found, tuple(gone), tuple(clashing), roots)
 
 
 def deleted_before(

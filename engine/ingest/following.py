@@ -8,12 +8,13 @@ import os
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 
 from crossview.engine.catalog.checks import normal
 from crossview.engine.catalog.items import Stored
 from crossview.engine.ingest.contents import UNKNOWN_SIZE, Contents
-from crossview.engine.ingest.file_keys import FileKeys
+from crossview.engine.ingest.file_keys import FileKeys, match_files
 from crossview.engine.ingest.walk import RealPaths, SourceFile, prefix_of, readable
 from crossview.engine.item import FileChanges, FileMove
 
@@ -39,17 +40,18 @@ class Found:
         known = {key: _in_root(one, roots) for key, one in self.known.items()}
         aliases = {roots.get(path, path): alias for path, alias in self.aliases.items()}
         search = _Search(Found(self.files, self.folders, known, aliases, self.contents))
-        keys = search.moved_keys()
+        places, displaced = search.places(), search.displaced
         moves = tuple(
-            FileMove(key, *keys.get(key, (key, known[key].source)))
+            FileMove(key, *places.get(key, (key, known[key].source)))
             for key, before in self.known.items()
-            if key in keys or known[key].source != before.source
+            if key in places or known[key].source != before.source
         )
-        new = {keys[key][0] if key in keys else key: self._after(key, known[key], keys) for key in known}
-        return Following(moves, roots, new, search.aliases)
-
-    def _after(self, key: str, stored: Stored, keys: Mapping[str, tuple[str, str]]) -> Stored:
-        return stored._replace(source=keys[key][1]) if key in keys else stored
+        new = {}
+        for key, one in known.items():
+            name, source = places.get(key, (key, one.source))
+            new[name] = one._replace(source=source, missing=one.missing or key in displaced)
+        absent = {places[key][0] for key in displaced} | search.shadowed
+        return Following(moves, roots, new, search.aliases, frozenset(absent), tuple(displaced))
 
     def _renamed_roots(self) -> dict[str, str]:
         """Return the new paths of roots by their former paths: new folders that have the files of a missing root."""
@@ -87,18 +89,26 @@ class Following:
     known: Mapping[str, Stored]
     """The items by key after the changes, oldest first."""
     aliases: Mapping[str, str]
+    absent: frozenset[str]
+    """Keys of missing items whose path belongs to another item, after the changes."""
+    displaced: tuple[str, ...]
+    """Keys, before the changes, of items that lost their path to another file, and so are missing now."""
 
     @property
     def moved(self) -> dict[str, str]:
         """The new keys of moved items by their former keys."""
         return {one.key: one.new_key for one in self.moves if one.key != one.new_key}
 
+    def matched(self, files: Sequence[SourceFile], folders: Sequence[Path]) -> FileKeys:
+        """Return the item of each file after the changes."""
+        return match_files(files, folders, self.known, self.aliases, self.absent)
+
     def changes(self, matched: FileKeys) -> FileChanges:
-        """Return the changes to write, with those of missing files; ``matched`` has the items after the moves."""
-        missing = tuple(key for key in matched.gone if not self.known[key].missing)
-        back = tuple(key for key in matched.files if key in self.known and self.known[key].missing)
-        former = {new: key for key, new in self.moved.items()}
-        return FileChanges(self.moves, missing, tuple(former.get(key, key) for key in back))
+        """Return the changes to write, with those of missing files."""
+        former = {one.new_key: one.key for one in self.moves}
+        missing = [former.get(key, key) for key in matched.gone if not self.known[key].missing]
+        back = [key for key in matched.files if key in self.known and self.known[key].missing]
+        return FileChanges(self.moves, (*missing, *self.displaced), tuple(former.get(key, key) for key in back))
 
     def notes(self) -> tuple[str, ...]:
         """Return a sentence about each renamed root."""
@@ -117,43 +127,74 @@ def _in_root(stored: Stored, roots: Mapping[str, str]) -> Stored:
 
 
 class _Search:
-    """The search for the items of files that are not in the place where they were read."""
+    """The search for the items of files that are not in the place where they were read.
+
+    A file with unknown content in a known place is a change of the item there. A file with the content of another item
+    takes the place: the item that was there is elsewhere, or its file is missing. An item whose file is missing only
+    gets a file of its content back.
+    """
 
     def __init__(self, found: Found) -> None:
-        self._found = found
+        self._found, known = found, found.known
         self.aliases = dict(found.aliases)
         """The roots, with new ones that moved files need."""
+        self.displaced: tuple[str, ...] = ()
         paths = RealPaths()
         self._files = {paths.of(one.path): one for one in reversed(found.files)}
-        self._at = {paths.of(one.source): key for key, one in reversed(list(found.known.items())) if one.source}
-        unchanged = {
-            path
-            for path, file in self._files.items()
-            if path in self._at and found.contents.is_unchanged(file, found.known[self._at[path]])
+        places = [(paths.of(one.source), key) for key, one in reversed(list(known.items())) if one.source]
+        live = {path: key for path, key in places if not known[key].missing}
+        self._at = {path: key for path, key in places if known[key].missing} | live
+        self.shadowed = {key for path, key in places if known[key].missing and self._at[path] != key}
+        """Missing items whose path belongs to another item."""
+        here = [path for path in self._files if path in self._at]
+        unchanged = {path for path in here if found.contents.is_unchanged(self._files[path], known[self._at[path]])}
+        home = {self._at[path] for path in unchanged}
+        homeless = {one.content_hash for key, one in known.items() if key not in home} - {""}
+        self._changed = {self._at[path]: path for path in here if path not in unchanged}
+        """The path of each item whose file has other content."""
+        self._giving_way = {
+            key
+            for key, path in self._changed.items()
+            if known[key].missing or found.contents.of(self._files[path]) in homeless
         }
-        self._strangers = {path: file for path, file in self._files.items() if path not in unchanged}
-        self._absent = self._absent_items(unchanged)
+        self._strangers = {
+            path: file
+            for path, file in self._files.items()
+            if path not in self._at or self._at[path] in self._giving_way
+        }
+        sizes = {UNKNOWN_SIZE, *(file.size for file in self._strangers.values())}
+        self._absent = {
+            key: one
+            for key, one in known.items()
+            if key not in home and one.source and one.content_hash and one.size in sizes and self._is_absent(key, one)
+        }
 
-    def _absent_items(self, unchanged: set[str]) -> dict[str, Stored]:
-        """Return the items that a stranger can be: their file is missing, or has other content now."""
-        sizes = {file.size for file in self._strangers.values()}
-        found = self._found.known
-        some = {key: found[key] for path, key in self._at.items() if path not in unchanged}
-        some = {key: one for key, one in some.items() if one.content_hash and one.size in (*sizes, UNKNOWN_SIZE)}
-        changed = {self._at[path] for path in self._strangers if path in self._at}
-        return {key: one for key, one in some.items() if key in changed or not os.path.exists(one.source)}
+    def _is_absent(self, key: str, stored: Stored) -> bool:
+        if key in self._changed:
+            return key in self._giving_way
+        return stored.missing or not os.path.exists(stored.source)
 
-    def moved_keys(self) -> dict[str, tuple[str, str]]:
+    def places(self) -> dict[str, tuple[str, str]]:
         """Return the new key and the new source of each moved item, by its former key."""
-        if not self._absent:
-            return {}
-        matched = self._by_name() or {}
+        matched = self._by_name()
         matched |= self._by_content(matched)
         keys = {
             key: (f"{prefix_of(file.root, self.aliases)}/{file.relative}", readable(file.path))
             for key, (_, file) in matched.items()
         }
-        return self._possible(keys, {key: path for key, (path, _) in matched.items()})
+        keys = self._possible(keys, {key: path for key, (path, _) in matched.items()})
+        taken = {matched[key][0] for key in keys}
+        self.displaced = tuple(
+            key
+            for key, path in self._changed.items()
+            if key in self._giving_way and key not in keys and (self._found.known[key].missing or path in taken)
+        )
+        forms = {normal(key) for key in self._found.known} | {normal(key) for key, _ in keys.values()}
+        for key in self.displaced:
+            name = next(one for number in count(1) if normal(one := f"{key}~{number}") not in forms)
+            forms.add(normal(name))
+            keys[key] = name, self._found.known[key].source
+        return keys
 
     def _by_name(self) -> dict[str, tuple[str, SourceFile]]:
         """Return the new files of items that only one has the name, size and time of, without reading them."""
@@ -194,11 +235,11 @@ class _Search:
         """Return the moves to places that no other item keeps."""
         forms = {normal(key): key for key in self._found.known}
         while True:
-            taken = {key for key in self._found.known if key not in keys}
+            staying = {key for key in self._found.known if key not in keys and key not in self._giving_way}
             bad = [
                 key
                 for key, (new, _) in keys.items()
-                if forms.get(normal(new)) in taken or self._at.get(paths[key]) in taken
+                if forms.get(normal(new)) in staying or self._at.get(paths[key]) in staying
             ]
             if not bad:
                 return keys

@@ -11,7 +11,7 @@ from crossview.engine.catalog.views import ViewRecord
 from crossview.engine.catalog.writing import follow_files
 from crossview.engine.ingest.annotations import Annotations
 from crossview.engine.ingest.contents import Contents
-from crossview.engine.ingest.file_keys import FileKeys, deleted_before, match_files
+from crossview.engine.ingest.file_keys import FileKeys, deleted_before
 from crossview.engine.ingest.following import Following, Found
 from crossview.engine.ingest.updating import changed_records
 from crossview.engine.ingest.walk import SourceFile, Walk
@@ -90,8 +90,7 @@ def _followed(catalog: Catalog, found: Walk, contents: Contents, write: bool) ->
         with catalog.read() as tx:
             known, aliases = tx.items.known(), tx.roots.aliases()
         following = Found(found.files, found.folders, known, aliases, contents).following()
-        sources = {key: one.source for key, one in following.known.items()}
-        matched = match_files(found.files, found.folders, sources, following.aliases)
+        matched = following.matched(found.files, found.folders)
         changes = following.changes(matched)
         if not write or (not any(changes) and matched.aliases == aliases):
             return following, matched

@@ -13,7 +13,7 @@ from crossview.engine.errors import NotReadyError
 from crossview.engine.ingest.annotations import Annotations, checked_columns, label_notes
 from crossview.engine.ingest.capturing import read_capture
 from crossview.engine.ingest.contents import UNKNOWN_SIZE, Contents
-from crossview.engine.ingest.file_keys import FileKeys, deleted_before, match_files
+from crossview.engine.ingest.file_keys import FileKeys, deleted_before
 from crossview.engine.ingest.following import Following, Found
 from crossview.engine.ingest.interruption import Committed, interruptible
 from crossview.engine.ingest.plan import sample_size
@@ -89,8 +89,7 @@ def _followed(collection: AnyCollection, walked: Walk, contents: Contents, write
         known = _known(collection)
         stored = {key: _stored(item) for key, item in known.items()}
         following = Found(walked.files, walked.folders, stored, _aliases(known), contents).following()
-        sources = {key: one.source for key, one in following.known.items()}
-        matched = match_files(walked.files, walked.folders, sources, following.aliases)
+        matched = following.matched(walked.files, walked.folders)
         changes = following.changes(matched)
         if not write or not any(changes):
             break

@@ -14,7 +14,7 @@ from crossview.engine.errors import NotReadyError
 from crossview.engine.evaluation import EvaluationRequest
 from crossview.engine.explanation import ExplainRequest
 from crossview.engine.home import Home
-from crossview.engine.item import ItemUpdate, NewItem
+from crossview.engine.item import FileChanges, ItemUpdate, NewItem
 from crossview.engine.query import CalibrationRequest, Query, SameRequest, SearchRequest, SuggestRequest
 from crossview.engine.recipe import Recipe
 from crossview.engine.services.items import Items
@@ -71,6 +71,7 @@ ASKED: dict[str, Callable[[Collection], object]] = {
     "open_pages": lambda one: one.open_pages(SearchRequest([VECTOR])),
     "memory.load": lambda one: one.memory.load(),
     "items.counts": lambda one: one.items.counts("label"),
+    "items.follow_files": lambda one: one.items.follow_files(FileChanges(missing=("a",))),
     "items.attribute_names": lambda one: one.items.attribute_names(),
     "items.thumbnail": lambda one: one.items.thumbnail("a"),
 }

@@ -26,7 +26,7 @@ from crossview.engine.conditions.filter import Filter
 from crossview.engine.errors import CrossviewError
 from crossview.engine.evaluation import EvaluationRequest
 from crossview.engine.explanation import ExplainRequest
-from crossview.engine.item import IndexOptions, ItemUpdate, NewItem
+from crossview.engine.item import FileChanges, FileMove, IndexOptions, ItemUpdate, NewItem
 from crossview.engine.query import CalibrationRequest, Query, SameRequest, SearchRequest, SuggestRequest
 from crossview.engine.questions.feedback import Feedback
 from crossview.engine.recipe import Recipe
@@ -103,6 +103,7 @@ FLAT = {
     "items.update": "update_items",
     "items.annotate": "annotate",
     "items.delete": "delete_items",
+    "items.follow_files": "follow_files",
     "views.fit": "fit_views",
     "spaces.extend": "extend",
     "spaces.assign": "assign",
@@ -148,7 +149,10 @@ def writes(pictures: Path, folder: Path) -> Steps:
         "items.put_vectors": lambda c: c.items.put_vectors("v", ["a", "c"], np.ones((2, 2), np.float32)),
         "items.update": lambda c: c.items.update([ItemUpdate("a", attributes={"n": 1}), ItemUpdate("no-such")]),
         "items.annotate": lambda c: c.items.annotate(folder / "labels.csv", new_attributes=True),
-        "items.delete": lambda c: c.items.delete(["a", "no-such"]),
+        "items.follow_files": lambda c: c.items.follow_files(
+            FileChanges((FileMove("a", "moved", "/a.png"),), ("b", "no-such"))
+        ),
+        "items.delete": lambda c: c.items.delete(["moved", "no-such"]),
         "views.fit": lambda c: c.views.fit([], views=["sift"]),
         "train": lambda c: c.train(
             Recipe(spec="cca", views=("color", "sift"), dim=2, holdout=0.2), request_id=folder.name

@@ -317,18 +317,6 @@ def test_what_was_deleted_stays_deleted_until_it_is_asked_for(collection, pictur
     assert collection.count() == 18
 
 
-def test_files_that_are_gone_or_moved_are_reported_and_their_items_stay(collection, pictures, tmp_path):
-    (pictures / "red/0.png").unlink()
-    (pictures / "red/1.png").rename(pictures / "blue/moved.png")
-    other = tmp_path / "other"
-    other.mkdir()
-    assert collection.index([other], IndexOptions(workers=1)).gone == ()
-    report = collection.index([pictures], IndexOptions(labels="folder", workers=1))
-    assert report.gone == ("pictures/red/0.png", "pictures/red/1.png")
-    assert report.moved == {"pictures/red/1.png": "pictures/blue/moved.png"}
-    assert collection.items.get("pictures/red/0.png").labels == ("red",)
-
-
 def test_what_is_left_out_is_counted_by_kind(home: Home, tmp_path):
     folder = tmp_path / "mixed"
     write_pictures(folder, 1)
