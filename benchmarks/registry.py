@@ -13,6 +13,7 @@ MODULES: Mapping[str, str] = {
     "examples": "examples.benchmark",
     "fusion": "fusion.benchmark",
     "conditions": "store.conditions",
+    "follow": "store.follow",
     "multi-npp": "multi_npp.benchmark",
     "tuning": "unseen.tuning",
     "wikipedia": "wikipedia.benchmark",

@@ -241,6 +241,19 @@ class ItemUpdate:
         let_one_be_several(self, "labels", "removed_attributes")
 
 
+class Stored(NamedTuple):
+    """The facts about an item that decide whether its file must be read again."""
+
+    id: int
+    size: int
+    modified_ns: int
+    content_hash: str
+    labels: tuple[str, ...]
+    source: str
+    missing: bool = False
+    """Whether the file was missing at the last search of its folder."""
+
+
 class FileMove(NamedTuple):
     """The new place of an item's file."""
 

@@ -19,7 +19,7 @@ from crossview.engine.catalog.checks import normal
 from crossview.engine.catalog.moves import Moves
 from crossview.engine.catalog.schema import items, labels, missing_files, notion_labels, thumbnails
 from crossview.engine.hits import TEXT_SHOWN
-from crossview.engine.item import Attributes, DeletedPicture, Item
+from crossview.engine.item import Attributes, DeletedPicture, Item, Stored
 
 LIVE = items.c.deleted.is_(False)
 _ATTRIBUTES_AS_TEXT = sa.type_coerce(items.c.attributes, sa.Text())
@@ -47,19 +47,6 @@ _CHANGED_SINCE = (
 def listed(values: Iterable[str] | Iterable[int]) -> "sa.Select[tuple[str]]":
     """Return values as one JSON parameter, because SQLite accepts at most 32,766 parameters in a statement."""
     return sa.select(sa.func.json_each(json.dumps(list(values))).table_valued("value").c.value)
-
-
-class Stored(NamedTuple):
-    """The facts about an item that decide whether its file must be read again."""
-
-    id: int
-    size: int
-    modified_ns: int
-    content_hash: str
-    labels: tuple[str, ...]
-    source: str
-    missing: bool = False
-    """Whether the file was missing at the last search of its folder."""
 
 
 class Changes(NamedTuple):

@@ -8,10 +8,9 @@ import numpy as np
 
 from crossview.engine.catalog.catalog import Transaction
 from crossview.engine.catalog.extractors import views_of
-from crossview.engine.catalog.items import Stored
 from crossview.engine.ingest.extraction import Extracted
 from crossview.engine.ingest.walk import SourceFile
-from crossview.engine.item import DeletedPicture, PictureRecord, content_hash
+from crossview.engine.item import DeletedPicture, PictureRecord, Stored, content_hash
 from crossview.features.errors import ImageError
 from crossview.features.pictures import read_file
 

@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from crossview.engine.catalog.checks import normal
-from crossview.engine.catalog.items import Stored
 from crossview.engine.ingest.contents import Contents
 from crossview.engine.ingest.walk import RealPaths, SourceFile, prefix_of, readable
-from crossview.engine.item import DeletedPicture, Failure
+from crossview.engine.item import DeletedPicture, Failure, Stored
 
 _CLASH = "{!r} already has this name, because names are equal in all Unicode forms: rename one of the files"
 

@@ -12,11 +12,10 @@ from itertools import count
 from pathlib import Path
 
 from crossview.engine.catalog.checks import normal
-from crossview.engine.catalog.items import Stored
 from crossview.engine.ingest.contents import UNKNOWN_SIZE, Contents
 from crossview.engine.ingest.file_keys import FileKeys, match_files
 from crossview.engine.ingest.walk import RealPaths, SourceFile, prefix_of, readable
-from crossview.engine.item import FileChanges, FileMove
+from crossview.engine.item import FileChanges, FileMove, Stored
 
 _PROBED = 8
 """Number of files whose content is compared to recognise a renamed root."""
@@ -67,16 +66,19 @@ class Found:
         return found
 
     def _same(self, root: str, below: Mapping[str, SourceFile]) -> int:
-        """Return how many items of a root have files of the same relative path and size; 0 if they are too few."""
+        """Return how many files of a folder are those of a root; 0 if they are too few."""
         own = {one.source[len(root) + 1 :]: one for one in self.known.values() if one.source.startswith(f"{root}/")}
-        same = [
-            (file, own[name])
-            for name, file in below.items()
-            if name in own and own[name].size in (file.size, UNKNOWN_SIZE)
-        ]
-        probed = same[:: max(1, len(same) // _PROBED)]
+        fewest = max(1, (min(len(own), len(below)) + 1) // 2)
+        names = {_name(relative, one.size, one.modified_ns) for relative, one in own.items() if one.modified_ns}
+        same = sum(_name(file.relative, file.size, file.modified_ns) in names for file in below.values())
+        if same >= fewest:
+            return same
+        # The files of a copied folder have other times.
+        pairs = [(file, own[name]) for name, file in below.items() if name in own]
+        pairs = [(file, one) for file, one in pairs if one.size in (file.size, UNKNOWN_SIZE)]
+        probed = pairs[:: max(1, len(pairs) // _PROBED)]
         equal = sum(self.contents.is_unchanged(file, one) for file, one in probed)
-        return len(same) if 2 * len(same) >= min(len(own), len(below)) and 2 * equal >= len(probed) > 0 else 0
+        return len(pairs) if len(pairs) >= fewest and 2 * equal >= len(probed) else 0
 
 
 @dataclass(frozen=True)
@@ -116,6 +118,11 @@ class Following:
         for new in followed:
             followed[new] = sum(one.source.startswith(f"{new}/") for one in self.known.values())
         return tuple(f"{former} is now {new}; {followed[new]} items follow it" for former, new in self.roots.items())
+
+
+def _name(path: str, size: int, modified_ns: int) -> tuple[str, int, int]:
+    """Return what nearly always differs between files: the name, the size and the time of the last write."""
+    return os.path.basename(path), size, modified_ns
 
 
 def _in_root(stored: Stored, roots: Mapping[str, str]) -> Stored:
@@ -198,9 +205,9 @@ class _Search:
 
     def _by_name(self) -> dict[str, tuple[str, SourceFile]]:
         """Return the new files of items that only one has the name, size and time of, without reading them."""
-        names = {key: (os.path.basename(one.source), one.size, one.modified_ns) for key, one in self._absent.items()}
+        names = {key: _name(one.source, one.size, one.modified_ns) for key, one in self._absent.items()}
         new = {
-            path: (os.path.basename(file.path), file.size, file.modified_ns)
+            path: _name(file.relative, file.size, file.modified_ns)
             for path, file in self._strangers.items()
             if path not in self._at
         }

@@ -12,7 +12,6 @@ from crossview.engine.catalog.bulk import batches
 from crossview.engine.catalog.catalog import Catalog, Transaction
 from crossview.engine.catalog.extractors import image_extractors, text_extractors
 from crossview.engine.catalog.item_writer import NewRecord
-from crossview.engine.catalog.items import Stored
 from crossview.engine.catalog.views import ViewRecord
 from crossview.engine.catalog.writing import OvertakenError, check_views, put_records, until_not_overtaken
 from crossview.engine.ingest.annotations import Annotations, checked_columns, label_notes
@@ -25,7 +24,7 @@ from crossview.engine.ingest.texts import place_texts, text_rows
 from crossview.engine.ingest.updating import current_records, still_needed
 from crossview.engine.ingest.view_fitting import empty_images, fit_missing_texts, fit_view, unfitted
 from crossview.engine.ingest.walk import SourceFile, readable, walk
-from crossview.engine.item import Failure, ImportReport, IndexOptions
+from crossview.engine.item import Failure, ImportReport, IndexOptions, Stored
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.runtime.progress import Progress
 from crossview.features.base import ImageExtractor, TextExtractor

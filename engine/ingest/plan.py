@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from crossview.engine.catalog.catalog import Catalog, Transaction, now
 from crossview.engine.catalog.extractors import text_extractors, views_of
 from crossview.engine.catalog.item_writer import NewRecord
-from crossview.engine.catalog.items import Stored
 from crossview.engine.catalog.views import ViewRecord
 from crossview.engine.catalog.writing import follow_files
 from crossview.engine.ingest.annotations import Annotations
@@ -15,7 +14,7 @@ from crossview.engine.ingest.file_keys import FileKeys, deleted_before
 from crossview.engine.ingest.following import Following, Found
 from crossview.engine.ingest.updating import changed_records
 from crossview.engine.ingest.walk import SourceFile, Walk
-from crossview.engine.item import Failure, IndexOptions, ItemUpdate
+from crossview.engine.item import Failure, IndexOptions, ItemUpdate, Stored
 
 MIN_SAMPLE, MAX_SAMPLE = 200, 1000
 """Bounds of the sample of pictures, a fifth of the collection. Visual words from 200 photographs are as good as words

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 
 from crossview.engine.any_collection import AnyCollection
-from crossview.engine.catalog.items import Stored
 from crossview.engine.errors import NotReadyError
 from crossview.engine.ingest.annotations import Annotations, checked_columns, label_notes
 from crossview.engine.ingest.capturing import read_capture
@@ -27,6 +26,7 @@ from crossview.engine.item import (
     ItemUpdate,
     NewItem,
     Picture,
+    Stored,
 )
 from crossview.engine.runtime.progress import Progress
 from crossview.features.errors import ImageError

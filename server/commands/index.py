@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from crossview.engine.item import ImportReport
     from crossview.server.backend import CollectionBackend
 
+_TYPING_ERROR = 0.75
+"""Likeness of the name of a new collection to a known name, from which it is probably a typing error."""
+
 
 def index(
     name: NameArgument,
@@ -38,7 +41,7 @@ def index(
     connection: PictureConnection = PICTURES_HERE,
     as_json: JsonOption = False,
 ) -> None:
-    """Let a collection follow folders of pictures, or add vectors of a program.
+    """Let a collection follow folders of pictures, or add vectors.
 
     The command adds new files, reads changed ones again, and lets items follow files that were moved or renamed, also
     with their whole folder. Items whose files are missing stay; searches leave them out until the files are back. A
@@ -87,16 +90,20 @@ def _opened(
         if name in known or follow.no_create or follow.dry_run or not paths:
             collection = backend.open(name)
         else:
-            from crossview.engine.ingest.near_names import NEAR, near_names
+            from crossview.engine.ingest.near_names import near_names
 
             if absent := [path for path in paths if not path.expanduser().exists()]:
                 fail(f"the file or folder {absent[0]} does not exist")
-            if near := near_names(name, known, NEAR):
+            if near := near_names(name, known, _TYPING_ERROR):
                 fail(f"no collection {name!r}, but {near[0]!r}. Create the new one with: {hint('create', name)}")
             collection = backend.create(name)
             say(f"created {name} with views {', '.join(view.name for view in collection.views())}", err=True)
         try:
             yield collection
+        except Exception:
+            if name not in known and not collection.items.count():
+                backend.delete(name)  # for example, its views cannot be fitted to the pictures
+            raise
         finally:
             collection.close()
 

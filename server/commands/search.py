@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _HIT = (
     *("key", "distance", "target", "labels", "attributes", "text", "source", "scores"),
-    *("match", "probability", "base_rate", "missing"),
+    *("match", "probability", "base_rate"),
 )
 COLUMNS = ("query", "rank", *_HIT)
 """The columns of the CSV: the position of the query, the rank in its list, and the hit."""

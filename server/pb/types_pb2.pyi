@@ -54,6 +54,8 @@ class _FieldKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_FieldKind.V
     FIELD_KIND_SCORE: _FieldKind.ValueType  # 7
     """The score on an axis of the space, only in a search."""
     FIELD_KIND_ATTRIBUTE: _FieldKind.ValueType  # 8
+    FIELD_KIND_MISSING: _FieldKind.ValueType  # 9
+    """Since when the file is missing; items with a file lack the field."""
 
 class FieldKind(_FieldKind, metaclass=_FieldKindEnumTypeWrapper): ...
 
@@ -70,6 +72,8 @@ FIELD_KIND_MATCH: FieldKind.ValueType  # 6
 FIELD_KIND_SCORE: FieldKind.ValueType  # 7
 """The score on an axis of the space, only in a search."""
 FIELD_KIND_ATTRIBUTE: FieldKind.ValueType  # 8
+FIELD_KIND_MISSING: FieldKind.ValueType  # 9
+"""Since when the file is missing; items with a file lack the field."""
 Global___FieldKind: _TypeAlias = FieldKind  # noqa: Y015
 
 class _TestOperator:

@@ -87,6 +87,7 @@ def test_json_is_for_machines(where: list[str]) -> None:
         "match",
         "probability",
         "base_rate",
+        "missing",
     }
     assert set(found[0]["hits"][0]) == fields
     assert result_of("show", "drawn", *where)["active_space"] == "cca"

@@ -84,7 +84,7 @@ def _create(stage: Stage, views: str, *more: object) -> None:
 
 
 def _no_collection(stage: Stage) -> str:
-    return stage.says("index", "pictures", stage.pictures)
+    return stage.says("index", "pictures", stage.pictures, "--no-create")
 
 
 def _no_copy(stage: Stage) -> str:
@@ -255,10 +255,21 @@ def _judged_picture(stage: Stage) -> str:
     return stage.says("search", "drawn", "--like", new, "--feedback", "dots")
 
 
-def _gone(stage: Stage) -> str:
-    for file in (stage.picture, next(stage.pictures.glob("waves/*.jpg"))):
+def _missing(stage: Stage) -> str:
+    """The hint asks, and so fails without a terminal: the test answers by an option."""
+    stage.picture.unlink()
+    said = stage.says("index", "drawn", stage.pictures, "--labels", "folder")
+    return said.replace("--prune", "--prune --yes")
+
+
+def _many_missing(stage: Stage) -> str:
+    for file in stage.pictures.glob("*/*.jpg"):
         file.unlink()
-    return stage.says("index", "drawn", stage.pictures, "--labels", "folder")
+    return stage.says("index", "drawn", stage.pictures, "--prune", "--yes")
+
+
+def _similar_name(stage: Stage) -> str:
+    return stage.says("index", "drawm", stage.pictures)
 
 
 def _deleted(stage: Stage) -> str:
@@ -317,7 +328,9 @@ SCENARIOS: dict[str, tuple[Callable[[Stage], str], ...]] = {
     "nobody has compared such items": (_nothing_to_export,),
     "hint('ask', collection.name": (_no_answers,),
     "hint('train'": (_answered,),
-    "hint('item delete', name": (_gone,),
+    "again('--prune')": (_missing,),
+    "again('--prune-limit'": (_many_missing,),
+    "hint('create', name)": (_similar_name,),
     "again('--include-deleted')": (_deleted,),
     "hint('index', name, '--labels'": (_suggested_for_files,),
     "hint('annotate', name, '--from'": (_suggested_for_files,),

@@ -247,7 +247,7 @@ def test_answers_judgements_and_training_items_follow(home: Home, tmp_path):
         key, other = sorted(trained)[0], sorted(set(keys(made)) - trained)[0]
         near, far = [one for one in keys(made) if one not in (key, other)][:2]
         made.questions.answer(Answer(person="p", notion="n", anchor=near, near=(key,), far=(far,)))
-        made.feedback.judge("mine", [key], [far])
+        made.feedback.judge("mine", [key], [far], person="p")
         for name, new in ((key, "moved-a.png"), (other, "moved-b.png")):
             (tmp_path / name).rename(tmp_path / "photos" / new)
         write(tmp_path / key, 5)  # a new picture in the place of a training item is not a training item
