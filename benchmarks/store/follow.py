@@ -141,8 +141,8 @@ def markdown(document: Document) -> str:
         rows.append([task, f"{ours['s']:.1f}", wanted, *counted, f"{walk['s']:.2f}" if walk else ""])
     about = (
         f"{settings['files']:,} files of 384 x 256 pixels in the views {', '.join(VIEWS)}; medians over "
-        f"{settings['rounds']} rounds, in each of which {settings['each']} files get other pictures, {settings['each']} "
-        f"move, {settings['each']} are renamed, {settings['each']} are removed, and the root is renamed. The time is "
+        f"{settings['rounds']} rounds, in each of which {settings['each']} files get other pictures, as many "
+        "move, are renamed and are removed, and the root is renamed. The time is "
         "that of the whole command. Ghosts are hits, or items that are not marked as missing, without a file."
     )
     return "\n\n".join(["# Following a folder", about, table(rows)])

@@ -24,6 +24,7 @@ from crossview.engine.comparisons import Answer, QuestionRequest
 from crossview.engine.home import Home
 from crossview.engine.item import ItemUpdate
 from crossview.server.cli import COMMANDS, app
+from crossview.server.commands import following
 from crossview.server.commands.hints import OPTIONS, completed
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -265,7 +266,9 @@ def _missing(stage: Stage) -> str:
 def _many_missing(stage: Stage) -> str:
     for file in stage.pictures.glob("*/*.jpg"):
         file.unlink()
-    return stage.says("index", "drawn", stage.pictures, "--prune", "--yes")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(following, "_FEWEST", 2)
+        return stage.says("index", "drawn", stage.pictures, "--prune", "--yes")
 
 
 def _similar_name(stage: Stage) -> str:
