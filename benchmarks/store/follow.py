@@ -17,8 +17,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-import cv2
 import numpy as np
+from PIL import Image
 from rich.console import Console
 
 from benchmarks.frame.benchmark import Benchmark, Document, positive
@@ -62,7 +62,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
 def _write(path: Path, seed: int, number: int) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     blocks = np.random.default_rng((seed, number)).integers(0, 255, (16, 24, 3), np.uint8)
-    cv2.imwrite(str(path), cv2.resize(blocks, (384, 256), interpolation=cv2.INTER_CUBIC))
+    Image.fromarray(blocks).resize((384, 256), Image.Resampling.BICUBIC).save(path, quality=90)
 
 
 def _index(folder: Path, root: Path) -> tuple[float, dict[str, Any]]:

@@ -272,7 +272,7 @@ def _many_missing(stage: Stage) -> str:
 
 
 def _similar_name(stage: Stage) -> str:
-    return stage.says("index", "drawm", stage.pictures)
+    return stage.says("index", "drawn1", stage.pictures)
 
 
 def _deleted(stage: Stage) -> str:
