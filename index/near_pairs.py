@@ -157,6 +157,7 @@ def _joined(left: _Groups, right: _Groups, radius: int, report: Report) -> Itera
         for meeting in meetings:
             for first, second in meeting:
                 yield _near(left, right, first, second, radius, parts[:number])
+                report(done, steps)  # a difference can have many candidates
             done += 1
             report(done, steps)
 
