@@ -94,6 +94,7 @@ bench: $(TOOLS) peers stores
 	$(BIN)/python -m benchmarks musl --data $(MERGED) --json $(OUT)/musl.json --report $(OUT)/musl
 	$(BIN)/python -m benchmarks musl --data $(DATA) --json $(OUT)/musl-corel.json --report $(OUT)/musl-corel
 	$(BIN)/python -m benchmarks hamming-speed --json $(OUT)/hamming-speed.json --report $(OUT)/hamming-speed
+	$(BIN)/python -m benchmarks near-pairs --json $(OUT)/near-pairs.json --report $(OUT)/near-pairs
 	$(BIN)/python -m benchmarks store --json $(OUT)/store.json --report $(OUT)/store
 	$(BIN)/python -m benchmarks serve-speed --json $(OUT)/serve-speed.json --report $(OUT)/serve-speed
 	$(BIN)/python -m benchmarks hostile --json $(OUT)/hostile.json --report $(OUT)/hostile

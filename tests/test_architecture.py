@@ -126,12 +126,19 @@ PARTS_OF_LEARNERS = {
 HOMES = {
     "faiss": (
         *("index/", "engine/learners/hashing/"),
-        *("benchmarks/speed/hamming.py", "benchmarks/store/", "benchmarks/serve/"),
+        *("benchmarks/speed/hamming.py", "benchmarks/speed/near_pairs.py", "benchmarks/store/", "benchmarks/serve/"),
     ),
     "grpc": ("server/edge/", "server/client/", "server/listen.py", "benchmarks/serve/"),
     "lxml": ("features/",),
     "cv2": ("features/", "benchmarks/changes/", "benchmarks/speed/extract.py"),
-    "PIL": ("features/", "server/drawing/", "server/demo/", "benchmarks/serve/", *DRAWING_TOOLS),
+    "PIL": (
+        "features/",
+        "server/drawing/",
+        "server/demo/",
+        "benchmarks/serve/",
+        "benchmarks/duplicates/",
+        *DRAWING_TOOLS,
+    ),
     "sqlalchemy": ("engine/catalog/",),
     "alembic": ("engine/catalog/",),
     "typer": ("server/", "tools/documents.py"),

@@ -300,7 +300,8 @@ def test_images_are_found_in_both_layouts_and_kept(tmp_path):
 def test_unknown_benchmark_lists_the_known(capsys):
     """An unknown name is answered with the names there are and status 2."""
     assert run_named(["nothing"]) == 2
-    assert "unseen,match,information,copies,examples,fusion,conditions,follow,multi-npp," in capsys.readouterr().err
+    found = capsys.readouterr().err
+    assert "unseen,match,information,copies,duplicates,examples,fusion,conditions,follow,multi-npp," in found
 
 
 def test_rerun_takes_what_is_finished(lean, tmp_path, monkeypatch):

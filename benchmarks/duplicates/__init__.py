@@ -1,0 +1,1 @@
+"""Duplicates among photographs: copies of twelve kinds, and the methods that find them."""
