@@ -5,7 +5,7 @@ Keys are equal if their Unicode normal forms (NFC) are equal; an item keeps the 
 
 import json
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -18,7 +18,7 @@ from crossview.engine.catalog.captures import Captures
 from crossview.engine.catalog.checks import normal
 from crossview.engine.catalog.schema import items, labels, notion_labels, thumbnails
 from crossview.engine.hits import TEXT_SHOWN
-from crossview.engine.item import Attributes, DeletedPicture, Item
+from crossview.engine.item import FILE, Attributes, DeletedPicture, Item
 
 LIVE = items.c.deleted.is_(False)
 _ATTRIBUTES_AS_TEXT = sa.type_coerce(items.c.attributes, sa.Text())
@@ -197,12 +197,13 @@ class Items:
         return {row.label: row.total for row in self._connection.execute(query.order_by(labels.c.label))}
 
     def attribute_names(self) -> list[str]:
-        """Return the names of the attributes that any item has, sorted."""
+        """Return the names of the attributes that any item has, sorted; ``file`` stands for metadata."""
         readable = sa.case((sa.func.json_valid(_ATTRIBUTES_AS_TEXT) == 1, _ATTRIBUTES_AS_TEXT), else_="{}")
         # Earlier versions stored NaN, which makes the text invalid.
         entries = sa.func.json_each(readable).table_valued("key").alias()
         names = sa.select(entries.c.key).distinct().select_from(items).join(entries, sa.true()).where(LIVE)
-        return sorted(self._connection.scalars(names))
+        metadata = (FILE,) if Captures(self._connection).have_files() else ()
+        return sorted({*self._connection.scalars(names), *metadata})
 
     def by_id(self, ids: Sequence[int]) -> dict[int, Item]:
         """Return the live items among the ids."""
@@ -226,9 +227,17 @@ class Items:
     def _of_rows(self, rows: "Sequence[sa.Row[Any]]") -> dict[int, Item]:
         """Return items, in order, with their labels."""
         ids = [row.id for row in rows]
-        tags, by_notion, stamps = self.labels(ids), self.notion_labels(ids), Captures(self._connection).stamps(ids)
+        tags, by_notion, captures = self.labels(ids), self.notion_labels(ids), Captures(self._connection)
+        stamps, files = captures.stamps(ids), dict(captures.files(ids))
         return {
-            row.id: _item(row, tags.get(row.id, ()), by_notion.get(row.id, {}), stamps.get(row.id, "")) for row in rows
+            row.id: Item(
+                **{column.name: getattr(row, column.name) for column in _ITEM},
+                labels=tags.get(row.id, ()),
+                notion_labels=by_notion.get(row.id, {}),
+                stamp=stamps.get(row.id, ""),
+                file=files.get(row.id, {}),
+            )
+            for row in rows
         }
 
     def count(self) -> int:
@@ -316,11 +325,6 @@ _in_another_form = items.c.normal_key > ""  # SQLite uses the index for this com
 
 def _purgeable(sequence: int) -> tuple["sa.ColumnElement[bool]", ...]:
     return items.c.deleted.is_(True), items.c.content_hash == "", items.c.sequence <= sequence
-
-
-def _item(row: "sa.Row[Any]", tags: tuple[str, ...], by_notion: Mapping[str, tuple[str, ...]], stamp: str) -> Item:
-    columns = {column.name: getattr(row, column.name) for column in _ITEM}
-    return Item(labels=tags, notion_labels=by_notion, stamp=stamp, **columns)
 
 
 def _grouped(pairs: Iterable[tuple[str, str]]) -> list[list[str]]:

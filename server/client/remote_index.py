@@ -11,7 +11,7 @@ from crossview.engine.any_collection import AnyCollection
 from crossview.engine.catalog.roots import free_alias
 from crossview.engine.errors import NotReadyError
 from crossview.engine.ingest.annotations import Annotations, checked_columns, label_notes
-from crossview.engine.ingest.capturing import read_capture
+from crossview.engine.ingest.capturing import read_capture, read_metadata, wanted_stamp
 from crossview.engine.ingest.file_keys import deleted_before, match_files, moved_items
 from crossview.engine.ingest.interruption import Committed, interruptible
 from crossview.engine.ingest.plan import sample_size
@@ -29,7 +29,7 @@ from crossview.engine.item import (
 )
 from crossview.engine.runtime.progress import Progress
 from crossview.features.errors import ImageError
-from crossview.features.pictures import read_file
+from crossview.features.pictures import IN_PROCESS, read_file
 from crossview.server.settings import MESSAGE_BYTES
 from crossview.server.wire.message_batches import batches, merged
 from crossview.server.wire.pages import LARGEST_SIZE
@@ -48,6 +48,7 @@ def index(
     began = time.monotonic()
     annotations = Annotations(options.labels, options.captions, options.replace_labels, options.label_notion)
     walked = walk(paths)
+    annotations.read_keywords(walked.files, IN_PROCESS)
     notes = checked_columns(collection.items, annotations.files, options.new_attributes)
     known = _known(collection)
     sources = {key: item.source for key, item in known.items()}
@@ -64,7 +65,7 @@ def index(
     keyed = {key: file for key, file in keyed.items() if key not in left_out}
     _fit(collection, keyed, annotations, progress, options.seed)
     with interruptible() as committed:
-        report = _send(collection, keyed, known, annotations, progress, committed)
+        report = _send(collection, keyed, known, annotations, options.metadata, progress, committed)
         unfit = _fit_texts(collection)
     content = {key: item.content_hash for key, item in _known(collection).items()} if matched.gone else {}
     return replace(
@@ -141,6 +142,7 @@ def _send(
     keyed: Mapping[str, SourceFile],
     known: Mapping[str, Item],
     annotations: Annotations,
+    metadata: str | None,
     progress: Progress | None,
     committed: Committed,
 ) -> ImportReport:
@@ -150,7 +152,7 @@ def _send(
     pages: list[Failure] = []
     reports: list[ImportReport] = []
     skipped = done = 0
-    entries = _entries(keyed, known, views, annotations, failures, pages)
+    entries = _entries(keyed, known, views, annotations, metadata, failures, pages)
     for batch in batches(entries, _weight):
         if new := [entry for entry in batch if isinstance(entry, NewItem)]:
             reports.append(collection.items.put(new))
@@ -174,6 +176,7 @@ def _entries(
     known: Mapping[str, Item],
     views: set[str],
     annotations: Annotations,
+    metadata: str | None,
     failures: list[Failure],
     pages: list[Failure],
 ) -> Iterator[_Entry]:
@@ -189,8 +192,9 @@ def _entries(
             continue
         stored, annotation = known.get(key), annotations.of(file, key)
         update = annotation.update(key, annotations.labels_given)
-        if stored is None or stored.stamp != file.stamp:
-            capture, failure = read_capture(file)
+        before = "" if stored is None else stored.stamp
+        if before != (stamp := wanted_stamp(file, before, metadata)):
+            capture, failure = read_capture(file, read_metadata(data, {}, 0), stamp)
             update = replace(update, capture=capture)
             pages += [] if failure is None else [failure]
         if stored is None or stored.content_hash != content_hash(data) or not views <= set(stored.views):

@@ -4,7 +4,7 @@ import json
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar, NoReturn, cast
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, NoReturn, cast
 
 import typer
 
@@ -26,15 +26,22 @@ PathsArgument = Annotated[
 LabelsOption = Annotated[
     str | None,
     typer.Option(
-        metavar="folder|FILE.csv",
-        help="Source of the labels: the name of each picture's folder, or a CSV file of path (or key), "
-        "label, and attributes.",
+        metavar="folder|keywords|FILE.csv",
+        help="Source of the labels: the name of each picture's folder, the keywords in its file, or a CSV file of "
+        "path (or key), label, and attributes.",
     ),
 ]
 WorkersOption = Annotated[
     int | None,
     typer.Option(
         min=1, help="Number of processes that read pictures [default: one per core; a server has its own setting]."
+    ),
+]
+MetadataOption = Annotated[
+    Literal["none", "basic", "all"] | None,
+    typer.Option(
+        help="Facts from each file to keep, such as file.taken and file.camera in conditions: none, basic (all but "
+        "the place), or all (also the place, from GPS data) [default: as before; basic for new files].",
     ),
 ]
 
@@ -55,11 +62,12 @@ class PictureOptions:
         typer.Option(
             "--replace-labels",
             help="Clear the labels of pictures that --labels does not name, and replace chosen labels with "
-            "folder names.",
+            "folder names or keywords.",
         ),
     ] = False
     label_notion: LabelNotionOption = ""
     new_attributes: NewAttributesOption = False
+    metadata: MetadataOption = None
     include_deleted: Annotated[
         bool, typer.Option("--include-deleted", help="Also index pictures whose items were deleted.")
     ] = False
@@ -161,10 +169,12 @@ def _check(options: PictureOptions, rows: VectorOptions, paths: list[Path] | Non
         return
     if rows.view is None or paths:
         raise typer.BadParameter("--vectors FILE needs --view VIEW and takes no PATH: index pictures separately")
-    if options.labels == "folder" or options.replace_labels or options.include_deleted:
+    if options.labels in ("folder", "keywords") or (
+        options.replace_labels or options.include_deleted or options.metadata is not None
+    ):
         raise typer.BadParameter(
-            "vectors have no folders: with --vectors, --labels is a CSV file of keys, and --replace-labels and "
-            "--include-deleted have no meaning"
+            "vectors have no files: with --vectors, --labels is a CSV file of keys, and --replace-labels, "
+            "--include-deleted and --metadata have no meaning"
         )
 
 
