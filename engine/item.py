@@ -27,6 +27,23 @@ class ValueCount:
 Attributes = Mapping[str, Any]
 """JSON values by name."""
 
+METADATA = ("none", "basic", "all")
+"""How many of the facts that a picture file states to keep: none, all but the place where it was taken, or all."""
+FILE = "file"
+"""The attribute by which conditions name the metadata of an item's file, as in ``file.camera``."""
+FACTS = (
+    *("altitude", "bytes", "camera", "format", "hash", "height", "keywords", "latitude", "lens", "longitude", "make"),
+    *("orientation", "rating", "taken", "width"),
+)
+"""The names of the metadata of a file (``features.metadata``), and of its number of bytes and its content hash."""
+
+
+def check_metadata(level: str) -> str:
+    """Return a level of metadata; InvalidInputError for anything but one of ``METADATA``."""
+    if level not in METADATA:
+        raise InvalidInputError(f"metadata must be one of {', '.join(METADATA)}, not {level!r}")
+    return level
+
 
 def content_hash(data: bytes) -> str:
     """Return the BLAKE2b-128 of a file's bytes, hexadecimal."""
@@ -127,6 +144,8 @@ class Capture:
     taken: int | None = None
     """Time of the picture in its EXIF data, in seconds since 1970 as if in UTC; None if unknown."""
     page: Page | None = None
+    file: Attributes = field(default_factory=dict)
+    """Metadata of the file (``Item.file``)."""
 
 
 @dataclass(frozen=True)
@@ -156,6 +175,9 @@ class Item:
     """Stamp of its ``Capture``; "" without a capture."""
     missing: str = ""
     """Since when its file is missing, ISO 8601 in UTC; "" if the last search of its folder found the file."""
+    file: Attributes = field(default_factory=dict)
+    """Metadata that the program read from its file, by name (``features.metadata``), and its ``bytes`` and ``hash``;
+    conditions name them ``file.camera`` and so on. Annotations do not change them."""
 
 
 @dataclass(frozen=True)
@@ -212,6 +234,8 @@ class NewItem:
     """Labels by notion, which replace the labels of the same notion; () removes the labels of a notion."""
     capture: Capture | None = None
     """None keeps the stored capture."""
+    metadata: str = "none"
+    """How much metadata to read from the bytes of ``image``, one of ``METADATA``, if no capture is given."""
 
     def __post_init__(self) -> None:
         let_one_be_several(self, "labels")
@@ -280,14 +304,15 @@ class IndexOptions:
     """The options of indexing."""
 
     labels: str | Path | None = None
-    """``folder``, or a CSV file. With ``folder``, the label of each picture is the name of its folder; labels that a
-    person chose stay. In a CSV file (``engine.ingest.annotation_file.AnnotationFile``), an empty value clears a field,
-    and fields that the file does not name keep their values."""
+    """``folder``, ``keywords`` or a CSV file. The label of each picture is the name of its folder, or its labels are
+    the keywords in its file; labels that a person chose stay. In a CSV file
+    (``engine.ingest.annotation_file.AnnotationFile``), an empty value clears a field, and fields that the file does not
+    name keep their values."""
     captions: str | Path | None = None
     """A CSV file of texts."""
     replace_labels: bool = False
-    """Whether pictures that ``labels`` does not name lose their labels, and folders replace labels that a person
-    chose."""
+    """Whether pictures that ``labels`` does not name lose their labels, and folders and keywords replace labels that a
+    person chose."""
     include_deleted: bool = False
     """Whether to index files whose items were deleted. Without this option, indexing skips such files unless they have
     changed or ``paths`` names them."""
@@ -302,6 +327,13 @@ class IndexOptions:
     """Whether a column may be a new attribute although its name resembles a known one."""
     dry_run: bool = False
     """Whether only to report what indexing would do; it then writes nothing, and fits nothing."""
+    metadata: str | None = None
+    """How much metadata to keep of each file, one of ``METADATA`` [default: as much as at its last indexing; "basic"
+    for a new file]."""
+
+    def __post_init__(self) -> None:
+        if self.metadata is not None:
+            check_metadata(self.metadata)
 
 
 DEFAULT_INDEXING = IndexOptions()

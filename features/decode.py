@@ -3,10 +3,6 @@
 import io
 import math
 import re
-import threading
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +22,7 @@ from crossview.features.errors import (
 from crossview.features.formats import KNOWN, formats
 from crossview.features.image import Image, shrink, turn
 from crossview.features.pictures import MAX_PIXELS
+from crossview.features.quiet import quiet
 from crossview.features.tiff_bands import TiffBands
 
 WORKING_SIDE = 640
@@ -49,42 +46,6 @@ _SIGNATURES = {
     "BMP": (b"BM",),
     "GIF": (b"GIF87a", b"GIF89a"),
 }
-
-
-class Quiet:
-    """Silences Pillow's warnings and removes its limit while a thread is inside; our own limit is checked instead.
-
-    ``warnings.catch_warnings`` saves and restores a list that all threads share. Therefore only the first thread that
-    enters installs the filter, and only the last one that leaves removes it.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._inside = 0
-        self._caught = warnings.catch_warnings()
-        self._limit: int | None = None
-
-    @contextmanager
-    def entered(self) -> Iterator[None]:
-        """Silence Pillow during the block."""
-        with self._lock:
-            if self._inside == 0:
-                self._caught = warnings.catch_warnings()
-                self._caught.__enter__()
-                warnings.filterwarnings("ignore", module=r"PIL\.")
-                self._limit, Pillow.MAX_IMAGE_PIXELS = Pillow.MAX_IMAGE_PIXELS, None
-            self._inside += 1
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._inside -= 1
-                if self._inside == 0:
-                    Pillow.MAX_IMAGE_PIXELS = self._limit
-                    self._caught.__exit__(None, None, None)
-
-
-quiet = Quiet()
 
 
 @dataclass(frozen=True, eq=False)

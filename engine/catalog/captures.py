@@ -1,19 +1,22 @@
 """Captures in the catalog: the times of pictures, and the pages saved beside them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import sqlalchemy as sa
 
 from crossview.engine.catalog import bulk
-from crossview.engine.catalog.bulk import batches
+from crossview.engine.catalog.bulk import batches, each
 from crossview.engine.catalog.schema import captures
-from crossview.engine.item import Capture
+from crossview.engine.item import Attributes, Capture
 from crossview.features.page import Page
 
 _HASH = np.dtype("<u8")
 _COLUMNS = tuple(column.name for column in captures.c)
+_FILE_AS_TEXT = sa.type_coerce(captures.c.file, sa.Text())
+_EACH_FILE = sa.select(captures.c.item_id, _FILE_AS_TEXT).where(captures.c.file.is_not(None))
 
 
 class Captures:
@@ -34,6 +37,15 @@ class Captures:
         found = (query.where(captures.c.item_id.in_(batch)) for batch in batches(ids))
         return {row.item_id: _capture(row) for one in found for row in self._connection.execute(one)}
 
+    def files(self, ids: Iterable[int] | None = None) -> Iterator[tuple[int, Attributes]]:
+        """Yield the id and the metadata of each item that has any, of all items or of those in ``ids``."""
+        for item, text in each(self._connection, _EACH_FILE, captures.c.item_id, ids):
+            yield item, json.loads(text)
+
+    def have_files(self) -> bool:
+        """Return whether any item has metadata."""
+        return bool(self._connection.scalar(sa.select(sa.exists().where(captures.c.file.is_not(None)))))
+
     def put(self, found: Mapping[int, Capture]) -> None:
         """Write captures by item; they replace the items' existing captures."""
         rows = (_row(item, one) for item, one in found.items())
@@ -43,12 +55,13 @@ class Captures:
 def _row(item: int, found: Capture) -> tuple[Any, ...]:
     page = found.page
     links, images = (None, None) if page is None else (_packed(page.links), _packed(page.images))
-    return item, found.stamp, found.modified_ns, found.taken, links, images
+    file = json.dumps(found.file) if found.file else None
+    return item, found.stamp, found.modified_ns, found.taken, links, images, file
 
 
 def _capture(row: "sa.Row[Any]") -> Capture:
     page = None if row.links is None else Page(_unpacked(row.links), _unpacked(row.images))
-    return Capture(stamp=row.stamp, modified_ns=row.modified_ns, taken=row.taken, page=page)
+    return Capture(stamp=row.stamp, modified_ns=row.modified_ns, taken=row.taken, page=page, file=row.file or {})
 
 
 def _packed(hashes: Sequence[int]) -> bytes:

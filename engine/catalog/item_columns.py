@@ -13,6 +13,7 @@ from crossview.engine.catalog.column import Column, Ids, Part, order_of
 from crossview.engine.catalog.words import Mask
 from crossview.engine.conditions.tree import All, Condition, Either, Field, FieldTest, Not, Value, Visitor
 from crossview.engine.errors import InvalidInputError
+from crossview.engine.item import FILE
 from crossview.engine.runtime.cancellation import checkpoint
 
 if TYPE_CHECKING:
@@ -214,11 +215,22 @@ def _values(tx: "Transaction", field: Field, ids: Iterable[int] | None = None) -
     elif field.kind == "missing":
         yield from tx.moves.missing(ids).items()
     elif field.kind == "attribute":
-        every = tx.items.attributes_of_all() if ids is None else tx.items.attributes(list(ids)).items()
-        yield from _at(field.path, every)
+        some = None if ids is None else list(ids)
+        every = tx.items.attributes_of_all() if some is None else tx.items.attributes(some).items()
+        yield from _at(field.path, every if field.path[0] != FILE else _with_files(every, tx.captures.files(some)))
     else:
         column = "source" if field.kind == "path" else field.kind
         yield from ((item, value) for item, value in tx.items.each(column, ids) if value)
+
+
+def _with_files(every: Iterable[tuple[int, Any]], files: Iterable[tuple[int, Any]]) -> Iterator[tuple[int, Any]]:
+    """Yield attributes and, for items without an attribute of this name of their own, the metadata of their files."""
+    own = set()
+    for item, attributes in every:
+        if FILE in attributes:
+            own.add(item)
+            yield item, attributes
+    yield from ((item, {FILE: facts}) for item, facts in files if item not in own)
 
 
 def _at(path: Sequence[str], attributes: Iterable[tuple[int, Any]]) -> Iterator[tuple[int, Any]]:

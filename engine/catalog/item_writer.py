@@ -2,7 +2,7 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -87,6 +87,14 @@ class ItemWriter:
         """Write new modification times of unchanged files; searches do not need them, so the sequence stays."""
         rows = ((modified_ns, item) for item, modified_ns in stamps.items())
         bulk.update(self._connection, items, ["modified_ns"], rows)
+
+    def put_captures(self, found: Mapping[int, Capture], sequence: Callable[[], int]) -> list[int]:
+        """Write captures by item; return the items whose metadata changes, which takes the next ``sequence``."""
+        stored = dict(self._captures.files(found))
+        if changed := [item for item, one in found.items() if one.file != stored.get(item, {})]:
+            self.touch(changed, sequence())
+        self._captures.put(found)
+        return changed
 
     def delete(self, ids: Sequence[int], sequence: int) -> None:
         """Turn items into tombstones; the caller removes their rows from the row store."""

@@ -19,7 +19,7 @@ from crossview.engine.catalog.checks import normal
 from crossview.engine.catalog.moves import Moves
 from crossview.engine.catalog.schema import items, labels, missing_files, notion_labels, thumbnails
 from crossview.engine.hits import TEXT_SHOWN
-from crossview.engine.item import Attributes, DeletedPicture, Item, Stored
+from crossview.engine.item import FILE, Attributes, DeletedPicture, Item, Stored
 
 LIVE = items.c.deleted.is_(False)
 _ATTRIBUTES_AS_TEXT = sa.type_coerce(items.c.attributes, sa.Text())
@@ -192,12 +192,13 @@ class Items:
         return {row.label: row.total for row in self._connection.execute(query.order_by(labels.c.label))}
 
     def attribute_names(self) -> list[str]:
-        """Return the names of the attributes that any item has, sorted."""
+        """Return the names of the attributes that any item has, sorted; ``file`` stands for metadata."""
         readable = sa.case((sa.func.json_valid(_ATTRIBUTES_AS_TEXT) == 1, _ATTRIBUTES_AS_TEXT), else_="{}")
         # Earlier versions stored NaN, which makes the text invalid.
         entries = sa.func.json_each(readable).table_valued("key").alias()
         names = sa.select(entries.c.key).distinct().select_from(items).join(entries, sa.true()).where(LIVE)
-        return sorted(self._connection.scalars(names))
+        metadata = (FILE,) if Captures(self._connection).have_files() else ()
+        return sorted({*self._connection.scalars(names), *metadata})
 
     def by_id(self, ids: Sequence[int]) -> dict[int, Item]:
         """Return the live items among the ids."""
@@ -222,15 +223,16 @@ class Items:
     def _of_rows(self, rows: "Sequence[sa.Row[Any]]") -> dict[int, Item]:
         """Return items, in order, with their labels."""
         ids = [row.id for row in rows]
-        tags, by_notion, stamps = self.labels(ids), self.notion_labels(ids), Captures(self._connection).stamps(ids)
-        missing = Moves(self._connection).missing(ids)
+        tags, by_notion, captures = self.labels(ids), self.notion_labels(ids), Captures(self._connection)
+        stamps, files, missing = captures.stamps(ids), dict(captures.files(ids)), Moves(self._connection).missing(ids)
         return {
             row.id: Item(
+                **{column.name: getattr(row, column.name) for column in _ITEM},
                 labels=tags.get(row.id, ()),
                 notion_labels=by_notion.get(row.id, {}),
                 stamp=stamps.get(row.id, ""),
                 missing=missing.get(row.id, ""),
-                **{column.name: getattr(row, column.name) for column in _ITEM},
+                file=files.get(row.id, {}),
             )
             for row in rows
         }

@@ -21,11 +21,16 @@ def item_id(tx: Transaction, key: str) -> int:
 def named_keys(tx: Transaction, names: Sequence[str], match_paths: bool = True) -> dict[str, list[str]]:
     """Return the keys of the items that each name stands for; unknown names are left out.
 
-    A name is a key or, with ``match_paths``, the path of an item's file, full or below a root; a key takes precedence.
+    A name is a key or, with ``match_paths``, the path of an item's file, full or below a root, with slashes or
+    backslashes; a key takes precedence.
     """
     found = {name: [name] for name in tx.items.ids_of(names)}
     if match_paths and (left := [name for name in names if name not in found]):
         found |= _by_path(tx, left)
+        # A name from Windows. A file can also have a backslash in its name, which then takes precedence.
+        if slashed := {name: name.replace("\\", "/") for name in left if name not in found and "\\" in name}:
+            others = named_keys(tx, list(slashed.values()))
+            found |= {name: others[other] for name, other in slashed.items() if other in others}
     return found
 
 
@@ -41,7 +46,7 @@ def _by_path(tx: Transaction, names: Sequence[str]) -> dict[str, list[str]]:
         _, slash, path = key.partition("/")
         for name in (*named.get(normal(key), ()), *(named.get(normal(path), ()) if slash else ())):
             found.setdefault(name, []).append(key)
-    full = {path for path in plain.values() if path.startswith("/")}
+    full = {path for path in plain.values() if path.startswith("/") or path[1:3] == ":/"}
     for path, keys in (tx.items.with_sources(full) if full else {}).items():
         for name in named[path]:
             found.setdefault(name, []).extend(keys)

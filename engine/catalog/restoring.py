@@ -20,7 +20,7 @@ from crossview.engine.runtime.cancellation import checkpoint
 _LEFT = ("alembic_version", "snapshots")
 """Tables that are not copied: the version is that of the new tables, and the snapshots are in another folder."""
 _JSON: Mapping[str, type] = {
-    **dict.fromkeys(("attributes", "params", "summary", "threshold"), dict),
+    **dict.fromkeys(("attributes", "params", "summary", "threshold", "file"), dict),
     **dict.fromkeys(("near", "far"), list),
 }
 """The type of the values of each JSON column."""

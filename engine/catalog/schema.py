@@ -92,6 +92,8 @@ captures = sa.Table(
     # Hashes of addresses, 8 bytes each, ascending; null without a page.
     sa.Column("links", sa.LargeBinary),
     sa.Column("images", sa.LargeBinary),
+    # Metadata of the file by name, which conditions read as the attribute "file"; null without metadata.
+    sa.Column("file", sa.JSON(none_as_null=True)),
 )
 
 views = sa.Table(

@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossview.engine.errors import InvalidInputError
-from crossview.features.taken import taken as taken_at
+from crossview.features.errors import ImageError
+from crossview.features.metadata import metadata
+from crossview.features.pictures import read_file
 
 _NAME = re.compile(
     r"(?<!\d)(?P<year>(?:19|20)\d\d)[-_.]?(?P<month>\d\d)[-_.]?(?P<day>\d\d)"
@@ -125,7 +127,14 @@ def timeline(paths: Sequence[PurePath], taken: Seconds, modified: Seconds) -> Ti
 
 def file_timeline(paths: Sequence[Path]) -> Timeline:
     """Return local picture files in the order of time; see ``timeline``."""
-    return timeline(paths, lambda place: taken_at(paths[place]), lambda place: _modified(paths[place]))
+    return timeline(paths, lambda place: _taken(paths[place]), lambda place: _modified(paths[place]))
+
+
+def _taken(path: Path) -> int | None:
+    try:
+        return metadata(read_file(path)).taken
+    except (OSError, ImageError):
+        return None
 
 
 def _untold(paths: Sequence[PurePath], known: Mapping[int, datetime]) -> str:

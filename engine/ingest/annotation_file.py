@@ -17,6 +17,8 @@ from crossview.engine.item import Failure, ItemUpdate
 
 FOLDER = "folder"
 """The word that users give instead of a file of labels: each picture is labelled with the name of its folder."""
+KEYWORDS = "keywords"
+"""Another such word: the keywords in the file of each picture are its labels."""
 
 _NAMES = ("path", "key", "file", "filename", "image")
 """Headers of the column that names the item."""
@@ -25,10 +27,12 @@ _OBJECTS = ("attributes", "notion_labels")
 """Columns of JSON objects: attributes by name, and lists of labels by notion."""
 _RESERVED = ("label", "caption", *_OBJECTS)
 """Columns that are not attributes."""
-LISTING = ("key", "labels", "attributes", "text", "source", "views", "notion_labels")
+LISTING = ("key", "labels", "attributes", "text", "source", "views", "notion_labels", "file")
 """The columns in which ``crossview list --csv`` writes items."""
-_UNREAD = ("source", "views")
+_UNREAD = ("source", "views", "file")
 """Columns of a listing that no annotation can change."""
+_LISTED = {*LISTING} - {"file"}
+"""The columns of every listing; those of earlier versions have no metadata."""
 _MISSPELT = ("path", "key", *_LABELS, *_TEXTS, *_OBJECTS)
 """Names of columns that users may misspell."""
 _LIKE_LABELS = ("class", "classes", "category", "categories", "tag", "tags")
@@ -96,7 +100,7 @@ def joined(annotations: Sequence[Annotation]) -> Annotation:
 
 
 class AnnotationFile:
-    """Annotations of items by key, by path below a root, or by absolute path, in any Unicode form.
+    """Annotations of items by key, by path below a root, or by absolute path, in any Unicode form, with / or \\.
 
     A CSV file whose first line names its columns: ``path`` or ``key``, then ``label`` (which may repeat), ``caption``,
     and attributes, whose values are JSON or text. A cell may contain several labels (``engine.ingest.cells``).
@@ -112,9 +116,9 @@ class AnnotationFile:
     def __init__(self, path: Path | str, cell: str = "label") -> None:
         self.path = Path(path)
         self._cell = cell
-        self._table = Table(path, f"{cell}s", f" (or give {FOLDER!r})" if cell == "label" else "")
+        self._table = Table(path, f"{cell}s", f" (or give {FOLDER!r} or {KEYWORDS!r})" if cell == "label" else "")
         lines = list(self._table.exactly())
-        listing = bool(lines) and {*LISTING} <= {cell.strip() for cell in lines[0][1]}
+        listing = bool(lines) and {cell.strip() for cell in lines[0][1]} >= _LISTED
         if not listing:  # a listing keeps the cells exactly, with the spaces of a text
             lines = [(number, [cell.strip() for cell in cells]) for number, cells in lines]
         header = self._header(*lines[0]) if lines else None
@@ -129,8 +133,11 @@ class AnnotationFile:
             name: replace(one, notion_labels={**notions, **one.notion_labels}) for name, one in annotations.items()
         }
         self._names: dict[str, list[str]] = defaultdict(list)
+        self._slashed: dict[str, list[str]] = defaultdict(list)
         for name in self._annotations:
             self._names[_plain(name)].append(name)
+            if "\\" in name:
+                self._slashed[_plain(_with_slashes(name))].append(name)
 
     def __len__(self) -> int:
         return len(self._annotations)
@@ -142,8 +149,10 @@ class AnnotationFile:
     def of(self, names: Sequence[str]) -> Annotation | None:
         """Return the joined annotation of an item with these names; None if the file does not name the item."""
         forms = dict.fromkeys(map(_plain, names))
-        found = [self._annotations[name] for form in forms for name in self._names.get(form, ())]
-        return joined(found) if found else None
+        for written in (self._names, self._slashed):
+            if found := [self._annotations[name] for form in forms for name in written.get(form, ())]:
+                return joined(found)
+        return None
 
     def unused(self, names: Iterable[str]) -> list[Failure]:
         """Return the entries that do not name an item, given the names of all items."""
@@ -154,7 +163,7 @@ class AnnotationFile:
                 f"{self.path}, line {one.line}: the indexed paths contain no such picture, so the line was not used",
             )
             for name, one in self._annotations.items()
-            if _plain(name) not in forms
+            if not forms & {_plain(name), _plain(_with_slashes(name))}
         ]
 
     def attribute_columns(self) -> list[str]:
@@ -179,7 +188,9 @@ class AnnotationFile:
         """Return the names of the columns if the first line has them, with the usual names for label and caption."""
         names = ["label" if c.lower() in _LABELS else "caption" if c.lower() in _TEXTS else c for c in cells]
         if cells[0].lower() not in _NAMES:
-            if names[0] in _RESERVED and {cell.lower() for cell in cells} & {*_NAMES}:
+            others = {name.lower() for name in names[1:]}
+            is_name = names[0] in _RESERVED or not any(mark in cells[0] for mark in "./\\")
+            if is_name and others & {*_NAMES, *_RESERVED}:
                 self._fail(number, f"the first column must be path or key, not {cells[0]}")
             return None
         if not all(names):
@@ -264,6 +275,10 @@ class AnnotationFile:
 def _plain(name: str) -> str:
     """Return the shortest form of a path, such as big/6.jpg for ./big/6.jpg, in Unicode normal form."""
     return normal(posixpath.normpath(name))
+
+
+def _with_slashes(name: str) -> str:
+    return name.replace("\\", "/")
 
 
 def _refuse(constant: str) -> NoReturn:

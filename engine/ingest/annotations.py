@@ -9,21 +9,25 @@ from typing import Protocol
 from crossview.engine.catalog.checks import normal
 from crossview.engine.comparisons import check_notion
 from crossview.engine.errors import InvalidInputError
-from crossview.engine.ingest.annotation_file import FOLDER, Annotation, AnnotationFile, joined
+from crossview.engine.ingest.annotation_file import FOLDER, KEYWORDS, Annotation, AnnotationFile, joined
+from crossview.engine.ingest.capturing import read_metadata
 from crossview.engine.ingest.walk import SourceFile, readable
 from crossview.engine.item import Failure, ImportReport, Item, ItemUpdate
 from crossview.engine.labels import fault_of_name, remedy
+from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.runtime.progress import Progress
+from crossview.features.errors import ImageError
+from crossview.features.pictures import Pictures, PictureTask
 
 _PAGE = 1_000
 
 
 class Annotations:
-    """Labels (``folder``, a CSV file or None) and captions (a CSV file or None) of the files of one run.
+    """Labels (``folder``, ``keywords``, a CSV file or None) and captions (a CSV file or None) of the files of one run.
 
     None keeps the stored labels or captions. With ``replace_labels``, files that ``labels`` does not name lose their
-    labels, and the names of folders replace chosen labels. With ``notion``, the labels belong to a notion of
-    similarity, and the items' own labels stay.
+    labels, and the names of folders and keywords replace chosen labels. With ``notion``, the labels belong to a notion
+    of similarity, and the items' own labels stay.
 
     Raises InvalidInputError for a file that cannot be used.
     """
@@ -40,9 +44,10 @@ class Annotations:
         self.notion = notion and check_notion(notion)
         if replace_labels and labels is None:
             raise InvalidInputError("replacing labels needs new labels: give `labels='folder'` or a CSV file")
-        self.by_folder = labels is not None and str(labels) == FOLDER
+        self.by_folder, self.by_keywords = (labels is not None and str(labels) == word for word in (FOLDER, KEYWORDS))
+        self._keywords: dict[Path, tuple[str, ...]] = {}
         self.replace_labels = replace_labels
-        self.labels = None if labels is None or self.by_folder else AnnotationFile(labels)
+        self.labels = None if labels is None or not self.labels_chosen else AnnotationFile(labels)
         self.captions = None if captions is None else AnnotationFile(captions, "caption")
 
     @property
@@ -52,13 +57,27 @@ class Annotations:
 
     @property
     def have_labels(self) -> bool:
-        """Whether the run gives labels, from folders or from a file."""
-        return self.by_folder or self.labels is not None
+        """Whether the run gives labels, from folders, keywords or a file."""
+        return not self.labels_chosen or self.labels is not None
+
+    @property
+    def labels_chosen(self) -> bool:
+        """Whether a person chose the labels, as opposed to names of folders and keywords."""
+        return not (self.by_folder or self.by_keywords)
 
     @property
     def labels_given(self) -> bool:
-        """Whether a person chose the labels, as opposed to names of folders."""
-        return not self.by_folder or self.replace_labels
+        """Whether the labels count as chosen by a person, and replace such labels."""
+        return self.labels_chosen or self.replace_labels
+
+    def read_keywords(self, files: Sequence[SourceFile], pictures: Pictures) -> None:
+        """Read the keywords of files, if they are labels; a file that cannot be read has none."""
+        if not self.by_keywords:
+            return
+        found = pictures.stream(read_metadata, (PictureTask(file.path, {}) for file in files), checkpoint)
+        for file, one in zip(files, found, strict=True):
+            words = () if isinstance(one, ImageError) else one.facts.get(KEYWORDS, ())
+            self._keywords[file.path] = tuple(words)
 
     def of(self, file: SourceFile, key: str = "") -> Annotation:
         """Return the annotation of a file; ``key`` is the key of its item, if it has one."""
@@ -70,6 +89,9 @@ class Annotations:
         annotation = joined([one for one in sources if one])
         if self.by_folder and (folder := readable(Path(file.path.parent.name))):
             return replace(annotation, labels=tuple(dict.fromkeys((*(annotation.labels or ()), folder))))
+        if self.by_keywords:
+            words = self._keywords.get(file.path, ())
+            return replace(annotation, labels=tuple(dict.fromkeys((*(annotation.labels or ()), *words))))
         if self.replace_labels and annotation.labels is None:
             return replace(annotation, labels=())
         return annotation

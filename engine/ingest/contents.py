@@ -12,6 +12,7 @@ from crossview.engine.ingest.extraction import Extracted
 from crossview.engine.ingest.walk import SourceFile
 from crossview.engine.item import DeletedPicture, PictureRecord, Stored, content_hash
 from crossview.features.errors import ImageError
+from crossview.features.metadata import Metadata
 from crossview.features.pictures import read_file
 
 UNKNOWN_SIZE = -1
@@ -79,5 +80,5 @@ def copied(tx: Transaction, keys: Iterable[str]) -> dict[str, Extracted]:
             if place < len(rows[view].ids) and rows[view].ids[place] == number
         }
         if len(own) == len(rows) and item.content_hash:
-            found[key] = Extracted(picture, own)
+            found[key] = Extracted(picture, own, Metadata())
     return found

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from crossview.engine.ingest.capturing import read_metadata
 from crossview.engine.item import PictureRecord, content_hash
 from crossview.features.base import ImageExtractor
 from crossview.features.decode import decode
 from crossview.features.image import thumbnail
+from crossview.features.metadata import Metadata
 from crossview.features.picture_pool import PicturePool
 from crossview.features.pictures import MAX_PIXELS, InProcess, PictureLimits, Pictures
 from crossview.features.reading import rows_of
@@ -29,6 +31,7 @@ class Extracted:
 
     picture: PictureRecord
     rows: Mapping[str, NDArray[np.float32]]
+    metadata: Metadata
 
 
 def extract(data: bytes, extractors: Mapping[str, ImageExtractor], max_pixels: int = MAX_PIXELS) -> Extracted:
@@ -36,7 +39,7 @@ def extract(data: bytes, extractors: Mapping[str, ImageExtractor], max_pixels: i
     picture = decode(data, max_pixels=max_pixels)
     small = thumbnail(picture.image)
     record = PictureRecord(len(data), 0, content_hash(data), picture.width, picture.height, small)
-    return Extracted(record, rows_of(picture.image, extractors))
+    return Extracted(record, rows_of(picture.image, extractors), read_metadata(data, extractors, max_pixels))
 
 
 @contextmanager

@@ -15,10 +15,11 @@ from crossview.engine.catalog.values import check_row, usable
 from crossview.engine.catalog.views import ViewRecord
 from crossview.engine.catalog.writing import OvertakenError, Written, put_records, until_not_overtaken
 from crossview.engine.errors import InvalidInputError
+from crossview.engine.ingest.capturing import capture_of_bytes
 from crossview.engine.ingest.extraction import Extracted, extract
 from crossview.engine.ingest.texts import text_rows
 from crossview.engine.ingest.updating import changed_record, check_entry
-from crossview.engine.item import Failure, ImportReport, Item, ItemUpdate, NewItem, content_hash
+from crossview.engine.item import Capture, Failure, ImportReport, Item, ItemUpdate, NewItem, content_hash
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.features.base import ImageExtractor, TextExtractor
 from crossview.features.errors import ImageError
@@ -131,7 +132,14 @@ def _unchanged(
 def _same(new: NewItem, stored: Item, given: bool) -> bool:
     if new.image is None or new.rows or content_hash(new.image) != stored.content_hash:
         return False
-    return changed_record(_update(new), stored, given) is None
+    wanted = new.capture is None and new.metadata != "none"
+    known = not wanted or stored.stamp == _stamp(stored.content_hash, new)
+    return known and changed_record(_update(new), stored, given) is None
+
+
+def _stamp(hashed: str, new: NewItem) -> str:
+    """Return the stamp of the capture of a picture that a program gives as bytes."""
+    return f"{hashed} {new.metadata}"
 
 
 def _update(new: NewItem) -> ItemUpdate:
@@ -165,10 +173,16 @@ def _record(item: NewItem, rows: Mapping[str, NDArray[np.float32]], texts: Mappi
 
 def _with_picture(item: NewItem, record: NewRecord, found: Extracted, stored: Item | None) -> NewRecord:
     """Return an item's record with the results from its picture."""
-    source = record.source
-    if stored is None or stored.content_hash != found.picture.content_hash:
+    source, capture = record.source, record.capture
+    new = stored is None or stored.content_hash != found.picture.content_hash
+    if new:
         source = item.source  # a new picture does not come from the stored source
-    return replace(record, source=source, picture=found.picture, rows={**record.rows, **found.rows})
+    if capture is None and item.metadata != "none":
+        capture = capture_of_bytes(found.metadata, _stamp(found.picture.content_hash, item))
+    elif capture is None and new and stored is not None and stored.file:
+        capture = Capture()  # the stored metadata is that of the former picture
+    rows = {**record.rows, **found.rows}
+    return replace(record, source=source, capture=capture, picture=found.picture, rows=rows)
 
 
 _Rows = dict[str, NDArray[np.float32]]

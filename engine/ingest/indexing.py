@@ -15,7 +15,7 @@ from crossview.engine.catalog.item_writer import NewRecord
 from crossview.engine.catalog.views import ViewRecord
 from crossview.engine.catalog.writing import OvertakenError, check_views, put_records, until_not_overtaken
 from crossview.engine.ingest.annotations import Annotations, checked_columns, label_notes
-from crossview.engine.ingest.capturing import read_capture
+from crossview.engine.ingest.capturing import read_capture, read_metadata, wanted_stamp
 from crossview.engine.ingest.contents import Contents, copied
 from crossview.engine.ingest.extraction import Extracted, extract, reading_files
 from crossview.engine.ingest.interruption import Committed, interruptible
@@ -24,11 +24,12 @@ from crossview.engine.ingest.texts import place_texts, text_rows
 from crossview.engine.ingest.updating import current_records, still_needed
 from crossview.engine.ingest.view_fitting import empty_images, fit_missing_texts, fit_view, unfitted
 from crossview.engine.ingest.walk import SourceFile, readable, walk
-from crossview.engine.item import Failure, ImportReport, IndexOptions, Stored
+from crossview.engine.item import Capture, Failure, ImportReport, IndexOptions, Stored
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.runtime.progress import Progress
 from crossview.features.base import ImageExtractor, TextExtractor
 from crossview.features.errors import ImageError
+from crossview.features.metadata import Metadata
 from crossview.features.pictures import MAX_PIXELS, Pictures, PictureTask
 from crossview.features.reading import samples
 
@@ -89,6 +90,9 @@ def index_files(
     contents = Contents()
     with interruptible() as committed:
         outcome = _Outcome(committed)
+        if annotations.by_keywords:
+            with reading_files(options.workers, max_pixels) as pictures:
+                annotations.read_keywords(found.files, pictures)
 
         def once() -> Plan:
             plan = make_plan(catalog, found, annotations, contents, options)
@@ -98,12 +102,12 @@ def index_files(
                 outcome.suppose(plan)
                 return plan
             with reading_files(options.workers, max_pixels) as pictures:
-                run = _Run(catalog, annotations, plan, pictures, progress, outcome)
+                run = _Run(catalog, annotations, plan, pictures, progress, outcome, options.metadata)
                 run.fit(options.seed)
                 run.change()
                 run.extract()
-            run.copy()
-            run.capture()
+                run.copy()
+                run.capture()
             return plan
 
         plan = until_not_overtaken(once)
@@ -134,6 +138,8 @@ class _Run:
     pictures: Pictures
     progress: Progress | None
     outcome: _Outcome
+    metadata: str | None
+    """The level of metadata; None keeps that of each item."""
 
     def fit(self, seed: int) -> None:
         """Fit the unfitted views on a random sample of the files, with their new labels."""
@@ -182,20 +188,23 @@ class _Run:
             return
         with self.catalog.read() as tx:
             extractors, texts, views = image_extractors(tx), text_extractors(tx), tx.views.all()
+            ids = {key: self.plan.known[key].id for key in self.plan.extract if key in self.plan.known}
+            stamps = tx.captures.stamps(ids.values())
         for done, batch in self._batches(self._results(extractors)):
             records = []
             for key, result in batch:
                 if isinstance(result, ImageError):
                     self.outcome.failures[key] = Failure(readable(self.plan.extract[key].path), str(result))
                 else:
-                    records.append(self._record(key, result, texts))
+                    capture = self._capture(key, result.metadata, stamps.get(ids.get(key, 0), ""))
+                    records.append(self._record(key, result, texts, capture))
             if records:
                 with self.catalog.write() as tx:
                     self._put(tx, still_needed(tx, records, self.plan.sequence, texts), views)
             self._report("indexing", done, len(self.plan.extract))
 
     def copy(self) -> None:
-        """Write the items of files whose content another item has, with the rows of that item."""
+        """Write the items of files whose content another item has, with the rows of that item; captures come later."""
         for batch in batches(self.plan.copies.items(), _COMMIT_ITEMS):
             checkpoint()
             with self.catalog.read() as tx:
@@ -213,17 +222,33 @@ class _Run:
                 self._put(tx, still_needed(tx, records, self.plan.sequence, texts), views)
 
     def capture(self) -> None:
-        """Write the captures of files whose times or pages have changed."""
+        """Write the captures of other files whose times or pages have changed, or whose metadata is wanted."""
+        files = self.plan.files
         with self.catalog.read() as tx:
-            ids = tx.items.ids_of(self.plan.files.keys() - self.outcome.failures.keys())
+            ids = tx.items.ids_of(files.keys() - self.outcome.failures.keys())
             stamps = tx.captures.stamps(ids.values())
-        changed = [key for key, item in ids.items() if stamps.get(item) != self.plan.files[key].stamp]
-        for keys in batches(sorted(changed), _CHANGES_AT_ONCE):
-            found = {key: read_capture(self.plan.files[key]) for key in keys}
+        before = {key: stamps.get(item, "") for key, item in ids.items()}
+        changed = sorted(
+            key for key, stamp in before.items() if stamp != wanted_stamp(files[key], stamp, self.metadata)
+        )
+        tasks = (PictureTask(files[key].path, {}) for key in changed)
+        results = zip(changed, self.pictures.stream(read_metadata, tasks, checkpoint), strict=True)
+        for batch in batches(results, _CHANGES_AT_ONCE):
+            found = {key: self._capture(key, one, before[key]) for key, one in batch}
             with self.catalog.write() as tx:
-                live = tx.items.ids_of(keys)
-                tx.captures.put({item: found[key][0] for key, item in live.items()})
-            self.outcome.pages.update((key, failure) for key, (_, failure) in found.items() if failure is not None)
+                live = {item: key for key, item in tx.items.ids_of(found).items()}
+                written = {item: found[key] for item, key in live.items()}
+                new = tx.item_writer.put_captures(written, tx.next_sequence)
+            self.outcome.updated |= {live[item] for item in new} - self.outcome.added
+
+    def _capture(self, key: str, found: Metadata | ImageError, stamp: str) -> Capture:
+        """Return the capture of a file at the level of metadata, after one with a stamp; note an unusable page."""
+        file = self.plan.files[key]
+        known = Metadata() if isinstance(found, ImageError) else found
+        capture, failure = read_capture(file, known, wanted_stamp(file, stamp, self.metadata))
+        if failure is not None:
+            self.outcome.pages[key] = failure
+        return capture
 
     def _put(self, tx: Transaction, records: Sequence[NewRecord], views: Sequence[ViewRecord]) -> None:
         written, outcome = put_records(tx, records, views), self.outcome
@@ -266,11 +291,13 @@ class _Run:
         if batch:
             yield done, batch
 
-    def _record(self, key: str, found: Extracted, texts: Mapping[str, TextExtractor]) -> NewRecord:
+    def _record(
+        self, key: str, found: Extracted, texts: Mapping[str, TextExtractor], capture: Capture | None = None
+    ) -> NewRecord:
         file = self.plan.files[key]
         annotation = self.annotations.of(file, key)
         return NewRecord(
-            **vars(annotation.update(key, self.annotations.labels_given)),
+            **vars(replace(annotation.update(key, self.annotations.labels_given), capture=capture)),
             source=readable(file.path),
             picture=replace(found.picture, size=file.size, modified_ns=file.modified_ns),
             rows={**found.rows, **text_rows(texts, annotation.text)},

@@ -13,6 +13,8 @@ from crossview.engine.errors import InputWarning, InvalidInputError
 _OTHER_DELIMITERS = {";": "semicolons", "\t": "tabs"}
 _CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1f]")
 """A character that texts of spreadsheets never contain, but most other files do."""
+_NAMED_DELIMITER = re.compile(r"sep=([,;\t])(?:\r\n|\r|\n)", re.IGNORECASE)
+"""A first line by which a spreadsheet states the separator."""
 
 csv.field_size_limit(1 << 24)
 """Limit of a cell for the whole process [Python's default: 131,072]; the checks of texts have lower limits."""
@@ -21,9 +23,9 @@ csv.field_size_limit(1 << 24)
 class Table:
     """A CSV file in UTF-8, with or without a byte order mark, or in the formats of spreadsheets in many countries.
 
-    Spreadsheets separate cells by semicolons or tabs, and write Windows-1252 or UTF-16; an InputWarning states the
-    assumption. For messages, ``content`` is the expected content in the plural, and ``hint`` is an alternative for the
-    user.
+    Spreadsheets separate cells by semicolons or tabs, and may state this in a first line such as ``sep=;``; they write
+    Windows-1252 or UTF-16. An InputWarning states each assumption. For messages, ``content`` is the expected content in
+    the plural, and ``hint`` is an alternative for the user.
     """
 
     def __init__(self, path: Path | str, content: str, hint: str = "") -> None:
@@ -41,10 +43,14 @@ class Table:
         """Yield the number and the cells of every line that is not blank, with the spaces around the cells."""
         try:
             text = self._text()
-            reader = csv.reader(io.StringIO(text, newline=""), delimiter=self._delimiter(text))
+            named = _NAMED_DELIMITER.match(text)
+            content = text[named.end() :] if named else text
+            reader = csv.reader(
+                io.StringIO(content, newline=""), delimiter=named[1] if named else self._delimiter(content)
+            )
             for cells in reader:
                 if any(map(str.strip, cells)):
-                    yield reader.line_num, cells
+                    yield reader.line_num + bool(named), cells
         except UnicodeDecodeError as error:
             raise self._unreadable("it is not UTF-8 text; save it as CSV in UTF-8") from error
         except (OSError, csv.Error) as error:

@@ -24,7 +24,7 @@ from crossview.engine.comparisons import check_notion
 from crossview.engine.errors import InvalidInputError
 from crossview.engine.ingest.capturing import check_capture
 from crossview.engine.ingest.texts import text_rows
-from crossview.engine.item import Failure, ImportReport, Item, ItemUpdate, NewItem
+from crossview.engine.item import Failure, ImportReport, Item, ItemUpdate, NewItem, check_metadata
 from crossview.engine.runtime.progress import Progress
 from crossview.features.base import TextExtractor
 
@@ -39,6 +39,7 @@ def check_entry(entry: Entry) -> Entry | Failure:
     try:
         if isinstance(entry, NewItem):
             check_key(entry.key)
+            check_metadata(entry.metadata)
             check_characters(entry.source, "a source", MAX_SOURCE)
         else:
             for name in entry.removed_attributes:

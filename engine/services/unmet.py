@@ -7,6 +7,7 @@ from crossview.engine.catalog.item_columns import ItemColumns
 from crossview.engine.conditions.tree import Condition, FieldTest
 from crossview.engine.errors import warn_of
 from crossview.engine.ingest.near_names import near_names
+from crossview.engine.item import FACTS, FILE
 
 _MOST_LABELS = 20
 """Number of labels of a condition that are looked for."""
@@ -48,7 +49,9 @@ class Unmet:
                     yield f"no item has the label {label!r}{_similar(str(label), tx.items.label_counts())}"
         elif kind == "attribute" and not self._any(tx, FieldTest(test.field, "exists")):
             name, known = ".".join(test.field.path), tx.items.attribute_names()
-            similar = "" if test.field.path[0] in known else _similar(name, known)
+            if test.field.path[0] in known:
+                known = [f"{FILE}.{fact}" for fact in FACTS] if test.field.path[0] == FILE else []
+            similar = _similar(name, [one for one in known if one != name])
             yield f"no item has the attribute {name!r}{similar}"
         elif kind == "view" and named and not self._any(tx, test):
             yield f"no item has {test}{_similar(str(test.values[0]), [view.name for view in tx.views.all()])}"

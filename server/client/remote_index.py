@@ -10,7 +10,7 @@ import numpy as np
 from crossview.engine.any_collection import AnyCollection
 from crossview.engine.errors import NotReadyError
 from crossview.engine.ingest.annotations import Annotations, checked_columns, label_notes
-from crossview.engine.ingest.capturing import read_capture
+from crossview.engine.ingest.capturing import read_capture, read_metadata, wanted_stamp
 from crossview.engine.ingest.contents import UNKNOWN_SIZE, Contents
 from crossview.engine.ingest.file_keys import FileKeys, deleted_before
 from crossview.engine.ingest.following import Following, Found
@@ -30,7 +30,7 @@ from crossview.engine.item import (
 )
 from crossview.engine.runtime.progress import Progress
 from crossview.features.errors import ImageError
-from crossview.features.pictures import read_file
+from crossview.features.pictures import IN_PROCESS, read_file
 from crossview.server.settings import MESSAGE_BYTES
 from crossview.server.wire.message_batches import batches, merged
 from crossview.server.wire.pages import LARGEST_SIZE
@@ -52,6 +52,7 @@ def index(
     began = time.monotonic()
     annotations = Annotations(options.labels, options.captions, options.replace_labels, options.label_notion)
     walked = walk(paths)
+    annotations.read_keywords(walked.files, IN_PROCESS)
     notes = checked_columns(collection.items, annotations.files, options.new_attributes)
     contents = Contents()
     followed, matched = _followed(collection, walked, contents, write=not options.dry_run)
@@ -69,7 +70,9 @@ def index(
         _fit(collection, keyed, annotations, progress, options.seed)
         unchanged = {key for key, file in keyed.items() if key in stored and contents.is_unchanged(file, stored[key])}
         with interruptible() as committed:
-            report = _Sending(collection, keyed, known, annotations, unchanged).send(progress, committed)
+            report = _Sending(collection, keyed, known, annotations, unchanged, options.metadata).send(
+                progress, committed
+            )
             unfit = _fit_texts(collection)
     return replace(
         report,
@@ -105,8 +108,9 @@ def _followed(collection: AnyCollection, walked: Walk, contents: Contents, write
 def _stored(item: Item) -> Stored:
     """Return the facts about an item's file; its stamp has the size and the time of the file."""
     size, modified = UNKNOWN_SIZE, 0
-    if item.stamp:
-        size, modified = (int(number) for number in item.stamp.split()[:2])
+    numbers = item.stamp.split()[:2]
+    if len(numbers) == 2 and all(map(str.isdecimal, numbers)):
+        size, modified = map(int, numbers)
     return Stored(0, size, modified, item.content_hash, item.labels, item.source, missing=bool(item.missing))
 
 
@@ -184,6 +188,7 @@ class _Sending:
     annotations: Annotations
     unchanged: Set[str]
     """Keys of files whose items have the same content."""
+    metadata: str | None
     failures: list[Failure] = field(default_factory=list)
     """Unreadable files."""
     pages: list[Failure] = field(default_factory=list)
@@ -213,17 +218,20 @@ class _Sending:
         for key, file in self.keyed.items():
             stored, annotation = self.known.get(key), self.annotations.of(file, key)
             update = annotation.update(key, self.annotations.labels_given)
-            if stored is None or stored.stamp != file.stamp:
-                capture, failure = read_capture(file)
-                update = replace(update, capture=capture)
-                self.pages += [] if failure is None else [failure]
-            if stored is not None and key in self.unchanged and views <= set(stored.views):
-                yield update if changed_record(update, stored, self.annotations.labels_given) else None
-                continue
-            data = _read(file)
+            before = "" if stored is None else stored.stamp
+            stamp = wanted_stamp(file, before, self.metadata)
+            complete = stored is not None and key in self.unchanged and views <= set(stored.views)
+            data = b"" if complete and stamp == before else _read(file)
             if isinstance(data, Failure):
                 self.failures.append(data)
                 yield None
+                continue
+            if stamp != before:
+                capture, failure = read_capture(file, read_metadata(data, {}, 0), stamp)
+                update = replace(update, capture=capture)
+                self.pages += [] if failure is None else [failure]
+            if stored is not None and complete:
+                yield update if changed_record(update, stored, self.annotations.labels_given) else None
                 continue
             yield _new_item(data, file, update)
             if stored is not None and annotation.removed_attributes:

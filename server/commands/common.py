@@ -82,9 +82,16 @@ def _notes_printed() -> Iterator[None]:
     """Print each InputWarning once on stderr: notes on files that are not in the documented form."""
     from crossview.engine.errors import InputWarning
 
+    shown = set[str]()  # Python prints a warning again after any change of its filters
+
+    def show_once(message: Warning | str, *_: object, **__: object) -> None:
+        if str(message) not in shown:
+            shown.add(str(message))
+            say(f"note: {message}", err=True)
+
     with warnings.catch_warnings():
-        warnings.simplefilter("default", InputWarning)
-        warnings.showwarning = lambda message, *_, **__: say(f"note: {message}", err=True)
+        warnings.simplefilter("always", InputWarning)
+        warnings.showwarning = show_once
         yield
 
 

@@ -138,10 +138,12 @@ def _check(
         return
     if rows.view is None or paths:
         raise typer.BadParameter("--vectors FILE needs --view VIEW and takes no PATH: index pictures separately")
-    if options.labels == "folder" or options.replace_labels or options.include_deleted:
+    if options.labels in ("folder", "keywords") or (
+        options.replace_labels or options.include_deleted or options.metadata is not None
+    ):
         raise typer.BadParameter(
-            "vectors have no folders: with --vectors, --labels is a CSV file of keys, and --replace-labels and "
-            "--include-deleted have no meaning"
+            "vectors have no files: with --vectors, --labels is a CSV file of keys, and --replace-labels, "
+            "--include-deleted and --metadata have no meaning"
         )
     if follow.prune or follow.watch or follow.dry_run:
         raise typer.BadParameter("vectors have no folders: --prune, --watch and --dry-run have no meaning")

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 import typer
 
@@ -14,15 +14,23 @@ PathsArgument = Annotated[
 LabelsOption = Annotated[
     str | None,
     typer.Option(
-        metavar="folder|FILE.csv",
-        help="Source of the labels: the name of each picture's folder, or a CSV file of path (or key), "
-        "label, and attributes.",
+        metavar="folder|keywords|FILE.csv",
+        help="Source of the labels: the name of each picture's folder, the keywords in its file, or a CSV file of "
+        "path (or key), label, and attributes.",
     ),
 ]
 WorkersOption = Annotated[
     int | None,
     typer.Option(
         min=1, help="Number of processes that read pictures [default: one per core; a server has its own setting]."
+    ),
+]
+
+MetadataOption = Annotated[
+    Literal["none", "basic", "all"] | None,
+    typer.Option(
+        help="Facts from each file to keep, such as file.taken and file.camera in conditions: none, basic (all but "
+        "the place), or all (also the place, from GPS data) [default: as before; basic for new files].",
     ),
 ]
 
@@ -43,11 +51,12 @@ class PictureOptions:
         typer.Option(
             "--replace-labels",
             help="Clear the labels of pictures that --labels does not name, and replace chosen labels with "
-            "folder names.",
+            "folder names or keywords.",
         ),
     ] = False
     label_notion: LabelNotionOption = ""
     new_attributes: NewAttributesOption = False
+    metadata: MetadataOption = None
     include_deleted: Annotated[
         bool, typer.Option("--include-deleted", help="Also index pictures whose items were deleted.")
     ] = False

@@ -19,7 +19,7 @@ from crossview.server.commands.output import show, table
 
 if TYPE_CHECKING:
     from crossview.engine.conditions.filter import Filter
-    from crossview.engine.item import Item
+    from crossview.engine.item import Attributes, Item
     from crossview.server.backend import CollectionBackend
 
 _PAGE = 1_000
@@ -97,7 +97,8 @@ def _show(item: "Item") -> None:
         ("key", item.key),
         ("labels", ", ".join(item.labels)),
         *((f"labels in {notion}", ", ".join(found)) for notion, found in item.notion_labels.items()),
-        ("attributes", ", ".join(f"{name} = {value!r}" for name, value in item.attributes.items())),
+        ("attributes", _values(item.attributes)),
+        ("file", _values(item.file)),
         ("text", item.text),
         ("source", item.source),
         *([("missing since", item.missing)] if item.missing else []),
@@ -107,6 +108,10 @@ def _show(item: "Item") -> None:
     ):
         rows.add_row(field, value)
     show(rows)
+
+
+def _values(values: "Attributes") -> str:
+    return ", ".join(f"{name} = {value!r}" for name, value in values.items())
 
 
 def pixels(item: "Item") -> str:

@@ -341,6 +341,7 @@ class Item(_message.Message):
     NOTION_LABELS_FIELD_NUMBER: _builtins.int
     STAMP_FIELD_NUMBER: _builtins.int
     MISSING_FIELD_NUMBER: _builtins.int
+    FILE_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Resource name."""
     key: _builtins.str
@@ -369,6 +370,10 @@ class Item(_message.Message):
     def notion_labels(self) -> _containers.MessageMap[_builtins.str, Global___Labels]:
         """Its labels in notions of similarity, by notion; they are not among `labels`."""
 
+    @_builtins.property
+    def file(self) -> _struct_pb2.Struct:
+        """Metadata of its file, such as `camera` and `taken`, which conditions name `file.camera` and `file.taken`."""
+
     def __init__(
         self,
         *,
@@ -385,10 +390,11 @@ class Item(_message.Message):
         notion_labels: _abc.Mapping[_builtins.str, Global___Labels] | None = ...,
         stamp: _builtins.str = ...,
         missing: _builtins.str = ...,
+        file: _struct_pb2.Struct | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["attributes", b"attributes"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["attributes", b"attributes", "file", b"file"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attributes", b"attributes", "content_hash", b"content_hash", "height", b"height", "key", b"key", "labels", b"labels", "missing", b"missing", "name", b"name", "notion_labels", b"notion_labels", "source", b"source", "stamp", b"stamp", "text", b"text", "views", b"views", "width", b"width"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attributes", b"attributes", "content_hash", b"content_hash", "file", b"file", "height", b"height", "key", b"key", "labels", b"labels", "missing", b"missing", "name", b"name", "notion_labels", b"notion_labels", "source", b"source", "stamp", b"stamp", "text", b"text", "views", b"views", "width", b"width"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -432,6 +438,7 @@ class Capture(_message.Message):
     MODIFIED_NS_FIELD_NUMBER: _builtins.int
     TAKEN_FIELD_NUMBER: _builtins.int
     PAGE_FIELD_NUMBER: _builtins.int
+    FILE_FIELD_NUMBER: _builtins.int
     stamp: _builtins.str
     """A text that changes with the file or its page."""
     modified_ns: _builtins.int
@@ -442,6 +449,10 @@ class Capture(_message.Message):
     def page(self) -> Global___Page:
         """Absent if the picture has no page."""
 
+    @_builtins.property
+    def file(self) -> _struct_pb2.Struct:
+        """Metadata of the file; see Item."""
+
     def __init__(
         self,
         *,
@@ -449,10 +460,11 @@ class Capture(_message.Message):
         modified_ns: _builtins.int = ...,
         taken: _builtins.int | None = ...,
         page: Global___Page | None = ...,
+        file: _struct_pb2.Struct | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_taken", b"_taken", "page", b"page", "taken", b"taken"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_taken", b"_taken", "file", b"file", "page", b"page", "taken", b"taken"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_taken", b"_taken", "modified_ns", b"modified_ns", "page", b"page", "stamp", b"stamp", "taken", b"taken"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_taken", b"_taken", "file", b"file", "modified_ns", b"modified_ns", "page", b"page", "stamp", b"stamp", "taken", b"taken"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__taken: _TypeAlias = _typing.Literal["taken"]  # noqa: Y015
     _WhichOneofArgType__taken: _TypeAlias = _typing.Literal["_taken", b"_taken"]  # noqa: Y015

@@ -75,7 +75,14 @@ def from_item(collection: str, item: Item) -> types_pb2.Item:
 def to_new_item(message: collections_pb2.NewItem) -> NewItem:
     """Return an item to import; without image bytes it has no picture."""
     rows = {view: to_row(row) for view, row in message.rows.items()}
-    return to_value(NewItem, message, image=message.image or None, rows=rows, **_to_annotations(message))
+    return to_value(
+        NewItem,
+        message,
+        image=message.image or None,
+        rows=rows,
+        metadata=message.metadata or "none",
+        **_to_annotations(message),
+    )
 
 
 def to_update(message: collections_pb2.ItemUpdate) -> ItemUpdate:

@@ -13,10 +13,13 @@ from crossview.engine.home import Home
 from crossview.engine.item import ItemUpdate, NewItem
 
 VIEW = "v=vectors:dim=1"
-CHARACTERS = st.sampled_from('ab;,"\\ \n\r\t') | st.characters(exclude_categories=["Cs"], exclude_characters="\0")
+CHARACTERS = st.sampled_from('ab;,"\\ \n\r\t=+-@') | st.characters(exclude_categories=["Cs"], exclude_characters="\0")
 TEXTS = st.text(CHARACTERS, min_size=1, max_size=6)
 NOTIONS = st.sampled_from(["color", "head"])
-VALUES = st.none() | st.booleans() | st.integers(-9, 9) | st.floats(-1, 1) | TEXTS | st.lists(TEXTS, max_size=2)
+SCALARS = st.none() | st.booleans() | st.integers(-9, 9) | st.floats(-1, 1) | TEXTS
+VALUES = st.recursive(
+    SCALARS, lambda some: st.lists(some, max_size=2) | st.dictionaries(TEXTS, some, max_size=2), max_leaves=4
+)
 UPDATES = st.fixed_dictionaries(
     {
         "labels": st.lists(TEXTS, max_size=3).map(tuple),
@@ -43,18 +46,22 @@ def made(home: Home, name: str, views: str = VIEW) -> None:
 def test_a_listing_gives_back_what_was_listed(
     tmp_path_factory: pytest.TempPathFactory, updates: list[dict[str, Any]], others: list[dict[str, Any]]
 ) -> None:
-    """Of the collection itself, which it leaves as it is, and of another one with items of the same keys."""
+    """Of the collection itself, which it leaves as it is, and of another one with items of the same keys.
+
+    What both then list is equal to the byte.
+    """
     home = Home(tmp_path_factory.mktemp("home"))
     made(home, "one")
     made(home, "two")
     with home.open("one") as one:
         one.items.update([ItemUpdate(key, **update) for key, update in zip(KEYS, updates, strict=False)])
     before = annotated(home, "one")
-    listing = home.path / "r.csv"
-    listing.write_text(done("list", "one", "--csv", "--home", home.path), encoding="utf-8", newline="")
+    listing, text = home.path / "r.csv", done("list", "one", "--csv", "--home", home.path)
+    listing.write_text(text, encoding="utf-8", newline="")
     for name in ("one", "two"):
         done("annotate", name, "--from", listing, "--home", home.path)
         assert annotated(home, name) == before
+        assert done("list", name, "--csv", "--home", home.path) == text
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -68,7 +75,7 @@ def test_an_emptied_cell_of_a_listing_clears(tmp_path: Path, backend: str) -> No
     listing = tmp_path / "r.csv"
     with reached(home, backend) as where:
         header, *rows = done("list", "one", "--csv", *where).splitlines()
-        assert 'a,"e;""f;g""","{""n"": 1}",t,,v,"{""color"": [""red""]}"' in rows
+        assert 'a,"e;""f;g""","{""n"": 1}",t,,v,"{""color"": [""red""]}",' in rows
         listing.write_text(f'{header}\na,,,,,v,\n"b/ c;d",e,,,,v,"{{""color"": [""blue""]}}"\n')
         done("annotate", "one", "--from", listing, *where)
         items = {item["key"]: item for item in result_of("list", "one", *where)}

@@ -51,6 +51,7 @@ def test_all_items_are_listed_as_csv(where: list[str]) -> None:
         "text": "two\nlines",
         "source": "/files/a.jpg",
         "views": "color",
+        "file": "",
     }
     assert found[1]["attributes"] == found[1]["text"] == found[1]["source"] == ""
     assert len(lines("list", "rows", "--limit", 3, *where)) == 3

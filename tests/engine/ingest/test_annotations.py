@@ -181,6 +181,8 @@ def test_lines_of_one_item_are_taken_together(tmp_path):
         ("path,label,\na,x,1\n", "column 3 has no name"),
         ("path,class\na,x\n", "name the second one label"),
         ("label,path\nx,a\n", "first column must be path or key"),
+        ("image_path,label\na.jpg,x\n", "line 1: the first column must be path or key, not image_path"),
+        ("name,year,labels\na.jpg,1999,x\n", "line 1: the first column must be path or key, not name"),
         ("path,label,year\na,x,1999,2000\n", "line 2: expected path,label,year but found"),
         ("a\n", "line 1: expected path,label"),
         ("key,attributes\na,red\n", "line 2: expected a JSON object but found 'red'"),
@@ -218,6 +220,55 @@ def test_paths_with_detours_name_the_same_items(collection, pictures, tmp_path, 
         table = written(tmp_path / "b.csv", f"{path},indexed\n")
         assert collection.index([pictures], IndexOptions(labels=table, workers=1)).updated == 1
         assert labels(collection)["pictures/red/1.png"] == ("indexed",)
+
+
+@pytest.mark.parametrize("name", [r"red\1.png", r".\red\1.png", r"pictures\red\1.png", r"pictures\green\..\red\1.png"])
+def test_paths_of_windows_name_the_same_items(collection, pictures, tmp_path, name):
+    """Of items that exist, and of pictures as they are indexed; no line is left over."""
+    report = collection.items.annotate(written(tmp_path / "a.csv", f"path,label\n{name},here\nred/2.png,x\n"))
+    assert (report.updated, report.failures) == (2, ())
+    assert labels(collection)["pictures/red/1.png"] == ("here",)
+    table = written(tmp_path / "b.csv", f"path,label\n{name},indexed\nred/2.png,x\n")
+    report = collection.index([pictures], IndexOptions(labels=table, workers=1))
+    assert (report.updated, report.failures) == (1, ())
+    assert labels(collection)["pictures/red/1.png"] == ("indexed",)
+
+
+def test_a_backslash_in_a_name_takes_precedence(home: Home, tmp_path):
+    """Names of files of Linux can have one: only if no file has the name is it a path of Windows."""
+    folder = tmp_path / "folder"
+    (folder / "a").mkdir(parents=True)
+    for name in ("a/b.png", r"a\b.png"):
+        (folder / name).write_bytes(encode(draw("red", 1)))
+    with home.create("both", ["color"]) as made:
+        made.index([folder], IndexOptions(workers=1))
+        made.items.annotate(written(tmp_path / "u.csv", "path,label\n" + r"a\b.png,y" + "\n"))
+        assert labels(made) == {"folder/a/b.png": (), r"folder/a\b.png": ("y",)}
+
+
+TABLES = {
+    "plain": "red/0.png,{}\n",
+    "label": "path,label\nred/0.png,{}\n",
+    "labels": "key,labels\npictures/red/0.png,{}\n",
+    "further columns": "path,year,labels\nred/0.png,1999,{}\n",
+    "repeated": "path,label,label\nred/0.png,{},\n",
+    "lines": "path,label\nred/0.png,{}\nred/0.png,a\n",
+}
+
+
+@pytest.mark.parametrize("kind", TABLES)
+@pytest.mark.parametrize(
+    ("cell", "found"),
+    [("a;b", ("a", "b")), (" a ; b ", ("a", "b")), ('"""a;b"";b"', ("a;b", "b")), ("b;;a", ("a", "b"))],
+)
+def test_a_cell_of_labels_is_read_alike_everywhere(collection, pictures, tmp_path, kind, cell, found):
+    table = written(tmp_path / "t.csv", TABLES[kind].format(cell))
+    expected = tuple(sorted({*found, *(["a"] if kind == "lines" else [])}))
+    collection.items.annotate(table)
+    assert labels(collection)["pictures/red/0.png"] == expected
+    collection.items.update([ItemUpdate("pictures/red/0.png", labels=())])
+    collection.index([pictures], IndexOptions(labels=table, workers=1))
+    assert labels(collection)["pictures/red/0.png"] == expected
 
 
 @pytest.mark.parametrize(("column", "meant"), [("labl", "label"), ("Captions", "caption"), ("yeears", "years")])

@@ -22,15 +22,20 @@ def test_lines_have_their_numbers_and_cells_without_spaces(tmp_path):
         ("\n a\tb\nb, c\t\u00e9", "with tabs between cells"),
         ('a,b\n"b, c",\u00e9', "Windows-1252"),
         ('a;b,"b, c"', ""),
+        ("sep=;\na;b\nb, c;\u00e9", ""),
+        ("SEP=\t\r\na\tb\r\nb, c\t\u00e9\r\n", ""),
     ],
 )
 def test_a_file_of_a_spreadsheet_is_read_with_a_note(tmp_path, content, note):
-    """By what separates the cells of its first line, and in the letters of Windows where it is not UTF-8."""
+    """By what separates the cells of its first line, and in the letters of Windows where it is not UTF-8.
+
+    There is no note on a separator that the first line states.
+    """
     (tmp_path / "a.csv").write_bytes(content.encode("cp1252" if "1252" in note else "utf-8"))
     with warnings.catch_warnings(record=True) as notes:
         warnings.simplefilter("always")
         found = [cells for _, cells in Table(tmp_path / "a.csv", "labels")]
-    assert found == ([["a", "b"], ["b, c", "\u00e9"]] if note else [["a;b", "b, c"]])
+    assert found == ([["a;b", "b, c"]] if content.startswith("a;b,") else [["a", "b"], ["b, c", "\u00e9"]])
     assert [one.category for one in notes] == [InputWarning] * bool(note)
     assert all(note in str(one.message) for one in notes)
 
