@@ -19,6 +19,7 @@ from crossview.engine.questions.collected_answers import NotionAnswers
 from crossview.engine.training.guide import LearnerGuide
 from crossview.server.client.job import Job
 from crossview.server.commands.ask import WrittenComparisons
+from crossview.server.commands.collections import Alias, Renamed
 from crossview.server.commands.common import Deleted
 from crossview.server.commands.copies import Compacted, Copy
 from crossview.server.commands.count import CountedItems
@@ -89,6 +90,9 @@ RESULTS: dict[str, Any] = {
     "list": list[str] | list[Item],
     "count": CountedItems,
     "show": DescribedCollection,
+    "rename": Renamed,
+    "copy": CollectionInfo,
+    "alias": list[Alias] | Alias | Deleted,
     "delete": Deleted,
     "backup": Copy,
     "restore": CollectionInfo,
