@@ -26,6 +26,7 @@ from crossview.server.commands.count import CountedItems
 from crossview.server.commands.embed import PrintedEmbedding, WrittenEmbeddings
 from crossview.server.commands.feedback import DeletedJudgements, ForgottenAnswers, RememberedAnswers
 from crossview.server.commands.items import DeletedItems
+from crossview.server.commands.neighbors import WrittenNeighbors
 from crossview.server.commands.search import HitCount
 
 
@@ -119,6 +120,7 @@ RESULTS: dict[str, Any] = {
     "explain": list[Explanation],
     "suggest": SuggestedInputs,
     "embed": list[PrintedEmbedding] | WrittenEmbeddings,
+    "neighbors": WrittenNeighbors,
     "calibrate": Threshold | Job,
     "verify": Verdicts,
     "changes": Changes | Change,

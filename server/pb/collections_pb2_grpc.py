@@ -5,6 +5,7 @@ import warnings
 
 from crossview.v1 import collections_pb2 as crossview_dot_v1_dot_collections__pb2
 from crossview.v1 import names_pb2 as crossview_dot_v1_dot_names__pb2
+from crossview.v1 import neighbors_pb2 as crossview_dot_v1_dot_neighbors__pb2
 from crossview.v1 import types_pb2 as crossview_dot_v1_dot_types__pb2
 from google.protobuf import empty_pb2 as google_dot_protobuf_dot_empty__pb2
 
@@ -212,6 +213,11 @@ class CollectionServiceStub:
                 '/crossview.v1.CollectionService/EmbedItems',
                 request_serializer=crossview_dot_v1_dot_collections__pb2.EmbedItemsRequest.SerializeToString,
                 response_deserializer=crossview_dot_v1_dot_collections__pb2.EmbedItemsResponse.FromString,
+                _registered_method=True)
+        self.ListNeighbors = channel.unary_unary(
+                '/crossview.v1.CollectionService/ListNeighbors',
+                request_serializer=crossview_dot_v1_dot_neighbors__pb2.ListNeighborsRequest.SerializeToString,
+                response_deserializer=crossview_dot_v1_dot_neighbors__pb2.ListNeighborsResponse.FromString,
                 _registered_method=True)
 
 
@@ -467,6 +473,13 @@ class CollectionServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListNeighbors(self, request, context):
+        """Returns the nearest other items of items, in pages sorted by key.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_CollectionServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -644,6 +657,11 @@ def add_CollectionServiceServicer_to_server(servicer, server):
                     servicer.EmbedItems,
                     request_deserializer=crossview_dot_v1_dot_collections__pb2.EmbedItemsRequest.FromString,
                     response_serializer=crossview_dot_v1_dot_collections__pb2.EmbedItemsResponse.SerializeToString,
+            ),
+            'ListNeighbors': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListNeighbors,
+                    request_deserializer=crossview_dot_v1_dot_neighbors__pb2.ListNeighborsRequest.FromString,
+                    response_serializer=crossview_dot_v1_dot_neighbors__pb2.ListNeighborsResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -1592,6 +1610,33 @@ class CollectionService:
             '/crossview.v1.CollectionService/EmbedItems',
             crossview_dot_v1_dot_collections__pb2.EmbedItemsRequest.SerializeToString,
             crossview_dot_v1_dot_collections__pb2.EmbedItemsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListNeighbors(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/crossview.v1.CollectionService/ListNeighbors',
+            crossview_dot_v1_dot_neighbors__pb2.ListNeighborsRequest.SerializeToString,
+            crossview_dot_v1_dot_neighbors__pb2.ListNeighborsResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -6,6 +6,7 @@ isort:skip_file
 from collections import abc as _abc
 from crossview.v1 import collections_pb2 as _collections_pb2
 from crossview.v1 import names_pb2 as _names_pb2
+from crossview.v1 import neighbors_pb2 as _neighbors_pb2
 from crossview.v1 import types_pb2 as _types_pb2
 from google.protobuf import empty_pb2 as _empty_pb2
 from grpc import aio as _aio
@@ -119,6 +120,8 @@ class CollectionServiceStub:
     """Deletes a view with its rows and fitted states; items stay. FAILED_PRECONDITION while a space uses it."""
     EmbedItems: _grpc.UnaryUnaryMultiCallable[_collections_pb2.EmbedItemsRequest, _collections_pb2.EmbedItemsResponse]
     """Returns the vectors of items, from their rows of one view, in a space, in pages sorted by key."""
+    ListNeighbors: _grpc.UnaryUnaryMultiCallable[_neighbors_pb2.ListNeighborsRequest, _neighbors_pb2.ListNeighborsResponse]
+    """Returns the nearest other items of items, in pages sorted by key."""
 
 @_typing.type_check_only
 class CollectionServiceAsyncStub(CollectionServiceStub):
@@ -208,6 +211,8 @@ class CollectionServiceAsyncStub(CollectionServiceStub):
     """Deletes a view with its rows and fitted states; items stay. FAILED_PRECONDITION while a space uses it."""
     EmbedItems: _aio.UnaryUnaryMultiCallable[_collections_pb2.EmbedItemsRequest, _collections_pb2.EmbedItemsResponse]  # type: ignore[assignment]
     """Returns the vectors of items, from their rows of one view, in a space, in pages sorted by key."""
+    ListNeighbors: _aio.UnaryUnaryMultiCallable[_neighbors_pb2.ListNeighborsRequest, _neighbors_pb2.ListNeighborsResponse]  # type: ignore[assignment]
+    """Returns the nearest other items of items, in pages sorted by key."""
 
 class CollectionServiceServicer(metaclass=_abc_1.ABCMeta):
     """Collections, their items, views and spaces. An acknowledged write is on disk."""
@@ -504,5 +509,13 @@ class CollectionServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_collections_pb2.EmbedItemsResponse, _abc.Awaitable[_collections_pb2.EmbedItemsResponse]]:
         """Returns the vectors of items, from their rows of one view, in a space, in pages sorted by key."""
+
+    @_abc_1.abstractmethod
+    def ListNeighbors(
+        self,
+        request: _neighbors_pb2.ListNeighborsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_neighbors_pb2.ListNeighborsResponse, _abc.Awaitable[_neighbors_pb2.ListNeighborsResponse]]:
+        """Returns the nearest other items of items, in pages sorted by key."""
 
 def add_CollectionServiceServicer_to_server(servicer: CollectionServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

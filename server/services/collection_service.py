@@ -12,7 +12,7 @@ from crossview.engine.spaces.item_embeddings import ITEMS_AT_ONCE
 from crossview.server.cache import OpenCollections
 from crossview.server.jobs.jobs import Jobs
 from crossview.server.wire import pages
-from crossview.server.wire.convert import from_item, from_item_embeddings, to_filter, to_picture
+from crossview.server.wire.convert import from_item, from_item_embeddings, from_item_neighbors, to_filter, to_picture
 from crossview.server.wire.convert_conditions import from_field_value
 from crossview.server.wire.convert_info import from_collection, from_space, from_threshold
 from crossview.server.wire.convert_training import to_calibration
@@ -21,10 +21,12 @@ from crossview.server.wire.message_batches import batches
 from crossview.server.wire.names import collection_name, parse_collection, parse_item, parse_space
 from crossview.server.writing.item_writes import ItemWrites
 from crossview.v1 import collections_pb2 as pb
-from crossview.v1 import names_pb2, types_pb2
+from crossview.v1 import names_pb2, neighbors_pb2, types_pb2
 
 COUNTS, MOST_COUNTS = 100, 10_000
 """Number of values that are counted by default, and at most."""
+NEIGHBORS = 15
+"""Number of neighbours of an item by default."""
 
 
 class CollectionService(ItemWrites):
@@ -226,3 +228,19 @@ class CollectionService(ItemWrites):
                 limit=request.page_size or ITEMS_AT_ONCE,
             )
         return from_item_embeddings(embeddings)
+
+    def ListNeighbors(
+        self, request: neighbors_pb2.ListNeighborsRequest, context: None
+    ) -> neighbors_pb2.ListNeighborsResponse:
+        """Return a page of the nearest items of items."""
+        with self.collections.use(parse_collection(request.parent)) as collection:
+            found = collection.items.neighbors(
+                request.view,
+                target=request.target,
+                space=request.space,
+                k=request.k or NEIGHBORS,
+                filter=to_filter(request.filter),
+                after=pages.from_token(request.page_token),
+                limit=request.page_size or ITEMS_AT_ONCE,
+            )
+        return from_item_neighbors(found)

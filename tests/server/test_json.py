@@ -104,6 +104,7 @@ feedback delete rows cats --yes
 suggest rows dog/1 cat/1 --view a --space raw
 embed rows --key cat/1 --view a --space old
 embed rows --all --view a --space old --targets b --out all.npz
+neighbors rows --view a --space old --targets b -k 3 --out graph.npz
 verify rows cat/1 cat/3 --view a --space raw
 backup rows rows.db
 restore rows rows.db --yes
