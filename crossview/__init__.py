@@ -82,6 +82,7 @@ if TYPE_CHECKING:
     from crossview.engine.query import Hit as Hit
     from crossview.engine.query import HitList as HitList
     from crossview.engine.query import ItemEmbeddings as ItemEmbeddings
+    from crossview.engine.query import ItemNeighbors as ItemNeighbors
     from crossview.engine.query import LabelShare as LabelShare
     from crossview.engine.query import LikeliestClass as LikeliestClass
     from crossview.engine.query import OneQuery as OneQuery
@@ -126,8 +127,9 @@ _NAMES = {
     "crossview.engine.info": "CollectionInfo SpaceInfo Threshold TrainingCost Tuning ViewInfo",
     "crossview.engine.item": "DeletedPicture Failure ImportReport IndexOptions Item ItemUpdate NewItem Picture "
     "ValueCount",
-    "crossview.engine.query": "CalibrationRequest Embedding Hit HitList ItemEmbeddings LabelShare LikeliestClass "
-    "OneQuery Query RequestOptions SameRequest SearchRequest SuggestedLabels SuggestRequest Suggestions Verdict",
+    "crossview.engine.query": "CalibrationRequest Embedding Hit HitList ItemEmbeddings ItemNeighbors LabelShare "
+    "LikeliestClass OneQuery Query RequestOptions SameRequest SearchRequest SuggestedLabels SuggestRequest "
+    "Suggestions Verdict",
     "crossview.engine.recipe": "Grouping Pair Recipe Tune",
     "crossview.engine.strategy": "Combined Listed Moved Nearest Weighted",
     "crossview.server.client.client": "AsyncClient Client",

@@ -31,6 +31,7 @@ from crossview.engine.query import (
     Embedding,
     HitList,
     ItemEmbeddings,
+    ItemNeighbors,
     OneQuery,
     Query,
     SameRequest,
@@ -190,6 +191,20 @@ class AnyItems(Protocol):
         limit: int = ITEMS_AT_ONCE,
     ) -> ItemEmbeddings:
         """Return the vectors of the items that have a view and pass the filter, for keys above ``after``."""
+        ...
+
+    def neighbors(
+        self,
+        view: str,
+        *,
+        target: str = "",
+        space: str = "",
+        k: int = 15,
+        filter: FilterForm = EVERY_ITEM,
+        after: str = "",
+        limit: int = ITEMS_AT_ONCE,
+    ) -> ItemNeighbors:
+        """Return the nearest other items of the items that have a view, for keys above ``after``."""
         ...
 
 

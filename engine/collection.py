@@ -126,9 +126,10 @@ class Collection:
         from crossview.engine.ingest.indexing import index_files
 
         annotations = Annotations(options.labels, options.captions, options.replace_labels, options.label_notion)
-        return index_files(
-            self._opened.writable, paths, annotations, options, progress, self._opened.pictures.max_pixels
-        )
+        with self._opened.folder.working():
+            return index_files(
+                self._opened.writable, paths, annotations, options, progress, self._opened.pictures.max_pixels
+            )
 
     def train(
         self,

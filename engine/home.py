@@ -1,4 +1,4 @@
-"""Homes: folders of collections. A collection is a folder, created and deleted in one step."""
+"""Homes: folders of collections. A collection is a folder, created, renamed and deleted in one step."""
 
 import os
 import re
@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from crossview.engine.catalog.file_errors import file_errors
 from crossview.engine.catalog.folder import CollectionFolder, sync_folder
 from crossview.engine.catalog.leftovers import at_work, remove_leftovers
-from crossview.engine.catalog.private import make_folder
+from crossview.engine.catalog.names import Names
+from crossview.engine.catalog.private import make_file, make_folder
 from crossview.engine.errors import AlreadyExistsError, InvalidInputError, NotFoundError, StorageError, engine_installed
 from crossview.engine.item import one_or_several
 from crossview.engine.runtime.cancellation import checkpoint
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from crossview.engine.collection import Collection
 
 DEFAULT_VIEWS = ("color", "sift", "gist")
-_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 _NEW, _DELETED = ".new-", ".deleted-"
 """Prefixes of folders that are not yet, or no longer, collections."""
 
@@ -41,17 +41,71 @@ class Home:
         self.path = Path(chosen).expanduser().absolute()
         if self.path.exists() and not self.path.is_dir():
             raise InvalidInputError(f"{self.path} is a file; a home is a folder of collections")
+        self._names = Names(self.path)
 
     def __repr__(self) -> str:
         return f"Home({str(self.path)!r})"
 
     def names(self) -> list[str]:
         """Return the names of the collections, sorted."""
-        if not self.path.is_dir():
-            return []
-        with file_errors():
-            folders = [entry for entry in self.path.iterdir() if not entry.name.startswith((_NEW, _DELETED))]
-            return sorted(folder.name for folder in folders if CollectionFolder(folder).holds_collection())
+        return self._names.collections()
+
+    def aliases(self) -> dict[str, str]:
+        """Return the collection of each alias, sorted by alias."""
+        return self._names.aliases()
+
+    def collection_of(self, name: str) -> str:
+        """Return the collection that a name stands for: that of an alias; otherwise the name itself."""
+        return self._names.collection_of(name)
+
+    def set_alias(self, alias: str, collection: str) -> str:
+        """Make a new name stand for a collection, or an alias for another collection; return the collection's name.
+
+        An alias is usable wherever a collection's name is. Each call of a server, and each ``open``, uses the
+        collection that the alias stands for at that moment: the old one or the new one, without an error between them.
+        An open collection stays the same.
+
+        Raises InvalidInputError (alias), NotFoundError (collection), AlreadyExistsError if a collection has the name,
+        BusyError, StorageError.
+        """
+        return self._names.set_alias(alias, collection)
+
+    def delete_alias(self, alias: str) -> None:
+        """Delete an alias; its collection stays. Raises NotFoundError, InvalidInputError for a collection."""
+        self._names.delete_alias(alias)
+
+    def rename(self, name: str, new: str, *, keep_alias: bool = False) -> None:
+        """Rename a collection in one step; its aliases follow. With ``keep_alias``, its old name becomes an alias.
+
+        Collections that programs have open under the old name raise NotFoundError: open them again.
+
+        Raises InvalidInputError (the new name, an alias), NotFoundError, AlreadyExistsError, BusyError during a
+        training or an import of the collection, StorageError.
+        """
+        self._names.rename(name, new, keep_alias)
+
+    def copy(self, name: str, new: str, progress: Progress | None = None) -> "Collection":
+        """Copy the current state of a collection to a new one, and open it; searches and writes continue meanwhile.
+
+        The copy contains everything except the indexes, which its first search builds.
+
+        Raises InvalidInputError (the new name), NotFoundError, AlreadyExistsError, StorageError.
+        """
+        from crossview.engine.catalog.copies import copy_database
+
+        self.check_exists(name)
+        self._names.check_new(new)
+        source = CollectionFolder(self.path / self.collection_of(name))
+        source.check()
+        with self._new_folder() as made:
+            database = CollectionFolder(made).database
+            with file_errors():
+                make_file(database)
+            copy_database(source.database, database, _counted("copying", progress))
+            with closing(CollectionFolder(made).open_catalog()) as catalog, catalog.write() as tx:
+                tx.begin_history()
+            self._install(made, new)
+        return self.open(new)
 
     def create(
         self,
@@ -64,7 +118,7 @@ class Home:
 
         Raises InvalidInputError (name, views), AlreadyExistsError, StorageError.
         """
-        self._check_new(name)
+        self._names.check_new(name)
         with engine_installed(), self._new_folder() as new:
             _fill(CollectionFolder(new), name, one_or_several(views), description)
             self._install(new, name)
@@ -80,7 +134,7 @@ class Home:
         from crossview.engine.catalog.copies import copy_database, finish_copy, place_copy, temporary
 
         self.check_exists(name)
-        folder = CollectionFolder(self.path / name)
+        folder = CollectionFolder(self.path / self.collection_of(name))
         folder.check()
         target = Path(path).expanduser().absolute()
         if target.exists():
@@ -107,9 +161,9 @@ class Home:
         with closing(Copy(Path(path).expanduser().absolute())) as source:
             exists = name in self.names()
             if not exists or not replace:
-                self._check_new(name)
+                self._names.check_new(name)
             with self._new_folder() as new:
-                copy = source.make_catalog(new, name, _counted("reading the copy", progress))
+                copy = source.make_catalog(new, _counted("reading the copy", progress))
                 if not exists:
                     self._install(new, name)
                     return self.open(name)
@@ -121,26 +175,33 @@ class Home:
         return self.open(name)
 
     def open(self, name: str, pictures: Pictures | None = None) -> "Collection":
-        """Open a collection.
+        """Open a collection by its name or an alias.
 
         ``pictures`` reads the pictures of queries and imports [default: the ``pictures`` of the home]. The method also
         removes folders that killed processes left in the home.
 
         Raises NotFoundError, which lists the existing collections, and StorageError if the catalog cannot be read.
         """
-        self.check_exists(name)
         remove_leftovers(self.path, rf"({re.escape(_NEW)}|{re.escape(_DELETED)})[0-9a-f]{{32}}")
         with engine_installed():
             from crossview.engine.collection import Collection  # listing collections needs no catalog
 
-        return Collection(CollectionFolder(self.path / name), pictures or self._pictures)
+        while True:
+            found = self.collection_of(name)
+            try:
+                self.check_exists(name)
+                return Collection(CollectionFolder(self.path / found), pictures or self._pictures)
+            except (NotFoundError, StorageError):
+                if self.collection_of(name) == found:  # else the name just came to stand for another collection
+                    raise
 
     def delete(self, name: str) -> None:
         """Delete a collection with all its content, in one step for all readers.
 
-        Raises NotFoundError, BusyError if other processes write the collection for too long, StorageError.
+        Raises NotFoundError, InvalidInputError for an alias, NotReadyError if an alias stands for the collection,
+        BusyError if other processes write the collection for too long, StorageError.
         """
-        self.check_exists(name)
+        self._names.check_collection(name)
         if (self.path / name).is_symlink():
             raise InvalidInputError(
                 f"collection {name!r} is a link to a folder elsewhere: remove that folder and the link by hand",
@@ -149,18 +210,11 @@ class Home:
         gone = self.path / f"{_DELETED}{uuid.uuid4().hex}"
         with at_work(self.path):
             with CollectionFolder(self.path / name).writing(), file_errors():
+                self._names.check_unnamed(name)
                 checkpoint()
                 os.rename(self.path / name, gone)
                 sync_folder(self.path)
             shutil.rmtree(gone, ignore_errors=True)
-
-    def _check_new(self, name: str) -> None:
-        if not _NAME.fullmatch(name):
-            raise InvalidInputError(
-                f"{name!r} cannot name a collection: use 1 to 63 of a-z, 0-9, '-' and '_', a letter or digit first"
-            )
-        if name in self.names():
-            raise AlreadyExistsError(f"collection {name!r} exists already")
 
     @contextmanager
     def _new_folder(self) -> Iterator[Path]:
@@ -177,30 +231,23 @@ class Home:
                 shutil.rmtree(new, ignore_errors=True)
 
     def _install(self, new: Path, name: str) -> None:
-        """Rename a new folder to its collection; AlreadyExistsError if another collection got the name first."""
+        """Rename a new folder to its collection; AlreadyExistsError if the name was taken meanwhile."""
         checkpoint()
         try:
             with file_errors():
                 os.rename(new, self.path / name)
-        except StorageError as error:
-            if name in self.names():
-                raise AlreadyExistsError(f"collection {name!r} exists already") from error
+        except StorageError:
+            self._names.check_new(name)
             raise
         sync_folder(self.path)
 
     def check_exists(self, name: str) -> None:
-        """Raise NotFoundError if no collection has the name; the message names the remedy."""
-        names = self.names()
-        if name not in names:
-            known = f"there are: {', '.join(names)}" if names else "there are none"
-            remedy = f"; create the collection with: `home.create({name!r})`" if _NAME.fullmatch(name) else ""
-            raise NotFoundError(f"no collection {name!r}; {known}{remedy}", detail=None if names else self.emptiness())
+        """Raise NotFoundError if a name stands for no collection; the message names the remedy."""
+        self._names.check_exists(name)
 
     def emptiness(self) -> str:
         """Return a sentence about a home without collections: whether its folder exists."""
-        if not self.path.is_dir():
-            return f"the folder {self.path} does not exist"
-        return f"there are none in {self.path}"
+        return self._names.emptiness()
 
 
 def _counted(what: str, progress: Progress | None) -> Callable[[int, int], None] | None:

@@ -333,5 +333,26 @@ class ItemEmbeddings:
     """Shape (n, D), n may be 0; codes packed as by ``np.packbits``, shape (n, ceil(bits / 8))."""
     bits: int = 0
     """Number of bits of a code; 0 for float vectors."""
+    labels: tuple[tuple[str, ...], ...] = ()
+    """The labels of each item."""
+    after: str = ""
+    """Last key of the page, after which the next page begins; "" on the last page."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ItemNeighbors:
+    """A page of items that have a view, with the nearest other items of each in a target of a space."""
+
+    space: str
+    generation: int
+    target: str
+    keys: tuple[str, ...]
+    """In ascending order."""
+    neighbors: tuple[tuple[str, ...], ...]
+    """The keys of the nearest items of each, nearest first; fewer than k if the target has fewer items."""
+    distances: tuple[tuple[float, ...], ...]
+    """Their distances: Euclidean (not squared), or the number of differing bits."""
+    exact: bool = True
+    """Whether the index of the target always finds the nearest items."""
     after: str = ""
     """Last key of the page, after which the next page begins; "" on the last page."""

@@ -1,13 +1,16 @@
-"""The open collections of a server: the first use opens a collection, and all calls share it."""
+"""The open collections of a server: the first use opens a collection, and all calls share it.
+
+Callers name a collection or an alias, and each use resolves the alias.
+"""
 
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 
 from crossview.engine.collection import Collection
-from crossview.engine.errors import BusyError
+from crossview.engine.errors import BusyError, NotFoundError, StorageError
 from crossview.engine.home import DEFAULT_VIEWS, Home
 from crossview.engine.info import CollectionInfo
 from crossview.engine.runtime.locks import wait_for
@@ -26,11 +29,11 @@ class _Entry:
 
 
 class OpenCollections:
-    """Open collections by name. A deletion waits for the calls that use the collection; new calls wait for it to end.
+    """Open collections by name. Deletions and renames wait for the calls that use the collection, and new calls wait.
 
     Args:
         home: the home that contains the collections.
-        deletion_seconds: maximum time that a deletion waits for other calls.
+        deletion_seconds: maximum time that a deletion or a rename waits for other calls.
         pictures: pool of processes that decode pictures from the network; ``close`` ends it.
         kept: names of the collections that stay open when they are idle.
         most: maximum number of open collections; beyond it, the least recently used ones are closed
@@ -50,7 +53,8 @@ class OpenCollections:
         self._deletion_seconds, self._kept = deletion_seconds, kept
         self._most = most_collections() if most is None else most
         self._entries: dict[str, _Entry] = {}
-        self._deleting: set[str] = set()
+        self._leaving: set[str] = set()
+        """The names of the collections that are being deleted or renamed."""
         self._changed = threading.Condition()
         self.pages = OpenPages()
         """The pages of searches that clients read."""
@@ -58,19 +62,37 @@ class OpenCollections:
     @contextmanager
     def use(self, name: str) -> Iterator[Collection]:
         """Yield the open collection, which stays open during the block; raise the errors of ``Home.open``."""
-        with self._entry(name) as entry:
-            with entry.opening:
-                # another process may have deleted the collection
-                if entry.collection is None or not entry.collection.storage.is_alive():
-                    self._make_room()
-                    entry.collection = self.home.open(name, self.pictures)
-            yield entry.collection
+        with ExitStack() as using:
+            yield self._used(name, using)
+
+    def _used(self, name: str, using: ExitStack) -> Collection:
+        while True:
+            found = self.home.collection_of(name)
+            with ExitStack() as trying:
+                entry = trying.enter_context(self._entry(found))
+                try:
+                    collection = self._opened(found, entry)
+                except (NotFoundError, StorageError):
+                    if self.home.collection_of(name) == found:
+                        raise
+                    continue  # the alias has just come to stand for another collection
+                using.push(trying.pop_all())
+                return collection
+
+    def _opened(self, name: str, entry: _Entry) -> Collection:
+        with entry.opening:
+            # another process may have deleted or renamed the collection
+            if entry.collection is None or not entry.collection.storage.is_alive():
+                self._make_room()
+                entry.collection = self.home.open(name, self.pictures)
+            return entry.collection
 
     @contextmanager
     def if_open(self, name: str) -> Iterator[Collection | None]:
         """Yield the collection if it is open, otherwise None; never wait."""
+        name = self.home.collection_of(name)
         with self._changed:
-            entry = None if name in self._deleting else self._entries.get(name)
+            entry = None if name in self._leaving else self._entries.get(name)
             if entry is not None:
                 entry.users += 1
         if entry is None:
@@ -92,15 +114,26 @@ class OpenCollections:
 
     def delete(self, name: str) -> None:
         """Close and delete a collection; raise BusyError if calls use it too long, or errors of ``Home.delete``."""
+        with self._left(name):
+            self.home.delete(name)
+
+    def rename(self, name: str, new: str, keep_alias: bool) -> None:
+        """Close and rename a collection; raise BusyError if calls use it too long, or errors of ``Home.rename``."""
+        with self._left(name):
+            self.home.rename(name, new, keep_alias=keep_alias)
+
+    @contextmanager
+    def _left(self, name: str) -> Iterator[None]:
+        """Close a collection; calls that name it wait until the block ends."""
         with self._changed:
-            wait_for(self._changed, lambda: name not in self._deleting)
-            self._deleting.add(name)
+            wait_for(self._changed, lambda: name not in self._leaving)
+            self._leaving.add(name)
         try:
             self._close(name, self._deletion_seconds)
-            self.home.delete(name)
+            yield
         finally:
             with self._changed:
-                self._deleting.discard(name)
+                self._leaving.discard(name)
                 self._changed.notify_all()
 
     def close_idle(self, seconds: float) -> None:
@@ -127,7 +160,8 @@ class OpenCollections:
         """Return the closable collections with the times of their last use, the least recent first."""
         with self._changed:
             free = {name: entry.used for name, entry in self._entries.items() if not entry.users}
-        return sorted((used, name) for name, used in free.items() if name not in self._kept)
+        kept = {self.home.collection_of(name) for name in self._kept}
+        return sorted((used, name) for name, used in free.items() if name not in kept)
 
     def _close_all(self, names: Sequence[str]) -> None:
         for name in names:
@@ -148,7 +182,7 @@ class OpenCollections:
     @contextmanager
     def _entry(self, name: str) -> Iterator[_Entry]:
         with self._changed:
-            wait_for(self._changed, lambda: name not in self._deleting)
+            wait_for(self._changed, lambda: name not in self._leaving)
             entry = self._entries.setdefault(name, _Entry())
             entry.users += 1
         try:

@@ -27,6 +27,7 @@ from crossview.server.commands import (
     jobs,
     learn,
     learners,
+    neighbors,
     search,
     serve,
     spaces,
@@ -46,6 +47,9 @@ PANELS: dict[str, dict[str, Callable[..., None]]] = {
         "create": collections.create,
         "list": describe.list_,
         "show": describe.show_,
+        "rename": collections.rename,
+        "copy": copies.copy,
+        "alias": collections.alias,
         "delete": collections.delete,
         "backup": copies.backup,
         "restore": copies.restore,
@@ -79,6 +83,7 @@ PANELS: dict[str, dict[str, Callable[..., None]]] = {
         "explain": explain.explain,
         "suggest": suggest.suggest,
         "embed": embed.embed,
+        "neighbors": neighbors.neighbors,
         "calibrate": verify.calibrate,
         "verify": verify.verify,
         "changes": changes.changes,
@@ -101,7 +106,7 @@ PANELS: dict[str, dict[str, Callable[..., None]]] = {
 COMMANDS = {name: command for panel in PANELS.values() for name, command in panel.items()}
 _LONG = {
     *("index", "view fit", "view place", "train", "tune", "space extend", "space assign"),
-    *("calibrate", "evaluate", "embed"),
+    *("calibrate", "evaluate", "embed", "neighbors"),
 }
 """Long-running commands: they lower their priority, so that processes that answer people stay fast."""
 

@@ -65,15 +65,15 @@ class Head(NamedTuple):
         return self.history, self.sequence
 
 
-_HEAD = str(sa.select(*(schema.collection.c[name] for name in Head._fields)))
+_HEAD = str(sa.select(*(schema.collection.c[name] for name in Head._fields[1:])))
 """SQL text, because every read begins with this query, and compiling the expression takes ten times as long."""
 
 
 class Transaction:
     """One consistent state of the catalog; a write transaction can also change it."""
 
-    def __init__(self, connection: sa.Connection) -> None:
-        self._connection = connection
+    def __init__(self, connection: sa.Connection, name: str) -> None:
+        self._connection, self._name = connection, name
         self.answers = Answers(connection)
         self.captures = Captures(connection)
         self.items = Items(connection)
@@ -88,11 +88,11 @@ class Transaction:
 
     def head(self) -> Head:
         """Return the collection's name, the number of the last change, and the space that answers by default."""
-        return Head(*self._connection.exec_driver_sql(_HEAD).one())
+        return Head(self._name, *self._connection.exec_driver_sql(_HEAD).one())
 
     def name(self) -> str:
         """Return the collection's name."""
-        return str(self._connection.scalar(sa.select(schema.collection.c.name)))
+        return self._name
 
     def count_collections(self) -> int:
         """Return the number of collections that the catalog describes: 1, except in a damaged or foreign file."""
@@ -131,9 +131,10 @@ class Transaction:
             self._connection.execute(sa.update(schema.collection).values(purged=sequence))
         return removed
 
-    def rename(self, name: str) -> None:
-        """Give a collection restored from a copy its name, and start a new history of its changes."""
-        self._connection.execute(sa.update(schema.collection).values(name=name, history=secrets.token_hex(8)))
+    def begin_history(self) -> None:
+        """Start a new history of changes in a copy, which has no index snapshots."""
+        self._connection.execute(sa.update(schema.collection).values(history=secrets.token_hex(8)))
+        self.snapshots.clear()
 
     def activate(self, space: str) -> None:
         """Make a space the default one."""
@@ -151,6 +152,7 @@ class Catalog:
     ) -> None:
         """Open the file, or with ``new`` make its tables; StorageError if the file cannot be used."""
         self._database = Database(path, new)
+        self._name = path.parent.name  # a rename of the folder renames the collection
         self._writing = writing
 
     @classmethod
@@ -167,12 +169,12 @@ class Catalog:
     def read(self) -> Iterator[Transaction]:
         """Open a transaction that sees one consistent state."""
         with self._database.read() as connection:
-            yield Transaction(connection)
+            yield Transaction(connection, self._name)
 
     def keep(self) -> KeptState:
         """Keep the current state readable; threads may read it in turn. Keep few states, and not for long."""
         connection = self._database.keep()
-        return KeptState(Transaction(connection), connection.close)
+        return KeptState(Transaction(connection, self._name), connection.close)
 
     @contextmanager
     def write(self) -> Iterator[Transaction]:
@@ -182,7 +184,7 @@ class Catalog:
         inside it. Do not nest these blocks. Raises BusyError if the lock stays busy.
         """
         with self._writing(), self._database.write() as connection:
-            yield Transaction(connection)
+            yield Transaction(connection, self._name)
             checkpoint()  # the last moment: a cancelled call must not commit
 
     def counter(self) -> int:

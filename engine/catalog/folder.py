@@ -7,13 +7,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from crossview.engine.catalog.file_errors import file_errors
-from crossview.engine.catalog.leftovers import PART_NAME, remove_leftovers
+from crossview.engine.catalog.leftovers import PART_NAME, at_work, holding, remove_leftovers
 from crossview.engine.catalog.lock import WriterLock
 from crossview.engine.catalog.private import check_no_links, make_file
-from crossview.engine.errors import NotFoundError
+from crossview.engine.errors import BusyError, NotFoundError
 
 if TYPE_CHECKING:
     from crossview.engine.catalog.catalog import Catalog
+
+_PATIENCE = 1.0
+"""Seconds that a rename waits for the short work of others, such as a removal of leftovers."""
 
 
 class CollectionFolder:
@@ -41,13 +44,30 @@ class CollectionFolder:
         return self.database.is_file()
 
     def is_alive(self) -> bool:
-        """Return whether the folder still contains the collection of the beginning, neither deleted nor replaced."""
+        """Return whether the folder still contains the collection: not deleted, renamed or replaced."""
         return self._inode is not None and self._current_inode() == self._inode
 
     def check_alive(self) -> None:
-        """Raise NotFoundError if the collection has been deleted."""
+        """Raise NotFoundError if the collection has been deleted or renamed."""
         if not self.is_alive():
-            raise NotFoundError(f"collection {self.name!r} has been deleted")
+            raise NotFoundError(f"collection {self.name!r} has been deleted or renamed")
+
+    @contextmanager
+    def working(self) -> Iterator[None]:
+        """Keep the name of the collection during long work: a rename raises BusyError. Raises NotFoundError."""
+        with at_work(self.path.resolve()):
+            self.check_alive()
+            yield
+
+    @contextmanager
+    def renaming(self) -> Iterator[None]:
+        """Let no long work begin during the block; raise BusyError if some is in progress."""
+        with holding(self.path.resolve(), _PATIENCE) as held:
+            if not held:
+                raise BusyError(
+                    f"a training, an import or other long work uses collection {self.name!r}: rename it afterwards"
+                )
+            yield
 
     @contextmanager
     def writing(self) -> Iterator[None]:

@@ -4,10 +4,15 @@ import fcntl
 import os
 import re
 import shutil
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from crossview.engine.runtime.cancellation import checkpoint
+
+_POLL = 0.01
+"""Seconds between two tries to get a lock."""
 PART = ".crossview-copy-"
 """Prefix of the names of unfinished copies of databases."""
 PART_NAME = rf"{re.escape(PART)}[0-9a-f]{{32}}(-journal|-wal|-shm)?"
@@ -27,6 +32,20 @@ def at_work(folder: Path) -> Iterator[None]:
             os.close(descriptor)
 
 
+@contextmanager
+def holding(folder: Path, seconds: float) -> Iterator[bool]:
+    """Yield whether no process is at work in a folder within ``seconds``; then none can begin during the block."""
+    until = time.monotonic() + seconds
+    while (descriptor := _locked(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)) is None and time.monotonic() < until:
+        checkpoint()
+        time.sleep(_POLL)
+    try:
+        yield descriptor is not None
+    finally:
+        if descriptor is not None:
+            os.close(descriptor)
+
+
 def remove_leftovers(folder: Path, name: str) -> None:
     """Remove entries of a folder whose whole name matches a regular expression, unless a process is at work there."""
     remove_unless_at_work(folder, lambda: [path for path in folder.iterdir() if re.fullmatch(name, path.name)])
@@ -40,8 +59,10 @@ def remove_unless_at_work(folder: Path, chosen: Callable[[], Iterable[Path]]) ->
     descriptor = _locked(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
     if descriptor is None:
         return
+    found: list[Path] = []
     try:
-        found = list(chosen())
+        with suppress(FileNotFoundError):  # the folder was deleted just now
+            found = list(chosen())
     finally:
         os.close(descriptor)
     for path in found:  # the lock is free again: processes that start now use other names

@@ -47,7 +47,7 @@ class Copy:
         """Close the file."""
         self._source.close()
 
-    def make_catalog(self, folder: Path, name: str, progress: Progress | None = None) -> Path:
+    def make_catalog(self, folder: Path, progress: Progress | None = None) -> Path:
         """Make the catalog of a new collection from the copy's rows, in an empty folder; return the catalog's file.
 
         The collection starts a new history of changes. Only rows of known tables are used: views, triggers and
@@ -71,7 +71,7 @@ class Copy:
             # Opening the catalog migrates it.
             with closing(CollectionFolder(folder).open_catalog()) as catalog, catalog.write() as tx:
                 check_sound(tx)
-                tx.rename(name)
+                tx.begin_history()
         except ValueError as error:
             raise damaged(self._path, str(error)) from error
         return database

@@ -18,6 +18,7 @@ collection = sa.Table(
     "collection",
     metadata,
     sa.Column("id", sa.Integer, primary_key=True),
+    # The name at its creation; the name of the folder counts.
     sa.Column("name", sa.Text, nullable=False),
     sa.Column("description", sa.Text, nullable=False),
     sa.Column("created", sa.Text, nullable=False),

@@ -51,6 +51,10 @@ class Snapshots:
         found = self._connection.execute(query).one_or_none()
         return None if found is None else Snapshot(*found)
 
+    def clear(self) -> None:
+        """Forget all snapshots."""
+        self._connection.execute(sa.delete(snapshots))
+
     def least_sequence(self) -> int | None:
         """Return the least change that a snapshot covers; None without snapshots."""
         least = self._connection.scalar(sa.select(sa.func.min(snapshots.c.sequence)))

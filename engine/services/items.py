@@ -24,7 +24,7 @@ from crossview.engine.item import (
     ValueCount,
     one_or_several,
 )
-from crossview.engine.query import ItemEmbeddings
+from crossview.engine.query import ItemEmbeddings, ItemNeighbors
 from crossview.engine.runtime.progress import Progress
 from crossview.engine.services.listing import Listing
 from crossview.engine.services.opened import Opened
@@ -260,3 +260,38 @@ class Items:
         with self._opened.read() as tx:
             among = self._matching(tx, chosen)
             return embed_items(tx, self._opened.loaded.get(tx, space), view, target, Page(after, limit, among))
+
+    def neighbors(
+        self,
+        view: str,
+        *,
+        target: str = "",
+        space: str = "",
+        k: int = 15,
+        filter: FilterForm = EVERY_ITEM,
+        after: str = "",
+        limit: int = ITEMS_AT_ONCE,
+    ) -> ItemNeighbors:
+        """Return the k nearest other items of the items that have a view, by their distance in a target, as ``embed``.
+
+        Both pass the filter. ``target`` is the view itself by default. Distances are those of the target, also to near
+        copies, which come first in lists of searches. ``every_page`` and ``write_graph`` of
+        ``engine.spaces.item_neighbors`` go through all items.
+
+        Raises InvalidInputError, NotFoundError, NotReadyError (no item has the view), StorageError.
+        """
+        from crossview.engine.spaces.item_neighbors import neighbors_of
+        from crossview.engine.spaces.search import Page, target_of
+
+        chosen = check_filter(filter)
+        if limit < 1 or k < 1:
+            raise InvalidInputError(f"limit and k must be at least 1, not {min(limit, k)}")
+        with self._opened.read() as tx:
+            among = self._matching(tx, chosen)
+        return self._opened.versions().answered(
+            space,
+            lambda _, one: [target_of(one, view, target)],
+            lambda version, indexed: neighbors_of(
+                version, indexed, view, target_of(indexed.space, view, target), k, Page(after, limit, among), chosen
+            ),
+        )

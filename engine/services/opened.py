@@ -105,4 +105,5 @@ class Opened:
         """Fit and store the next generation of a space."""
         from crossview.engine.spaces.generations import add_generation
 
-        return add_generation(self.writable, self.versions(), name, prepare, activate, request_id)
+        with self.folder.working():
+            return add_generation(self.writable, self.versions(), name, prepare, activate, request_id)

@@ -101,12 +101,13 @@ class Spaces:
         from crossview.engine.spaces.threshold_calibration import put_threshold, training_of
         from crossview.engine.training.refit_calibration import calibrated
 
-        with self._opened.read() as tx:
-            space = self._opened.loaded.get(tx, request.space)
-            calibrate, training = calibrated(tx, space, request, progress), training_of(tx, space)
-        threshold, pairs = calibrate()
-        with self._opened.writable.write() as tx:
-            put_threshold(tx, space, threshold, pairs, training)
+        with self._opened.folder.working():
+            with self._opened.read() as tx:
+                space = self._opened.loaded.get(tx, request.space)
+                calibrate, training = calibrated(tx, space, request, progress), training_of(tx, space)
+            threshold, pairs = calibrate()
+            with self._opened.writable.write() as tx:
+                put_threshold(tx, space, threshold, pairs, training)
         return threshold
 
     def delete(self, space: str, generation: int | None = None) -> None:

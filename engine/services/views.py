@@ -46,10 +46,11 @@ class Views:
         from crossview.engine.ingest.texts import place_texts
         from crossview.engine.ingest.view_fitting import fit_views
 
-        fit_views(
-            self._opened.writable, images, one_or_several(views or ()), refit, seed, workers, self._opened.pictures
-        )
-        place_texts(self._opened.writable)
+        with self._opened.folder.working():
+            fit_views(
+                self._opened.writable, images, one_or_several(views or ()), refit, seed, workers, self._opened.pictures
+            )
+            place_texts(self._opened.writable)
         return self()
 
     def delete(self, view: str) -> None:

@@ -1,7 +1,8 @@
 """Files of vectors with the keys of their items, written page by page; a complete file replaces an existing one."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+import zipfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
@@ -32,8 +33,9 @@ def write_vectors(path: Path, pages: _Pages) -> Written:
     """Write vectors in the format that the ending of the file's name chooses.
 
     ``.npy`` contains the rows, float32 or uint8 of packed codes; a file ``.keys.txt`` beside it has their keys, one on
-    each line. ``.npz`` contains the arrays ``keys`` and ``vectors``, which stay in memory until the end. ``.parquet``
-    contains the columns ``key`` and ``vector``.
+    each line. ``.npz`` contains the arrays ``keys``, which stay in memory until the end, and ``vectors``. ``.parquet``
+    contains the columns ``key``, ``labels`` (a list) and ``vector`` (a list of fixed size) or, for packed codes,
+    ``code`` (bytes of fixed length).
 
     Raises InvalidInputError for another ending or a key that does not fit on a line, NotReadyError without pyarrow,
     and OSError.
@@ -46,21 +48,27 @@ def write_vectors(path: Path, pages: _Pages) -> Written:
 def _write_npy(path: Path, pages: _Pages) -> Written:
     keys_path = path.with_suffix(".keys.txt")
     first, rest = _peeked(pages)
-    count, width, dtype = 0, first.vectors.shape[1], first.vectors.dtype
     with (
-        _replacing(path) as part,
-        _replacing(keys_path) as keys_part,
-        part.open("wb") as rows,
-        keys_part.open("w", encoding="utf-8", newline="\n") as keys,
+        replacing(path) as part,
+        replacing(keys_path) as keys_part,
+        keys_part.open("w", encoding="utf-8", newline="\n") as file,
     ):
+        count = _write_rows(part, first, rest, lambda keys: file.writelines(map(key_line, keys)))
+    return Written(path=path, rows=count, width=first.vectors.shape[1], bits=first.bits, keys=keys_path)
+
+
+def _write_rows(path: Path, first: ItemEmbeddings, pages: _Pages, take: Callable[[Sequence[str]], object]) -> int:
+    """Write the vectors of pages as an array, page by page, and pass on the keys; return the number of rows."""
+    count, width, dtype = 0, first.vectors.shape[1], first.vectors.dtype
+    with path.open("wb") as rows:
         _write_header(rows, dtype, 0, width)
-        for page in rest:
-            keys.writelines(f"{_line(key)}\n" for key in page.keys)
+        for page in pages:
+            take(page.keys)
             rows.write(page.vectors.tobytes())
             count += len(page.keys)
         rows.seek(0)
         _write_header(rows, dtype, count, width)
-    return Written(path=path, rows=count, width=width, bits=first.bits, keys=keys_path)
+    return count
 
 
 def _write_header(file: BinaryIO, dtype: "np.dtype[Any]", count: int, width: int) -> None:
@@ -69,20 +77,29 @@ def _write_header(file: BinaryIO, dtype: "np.dtype[Any]", count: int, width: int
     np.lib.format.write_array_header_1_0(file, about)
 
 
-def _line(key: str) -> str:
+def key_line(key: str) -> str:
+    """Return a line of a file of keys; InvalidInputError for a key that does not fit on a line."""
     if "\n" in key or "\r" in key:
         raise InvalidInputError(
             f"key {key!r} contains a line break, and a .keys.txt file has one key on each line: write .npz or .parquet"
         )
-    return key
+    return f"{key}\n"
 
 
 def _write_npz(path: Path, pages: _Pages) -> Written:
-    found = list(pages)
-    vectors = np.concatenate([page.vectors for page in found])
-    with _replacing(path) as part, part.open("wb") as file:
-        np.savez(file, keys=np.array([key for page in found for key in page.keys]), vectors=vectors)
-    return Written(path=path, rows=len(vectors), width=vectors.shape[1], bits=found[0].bits)
+    first, rest = _peeked(pages)
+    keys = list[str]()
+    rows = path.with_name(f".{path.name}.rows")
+    try:
+        with replacing(path) as part:
+            count = _write_rows(rows, first, rest, keys.extend)
+            with zipfile.ZipFile(part, "w") as file:
+                file.write(rows, "vectors.npy")
+                with file.open("keys.npy", "w", force_zip64=True) as array:
+                    np.save(array, np.array(keys, np.str_))
+    finally:
+        rows.unlink(missing_ok=True)
+    return Written(path=path, rows=count, width=first.vectors.shape[1], bits=first.bits)
 
 
 def _write_parquet(path: Path, pages: _Pages) -> Written:
@@ -95,11 +112,18 @@ def _write_parquet(path: Path, pages: _Pages) -> Written:
         ) from error
     first, rest = _peeked(pages)
     count, width = 0, first.vectors.shape[1]
-    schema = pa.schema([("key", pa.string()), ("vector", pa.list_(pa.from_numpy_dtype(first.vectors.dtype), width))])
-    with _replacing(path) as part, pq.ParquetWriter(part, schema) as file:
+    row = ("code", pa.binary(width)) if first.bits else ("vector", pa.list_(pa.float32(), width))
+    schema = pa.schema([("key", pa.string()), ("labels", pa.list_(pa.string())), row])
+    with replacing(path) as part, pq.ParquetWriter(part, schema) as file:
         for page in rest:
-            vectors = pa.FixedSizeListArray.from_arrays(pa.array(page.vectors.ravel()), width)
-            file.write_batch(pa.record_batch([pa.array(page.keys, pa.string()), vectors], schema=schema))
+            numbers = np.ascontiguousarray(page.vectors)
+            if first.bits:
+                rows = pa.FixedSizeBinaryArray.from_buffers(row[1], len(numbers), [None, pa.py_buffer(numbers)])
+            else:
+                rows = pa.FixedSizeListArray.from_arrays(pa.array(numbers.ravel()), width)
+            labels = page.labels or ((),) * len(page.keys)
+            columns = [pa.array(page.keys, pa.string()), pa.array(labels, pa.list_(pa.string())), rows]
+            file.write_batch(pa.record_batch(columns, schema=schema))
             count += len(page.keys)
     return Written(path=path, rows=count, width=width, bits=first.bits)
 
@@ -112,7 +136,7 @@ def _peeked(pages: _Pages) -> tuple[ItemEmbeddings, _Pages]:
 
 
 @contextmanager
-def _replacing(path: Path) -> Iterator[Path]:
+def replacing(path: Path) -> Iterator[Path]:
     """Give the path of a temporary file, which replaces the file at ``path`` unless the block raises."""
     part = path.with_name(f".{path.name}.part")
     try:

@@ -256,12 +256,14 @@ def embed_items(tx: Transaction, space: Space, view: str, target: str, page: Pag
     places = {item: place for place, item in enumerate(found.ids.tolist())}
     having = [item for item in keys if item in places]
     vectors = space.probe(view, found.rows[[places[item] for item in having]], [str(chosen)], items=True)[chosen]
+    labels = tx.items.labels(having)
     return ItemEmbeddings(
         space=space.name,
         generation=space.generation,
         keys=tuple(keys[item] for item in having),
         vectors=vectors[:, : chosen.code_bytes],  # a code is followed by floats for re-ranking
         bits=chosen.dim if chosen.codes else 0,
+        labels=tuple(labels.get(item, ()) for item in having),
         after=next(reversed(keys.values())) if len(keys) == size else "",
     )
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from crossview.engine.item import one_or_several
+from crossview.engine.runtime.progress import Progress
 from crossview.server.client.async_connection import AsyncConnection
 from crossview.server.client.connection import Connection
 from crossview.server.client.remote_collection import AsyncCollection, RemoteCollection
@@ -11,6 +12,7 @@ from crossview.server.client.remote_jobs import AsyncJobs, RemoteJobs
 from crossview.server.client.script import Script, Stubs, ask, pages_of
 from crossview.server.wire.names import collection_name, parse_collection
 from crossview.v1 import collections_pb2 as pb
+from crossview.v1 import names_pb2
 
 
 class HomeScript:
@@ -36,6 +38,33 @@ class HomeScript:
     def delete(self, name: str) -> Script[None]:
         """Delete a collection with all its data."""
         yield from ask(self._stub.DeleteCollection, pb.DeleteCollectionRequest(name=collection_name(name)))
+
+    def rename(self, name: str, new: str, keep_alias: bool) -> Script[None]:
+        """Rename a collection."""
+        request = names_pb2.RenameCollectionRequest(
+            name=collection_name(name), collection_id=new, keep_alias=keep_alias
+        )
+        yield from ask(self._stub.RenameCollection, request)
+
+    def copy(self, name: str, new: str) -> Script[None]:
+        """Copy a collection."""
+        request = names_pb2.CopyCollectionRequest(name=collection_name(name), collection_id=new)
+        yield from ask(self._stub.CopyCollection, request)
+
+    def aliases(self) -> Script[dict[str, str]]:
+        """Return the collection of each alias."""
+        found = yield from pages_of(self._stub.ListAliases, names_pb2.ListAliasesRequest())
+        return {one.alias_id: parse_collection(one.collection) for page in found for one in page.aliases}
+
+    def set_alias(self, alias: str, collection: str) -> Script[str]:
+        """Make a name stand for a collection; return the name of the collection."""
+        wanted = names_pb2.Alias(alias_id=alias, collection=collection_name(collection))
+        made = yield from ask(self._stub.SetAlias, names_pb2.SetAliasRequest(alias=wanted))
+        return parse_collection(made.collection)
+
+    def delete_alias(self, alias: str) -> Script[None]:
+        """Delete an alias."""
+        yield from ask(self._stub.DeleteAlias, names_pb2.DeleteAliasRequest(alias_id=alias))
 
 
 class Client(Connection):
@@ -72,6 +101,27 @@ class Client(Connection):
     def delete(self, name: str) -> None:
         """Delete a collection with all its data."""
         self.run(self._home.delete(name))
+
+    def rename(self, name: str, new: str, *, keep_alias: bool = False) -> None:
+        """Rename a collection; with ``keep_alias``, its old name becomes an alias. See ``Home.rename``."""
+        self.run(self._home.rename(name, new, keep_alias))
+
+    def copy(self, name: str, new: str, progress: Progress | None = None) -> RemoteCollection:
+        """Copy a collection and return the copy; see ``Home.copy``. A server reports no progress."""
+        self.run(self._home.copy(name, new))
+        return RemoteCollection(self, new)
+
+    def aliases(self) -> dict[str, str]:
+        """Return the collection of each alias, sorted by alias."""
+        return self.run(self._home.aliases())
+
+    def set_alias(self, alias: str, collection: str) -> str:
+        """Make a name stand for a collection; return the collection's name. See ``Home.set_alias``."""
+        return self.run(self._home.set_alias(alias, collection))
+
+    def delete_alias(self, alias: str) -> None:
+        """Delete an alias; its collection stays."""
+        self.run(self._home.delete_alias(alias))
 
 
 class AsyncClient(AsyncConnection):
@@ -113,3 +163,24 @@ class AsyncClient(AsyncConnection):
     async def delete(self, name: str) -> None:
         """Delete a collection with all its data."""
         await self.run(self._home.delete(name))
+
+    async def rename(self, name: str, new: str, *, keep_alias: bool = False) -> None:
+        """Rename a collection; with ``keep_alias``, its old name becomes an alias. See ``Home.rename``."""
+        await self.run(self._home.rename(name, new, keep_alias))
+
+    async def copy(self, name: str, new: str) -> AsyncCollection:
+        """Copy a collection and return the copy; see ``Home.copy``."""
+        await self.run(self._home.copy(name, new))
+        return self.collection(new)
+
+    async def aliases(self) -> dict[str, str]:
+        """Return the collection of each alias, sorted by alias."""
+        return await self.run(self._home.aliases())
+
+    async def set_alias(self, alias: str, collection: str) -> str:
+        """Make a name stand for a collection; return the collection's name. See ``Home.set_alias``."""
+        return await self.run(self._home.set_alias(alias, collection))
+
+    async def delete_alias(self, alias: str) -> None:
+        """Delete an alias; its collection stays."""
+        await self.run(self._home.delete_alias(alias))

@@ -27,6 +27,7 @@ from crossview.engine.item import (
 from crossview.engine.query import (
     CalibrationRequest,
     ItemEmbeddings,
+    ItemNeighbors,
 )
 from crossview.engine.recipe import Recipe
 from crossview.engine.runtime.progress import Progress
@@ -51,6 +52,7 @@ from crossview.server.wire.convert import (
     messages_of,
     to_item,
     to_item_embeddings,
+    to_item_neighbors,
     to_report,
 )
 from crossview.server.wire.convert_conditions import to_field_value
@@ -60,6 +62,7 @@ from crossview.server.wire.fields import to_value
 from crossview.server.wire.message_batches import batches, merged
 from crossview.server.wire.names import item_name, space_name
 from crossview.v1 import collections_pb2 as pb
+from crossview.v1 import neighbors_pb2
 
 ROWS_AT_ONCE = 1_000
 """Maximum number of updates or rows in one message."""
@@ -329,6 +332,30 @@ class CollectionScript(SearchScript):
             filter=from_filter(filter),
         )
         return to_item_embeddings((yield from ask(self._collections.EmbedItems, request)))
+
+    def neighbors(
+        self,
+        view: str,
+        *,
+        target: str = "",
+        space: str = "",
+        k: int = 15,
+        filter: FilterForm = EVERY_ITEM,
+        after: str = "",
+        limit: int = ITEMS_AT_ONCE,
+    ) -> Script[ItemNeighbors]:
+        """Return the nearest other items of items with keys above ``after``."""
+        request = neighbors_pb2.ListNeighborsRequest(
+            parent=self.resource,
+            view=view,
+            space=space,
+            target=target,
+            k=k,
+            page_size=limit,
+            page_token=pages.to_token(after),
+            filter=from_filter(filter),
+        )
+        return to_item_neighbors((yield from ask(self._collections.ListNeighbors, request)))
 
     def evaluate(self, request: EvaluationRequest, *, progress: Progress | None = None) -> Script[Evaluation]:
         """Measure retrieval on items that the spaces were not trained on."""

@@ -74,6 +74,7 @@ class RemoteCollection:
     changes = blocking(CollectionScript.changes)
     embed = blocking(CollectionScript.embed)
     embed_items = blocking(CollectionScript.embed_items)
+    neighbors = blocking(CollectionScript.neighbors)
     evaluate = blocking(CollectionScript.evaluate)
     search_stream = streaming(CollectionScript.search_stream)
     import_stream = streaming(CollectionScript.import_stream)
@@ -171,7 +172,7 @@ class RemoteItems:
         self.put, self.update, self.delete = collection.import_items, collection.update_items, collection.delete_items
         self.annotate, self.follow_files = collection.annotate, collection.follow_files
         self.put_vectors, self.index_vectors = collection.put_vectors, collection.index_vectors
-        self.embed = collection.embed_items
+        self.embed, self.neighbors = collection.embed_items, collection.neighbors
 
     def __call__(
         self,
@@ -287,6 +288,7 @@ class AsyncCollection:
     changes = awaited(CollectionScript.changes)
     embed = awaited(CollectionScript.embed)
     embed_items = awaited(CollectionScript.embed_items)
+    neighbors = awaited(CollectionScript.neighbors)
     evaluate = awaited(CollectionScript.evaluate)
     search_stream = streamed(CollectionScript.search_stream)
     import_stream = streamed(CollectionScript.import_stream)

@@ -1,5 +1,6 @@
-"""Commands that create and delete collections."""
+"""Commands that create, rename and delete collections, and name them by aliases."""
 
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
@@ -8,12 +9,32 @@ from crossview.server.commands.common import (
     Deleted,
     JsonOption,
     NameArgument,
+    NewNameArgument,
     YesOption,
     confirm_deletion,
     names,
+    print_json,
     print_result,
 )
 from crossview.server.commands.connection_options import HERE, ConnectionOptions
+from crossview.server.commands.hints import hint
+from crossview.server.commands.output import say, show, table
+
+
+@dataclass(frozen=True)
+class Renamed:
+    """The earlier name of a collection and its name now."""
+
+    before: str
+    now: str
+
+
+@dataclass(frozen=True)
+class Alias:
+    """An alias and the collection that it stands for."""
+
+    alias: str
+    collection: str
 
 
 def create(
@@ -61,3 +82,72 @@ def delete(
             confirm_deletion(f"{name} with all its items")
         backend.delete(name)
     print_result(Deleted(name), f"deleted {name}", as_json)
+
+
+def rename(
+    name: NameArgument,
+    new: NewNameArgument,
+    keep: Annotated[bool, typer.Option("--keep-alias", help="Make the old name an alias of the collection.")] = False,
+    connection: ConnectionOptions = HERE,
+    as_json: JsonOption = False,
+) -> None:
+    """Rename a collection; its aliases follow.
+
+    With --keep-alias, programs can use the old name all the time.
+
+    Examples:
+        crossview rename pets animals
+        crossview rename pets pets-1 --keep-alias
+    """
+    with connection.backend() as backend:
+        backend.rename(name, new, keep_alias=keep)
+    kept = f"; {name} is now its alias" if keep else ""
+    print_result(Renamed(name, new), f"renamed {name} to {new}{kept}", as_json)
+
+
+def alias(
+    name: Annotated[str | None, typer.Argument(metavar="ALIAS", help="Name of the alias.")] = None,
+    collection: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="Collection that the alias stands for from now on.")
+    ] = None,
+    delete: Annotated[bool, typer.Option("--delete", help="Delete the alias; its collection stays.")] = False,
+    connection: ConnectionOptions = HERE,
+    as_json: JsonOption = False,
+) -> None:
+    """Make a name stand for a collection, or list the aliases.
+
+    Every command takes an alias instead of the name of a collection. If an alias already exists, it stands for the new
+    collection from now on: each search answers from the old collection or from the new one, without an error between
+    them.
+
+    Examples:
+        crossview alias
+        crossview alias live pets-2
+        crossview alias live --delete
+    """
+    if delete and (name is None or collection is not None):
+        raise typer.BadParameter("--delete takes one alias: crossview alias ALIAS --delete")
+    with connection.backend() as backend:
+        if name is None:
+            _list_aliases(backend.aliases(), as_json)
+        elif delete:
+            backend.delete_alias(name)
+            print_result(Deleted(name), f"deleted alias {name}", as_json)
+        elif collection is None:
+            raise typer.BadParameter(f"which collection is {name} an alias of? crossview alias {name} NAME")
+        else:
+            named = backend.set_alias(name, collection)
+            print_result(Alias(name, named), f"{name} is now an alias of {named}", as_json)
+
+
+def _list_aliases(aliases: dict[str, str], as_json: bool) -> None:
+    if as_json:
+        print_json([Alias(*pair) for pair in aliases.items()])
+        return
+    if not aliases:
+        say(f"no aliases; make one with: {hint('alias', 'ALIAS', 'NAME')}")
+        return
+    rows = table("alias", "collection")
+    for pair in aliases.items():
+        rows.add_row(*pair)
+    show(rows)

@@ -30,6 +30,7 @@ TEXT_SHOWN = 60
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Name of the collection.")]
+NewNameArgument = Annotated[str, typer.Argument(metavar="NEW", help="New name.")]
 
 debug: ContextVar[bool] = ContextVar("debug", default=False)
 """Whether errors show their traceback."""

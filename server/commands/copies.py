@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from crossview.server.commands.common import JsonOption, NameArgument, YesOption, confirm, print_result
-from crossview.server.commands.connection_options import HomeOption
+from crossview.server.commands.common import JsonOption, NameArgument, NewNameArgument, YesOption, confirm, print_result
+from crossview.server.commands.connection_options import HERE, ConnectionOptions, HomeOption
 from crossview.server.commands.progress_bar import progress_bar
 
 
@@ -52,6 +52,31 @@ def backup(
         written = Home(home).backup(name, file, progress)
     size = written.stat().st_size
     print_result(Copy(written, size), f"wrote {written}: {size / 1e6:,.1f} MB, checked", as_json)
+
+
+def copy(
+    name: NameArgument,
+    new: NewNameArgument,
+    connection: ConnectionOptions = HERE,
+    quiet: QuietOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Copy a collection to a new one, while others write it.
+
+    The copy contains everything except the indexes, which its first search builds. Later changes of one do not change
+    the other.
+
+    Examples:
+        crossview copy pets pets-2
+        crossview copy pets pets-2 --server localhost:50051
+    """
+    with connection.backend() as backend, progress_bar(not quiet and not as_json) as progress:
+        made = backend.copy(name, new, progress)
+        try:
+            info = made.info()
+        finally:
+            made.close()
+    print_result(info, f"copied {name} to {new}: {info.items} items, {len(info.spaces)} spaces", as_json)
 
 
 def restore(

@@ -9,7 +9,7 @@ import typer
 from crossview.server.commands.common import JsonOption, NameArgument, names, print_json
 from crossview.server.commands.connection_options import PICTURES_HERE, PictureConnection
 from crossview.server.commands.filter_options import FilterOptions
-from crossview.server.commands.output import say, show, table
+from crossview.server.commands.output import say, show, table, write_csv
 from crossview.server.commands.progress_bar import progress_bar
 from crossview.server.commands.query_options import QueryOptions
 
@@ -35,8 +35,8 @@ def embed(
         Path | None,
         typer.Option(
             metavar="FILE.npy",
-            help="Write float32 vectors of shape (n, D), or packed uint8 codes; with --all also to FILE.npz or "
-            "FILE.parquet.",
+            help="Write float32 vectors of shape (n, D), or packed uint8 codes; with --all also to FILE.npz, "
+            "FILE.parquet or FILE.csv.",
         ),
     ] = None,
     connection: PictureConnection = PICTURES_HERE,
@@ -46,18 +46,18 @@ def embed(
 
     The command packs codes as numpy.packbits does, and prints them in hexadecimal digits. It does not print vectors
     that it writes to a file. With --all or --where, the file also contains the keys; for FILE.npy, they are in
-    FILE.keys.txt, one per line.
+    FILE.keys.txt, one per line. FILE.parquet and FILE.csv also contain the labels.
 
     Examples:
         crossview embed pets cat.jpg --view color
         crossview embed pets --all --view color --targets sift --out rows.npz
-        crossview embed pets --where 'label = cat' --view color --out cats.npy
+        crossview embed pets --where 'label = cat' --view color --out cats.parquet
     """
     if every or chosen.given():
         if query.given():
             raise typer.BadParameter("--all and --where embed items: leave out IMAGE, --text, --key and --vector")
         if out is None:
-            raise typer.BadParameter("--all and --where write a file: give --out FILE.npy, FILE.npz or FILE.parquet")
+            raise typer.BadParameter("--all and --where write a file: give --out FILE.npy, .npz, .parquet or .csv")
         with connection.collection(name) as collection, progress_bar(not as_json) as progress:
             written = _write_all(collection, query, chosen.filter(), out, progress)
         _report(written, as_json)
@@ -93,7 +93,28 @@ def _write_all(
             if progress is not None:
                 progress("embedding", done, total)
 
-    return write_vectors(path, counted())
+    return _write_csv(path, counted()) if path.suffix == ".csv" else write_vectors(path, counted())
+
+
+def _write_csv(path: Path, pages: "Iterator[ItemEmbeddings]") -> "Written":
+    """Write keys, labels, and numbers with all their digits or codes in hexadecimal digits, page by page."""
+    from itertools import chain
+
+    from crossview.engine.spaces.embedding_files import Written, replacing
+
+    first, count = next(pages), 0
+
+    def rows() -> "Iterator[Sequence[object]]":
+        nonlocal count
+        for page in chain([first], pages):
+            for key, labels, vector in zip(page.keys, page.labels, page.vectors, strict=True):
+                yield key, labels, *([vector.tobytes().hex()] if page.bits else vector.tolist())
+            count += len(page.keys)
+
+    width = first.vectors.shape[1]
+    with replacing(path) as part, part.open("w", encoding="utf-8", newline="") as file:
+        write_csv(file, ["key", "labels", *(["code"] if first.bits else map(str, range(width)))], rows())
+    return Written(path, count, width, first.bits)
 
 
 def _report(written: "Written", as_json: bool) -> None:

@@ -75,6 +75,9 @@ STEPS = {
     "collection.questions.next": ("ask",),
     "collection.feedback.judge": ("search", "--feedback"),
     "home.backup": ("backup",),
+    "home.delete_alias": ("alias", "--delete"),
+    "home.rename": ("rename",),
+    "home.set_alias": ("alias",),
     "home.create": ("create",),
     "home.delete": ("delete",),
 }

@@ -19,12 +19,14 @@ from crossview.engine.questions.collected_answers import NotionAnswers
 from crossview.engine.training.guide import LearnerGuide
 from crossview.server.client.job import Job
 from crossview.server.commands.ask import WrittenComparisons
+from crossview.server.commands.collections import Alias, Renamed
 from crossview.server.commands.common import Deleted
 from crossview.server.commands.copies import Compacted, Copy
 from crossview.server.commands.count import CountedItems
 from crossview.server.commands.embed import PrintedEmbedding, WrittenEmbeddings
 from crossview.server.commands.feedback import DeletedJudgements, ForgottenAnswers, RememberedAnswers
 from crossview.server.commands.items import DeletedItems
+from crossview.server.commands.neighbors import WrittenNeighbors
 from crossview.server.commands.search import HitCount
 
 
@@ -89,6 +91,9 @@ RESULTS: dict[str, Any] = {
     "list": list[str] | list[Item],
     "count": CountedItems,
     "show": DescribedCollection,
+    "rename": Renamed,
+    "copy": CollectionInfo,
+    "alias": list[Alias] | Alias | Deleted,
     "delete": Deleted,
     "backup": Copy,
     "restore": CollectionInfo,
@@ -115,6 +120,7 @@ RESULTS: dict[str, Any] = {
     "explain": list[Explanation],
     "suggest": SuggestedInputs,
     "embed": list[PrintedEmbedding] | WrittenEmbeddings,
+    "neighbors": WrittenNeighbors,
     "calibrate": Threshold | Job,
     "verify": Verdicts,
     "changes": Changes | Change,

@@ -44,7 +44,10 @@ class OperationsService:
         if request.name not in ("", "operations"):
             raise InvalidInputError(f"the name of the list is 'operations', not {request.name!r}")
         size, before = pages.page_size(request.page_size), pages.number_from_token(request.page_token)
-        found = self.jobs.records.page(_collection(request.filter), before, size + 1)
+        chosen = _collection(request.filter)
+        if chosen:
+            chosen = collection_name(self.jobs.home.collection_of(chosen))
+        found = self.jobs.records.page(chosen, before, size + 1)
         page = next(batches(found[:size], lambda one: one[1].ByteSize(), pages.LARGEST_SIZE), [])
         return operations_pb2.ListOperationsResponse(
             operations=[operation for _, operation in page],
@@ -63,10 +66,10 @@ class OperationsService:
 
 
 def _collection(condition: str) -> str:
-    """Return the resource name of the collection of a filter; "" for no filter."""
+    """Return the collection or alias of a filter; "" for no filter."""
     if not condition.strip():
         return ""
     match = _FILTER.fullmatch(condition)
     if match is None:
         raise InvalidInputError(f"the filter {condition!r} is not a filter of operations: use collection=NAME")
-    return collection_name(match[1])
+    return match[1]

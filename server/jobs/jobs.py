@@ -7,17 +7,17 @@ from collections.abc import Callable
 from google.longrunning.operations_pb2 import Operation
 from google.rpc.status_pb2 import Status
 
-from crossview.engine.errors import CancelledError, CrossviewError
+from crossview.engine.errors import BusyError, CancelledError, CrossviewError
 from crossview.engine.home import Home
 from crossview.features.picture_pool import PicturePool
 from crossview.server.errors import JobStoppedError
-from crossview.server.jobs.operation import collection_of, metadata_of, new_operation
+from crossview.server.jobs.operation import collection_of, in_collection, metadata_of, new_operation
 from crossview.server.jobs.owner import Owner, bury
 from crossview.server.jobs.records import Records
 from crossview.server.jobs.slot import Slot, settled
 from crossview.server.jobs.waiting import Waiting
 from crossview.server.methods import JOBS, Lane
-from crossview.server.wire.names import parse_collection
+from crossview.server.wire.names import collection_name, parse_collection
 from crossview.server.wire.status import refusal
 from crossview.v1.jobs_pb2 import SubmitJobRequest
 
@@ -43,7 +43,7 @@ class Jobs:
     """
 
     def __init__(self, home: Home, at_once: int = 1, pictures: Callable[[], PicturePool] = PicturePool) -> None:
-        self._home, self._at_once, self._pictures = home, at_once, pictures
+        self.home, self._at_once, self._pictures = home, at_once, pictures
         self.records = Records(home.path)
         self._owner: Owner | None = None
         self._slots: list[Slot] = []
@@ -58,18 +58,23 @@ class Jobs:
     def submit(self, request: SubmitJobRequest) -> tuple[Operation, bool]:
         """Put a request in the queue; return its operation, and whether the operation is new.
 
+        A job of an alias is one of the collection that the alias stands for now.
+
         Raises InvalidInputError, NotFoundError for the collection, AlreadyExistsError if another request has the id,
         OverloadedError if too many jobs wait, JobStoppedError if the server stops, StorageError.
         """
-        operation, name = new_operation(request), collection_of(request)
-        self._home.check_exists(name)
+        name = collection_of(request)
+        self.home.check_exists(name)
+        if (named := self.home.collection_of(name)) != name:
+            request = in_collection(request, named)
+        operation = new_operation(request)
         with self._starting:
             if self._closing.is_set():
                 raise JobStoppedError("the server stops, and takes no more jobs")
             if self._owner is None:
                 self._owner = Owner(self.records.folder)
                 lanes = [*[_kinds(Lane.LONG)] * self._at_once, _kinds(Lane.QUICK)]
-                shared = self._home, self.records, self._owner, self.waiting.look, self._pictures
+                shared = self.home, self.records, self._owner, self.waiting.look, self._pictures
                 self._slots = [Slot(kinds, *shared) for kinds in lanes]
             self._owner.stay()
             submitted = self.records.add(request, operation, self._owner.id)
@@ -81,6 +86,14 @@ class Jobs:
         """Request the cancellation of a job, which ends soon unless it has ended; raise NotFoundError."""
         self.records.ask_to_stop(job, refusal(CancelledError("the job was cancelled")).status)
         self.waiting.look()
+
+    def check_none(self, collection: str) -> None:
+        """Raise BusyError if a job of a collection has not ended."""
+        if found := self.records.unfinished_of(collection_name(collection)):
+            raise BusyError(
+                f"collection {collection!r} has jobs that have not ended, such as {found[0]!r}: wait for them, or "
+                "cancel them, with: crossview job list"
+            )
 
     def cancel_all(self, collection: str) -> None:
         """Cancel the jobs of a deleted collection."""
@@ -121,7 +134,7 @@ class Jobs:
                 left = True
                 continue
             try:
-                self.records.end(job, settled(self._home, self.records.request(job), JobStoppedError(_STOPPED)))
+                self.records.end(job, settled(self.home, self.records.request(job), JobStoppedError(_STOPPED)))
             except (
                 CrossviewError
             ) as error:  # such as BusyError from a writer of the collection: the next check tries again

@@ -9,7 +9,7 @@ from google.protobuf.any_pb2 import Any
 from google.rpc.status_pb2 import Status
 
 from crossview.engine.errors import InvalidInputError
-from crossview.server.wire.names import collection_name, operation_name, parse_collection, parse_space
+from crossview.server.wire.names import collection_name, operation_name, parse_collection, parse_space, space_name
 from crossview.v1.jobs_pb2 import JobMetadata, SubmitJobRequest
 
 LOG_LINES = 100
@@ -33,6 +33,18 @@ def collection_of(request: SubmitJobRequest) -> str:
     if "parent" in inner.DESCRIPTOR.fields_by_name:
         return parse_collection(inner.parent)
     return parse_space(inner.name)[0]
+
+
+def in_collection(request: SubmitJobRequest, collection: str) -> SubmitJobRequest:
+    """Return a request that names a collection instead of its alias."""
+    named = SubmitJobRequest()
+    named.CopyFrom(request)
+    inner = getattr(named, kind_of(named))
+    if "parent" in inner.DESCRIPTOR.fields_by_name:
+        inner.parent = collection_name(collection)
+    else:
+        inner.name = space_name(collection, parse_space(inner.name)[1])
+    return named
 
 
 def new_operation(request: SubmitJobRequest) -> Operation:

@@ -183,6 +183,11 @@ class Records:
             (job, owner) for job, owner in self._read("SELECT id, owner FROM jobs WHERE ended IS NULL ORDER BY number")
         ]
 
+    def unfinished_of(self, collection: str) -> list[str]:
+        """Return the unfinished jobs of a collection, by its resource name, the oldest first."""
+        query = "SELECT id FROM jobs WHERE ended IS NULL AND collection = ? ORDER BY number"
+        return [job for (job,) in self._read(query, (collection,))]
+
     def close(self) -> None:
         """Close the database; the next call opens it again."""
         with self._lock:

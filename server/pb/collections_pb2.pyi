@@ -2324,6 +2324,7 @@ class EmbedItemsResponse(_message.Message):
     CODES_FIELD_NUMBER: _builtins.int
     BITS_FIELD_NUMBER: _builtins.int
     NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    LABELS_FIELD_NUMBER: _builtins.int
     space: _builtins.str
     """Short name of the space, and its generation."""
     generation: _builtins.int
@@ -2341,6 +2342,10 @@ class EmbedItemsResponse(_message.Message):
     def vectors(self) -> _containers.RepeatedScalarFieldContainer[_builtins.float]:
         """All vectors, one after the other; empty for codes."""
 
+    @_builtins.property
+    def labels(self) -> _containers.RepeatedCompositeFieldContainer[_types_pb2.Labels]:
+        """The labels of each item."""
+
     def __init__(
         self,
         *,
@@ -2352,10 +2357,11 @@ class EmbedItemsResponse(_message.Message):
         codes: _builtins.bytes = ...,
         bits: _builtins.int = ...,
         next_page_token: _builtins.str = ...,
+        labels: _abc.Iterable[_types_pb2.Labels] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["bits", b"bits", "codes", b"codes", "generation", b"generation", "keys", b"keys", "next_page_token", b"next_page_token", "space", b"space", "vectors", b"vectors", "width", b"width"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["bits", b"bits", "codes", b"codes", "generation", b"generation", "keys", b"keys", "labels", b"labels", "next_page_token", b"next_page_token", "space", b"space", "vectors", b"vectors", "width", b"width"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -4,6 +4,8 @@ import grpc
 import warnings
 
 from crossview.v1 import collections_pb2 as crossview_dot_v1_dot_collections__pb2
+from crossview.v1 import names_pb2 as crossview_dot_v1_dot_names__pb2
+from crossview.v1 import neighbors_pb2 as crossview_dot_v1_dot_neighbors__pb2
 from crossview.v1 import types_pb2 as crossview_dot_v1_dot_types__pb2
 from google.protobuf import empty_pb2 as google_dot_protobuf_dot_empty__pb2
 
@@ -56,6 +58,31 @@ class CollectionServiceStub:
                 '/crossview.v1.CollectionService/DeleteCollection',
                 request_serializer=crossview_dot_v1_dot_collections__pb2.DeleteCollectionRequest.SerializeToString,
                 response_deserializer=google_dot_protobuf_dot_empty__pb2.Empty.FromString,
+                _registered_method=True)
+        self.RenameCollection = channel.unary_unary(
+                '/crossview.v1.CollectionService/RenameCollection',
+                request_serializer=crossview_dot_v1_dot_names__pb2.RenameCollectionRequest.SerializeToString,
+                response_deserializer=crossview_dot_v1_dot_collections__pb2.Collection.FromString,
+                _registered_method=True)
+        self.CopyCollection = channel.unary_unary(
+                '/crossview.v1.CollectionService/CopyCollection',
+                request_serializer=crossview_dot_v1_dot_names__pb2.CopyCollectionRequest.SerializeToString,
+                response_deserializer=crossview_dot_v1_dot_collections__pb2.Collection.FromString,
+                _registered_method=True)
+        self.SetAlias = channel.unary_unary(
+                '/crossview.v1.CollectionService/SetAlias',
+                request_serializer=crossview_dot_v1_dot_names__pb2.SetAliasRequest.SerializeToString,
+                response_deserializer=crossview_dot_v1_dot_names__pb2.Alias.FromString,
+                _registered_method=True)
+        self.DeleteAlias = channel.unary_unary(
+                '/crossview.v1.CollectionService/DeleteAlias',
+                request_serializer=crossview_dot_v1_dot_names__pb2.DeleteAliasRequest.SerializeToString,
+                response_deserializer=google_dot_protobuf_dot_empty__pb2.Empty.FromString,
+                _registered_method=True)
+        self.ListAliases = channel.unary_unary(
+                '/crossview.v1.CollectionService/ListAliases',
+                request_serializer=crossview_dot_v1_dot_names__pb2.ListAliasesRequest.SerializeToString,
+                response_deserializer=crossview_dot_v1_dot_names__pb2.ListAliasesResponse.FromString,
                 _registered_method=True)
         self.AddView = channel.unary_unary(
                 '/crossview.v1.CollectionService/AddView',
@@ -192,6 +219,11 @@ class CollectionServiceStub:
                 request_serializer=crossview_dot_v1_dot_collections__pb2.EmbedItemsRequest.SerializeToString,
                 response_deserializer=crossview_dot_v1_dot_collections__pb2.EmbedItemsResponse.FromString,
                 _registered_method=True)
+        self.ListNeighbors = channel.unary_unary(
+                '/crossview.v1.CollectionService/ListNeighbors',
+                request_serializer=crossview_dot_v1_dot_neighbors__pb2.ListNeighborsRequest.SerializeToString,
+                response_deserializer=crossview_dot_v1_dot_neighbors__pb2.ListNeighborsResponse.FromString,
+                _registered_method=True)
 
 
 class CollectionServiceServicer:
@@ -218,7 +250,44 @@ class CollectionServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def DeleteCollection(self, request, context):
-        """Missing associated documentation comment in .proto file."""
+        """FAILED_PRECONDITION if an alias stands for the collection.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RenameCollection(self, request, context):
+        """Renames a collection; its aliases follow. ABORTED during its jobs, trainings and imports. Only the name of the
+        answer is set.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def CopyCollection(self, request, context):
+        """Copies the current state of a collection to a new one, while others search and write.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def SetAlias(self, request, context):
+        """Makes a name stand for a collection, or an alias for another one: each later call uses the new one.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def DeleteAlias(self, request, context):
+        """Deletes an alias; its collection stays.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListAliases(self, request, context):
+        """Sorted by alias.
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
@@ -417,6 +486,13 @@ class CollectionServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListNeighbors(self, request, context):
+        """Returns the nearest other items of items, in pages sorted by key.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_CollectionServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -439,6 +515,31 @@ def add_CollectionServiceServicer_to_server(servicer, server):
                     servicer.DeleteCollection,
                     request_deserializer=crossview_dot_v1_dot_collections__pb2.DeleteCollectionRequest.FromString,
                     response_serializer=google_dot_protobuf_dot_empty__pb2.Empty.SerializeToString,
+            ),
+            'RenameCollection': grpc.unary_unary_rpc_method_handler(
+                    servicer.RenameCollection,
+                    request_deserializer=crossview_dot_v1_dot_names__pb2.RenameCollectionRequest.FromString,
+                    response_serializer=crossview_dot_v1_dot_collections__pb2.Collection.SerializeToString,
+            ),
+            'CopyCollection': grpc.unary_unary_rpc_method_handler(
+                    servicer.CopyCollection,
+                    request_deserializer=crossview_dot_v1_dot_names__pb2.CopyCollectionRequest.FromString,
+                    response_serializer=crossview_dot_v1_dot_collections__pb2.Collection.SerializeToString,
+            ),
+            'SetAlias': grpc.unary_unary_rpc_method_handler(
+                    servicer.SetAlias,
+                    request_deserializer=crossview_dot_v1_dot_names__pb2.SetAliasRequest.FromString,
+                    response_serializer=crossview_dot_v1_dot_names__pb2.Alias.SerializeToString,
+            ),
+            'DeleteAlias': grpc.unary_unary_rpc_method_handler(
+                    servicer.DeleteAlias,
+                    request_deserializer=crossview_dot_v1_dot_names__pb2.DeleteAliasRequest.FromString,
+                    response_serializer=google_dot_protobuf_dot_empty__pb2.Empty.SerializeToString,
+            ),
+            'ListAliases': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListAliases,
+                    request_deserializer=crossview_dot_v1_dot_names__pb2.ListAliasesRequest.FromString,
+                    response_serializer=crossview_dot_v1_dot_names__pb2.ListAliasesResponse.SerializeToString,
             ),
             'AddView': grpc.unary_unary_rpc_method_handler(
                     servicer.AddView,
@@ -575,6 +676,11 @@ def add_CollectionServiceServicer_to_server(servicer, server):
                     request_deserializer=crossview_dot_v1_dot_collections__pb2.EmbedItemsRequest.FromString,
                     response_serializer=crossview_dot_v1_dot_collections__pb2.EmbedItemsResponse.SerializeToString,
             ),
+            'ListNeighbors': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListNeighbors,
+                    request_deserializer=crossview_dot_v1_dot_neighbors__pb2.ListNeighborsRequest.FromString,
+                    response_serializer=crossview_dot_v1_dot_neighbors__pb2.ListNeighborsResponse.SerializeToString,
+            ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
             'crossview.v1.CollectionService', rpc_method_handlers)
@@ -685,6 +791,141 @@ class CollectionService:
             '/crossview.v1.CollectionService/DeleteCollection',
             crossview_dot_v1_dot_collections__pb2.DeleteCollectionRequest.SerializeToString,
             google_dot_protobuf_dot_empty__pb2.Empty.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RenameCollection(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/crossview.v1.CollectionService/RenameCollection',
+            crossview_dot_v1_dot_names__pb2.RenameCollectionRequest.SerializeToString,
+            crossview_dot_v1_dot_collections__pb2.Collection.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CopyCollection(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/crossview.v1.CollectionService/CopyCollection',
+            crossview_dot_v1_dot_names__pb2.CopyCollectionRequest.SerializeToString,
+            crossview_dot_v1_dot_collections__pb2.Collection.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SetAlias(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/crossview.v1.CollectionService/SetAlias',
+            crossview_dot_v1_dot_names__pb2.SetAliasRequest.SerializeToString,
+            crossview_dot_v1_dot_names__pb2.Alias.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DeleteAlias(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/crossview.v1.CollectionService/DeleteAlias',
+            crossview_dot_v1_dot_names__pb2.DeleteAliasRequest.SerializeToString,
+            google_dot_protobuf_dot_empty__pb2.Empty.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListAliases(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/crossview.v1.CollectionService/ListAliases',
+            crossview_dot_v1_dot_names__pb2.ListAliasesRequest.SerializeToString,
+            crossview_dot_v1_dot_names__pb2.ListAliasesResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -1414,6 +1655,33 @@ class CollectionService:
             '/crossview.v1.CollectionService/EmbedItems',
             crossview_dot_v1_dot_collections__pb2.EmbedItemsRequest.SerializeToString,
             crossview_dot_v1_dot_collections__pb2.EmbedItemsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListNeighbors(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/crossview.v1.CollectionService/ListNeighbors',
+            crossview_dot_v1_dot_neighbors__pb2.ListNeighborsRequest.SerializeToString,
+            crossview_dot_v1_dot_neighbors__pb2.ListNeighborsResponse.FromString,
             options,
             channel_credentials,
             insecure,

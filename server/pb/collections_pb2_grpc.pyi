@@ -5,6 +5,8 @@ isort:skip_file
 
 from collections import abc as _abc
 from crossview.v1 import collections_pb2 as _collections_pb2
+from crossview.v1 import names_pb2 as _names_pb2
+from crossview.v1 import neighbors_pb2 as _neighbors_pb2
 from crossview.v1 import types_pb2 as _types_pb2
 from google.protobuf import empty_pb2 as _empty_pb2
 from grpc import aio as _aio
@@ -40,6 +42,19 @@ class CollectionServiceStub:
     ListCollections: _grpc.UnaryUnaryMultiCallable[_collections_pb2.ListCollectionsRequest, _collections_pb2.ListCollectionsResponse]
     """Sorted by name. Only the names are set; GetCollection returns the rest."""
     DeleteCollection: _grpc.UnaryUnaryMultiCallable[_collections_pb2.DeleteCollectionRequest, _empty_pb2.Empty]
+    """FAILED_PRECONDITION if an alias stands for the collection."""
+    RenameCollection: _grpc.UnaryUnaryMultiCallable[_names_pb2.RenameCollectionRequest, _collections_pb2.Collection]
+    """Renames a collection; its aliases follow. ABORTED during its jobs, trainings and imports. Only the name of the
+    answer is set.
+    """
+    CopyCollection: _grpc.UnaryUnaryMultiCallable[_names_pb2.CopyCollectionRequest, _collections_pb2.Collection]
+    """Copies the current state of a collection to a new one, while others search and write."""
+    SetAlias: _grpc.UnaryUnaryMultiCallable[_names_pb2.SetAliasRequest, _names_pb2.Alias]
+    """Makes a name stand for a collection, or an alias for another one: each later call uses the new one."""
+    DeleteAlias: _grpc.UnaryUnaryMultiCallable[_names_pb2.DeleteAliasRequest, _empty_pb2.Empty]
+    """Deletes an alias; its collection stays."""
+    ListAliases: _grpc.UnaryUnaryMultiCallable[_names_pb2.ListAliasesRequest, _names_pb2.ListAliasesResponse]
+    """Sorted by alias."""
     AddView: _grpc.UnaryUnaryMultiCallable[_collections_pb2.AddViewRequest, _types_pb2.View]
     """Adds a view to a collection. Existing items get their rows when they are imported again."""
     FitViews: _grpc.StreamUnaryMultiCallable[_collections_pb2.FitViewsRequest, _collections_pb2.FitViewsResponse]
@@ -109,6 +124,8 @@ class CollectionServiceStub:
     """Deletes a view with its rows and fitted states; items stay. FAILED_PRECONDITION while a space uses it."""
     EmbedItems: _grpc.UnaryUnaryMultiCallable[_collections_pb2.EmbedItemsRequest, _collections_pb2.EmbedItemsResponse]
     """Returns the vectors of items, from their rows of one view, in a space, in pages sorted by key."""
+    ListNeighbors: _grpc.UnaryUnaryMultiCallable[_neighbors_pb2.ListNeighborsRequest, _neighbors_pb2.ListNeighborsResponse]
+    """Returns the nearest other items of items, in pages sorted by key."""
 
 @_typing.type_check_only
 class CollectionServiceAsyncStub(CollectionServiceStub):
@@ -120,6 +137,19 @@ class CollectionServiceAsyncStub(CollectionServiceStub):
     ListCollections: _aio.UnaryUnaryMultiCallable[_collections_pb2.ListCollectionsRequest, _collections_pb2.ListCollectionsResponse]  # type: ignore[assignment]
     """Sorted by name. Only the names are set; GetCollection returns the rest."""
     DeleteCollection: _aio.UnaryUnaryMultiCallable[_collections_pb2.DeleteCollectionRequest, _empty_pb2.Empty]  # type: ignore[assignment]
+    """FAILED_PRECONDITION if an alias stands for the collection."""
+    RenameCollection: _aio.UnaryUnaryMultiCallable[_names_pb2.RenameCollectionRequest, _collections_pb2.Collection]  # type: ignore[assignment]
+    """Renames a collection; its aliases follow. ABORTED during its jobs, trainings and imports. Only the name of the
+    answer is set.
+    """
+    CopyCollection: _aio.UnaryUnaryMultiCallable[_names_pb2.CopyCollectionRequest, _collections_pb2.Collection]  # type: ignore[assignment]
+    """Copies the current state of a collection to a new one, while others search and write."""
+    SetAlias: _aio.UnaryUnaryMultiCallable[_names_pb2.SetAliasRequest, _names_pb2.Alias]  # type: ignore[assignment]
+    """Makes a name stand for a collection, or an alias for another one: each later call uses the new one."""
+    DeleteAlias: _aio.UnaryUnaryMultiCallable[_names_pb2.DeleteAliasRequest, _empty_pb2.Empty]  # type: ignore[assignment]
+    """Deletes an alias; its collection stays."""
+    ListAliases: _aio.UnaryUnaryMultiCallable[_names_pb2.ListAliasesRequest, _names_pb2.ListAliasesResponse]  # type: ignore[assignment]
+    """Sorted by alias."""
     AddView: _aio.UnaryUnaryMultiCallable[_collections_pb2.AddViewRequest, _types_pb2.View]  # type: ignore[assignment]
     """Adds a view to a collection. Existing items get their rows when they are imported again."""
     FitViews: _aio.StreamUnaryMultiCallable[_collections_pb2.FitViewsRequest, _collections_pb2.FitViewsResponse]  # type: ignore[assignment]
@@ -189,6 +219,8 @@ class CollectionServiceAsyncStub(CollectionServiceStub):
     """Deletes a view with its rows and fitted states; items stay. FAILED_PRECONDITION while a space uses it."""
     EmbedItems: _aio.UnaryUnaryMultiCallable[_collections_pb2.EmbedItemsRequest, _collections_pb2.EmbedItemsResponse]  # type: ignore[assignment]
     """Returns the vectors of items, from their rows of one view, in a space, in pages sorted by key."""
+    ListNeighbors: _aio.UnaryUnaryMultiCallable[_neighbors_pb2.ListNeighborsRequest, _neighbors_pb2.ListNeighborsResponse]  # type: ignore[assignment]
+    """Returns the nearest other items of items, in pages sorted by key."""
 
 class CollectionServiceServicer(metaclass=_abc_1.ABCMeta):
     """Collections, their items, views and spaces. An acknowledged write is on disk."""
@@ -220,7 +252,50 @@ class CollectionServiceServicer(metaclass=_abc_1.ABCMeta):
         self,
         request: _collections_pb2.DeleteCollectionRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_empty_pb2.Empty, _abc.Awaitable[_empty_pb2.Empty]]: ...
+    ) -> _typing.Union[_empty_pb2.Empty, _abc.Awaitable[_empty_pb2.Empty]]:
+        """FAILED_PRECONDITION if an alias stands for the collection."""
+
+    @_abc_1.abstractmethod
+    def RenameCollection(
+        self,
+        request: _names_pb2.RenameCollectionRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_collections_pb2.Collection, _abc.Awaitable[_collections_pb2.Collection]]:
+        """Renames a collection; its aliases follow. ABORTED during its jobs, trainings and imports. Only the name of the
+        answer is set.
+        """
+
+    @_abc_1.abstractmethod
+    def CopyCollection(
+        self,
+        request: _names_pb2.CopyCollectionRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_collections_pb2.Collection, _abc.Awaitable[_collections_pb2.Collection]]:
+        """Copies the current state of a collection to a new one, while others search and write."""
+
+    @_abc_1.abstractmethod
+    def SetAlias(
+        self,
+        request: _names_pb2.SetAliasRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_names_pb2.Alias, _abc.Awaitable[_names_pb2.Alias]]:
+        """Makes a name stand for a collection, or an alias for another one: each later call uses the new one."""
+
+    @_abc_1.abstractmethod
+    def DeleteAlias(
+        self,
+        request: _names_pb2.DeleteAliasRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_empty_pb2.Empty, _abc.Awaitable[_empty_pb2.Empty]]:
+        """Deletes an alias; its collection stays."""
+
+    @_abc_1.abstractmethod
+    def ListAliases(
+        self,
+        request: _names_pb2.ListAliasesRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_names_pb2.ListAliasesResponse, _abc.Awaitable[_names_pb2.ListAliasesResponse]]:
+        """Sorted by alias."""
 
     @_abc_1.abstractmethod
     def AddView(
@@ -452,5 +527,13 @@ class CollectionServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_collections_pb2.EmbedItemsResponse, _abc.Awaitable[_collections_pb2.EmbedItemsResponse]]:
         """Returns the vectors of items, from their rows of one view, in a space, in pages sorted by key."""
+
+    @_abc_1.abstractmethod
+    def ListNeighbors(
+        self,
+        request: _neighbors_pb2.ListNeighborsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_neighbors_pb2.ListNeighborsResponse, _abc.Awaitable[_neighbors_pb2.ListNeighborsResponse]]:
+        """Returns the nearest other items of items, in pages sorted by key."""
 
 def add_CollectionServiceServicer_to_server(servicer: CollectionServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -12,7 +12,7 @@ from crossview.engine.spaces.item_embeddings import ITEMS_AT_ONCE
 from crossview.server.cache import OpenCollections
 from crossview.server.jobs.jobs import Jobs
 from crossview.server.wire import pages
-from crossview.server.wire.convert import from_item, from_item_embeddings, to_filter, to_picture
+from crossview.server.wire.convert import from_item, from_item_embeddings, from_item_neighbors, to_filter, to_picture
 from crossview.server.wire.convert_conditions import from_field_value
 from crossview.server.wire.convert_info import from_collection, from_space, from_threshold
 from crossview.server.wire.convert_training import to_calibration
@@ -21,10 +21,12 @@ from crossview.server.wire.message_batches import batches
 from crossview.server.wire.names import collection_name, parse_collection, parse_item, parse_space
 from crossview.server.writing.item_writes import ItemWrites
 from crossview.v1 import collections_pb2 as pb
-from crossview.v1 import types_pb2
+from crossview.v1 import names_pb2, neighbors_pb2, types_pb2
 
 COUNTS, MOST_COUNTS = 100, 10_000
 """Number of values that are counted by default, and at most."""
+NEIGHBORS = 15
+"""Number of neighbours of an item by default."""
 
 
 class CollectionService(ItemWrites):
@@ -63,6 +65,38 @@ class CollectionService(ItemWrites):
         self.collections.delete(name)
         self.jobs.cancel_all(name)
         return Empty()
+
+    def RenameCollection(self, request: names_pb2.RenameCollectionRequest, context: None) -> pb.Collection:
+        """Rename a collection without unfinished jobs."""
+        name = parse_collection(request.name)
+        self.jobs.check_none(name)
+        self.collections.rename(name, request.collection_id, request.keep_alias)
+        return pb.Collection(name=collection_name(request.collection_id))
+
+    def CopyCollection(self, request: names_pb2.CopyCollectionRequest, context: None) -> pb.Collection:
+        """Copy a collection."""
+        with self.collections.home.copy(parse_collection(request.name), request.collection_id) as copy:
+            return from_collection(copy.info())
+
+    def SetAlias(self, request: names_pb2.SetAliasRequest, context: None) -> names_pb2.Alias:
+        """Make a name stand for a collection."""
+        alias = request.alias.alias_id
+        named = self.collections.home.set_alias(alias, parse_collection(request.alias.collection))
+        return names_pb2.Alias(alias_id=alias, collection=collection_name(named))
+
+    def DeleteAlias(self, request: names_pb2.DeleteAliasRequest, context: None) -> Empty:
+        """Delete an alias."""
+        self.collections.home.delete_alias(request.alias_id)
+        return Empty()
+
+    def ListAliases(self, request: names_pb2.ListAliasesRequest, context: None) -> names_pb2.ListAliasesResponse:
+        """Return a page of aliases."""
+        size, after = pages.page_size(request.page_size), pages.from_token(request.page_token)
+        found = [(alias, name) for alias, name in self.collections.home.aliases().items() if alias > after]
+        return names_pb2.ListAliasesResponse(
+            aliases=[names_pb2.Alias(alias_id=alias, collection=collection_name(name)) for alias, name in found[:size]],
+            next_page_token=pages.to_token(found[size - 1][0]) if len(found) > size else "",
+        )
 
     def AddView(self, request: pb.AddViewRequest, context: None) -> types_pb2.View:
         """Add a view to a collection."""
@@ -194,3 +228,19 @@ class CollectionService(ItemWrites):
                 limit=request.page_size or ITEMS_AT_ONCE,
             )
         return from_item_embeddings(embeddings)
+
+    def ListNeighbors(
+        self, request: neighbors_pb2.ListNeighborsRequest, context: None
+    ) -> neighbors_pb2.ListNeighborsResponse:
+        """Return a page of the nearest items of items."""
+        with self.collections.use(parse_collection(request.parent)) as collection:
+            found = collection.items.neighbors(
+                request.view,
+                target=request.target,
+                space=request.space,
+                k=request.k or NEIGHBORS,
+                filter=to_filter(request.filter),
+                after=pages.from_token(request.page_token),
+                limit=request.page_size or ITEMS_AT_ONCE,
+            )
+        return from_item_neighbors(found)

@@ -13,14 +13,14 @@ from crossview.engine.conditions.filter import Filter, FilterForm, filter_of
 from crossview.engine.conditions.tree import EVERY
 from crossview.engine.errors import InvalidInputError
 from crossview.engine.item import Capture, Failure, ImportReport, Item, ItemUpdate, NewItem, Picture
-from crossview.engine.query import ItemEmbeddings
+from crossview.engine.query import ItemEmbeddings, ItemNeighbors
 from crossview.features.page import Page
 from crossview.server.wire import pages
 from crossview.server.wire.convert_conditions import from_condition, to_condition
 from crossview.server.wire.fields import to_message, to_value
 from crossview.server.wire.names import item_name
 from crossview.server.wire.structs import from_struct, to_struct
-from crossview.v1 import collections_pb2, types_pb2
+from crossview.v1 import collections_pb2, neighbors_pb2, types_pb2
 from crossview.v1 import collections_pb2 as pb
 
 _Message = TypeVar("_Message", collections_pb2.NewItem, collections_pb2.ItemUpdate)
@@ -203,7 +203,9 @@ def to_item_embeddings(message: pb.EmbedItemsResponse) -> ItemEmbeddings:
     """Return a page of vectors or codes."""
     values = np.frombuffer(message.codes, np.uint8) if message.bits else np.fromiter(message.vectors, np.float32)
     vectors = values.reshape(len(message.keys), message.width)
-    return to_value(ItemEmbeddings, message, vectors=vectors, after=pages.from_token(message.next_page_token))
+    labels = tuple(tuple(one.labels) for one in message.labels)
+    after = pages.from_token(message.next_page_token)
+    return to_value(ItemEmbeddings, message, vectors=vectors, labels=labels, after=after)
 
 
 def from_item_embeddings(page: ItemEmbeddings) -> pb.EmbedItemsResponse:
@@ -214,5 +216,29 @@ def from_item_embeddings(page: ItemEmbeddings) -> pb.EmbedItemsResponse:
         width=page.vectors.shape[1],
         vectors=[] if page.bits else page.vectors.ravel().tolist(),
         codes=page.vectors.tobytes() if page.bits else b"",
+        labels=[types_pb2.Labels(labels=one) for one in page.labels],
+        next_page_token=pages.to_token(page.after),
+    )
+
+
+def to_item_neighbors(message: neighbors_pb2.ListNeighborsResponse) -> ItemNeighbors:
+    """Return a page of the nearest items of items."""
+    return to_value(
+        ItemNeighbors,
+        message,
+        keys=tuple(one.key for one in message.items),
+        neighbors=tuple(tuple(one.keys) for one in message.items),
+        distances=tuple(tuple(one.distances) for one in message.items),
+        after=pages.from_token(message.next_page_token),
+    )
+
+
+def from_item_neighbors(page: ItemNeighbors) -> neighbors_pb2.ListNeighborsResponse:
+    """Return the message of a page of the nearest items of items."""
+    lists = zip(page.keys, page.neighbors, page.distances, strict=True)
+    return to_message(
+        neighbors_pb2.ListNeighborsResponse,
+        page,
+        items=[neighbors_pb2.Neighbors(key=key, keys=near, distances=far) for key, near, far in lists],
         next_page_token=pages.to_token(page.after),
     )

@@ -70,6 +70,23 @@ def write(reports: Connection, path: Path, changes: Sequence[Change], point: str
             reports.send("made")
 
 
+def rename(reports: Connection, path: Path, old: str, new: str, keep: bool, point: str, count: int) -> None:
+    """Rename a collection; die at the count-th time at a point."""
+    _die_at(point, count)
+    reports.send("begun")
+    Home(path).rename(old, new, keep_alias=keep)
+    reports.send("made")
+
+
+def switch(reports: Connection, path: Path, alias: str, names: Sequence[str]) -> None:
+    """Point an alias to each of some collections in turn, for ever, and report each that was acknowledged."""
+    reports.send("begun")
+    while True:
+        for name in names:
+            Home(path).set_alias(alias, name)
+            reports.send(name)
+
+
 def read(reports: Connection, path: Path, seed: int) -> None:
     """Open the collection, search it and close it, again and again; report what was found."""
     random = np.random.default_rng(seed)

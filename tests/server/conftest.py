@@ -50,6 +50,8 @@ def server(home: Home) -> Iterator[RunningServer]:
 def nothing_stays(server: RunningServer) -> Iterator[None]:
     """What a test makes in the home that all share goes with it, so that tests may come in any order."""
     yield
+    for alias in server.collections.home.aliases():
+        server.collections.home.delete_alias(alias)
     for name in server.collections.home.names():
         if name != "drawn":
             server.collections.delete(name)

@@ -70,6 +70,7 @@ READS: Steps = {
     "changes": lambda c: c.changes(ChangesRequest()),
     "embed": lambda c: c.embed([QUERY], targets=["sift"]),
     "items.embed": lambda c: c.items.embed("color", limit=3),
+    "items.neighbors": lambda c: c.items.neighbors("color", target="sift", k=2, limit=3),
     "evaluate": lambda c: c.evaluate(EvaluationRequest(view="color", k=(2, 3))),
     "questions": lambda c: c.questions.answers(),
 }
@@ -96,6 +97,7 @@ FLAT = {
     "items.deleted": "deleted_pictures",
     "items.thumbnail": "thumbnail",
     "items.embed": "embed_items",
+    "items.neighbors": "neighbors",
     "views.add": "add_view",
     "items.put": "import_items",
     "items.index_vectors": "index_vectors",

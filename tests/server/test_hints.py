@@ -49,6 +49,8 @@ class Stage:
             "FILE.npy": folder / "rows.npy",
             "FILE.txt": keys,
             "NAME FILE": f"drawn {folder / 'copy.db'}",
+            "ALIAS": "live",
+            "NEW": "new",
             "NAME": "another",
             "NOTION": "color",
             "VIEW": "sift",
@@ -302,6 +304,42 @@ def _empty_home(stage: Stage) -> str:
     return stage.says("list")
 
 
+def _taken_by_alias(stage: Stage) -> str:
+    stage.says("alias", "live", "drawn")
+    return stage.says("create", "live")
+
+
+def _renamed_alias(stage: Stage) -> str:
+    stage.says("alias", "live", "drawn")
+    return stage.says("rename", "live", "new")
+
+
+def _named_by_alias(stage: Stage) -> str:
+    stage.says("copy", "drawn", "another")
+    stage.says("alias", "live", "drawn")
+    return stage.says("delete", "drawn", "--yes")
+
+
+def _alias_of_nothing(stage: Stage) -> str:
+    stage.says("copy", "drawn", "another")
+    stage.says("alias", "live", "drawn")
+    shutil.rmtree(stage.home.path / "drawn")
+    return stage.says("show", "live")
+
+
+def _alias_of_its_own(stage: Stage) -> str:
+    return stage.says("alias", "drawn", "drawn")
+
+
+def _no_alias(stage: Stage) -> str:
+    return stage.says("alias", "drawn", "--delete")
+
+
+def _no_aliases(stage: Stage) -> str:
+    stage.says("copy", "drawn", "another")
+    return stage.says("alias")
+
+
 SCENARIOS: dict[str, tuple[Callable[[Stage], str], ...]] = {
     "create the collection with: `home.create(": (_no_collection,),
     "make a copy with: `home.backup('NAME', 'FILE')`": (_no_copy,),
@@ -340,6 +378,12 @@ SCENARIOS: dict[str, tuple[Callable[[Stage], str], ...]] = {
     "hint('annotate', name, inputs": (_suggested_for_items,),
     "hint('space activate'": (_not_active,),
     "hint('create'": (_empty_home,),
+    "or delete the alias with: `home.delete_alias(": (_taken_by_alias, _renamed_alias),
+    "point the alias to another collection with: `home.set_alias(": (_named_by_alias,),
+    "point it to another one with: `home.set_alias(": (_alias_of_nothing,),
+    "first give the collection one with: `home.rename(": (_alias_of_its_own,),
+    "not an alias: delete a collection with: `home.delete(": (_no_alias,),
+    "hint('alias'": (_no_aliases,),
 }
 """Commands that print a hint, by a part of its text in the sources."""
 
@@ -348,6 +392,9 @@ OTHER = {
     "hint('job wait'",  # of a server: tests/server/test_jobs_command.py
     "crossview serves {} on {}",
     "hint(command, *named",  # the command line for a call in Python that the engine names
+    "crossview alias ALIAS --delete",  # usage
+    "crossview alias {} NAME",  # usage
+    "cancel them, with: crossview job list",  # of a server: tests/server/test_aliases.py
     "crossview serve --max-megapixels N",  # it goes on until it is stopped
 }
 """Texts that name a command and are no hints, or that other tests run."""

@@ -104,10 +104,18 @@ feedback delete rows cats --yes
 suggest rows dog/1 cat/1 --view a --space raw
 embed rows --key cat/1 --view a --space old
 embed rows --all --view a --space old --targets b --out all.npz
+neighbors rows --view a --space old --targets b -k 3 --out graph.npz
 verify rows cat/1 cat/3 --view a --space raw
 backup rows rows.db
 restore rows rows.db --yes
 compact rows
+copy rows copied
+alias
+alias live copied
+alias live rows
+alias live --delete
+rename copied renamed
+delete renamed --yes
 space delete rows one --yes
 delete new --yes
 """
@@ -133,7 +141,7 @@ def test_every_command_prints_its_documented_result(place: Path, monkeypatch: py
         found = envelope(words, (0, 1) if name == "verify" else (0,))
         assert list(found) == ["command", "collection", "result"]
         assert found["command"] == name
-        collection = None if name == "learners" or line == "list" else words[len(name.split())]
+        collection = None if name == "learners" or line in ("list", "alias") else words[len(name.split())]
         assert found["collection"] == collection
         assert list(unlike(found["result"], RESULTS[name])) == [], line
         printed.add(name)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.sparse import load_npz
 from terminal import BACKENDS, done, fill_rows, reached, result_of, run
 
 from crossview.engine.home import Home
@@ -100,6 +101,66 @@ def test_all_items_are_embedded_to_a_file(where: list[str], tmp_path: Path) -> N
         assert (arrays["vectors"].shape, arrays["vectors"].dtype) == ((121, 2), np.uint8)
 
 
+def test_vectors_are_written_as_csv(where: list[str], tmp_path: Path) -> None:
+    """Keys, labels, and each number with all its digits; codes in hexadecimal digits."""
+    ask = ("embed", "rows", "--view", "color", "--all", "--targets", "gist", *where)
+    done(*ask, "--out", tmp_path / "rows.npz")
+    done(*ask, "--out", tmp_path / "rows.csv")
+    with np.load(tmp_path / "rows.npz") as arrays, (tmp_path / "rows.csv").open(newline="") as file:
+        first, *rows = csv.reader(file)
+        assert first == ["key", "labels", "0", "1", "2"]
+        assert [row[0] for row in rows] == arrays["keys"].tolist()
+        assert rows[0][:2] == ['a,"b"', "x;y"]
+        np.testing.assert_array_equal(np.float32([row[2:] for row in rows]), arrays["vectors"])
+    done(*ask, "--space", "codes", "--out", tmp_path / "codes.csv")
+    done(*ask, "--space", "codes", "--out", tmp_path / "codes.npy")
+    codes = np.load(tmp_path / "codes.npy")
+    with (tmp_path / "codes.csv").open(newline="") as file:
+        assert [row["code"] for row in csv.DictReader(file)] == [code.tobytes().hex() for code in codes]
+
+
+@pytest.mark.parametrize(("space", "view", "target"), [("cca", "color", "gist"), ("raw", "color", "color")])
+def test_a_graph_has_the_distances_of_the_nearest_items(
+    where: list[str], tmp_path: Path, space: str, view: str, target: str
+) -> None:
+    """As NumPy computes them from the vectors of all items; an item that lacks a view has an empty row or column."""
+    ask = ("--space", space, "--view", view, "--targets", target, *where)
+    done("neighbors", "rows", *ask, "-k", 4, "--out", tmp_path / "graph.npz")
+    graph = load_npz(tmp_path / "graph.npz").toarray()
+    keys = (tmp_path / "graph.keys.txt").read_text().splitlines()
+    done("embed", "rows", "--all", "--view", view, *ask[:2], *ask[4:], "--out", tmp_path / "asked.npz")
+    done("embed", "rows", "--all", "--view", target, *ask[:2], *ask[4:], "--out", tmp_path / "found.npz")
+    with np.load(tmp_path / "asked.npz") as asked, np.load(tmp_path / "found.npz") as found:
+        assert keys == sorted({*asked["keys"].tolist(), *found["keys"].tolist()})
+        assert graph.shape == (121, 121)
+        for key, row in zip(asked["keys"], asked["vectors"], strict=True):
+            distances = np.linalg.norm(found["vectors"] - row, axis=1)
+            distances[found["keys"] == key] = np.inf
+            expected = np.zeros(121)
+            for place in np.argsort(distances, kind="stable")[:4]:
+                expected[keys.index(found["keys"][place])] = distances[place]
+            np.testing.assert_allclose(graph[keys.index(key)], expected, rtol=1e-4, atol=1e-5)
+
+
+def test_a_graph_of_some_items_names_no_others(where: list[str], tmp_path: Path) -> None:
+    """Nor more than there are; mistakes are refused before anything is written."""
+    out = ("--view", "color", "--out", tmp_path / "graph.npz", *where)
+    assert "wrote 3,540 neighbours of 60 items" in done("neighbors", "rows", *out, "-k", 99, "--where", "label = cat")
+    assert {key[:4] for key in (tmp_path / "graph.keys.txt").read_text().splitlines()} == {"cat/"}
+    made = result_of("neighbors", "rows", *out, "-k", 2)
+    assert (made["items"], made["edges"], made["exact"]) == (121, 242, True)
+    for options, words in (
+        (("--view", "no"), "there are: color, gist"),
+        (("--view", "color", "--targets", "no"), "no target 'no'"),
+        (("--view", "color", "--out", tmp_path / "graph.csv"), "must end in .npz"),
+    ):
+        given = [*options] if "--out" in options else [*options, "--out", tmp_path / "new.npz"]
+        result = run("neighbors", "rows", *given, *where)
+        assert result.exit_code == 1
+        assert words in result.stderr
+    assert not [path for path in tmp_path.iterdir() if "new" in path.name]
+
+
 def test_what_is_written_to_a_file_is_not_printed(where: list[str], tmp_path: Path) -> None:
     """One line, or one JSON object, however many rows there are."""
     np.save(tmp_path / "asked.npy", np.random.default_rng(0).uniform(size=(30, 64)))
@@ -120,7 +181,7 @@ def test_what_is_written_to_a_file_is_not_printed(where: list[str], tmp_path: Pa
 def test_mistakes_name_the_remedy(where: list[str], tmp_path: Path) -> None:
     """A file's ending before anything is computed; options that do not go together as usage errors."""
     ask = ("embed", "rows", "--view", "color", "--all", *where)
-    result = run(*ask, "--out", tmp_path / "rows.csv")
+    result = run(*ask, "--out", tmp_path / "rows.txt")
     assert result.exit_code == 1
     assert "must end in one of .npy, .npz, .parquet" in result.stderr
     for options in ((), ("--key", "cat/3", "--out", "x.npy"), ("--targets", "color,gist", "--out", "x.npy")):

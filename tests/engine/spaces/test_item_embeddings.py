@@ -130,16 +130,20 @@ def test_what_was_written_is_indexed_again(groups, home, tmp_path, ending):
 
 
 def test_parquet_has_a_column_of_keys_and_one_of_vectors(groups, tmp_path):
-    """Where pyarrow is installed; float vectors and codes, page by page."""
+    """Beside the labels, where pyarrow is installed; float vectors and codes, page by page."""
     parquet = pytest.importorskip("pyarrow.parquet")
     groups.train(Recipe(spec="multi-npp,itq:12", views=("color", "gist")), space="codes", activate=False)
     for space in ("multi-npp", "codes"):
         write_vectors(tmp_path / "rows.parquet", every_page(Paged(groups), "gist", space))
         table = parquet.read_table(tmp_path / "rows.parquet")
         keys, vectors = joined(every_page(groups.items, "gist", space))
-        assert table.column_names == ["key", "vector"]
+        assert table.column_names == ["key", "labels", "code" if space == "codes" else "vector"]
         assert table["key"].to_pylist() == keys
-        np.testing.assert_array_equal(np.array(table["vector"].to_pylist(), vectors.dtype), vectors)
+        assert table["labels"].to_pylist() == [list(groups.items.get(key).labels) for key in keys]
+        if space == "codes":
+            assert table["code"].to_pylist() == [row.tobytes() for row in vectors]
+        else:
+            np.testing.assert_array_equal(np.array(table["vector"].to_pylist(), vectors.dtype), vectors)
 
 
 def test_without_pyarrow_the_remedy_is_an_extra_or_another_format(tmp_path, monkeypatch):
