@@ -1,0 +1,396 @@
+"""Import of a source: its rows become items, by a mapping of its columns."""
+
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from crossview.engine.any_collection import AnyCollection
+from crossview.engine.catalog.checks import MAX_INTEGER
+from crossview.engine.errors import CrossviewError, InvalidInputError, NotReadyError
+from crossview.engine.ingest.cells import labels_of
+from crossview.engine.ingest.interruption import interruptible
+from crossview.engine.ingest.plan import sample_size
+from crossview.engine.item import Failure, ImportReport, NewItem, Picture
+from crossview.engine.runtime.cancellation import checkpoint
+from crossview.engine.runtime.progress import Progress
+from crossview.engine.transfer.arrow_sources import arrow_file, dataset_folder, parquet_file
+from crossview.engine.transfer.coco import CocoSource, is_coco
+from crossview.engine.transfer.mapping import Meaning, mapping, views_of
+from crossview.engine.transfer.source import Column, Row, Source, cell_value, described, is_missing
+from crossview.engine.transfer.text_sources import ArraySource, JsonLinesSource, JsonSource, TableSource
+
+_BATCH_BYTES, _BATCH_ITEMS = 1 << 22, 500
+"""Bytes and items of one change of the collection."""
+_VIEWS, _FIXED_VIEWS = ("color", "sift", "gist"), ("color", "gist")
+"""Views of pictures in a new collection, and those that do not learn from pictures."""
+_WORDS_NEED = 100
+"""Number of pictures from which visual words can be learned."""
+_FORMATS = "Parquet, Arrow, CSV, TSV, JSON lines, COCO JSON, .npy, .npz, or a folder of Hugging Face datasets"
+
+
+def opened(path: Path, keys: Path | None = None) -> Source:
+    """Return the source in a file or folder, by the ending of its name.
+
+    Raises InvalidInputError for a file that cannot be read, NotReadyError without pyarrow.
+    """
+    if path.is_dir():
+        if keys is None and (folder := dataset_folder(path)) is not None:
+            return folder
+        raise InvalidInputError(
+            f"the folder {path} contains no export, no Hugging Face data set and no Parquet files: name a file, or "
+            f"index a folder of pictures with: `collection.index(['{path}'])`"
+        )
+    if not path.exists():
+        raise InvalidInputError(f"{path} does not exist: name a file or folder ({_FORMATS})")
+    ending = path.suffix.lower()
+    if keys is not None and ending not in (".npy", ".npz"):
+        raise InvalidInputError(f"a file of keys belongs to an .npy or .npz file, not to {path}")
+    known: dict[str, Callable[[], Source]] = {
+        ".parquet": lambda: parquet_file(path),
+        ".pq": lambda: parquet_file(path),
+        ".arrow": lambda: arrow_file(path),
+        **dict.fromkeys((".csv", ".tsv", ".txt"), lambda: TableSource(path)),
+        **dict.fromkeys((".jsonl", ".ndjson"), lambda: JsonLinesSource(path)),
+        ".json": lambda: _json_source(path),
+        **dict.fromkeys((".npy", ".npz"), lambda: ArraySource(path, keys)),
+    }
+    if ending not in known:
+        raise InvalidInputError(f"{path} has an unknown ending: rename the file to one of {', '.join(known)}")
+    return known[ending]()
+
+
+def _json_source(path: Path) -> Source:
+    try:
+        content = json.loads(path.read_bytes())
+    except OSError as error:
+        raise InvalidInputError(f"{path} cannot be read: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
+        raise InvalidInputError(f"{path} is not JSON: {error}") from error
+    if is_coco(content):
+        return CocoSource(path, content)
+    if isinstance(content, list):
+        return JsonSource(path, content)
+    raise InvalidInputError(f"{path} is neither COCO (images, annotations) nor a list of objects")
+
+
+class ForeignData:
+    """Data of another program: its columns, what they become, and its items.
+
+    ``columns`` says what columns become, where the guess is wrong: ``key``, ``label``, ``text``, ``attribute``,
+    ``picture``, ``vector`` or ``skip``, and a name after a colon, as in ``vector:clip``. ``images`` is the folder that
+    paths of pictures begin at [default: the folder of the source]. ``keys`` is a file with the keys of a ``.npy``.
+
+    Raises InvalidInputError for a source that cannot be read or a wrong correction, NotReadyError without pyarrow.
+    """
+
+    def __init__(
+        self,
+        path: Path | str,
+        columns: Mapping[str, str] | None = None,
+        images: Path | None = None,
+        keys: Path | None = None,
+    ) -> None:
+        self._path = Path(path)
+        self.source = opened(self._path, keys)
+        self._images = images
+        self._columns: tuple[Column, ...] = described(self.source, images)
+        if not self._columns:
+            raise InvalidInputError(f"{path} contains no row that can be read")
+        self.meanings = mapping(self.source, self._columns, columns or {})
+        self.vectors = views_of(self.meanings, self._columns)
+        """The dimension of each view that columns of vectors fill."""
+        self.has_pictures = any(one.role == "picture" for one in self.meanings)
+        self.has_texts = any(one.role == "text" for one in self.meanings)
+        self._reader = _Reader(self.meanings, self.source, images or self.source.folder)
+
+    def views(self, chosen: Sequence[str] = ()) -> list[str]:
+        """Return the views of a new collection for this data: ``chosen`` [default: those of pictures and texts], and
+        those of its vectors.
+
+        Raises InvalidInputError if the data has neither pictures, texts nor vectors.
+        """
+        given = [f"{name}=vectors:dim={width}" for name, width in self.vectors.items()]
+        of_pictures = _VIEWS if self.source.count >= _WORDS_NEED else _FIXED_VIEWS
+        computed = [*(of_pictures if self.has_pictures else ()), *(("text",) if self.has_texts else ())]
+        found = [*(chosen or computed), *given]
+        if not found:
+            raise InvalidInputError(
+                f"{self._path} has no column of pictures, texts or vectors, from which items of a new collection could "
+                "be found: name one with `columns={'COLUMN': 'text'}`, or import into a collection that has the items"
+            )
+        return found
+
+    def notes(self) -> list[str]:
+        """Return a sentence on each column that names pictures which are not there."""
+        folder = self._images or self.source.folder
+        return [
+            f"the pictures that the column {column.name!r} names are not below {folder}: "
+            "name their folder with `images='DIR'`"
+            for column in self._columns
+            if column.kind == "lost"
+        ]
+
+    def check(self, collection: AnyCollection) -> None:
+        """Raise InvalidInputError if a view of an existing collection has another dimension."""
+        known = {view.name: view.dim for view in collection.views()}
+        for name, width in self.vectors.items():
+            if known.get(name, width) != width:
+                raise InvalidInputError(
+                    f"{self._path} has vectors of {width} numbers, and the view {name!r} has {known[name]}: "
+                    f"name another view with `columns={{{self._column(name)!r}: 'vector:VIEW'}}`"
+                )
+
+    def import_into(self, collection: AnyCollection, progress: Progress | None = None) -> ImportReport:
+        """Write the items; a row that cannot be used is a failure of the report.
+
+        Views of vectors are added, and views that learn from pictures or texts are fitted first. Items that exist are
+        updated, so the same call continues an interrupted import.
+
+        Raises InvalidInputError (a view of another dimension), NotReadyError, BusyError, StorageError.
+        """
+        began = time.monotonic()
+        self.check(collection)
+        known = {view.name for view in collection.views()}
+        for name, width in self.vectors.items():
+            if name not in known:
+                collection.views.add(f"{name}=vectors:dim={width}")
+        if self.has_pictures:
+            self._fit(collection, progress)
+        with interruptible() as committed:
+            report = ImportReport()
+            for done, batch in self._batches():
+                checkpoint()
+                report = _sum(report, _put(collection, batch))
+                committed.items = report.added + report.updated
+                if progress is not None:
+                    progress("importing", done, self.source.count)
+            failures = (*self._reader.failures, *report.failures, *_fit_texts(collection))
+        return replace(
+            report, failures=failures, notes=self._reader.notes(), seconds=time.monotonic() - began
+        )
+
+    def _column(self, view: str) -> str:
+        return next(one.column for one in self.meanings if (one.role, one.name) == ("vector", view))
+
+    def _batches(self) -> Iterator[tuple[int, list[NewItem]]]:
+        """Yield items in batches of limited size, with the number of rows read so far."""
+        batch: list[NewItem] = []
+        size = done = 0
+        for done, row in enumerate(self.source, 1):
+            item = self._reader.item(row)
+            if item is None:
+                continue
+            weight = _weight(item)
+            if batch and (size + weight > _BATCH_BYTES or len(batch) >= _BATCH_ITEMS):
+                yield done - 1, batch
+                batch, size = [], 0
+            batch.append(item)
+            size += weight
+        yield done, batch
+
+    def _fit(self, collection: AnyCollection, progress: Progress | None) -> None:
+        """Fit the unfitted views of pictures on a sample that is spread evenly over the rows."""
+        names = [view.name for view in collection.views() if not view.fitted and "image" in view.inputs]
+        if not names or not self.source.count:
+            return
+        size = sample_size(self.source.count)
+        chosen = set(np.linspace(0, self.source.count - 1, size).astype(int).tolist())
+        reader = _Reader(self.meanings, self.source, self._images or self.source.folder)
+
+        def pictures() -> Iterator[Picture]:
+            read = 0
+            for number, row in enumerate(self.source):
+                if number not in chosen:
+                    continue
+                item = reader.item(row)
+                read += 1
+                if item is not None and item.image is not None:
+                    yield Picture(item.image, item.labels or ())
+                if progress is not None:
+                    progress("fitting", read, size)
+
+        collection.views.fit(pictures(), views=names)
+
+
+@dataclass
+class _Reader:
+    """Reads rows as items, and collects the failures."""
+
+    meanings: Sequence[Meaning]
+    source: Source
+    images: Path
+    failures: list[Failure] = field(default_factory=list)
+    _seen: set[int] = field(default_factory=set)
+    """Hashes of the keys, a few bytes for each row."""
+    _late: dict[str, None] = field(default_factory=dict)
+
+    def item(self, row: Row | Failure) -> NewItem | None:
+        """Return the item of a row; None, and one more failure, for a row that cannot be used."""
+        if isinstance(row, Failure):
+            self.failures.append(row)
+            return None
+        try:
+            made = self._made(row)
+            if hash(made.key) in self._seen:
+                raise InvalidInputError(f"the key {made.key!r} is that of an earlier row: only the first row is used")
+        except CrossviewError as error:
+            self.failures.append(Failure(row.place, str(error)))
+            return None
+        self._seen.add(hash(made.key))
+        return made
+
+    def notes(self) -> tuple[str, ...]:
+        """Return a note on columns that appeared too late to be mapped."""
+        if not self._late:
+            return ()
+        return (f"columns that first appear after the first rows are left out: {', '.join(self._late)}",)
+
+    def _made(self, row: Row) -> NewItem:
+        known = {one.column for one in self.meanings}
+        self._late.update(dict.fromkeys(name for name in row.values if name not in known))
+        values = {one: row.values.get(one.column) for one in self.meanings}
+        values = {one: None if is_missing(value) else value for one, value in values.items()}
+        key, labels, text, image, source = "", None, None, None, ""
+        attributes: dict[str, Any] = {}
+        notions: dict[str, tuple[str, ...]] = {}
+        rows: dict[str, Any] = {}
+        for one, value in values.items():
+            match one.role:
+                case "key":
+                    key = self._key(one, value)
+                case "label" if one.name:
+                    notions[one.name] = (*notions.get(one.name, ()), *self._labels(value))
+                case "label":
+                    labels = (*(labels or ()), *self._labels(value))
+                case "text":
+                    text = None if value is None else _text(value)
+                case "attribute" if value is not None:
+                    attributes[one.name] = self._attribute(value)
+                case "vector" if value is not None:
+                    rows[one.name] = self._vector(one, value)
+                case "picture" if value is not None:
+                    image, source, name = self._picture(value)
+                    key = key or (name if not self._has_keys() else "")
+        return NewItem(
+            key or row.key,
+            image=image,
+            rows=rows,
+            labels=labels,
+            attributes=attributes or None,
+            source=source,
+            text=text,
+            notion_labels=notions,
+        )
+
+    def _has_keys(self) -> bool:
+        return any(one.role == "key" for one in self.meanings)
+
+    def _key(self, one: Meaning, value: Any) -> str:
+        if value is None:
+            raise InvalidInputError(f"the column {one.column!r} has no key here")
+        if isinstance(value, str | int | float) and not isinstance(value, bool):
+            return _number_text(value)
+        raise InvalidInputError(f"the column {one.column!r} has {value!r:.40} here, which is not a key")
+
+    def _labels(self, value: Any) -> tuple[str, ...]:
+        if value is None:
+            return ()
+        if self.source.written:
+            return tuple(labels_of(value))
+        listed = value if isinstance(value, list) else value.tolist() if isinstance(value, np.ndarray) else [value]
+        if any(isinstance(one, list | Mapping | bytes) for one in listed):
+            raise InvalidInputError(f"labels must be texts or numbers, not {value!r:.40}")
+        return tuple(dict.fromkeys(_number_text(one) for one in listed if not is_missing(one)))
+
+    def _attribute(self, value: Any) -> Any:
+        if self.source.written:
+            value = cell_value(value)
+        if isinstance(value, np.ndarray):
+            value = value.tolist()
+        if isinstance(value, bytes):
+            raise InvalidInputError("an attribute cannot be bytes: leave the column out")
+        if isinstance(value, int) and not isinstance(value, bool) and abs(value) > MAX_INTEGER:
+            return str(value)
+        return value
+
+    def _vector(self, one: Meaning, value: Any) -> Any:
+        if self.source.written:
+            value = cell_value(value)
+        try:
+            return np.asarray(value, np.float32)
+        except (ValueError, TypeError) as error:
+            raise InvalidInputError(f"the column {one.column!r} has no numbers here: {value!r:.40}") from error
+
+    def _picture(self, value: Any) -> tuple[bytes, str, str]:
+        """Return the bytes of a picture, the path of its file, and its name as a key."""
+        path = value.get("path") if isinstance(value, Mapping) else value
+        data = value.get("bytes") if isinstance(value, Mapping) else value
+        if isinstance(data, bytes):
+            return data, "", ""  # the path of a picture in a data set is often only the name of a file in one of its folders
+        if not isinstance(path, str):
+            raise InvalidInputError("the picture has neither bytes nor a path")
+        file = self.images / path
+        try:
+            return file.read_bytes(), str(file.absolute()), path
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise InvalidInputError(f"the picture {file} cannot be read ({reason})") from error
+
+
+def _number_text(value: Any) -> str:
+    """Return a value as text: whole numbers without a fraction, which pandas adds if some are missing."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, list):
+        return "\n".join(str(one) for one in value if one is not None)
+    return _number_text(value)
+
+
+def _weight(item: NewItem) -> int:
+    rows = sum(4 * len(row) for row in item.rows.values())
+    return len(item.image or b"") + rows + len(item.text or "")
+
+
+def _put(collection: AnyCollection, batch: Sequence[NewItem]) -> ImportReport:
+    """Write items; if a whole batch is refused, find the items that are."""
+    if not batch:
+        return ImportReport()
+    try:
+        return collection.items.put(batch)
+    except InvalidInputError as error:
+        if len(batch) == 1:
+            return ImportReport(failures=(Failure(batch[0].key, str(error)),))
+    half = len(batch) // 2
+    return _sum(_put(collection, batch[:half]), _put(collection, batch[half:]))
+
+
+def _sum(one: ImportReport, other: ImportReport) -> ImportReport:
+    return ImportReport(
+        added=one.added + other.added,
+        updated=one.updated + other.updated,
+        unchanged=one.unchanged + other.unchanged,
+        failures=(*one.failures, *other.failures),
+    )
+
+
+def _fit_texts(collection: AnyCollection) -> list[Failure]:
+    """Fit the unfitted views of texts, and compute the missing rows of texts."""
+    views = collection.views()
+    waiting = {kind: view.name for view in views if not view.fitted for kind in view.inputs}
+    if any("text" in view.inputs for view in views) and "image" not in waiting:
+        try:
+            collection.views.fit(())
+        except NotReadyError as error:  # there are too few texts
+            return [Failure(waiting.get("text", "text"), str(error))]
+    return []
