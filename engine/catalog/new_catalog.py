@@ -1,4 +1,4 @@
-"""The catalog of a collection in the making: rows that are not trusted, each value checked, in tables of this program."""
+"""The catalog of a collection in the making: checked values of rows that are not trusted, in tables of this program."""
 
 import json
 import math
@@ -147,14 +147,14 @@ def _continues(path: Path) -> bool:
         return False
     with closing(sqlite3.connect(path)) as database:
         query = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = ?"
-        return database.execute(query, (_PIECES,)).fetchone() == (1,)
+        return bool(database.execute(query, (_PIECES,)).fetchone()[0])
 
 
 def _columns(made: sqlite3.Connection) -> dict[str, list[tuple[str, str, int]]]:
     """Return name, declared type and whether it is required of the columns of each table that moves."""
     query = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY rowid"
     tables = [name for (name,) in made.execute(query) if name not in (*LEFT, _PIECES)]
-    columns = "SELECT name, type, \"notnull\" FROM pragma_table_info(?)"
+    columns = 'SELECT name, type, "notnull" FROM pragma_table_info(?)'
     return {table: made.execute(columns, (table,)).fetchall() for table in tables}
 
 

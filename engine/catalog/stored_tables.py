@@ -63,7 +63,7 @@ class StoredTables:
         return self._each(f"SELECT {', '.join(columns)} FROM {table} ORDER BY rowid")  # noqa: S608 - names of this program's schema
 
     def ranges(self, table: str, size: int, view: int | None = None) -> Iterator[tuple[int, int]]:
-        """Yield the first id and the bound of ranges of ``size`` item ids that contain rows of a table, or of a view."""
+        """Yield the first id and the bound of ranges of ``size`` ids of items with rows in a table, or of a view."""
         where = "" if view is None else f"view_id = {view:d} AND "
         bound = 0
         while True:

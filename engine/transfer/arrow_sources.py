@@ -42,7 +42,7 @@ class ArrowSource:
         self._check_columns(schema.names)
         self._classes = _class_names(schema.metadata or {}, path)
         self._splits = len({file.split for file in files if file.split}) > 1
-        self.hints = {name: "label" for name in self._classes}
+        self.hints = dict.fromkeys(self._classes, "label")
         texts = (self._pa.types.is_string, self._pa.types.is_large_string)
         for name in _index_of_pandas(schema.metadata or {}):
             if name in schema.names and any(one(schema.field(name).type) for one in texts):
@@ -104,7 +104,11 @@ class ArrowSource:
                 yield from file.iter_batches(_ROWS_AT_ONCE)
             return
         with self._opened(path) as reader:
-            batches = reader if hasattr(reader, "read_next_batch") else map(reader.get_batch, range(reader.num_record_batches))
+            batches = (
+                reader
+                if hasattr(reader, "read_next_batch")
+                else map(reader.get_batch, range(reader.num_record_batches))
+            )
             for batch in batches:
                 for start in range(0, batch.num_rows, _ROWS_AT_ONCE):
                     yield batch.slice(start, _ROWS_AT_ONCE)
@@ -234,11 +238,11 @@ def _plain_values(pa: Any, column: Any) -> list[Any]:
         return _plain_values(pa, column.dictionary_decode())
     if pa.types.is_timestamp(kind):
         column = column.cast(pa.timestamp("us", kind.tz), safe=False)
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
-        if pa.types.is_floating(kind.value_type) or (
-            pa.types.is_fixed_size_list(kind) and pa.types.is_integer(kind.value_type)
-        ):
-            return _vectors(pa, column)
+    fixed = pa.types.is_fixed_size_list(kind)
+    if (fixed or pa.types.is_list(kind) or pa.types.is_large_list(kind)) and (
+        pa.types.is_floating(kind.value_type) or (fixed and pa.types.is_integer(kind.value_type))
+    ):
+        return _vectors(pa, column)
     return [_plain(value) for value in column.to_pylist()]
 
 

@@ -103,9 +103,7 @@ class _Export:
         with file_errors():
             (self._folder / UNFINISHED).unlink(missing_ok=True)
         size = sum(part.bytes for part in self._parts) + (self._folder / MANIFEST).stat().st_size
-        return Exported(
-            folder=self._folder, items=made.items, files=len(self._parts) + 1, bytes=size, kept=self._kept
-        )
+        return Exported(folder=self._folder, items=made.items, files=len(self._parts) + 1, bytes=size, kept=self._kept)
 
     def _earlier(self) -> Mapping[str, Part]:
         """Return the finished parts, by path, of an interrupted export of the same state."""
@@ -118,14 +116,8 @@ class _Export:
             layout = Layout(ROWS, self._kinds[ROWS], view.dim)
             ranges = self._tables.ranges(ROWS, max(1, _PART_BYTES // (4 * view.dim)), view.id)
             for number, ids in enumerate(ranges):
-                part = Part(
-                    path=f"{ROWS}/{view.name}-{number:04}.parquet",
-                    table=ROWS,
-                    **{"rows": 0, "bytes": 0, "sha256": ""},
-                    view=view.name,
-                    view_id=view.id,
-                    dim=view.dim,
-                )
+                part = _new_part(f"{ROWS}/{view.name}-{number:04}.parquet", ROWS)
+                part = replace(part, view=view.name, view_id=view.id, dim=view.dim)
                 columns = ("item_id", "revision", "data")
                 self._part(part, layout, self._tables.range(ROWS, columns, ids, view.id))
 

@@ -170,9 +170,7 @@ class ForeignData:
                 if progress is not None:
                     progress("importing", done, self.source.count)
             failures = (*self._reader.failures, *report.failures, *_fit_texts(collection))
-        return replace(
-            report, failures=failures, notes=self._reader.notes(), seconds=time.monotonic() - began
-        )
+        return replace(report, failures=failures, notes=self._reader.notes(), seconds=time.monotonic() - began)
 
     def _column(self, view: str) -> str:
         return next(one.column for one in self.meanings if (one.role, one.name) == ("vector", view))
@@ -331,7 +329,7 @@ class _Reader:
         path = value.get("path") if isinstance(value, Mapping) else value
         data = value.get("bytes") if isinstance(value, Mapping) else value
         if isinstance(data, bytes):
-            return data, "", ""  # the path of a picture in a data set is often only the name of a file in one of its folders
+            return data, "", ""  # the path beside the bytes is often only the name of a file in one of several folders
         if not isinstance(path, str):
             raise InvalidInputError("the picture has neither bytes nor a path")
         file = self.images / path

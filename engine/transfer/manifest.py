@@ -45,7 +45,7 @@ class Part:
 
 @dataclass(frozen=True, kw_only=True)
 class Manifest:
-    """What the folder of an export contains."""
+    """The content of the folder of an export."""
 
     name: str
     """The name of the exported collection."""
@@ -148,8 +148,11 @@ def _manifest(file: Path, found: dict[str, Any]) -> Manifest:
         made = Manifest(**{**found, "parts": parts})
     except (TypeError, KeyError) as error:
         raise damaged(file, str(error)) from None
-    for one in (made, *parts):
-        wrong = [each.name for each in fields(one) if each.type in (int, str) and type(getattr(one, each.name)) is not each.type]
+    checked: tuple[Manifest | Part, ...] = (made, *parts)
+    for one in checked:
+        types = {"int": int, "str": str, int: int, str: str}
+        given = {each.name: types.get(each.type, object) for each in fields(one)}
+        wrong = [name for name, kind in given.items() if kind is not object and type(getattr(one, name)) is not kind]
         if wrong:
             raise damaged(file, f"{wrong[0]} has a wrong type")
     for part in parts:

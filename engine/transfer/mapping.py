@@ -9,7 +9,7 @@ from crossview.engine.ingest.near_names import near_names
 from crossview.engine.transfer.source import UNNAMED, Column, Source
 
 ROLES = ("key", "label", "text", "attribute", "picture", "vector", "skip")
-"""What a column can become."""
+"""The meanings that a column can have."""
 _NAMED = {"label": "notion", "attribute": "name", "vector": "view"}
 """Roles that take a name, and its meaning."""
 _ONE = ("key", "text", "picture")
@@ -27,7 +27,7 @@ _MOST_NAME = 63
 
 @dataclass(frozen=True, kw_only=True)
 class Meaning:
-    """What a column becomes."""
+    """The meaning of a column."""
 
     column: str
     content: str
@@ -78,7 +78,8 @@ def views_of(meanings: Iterable[Meaning], columns: Sequence[Column]) -> dict[str
         if one.role == "vector":
             if one.name in found:
                 raise InvalidInputError(
-                    f"two columns fill the view {one.name}: name another view with `columns={{'{one.column}': 'vector:VIEW'}}`"
+                    f"two columns fill the view {one.name}: name another view with "
+                    f"`columns={{{one.column!r}: 'vector:VIEW'}}`"
                 )
             if not widths[one.column]:
                 raise InvalidInputError(
@@ -140,7 +141,7 @@ def _of_kind(known: Mapping[str, Column], roles: Mapping[str, tuple[str, str]], 
 
 
 def _rest(column: Column) -> str:
-    """Return the role of a column that is no key, text or picture."""
+    """Return the role of a column that is neither key, text nor picture."""
     if column.kind == "vector":
         return "vector"
     if column.kind in ("empty", "bytes", "picture") or _INDEX.fullmatch(column.name):

@@ -29,7 +29,7 @@ def pyarrow() -> Any:
     """Return pyarrow; NotReadyError, which names the remedy, without it."""
     try:
         import pyarrow as pa
-        import pyarrow.parquet  # noqa: F401 - an attribute of pa
+        import pyarrow.parquet
     except ImportError as error:
         raise NotReadyError(
             "Parquet and Arrow files need pyarrow: install it with: pip install 'crossview[parquet]'"

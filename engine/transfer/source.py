@@ -35,7 +35,7 @@ class Row(NamedTuple):
     """One row of a source."""
 
     place: str
-    """Where the row is, for messages."""
+    """The place of the row in its file, for messages."""
     key: str
     """The key of the item if no column has keys."""
     values: Mapping[str, Any]

@@ -151,7 +151,8 @@ def types_below(annotation: Any) -> Iterator[type]:
 
 def field_types(kind: type) -> dict[str, Any]:
     """Return the types of a dataclass's fields. Modules that the help of commands loads import no numpy for theirs."""
-    return get_type_hints(kind, localns={"np": np, "NDArray": NDArray, "Meaning": Meaning, "ImportReport": ImportReport})
+    known = {"np": np, "NDArray": NDArray, "Meaning": Meaning, "ImportReport": ImportReport}
+    return get_type_hints(kind, localns=known)
 
 
 def named(annotation: Any) -> str:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ImportedData:
-    """What the columns of imported data become, and the result; null with --dry-run."""
+    """The meaning of the columns of imported data, and the result; null with --dry-run."""
 
     rows: int
     mapping: "list[Meaning]"
@@ -54,7 +54,7 @@ class DataOptions:
         typer.Option(
             "--map",
             metavar="COLUMN=ROLE",
-            help="What a column becomes: key, label[:NOTION], text, attribute[:NAME], picture, vector[:VIEW] or skip; "
+            help="Meaning of a column: key, label[:NOTION], text, attribute[:NAME], picture, vector[:VIEW] or skip; "
             "repeat for several.",
         ),
     ] = None
@@ -218,11 +218,12 @@ def _collection(
 
     limit = connection.max_megapixels
     with connection.backend() as backend, reading_files(None, int(limit * 1e6) if limit else MAX_PIXELS) as pictures:
-        here = {"pictures": pictures} if isinstance(backend, Home) and data.has_pictures else {}
+        if isinstance(backend, Home) and data.has_pictures:
+            backend = Home(backend.path, pictures)
         new = name not in backend.names()
         if not new and views:
             raise typer.BadParameter(f"--views chooses the views of a new collection, and {name} exists")
-        collection = backend.create(name, views=data.views(views), **here) if new else backend.open(name, **here)
+        collection = backend.create(name, views=data.views(views)) if new else backend.open(name)
         try:
             yield collection
         except CrossviewError:

@@ -108,6 +108,10 @@ verify rows cat/1 cat/3 --view a --space raw
 backup rows rows.db
 restore rows rows.db --yes
 compact rows
+export rows rows-export
+import moved rows-export
+import more more.npy --dry-run
+import more more.npy
 space delete rows one --yes
 delete new --yes
 """
