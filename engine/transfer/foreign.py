@@ -43,7 +43,7 @@ def opened(path: Path, keys: Path | None = None) -> Source:
             return folder
         raise InvalidInputError(
             f"the folder {path} contains no export, no Hugging Face data set and no Parquet files: name a file, or "
-            f"index a folder of pictures with: `collection.index(['{path}'])`"
+            f"index a folder of pictures with: `collection.index([{str(path)!r}])`"
         )
     if not path.exists():
         raise InvalidInputError(f"{path} does not exist: name a file or folder ({_FORMATS})")

@@ -3,7 +3,7 @@
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, NoReturn
@@ -213,13 +213,16 @@ def _collection(
     """Yield the collection, which is created if it does not exist; processes read the pictures of a local one."""
     from crossview.engine.errors import CrossviewError
     from crossview.engine.home import Home
-    from crossview.engine.ingest.extraction import reading_files
     from crossview.features.pictures import MAX_PIXELS
 
-    limit = connection.max_megapixels
-    with connection.backend() as backend, reading_files(None, int(limit * 1e6) if limit else MAX_PIXELS) as pictures:
+    with ExitStack() as opened:
+        backend = opened.enter_context(connection.backend())
         if isinstance(backend, Home) and data.has_pictures:
-            backend = Home(backend.path, pictures)
+            from crossview.engine.ingest.extraction import reading_files  # which a client of a server lacks
+
+            limit = connection.max_megapixels
+            pictures = reading_files(None, int(limit * 1e6) if limit else MAX_PIXELS)
+            backend = Home(backend.path, opened.enter_context(pictures))
         new = name not in backend.names()
         if not new and views:
             raise typer.BadParameter(f"--views chooses the views of a new collection, and {name} exists")

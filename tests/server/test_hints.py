@@ -288,6 +288,10 @@ def _empty_home(stage: Stage) -> str:
     return stage.says("list")
 
 
+def _folder_of_pictures(stage: Stage) -> str:
+    return stage.says("import", "drawn", stage.pictures)
+
+
 SCENARIOS: dict[str, tuple[Callable[[Stage], str], ...]] = {
     "create the collection with: `home.create(": (_no_collection,),
     "make a copy with: `home.backup('NAME', 'FILE')`": (_no_copy,),
@@ -324,6 +328,7 @@ SCENARIOS: dict[str, tuple[Callable[[Stage], str], ...]] = {
     "hint('annotate', name, inputs": (_suggested_for_items,),
     "hint('space activate'": (_not_active,),
     "hint('create'": (_empty_home,),
+    "index a folder of pictures with": (_folder_of_pictures,),
 }
 """Commands that print a hint, by a part of its text in the sources."""
 
