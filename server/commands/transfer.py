@@ -187,7 +187,7 @@ def _import_data(
             print_json(ImportedData(data.source.count, list(data.meanings), None))
         return
     if sys.stdin.isatty() and not yes and not as_json:
-        typer.confirm(escaped(f"Import {data.source.count} rows into {name} so?"), abort=True)
+        typer.confirm(escaped(f"Import {data.source.count} rows into {name} as shown?"), abort=True)
     began = time.monotonic()
     with _collection(name, data, names(options.views), connection) as collection, progress_bar(shown, "rows") as bar:
         report = since(began, data.import_into(collection, bar))
