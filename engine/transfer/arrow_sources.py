@@ -2,13 +2,14 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from crossview.engine.errors import InvalidInputError, NotReadyError
+from crossview.engine.errors import InvalidInputError
 from crossview.engine.item import Failure
 from crossview.engine.transfer.parts import pyarrow
 from crossview.engine.transfer.source import Row, numbered
@@ -18,8 +19,6 @@ _ROWS_AT_ONCE = 256
 _BUFFER = 1 << 20
 _SPLIT = "split"
 _SHARD = re.compile(r"(?:.*-)?(?P<split>[A-Za-z_]+)-\d{5}-of-\d{5}")
-
-_Values = Callable[[Any], list[Any]]
 
 
 class _File(NamedTuple):
@@ -37,7 +36,7 @@ class ArrowSource:
         self._pa = pyarrow()
         self._files, self.form = files, form
         self.folder = path if path.is_dir() else path.parent
-        with self._understood(files[0].path):
+        with _understood(files[0].path):
             schema = self._schema(files[0].path)
         self._check_columns(schema.names)
         self._classes = _class_names(schema.metadata or {}, path)
@@ -52,13 +51,13 @@ class ArrowSource:
     def __iter__(self) -> Iterator[Row | Failure]:
         for file in self._files:
             prefix = file.split or file.path.stem
-            with self._understood(file.path):
+            with _understood(file.path):
                 yield from numbered(self._rows(file), file.path.name, prefix, self._before(file) + 1)
 
     def _check_columns(self, names: Sequence[str]) -> None:
         """Raise InvalidInputError unless all files have the columns of the first."""
         for file in self._files:
-            with self._understood(file.path):
+            with _understood(file.path):
                 if set(self._schema(file.path).names) != set(names):
                     raise InvalidInputError(
                         f"{file.path} and {self._files[0].path} have different columns: name one file, or a folder of "
@@ -93,7 +92,7 @@ class ArrowSource:
             return reader.schema
 
     def _count(self, file: _File) -> int:
-        with self._understood(file.path):
+        with _understood(file.path):
             if file.path.suffix == ".parquet":
                 return int(self._pa.parquet.read_metadata(file.path).num_rows)
             return sum(batch.num_rows for batch in self._batches(file.path))
@@ -122,25 +121,17 @@ class ArrowSource:
             file.seek(0)
             return self._pa.ipc.open_file(file)
 
-    def _understood(self, path: Path) -> "_Understood":
-        return _Understood(path)
 
-
-class _Understood:
+@contextmanager
+def _understood(path: Path) -> Iterator[None]:
     """Raise InvalidInputError if pyarrow cannot read a file."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def __enter__(self) -> None:
-        """Begin the block."""
-
-    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
-        if isinstance(error, OSError | ValueError | NotImplementedError | KeyError) and not isinstance(
-            error, InvalidInputError | NotReadyError
-        ):
-            reason = getattr(error, "strerror", None) or str(error).strip().splitlines()[0]
-            raise InvalidInputError(f"{self._path} cannot be read as {self._path.suffix[1:]}: {reason}") from error
+    try:
+        yield
+    except (OSError, ValueError, NotImplementedError, KeyError) as error:
+        if isinstance(error, InvalidInputError):
+            raise
+        reason = getattr(error, "strerror", None) or str(error).strip().splitlines()[0]
+        raise InvalidInputError(f"{path} cannot be read as {path.suffix[1:]}: {reason}") from error
 
 
 def parquet_file(path: Path) -> ArrowSource:

@@ -3,6 +3,7 @@
 import json
 import warnings
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -59,11 +60,11 @@ class JsonLinesSource:
 
     def __init__(self, path: Path) -> None:
         self._path, self.folder = path, path.parent
-        with loading_text(path), path.open("rb") as file:
+        with _reading(path), path.open("rb") as file:
             self.count = sum(1 for line in file if line.strip())
 
     def __iter__(self) -> Iterator[Row | Failure]:
-        with loading_text(self._path), self._path.open("rb") as file:
+        with _reading(self._path), self._path.open("rb") as file:
             lines = (one for one in enumerate(iter(lambda: file.readline(_MOST_CHARACTERS), b""), 1) if one[1].strip())
             for count, (number, line) in enumerate(lines, 1):
                 place = f"line {number} of {self._path.name}"
@@ -135,15 +136,10 @@ def _plain(value: Any) -> Any:
     return value if isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype.kind in "fiu" else value.tolist()
 
 
-class loading_text:  # noqa: N801 - a context manager
-    """Raise InvalidInputError, with the reason, if a file cannot be opened."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def __enter__(self) -> None:
-        """Begin the block."""
-
-    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
-        if isinstance(error, OSError) and not isinstance(error, InvalidInputError):
-            raise InvalidInputError(f"{self._path} cannot be read: {error.strerror}") from error
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """Raise InvalidInputError, with the reason, if a file cannot be read."""
+    try:
+        yield
+    except OSError as error:
+        raise InvalidInputError(f"{path} cannot be read: {error.strerror}") from error

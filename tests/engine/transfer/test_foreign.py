@@ -2,6 +2,7 @@
 
 import io
 import json
+import runpy
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
@@ -18,8 +19,10 @@ from crossview.engine.collection import Collection
 from crossview.engine.errors import InvalidInputError, NotReadyError
 from crossview.engine.home import Home
 from crossview.engine.item import ImportReport
-from crossview.engine.transfer import foreign
 from crossview.engine.transfer.foreign import ForeignData
+from crossview.engine.transfer.mapping import mapping
+from crossview.engine.transfer.row_reader import RowReader
+from crossview.engine.transfer.source import Row, described
 
 DATA = Path(__file__).parent / "data"
 """Made by the package ``datasets`` and by pandas; see make.py there."""
@@ -334,11 +337,11 @@ def test_any_rows_are_used_or_listed(rows: list[dict[str, Any]]) -> None:
         hints: ClassVar[dict[str, str]] = {}
 
         def __iter__(self) -> Any:
-            return iter(foreign.Row(f"row {n}", f"{n}", values) for n, values in enumerate(rows))
+            return iter(Row(f"row {n}", f"{n}", values) for n, values in enumerate(rows))
 
     source = Anything()
-    columns = foreign.described(source, None)
-    reader = foreign._Reader(foreign.mapping(source, columns, {}), source, Path("nowhere"))
+    columns = described(source, None)
+    reader = RowReader(mapping(source, columns, {}), source, Path("nowhere"))
     made = [reader.item(row) for row in source]
     assert len([one for one in made if one is not None]) + len(reader.failures) == len(rows)
 
@@ -375,6 +378,18 @@ def test_every_type_of_arrow(home: Home, tmp_path: Path, write: Callable[[Any, P
     assert collection.items.get("b").attributes == {"when": "2001-09-09T01:46:40", "price": 1.5}
     assert collection.items.get("c").attributes == {"price": 2.25, "size": {"w": 3}}
     collection.close()
+
+
+def test_what_the_programs_write_today(home: Home, tmp_path: Path) -> None:
+    """Where ``datasets`` and pandas are installed, their files are imported as the stored ones are."""
+    for name in ("datasets", "pandas"):
+        pytest.importorskip(name, reason=f"{name} is not installed: the stored files are tested alone")
+    runpy.run_path(str(DATA / "make.py"))["make"](tmp_path)
+    for name in ("saved", "splits", "files", "pandas.parquet", "pandas.csv"):
+        assert roles(ForeignData(tmp_path / name)) == roles(ForeignData(DATA / name))
+        collection, report = imported(home, ForeignData(tmp_path / name), name.replace(".", "-"))
+        assert report.failures == ()
+        collection.close()
 
 
 def _ipc(table: Any, path: Path) -> None:

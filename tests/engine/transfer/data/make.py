@@ -36,15 +36,16 @@ def drawn(count: int) -> Dataset:
     return Dataset.from_dict(columns, features=FEATURES)
 
 
-def main() -> None:
+def make(folder: Path) -> None:
+    """Write the data sets to a folder."""
     for name in ("saved", "splits", "files"):
-        shutil.rmtree(HERE / name, ignore_errors=True)
-    drawn(6).save_to_disk(HERE / "saved", num_shards=2)
-    DatasetDict(train=drawn(4), test=drawn(2)).save_to_disk(HERE / "splits")
-    (HERE / "files/data").mkdir(parents=True)
-    drawn(3).to_parquet(HERE / "files/data/train-00000-of-00002.parquet")
-    drawn(3).to_parquet(HERE / "files/data/train-00001-of-00002.parquet")
-    drawn(2).to_parquet(HERE / "files/data/test-00000-of-00001.parquet")
+        shutil.rmtree(folder / name, ignore_errors=True)
+    drawn(6).save_to_disk(folder / "saved", num_shards=2)
+    DatasetDict(train=drawn(4), test=drawn(2)).save_to_disk(folder / "splits")
+    (folder / "files/data").mkdir(parents=True)
+    drawn(3).to_parquet(folder / "files/data/train-00000-of-00002.parquet")
+    drawn(3).to_parquet(folder / "files/data/train-00001-of-00002.parquet")
+    drawn(2).to_parquet(folder / "files/data/test-00000-of-00001.parquet")
     table = pd.DataFrame(
         {
             "emb": [np.arange(4, dtype=np.float32) + n for n in range(6)],
@@ -55,9 +56,9 @@ def main() -> None:
         },
         index=[f"k{n}" for n in range(6)],
     )
-    table.to_parquet(HERE / "pandas.parquet")
-    table.to_csv(HERE / "pandas.csv")
+    table.to_parquet(folder / "pandas.parquet")
+    table.to_csv(folder / "pandas.csv")
 
 
 if __name__ == "__main__":
-    main()
+    make(HERE)
