@@ -39,6 +39,7 @@ MODULES: Mapping[str, str] = {
     "joint-hidden": "joint.hidden",
     "extract": "speed.extract",
     "storage": "speed.storage",
+    "transfer": "speed.transfer",
     "npp-scale": "speed.npp_scale",
     "train-memory": "speed.training",
     "learner-speed": "speed.learners",

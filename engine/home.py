@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from crossview.engine.catalog.file_errors import file_errors
 from crossview.engine.catalog.folder import CollectionFolder, sync_folder
-from crossview.engine.catalog.leftovers import at_work, remove_leftovers
+from crossview.engine.catalog.leftovers import alone_at_work, at_work, remove_leftovers
 from crossview.engine.catalog.names import Names
 from crossview.engine.catalog.private import make_file, make_folder
 from crossview.engine.errors import AlreadyExistsError, InvalidInputError, NotFoundError, StorageError, engine_installed
@@ -22,10 +22,13 @@ from crossview.features.pictures import IN_PROCESS, Pictures
 
 if TYPE_CHECKING:
     from crossview.engine.collection import Collection
+    from crossview.engine.transfer.exporting import Exported
 
 DEFAULT_VIEWS = ("color", "sift", "gist")
-_NEW, _DELETED = ".new-", ".deleted-"
+_NEW, _DELETED, _IMPORTED = ".new-", ".deleted-", ".import-"
 """Prefixes of folders that are not yet, or no longer, collections."""
+_SOURCE = "source"
+"""The file in the folder of an unfinished import that identifies the export."""
 
 
 class Home:
@@ -174,6 +177,42 @@ class Home:
                     copy_database(copy, folder.database, _counted("restoring", progress))
         return self.open(name)
 
+    def export(self, name: str, path: Path | str, progress: Progress | None = None) -> "Exported":
+        """Write the current state of a collection to a folder of Parquet files; searches and writes continue meanwhile.
+
+        The folder contains everything except the source files, and ``import_`` reads it, bit for bit, in any later
+        version. The same call continues an interrupted export, which keeps finished files while the collection is the
+        same.
+
+        Raises NotFoundError, AlreadyExistsError for the folder of a finished export, InvalidInputError for a folder
+        with other files, NotReadyError without pyarrow, BusyError while another process exports there, StorageError.
+        """
+        from crossview.engine.transfer.exporting import export_collection
+
+        self.check_exists(name)
+        folder = CollectionFolder(self.path / self.collection_of(name))
+        with engine_installed():
+            folder.open_catalog().close()  # migrates the catalog of an earlier version
+        return export_collection(folder.database, Path(path).expanduser().absolute(), _counted("exporting", progress))
+
+    def import_(self, name: str, path: Path | str, progress: Progress | None = None) -> "Collection":
+        """Create a collection from the folder of an export, and open it.
+
+        The collection appears when it is whole. The same call continues an interrupted import.
+
+        Raises InvalidInputError for a folder that is unfinished, damaged, of a newer version or not an export,
+        AlreadyExistsError, NotReadyError without pyarrow, BusyError while another process imports it, StorageError.
+        """
+        from crossview.engine.transfer.returning import Export
+
+        self._names.check_new(name)
+        export = Export(Path(path).expanduser().absolute())
+        with engine_installed(), self._unfinished(name, export.manifest.digest) as new:
+            export.make_catalog(new, _counted("importing", progress))
+            (new / _SOURCE).unlink()
+            self._install(new, name)
+        return self.open(name)
+
     def open(self, name: str, pictures: Pictures | None = None) -> "Collection":
         """Open a collection by its name or an alias.
 
@@ -229,6 +268,29 @@ class Home:
                 yield new
             finally:
                 shutil.rmtree(new, ignore_errors=True)
+
+    @contextmanager
+    def _unfinished(self, name: str, source: str) -> Iterator[Path]:
+        """Give the folder of an import, which stays after an interruption, but not if its content cannot be used.
+
+        An import of another ``source`` begins with an empty folder.
+        """
+        folder = self.path / f"{_IMPORTED}{name}"
+        with file_errors():
+            make_folder(self.path, parents=True)
+            make_folder(folder)
+        with alone_at_work(folder):
+            with file_errors():
+                if not (folder / _SOURCE).is_file() or (folder / _SOURCE).read_text() != source:
+                    for path in folder.iterdir():
+                        path.unlink()
+                    make_file(folder / _SOURCE)
+                    (folder / _SOURCE).write_text(source)
+            try:
+                yield folder
+            except InvalidInputError:
+                shutil.rmtree(folder, ignore_errors=True)
+                raise
 
     def _install(self, new: Path, name: str) -> None:
         """Rename a new folder to its collection; AlreadyExistsError if the name was taken meanwhile."""

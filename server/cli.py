@@ -32,6 +32,7 @@ from crossview.server.commands import (
     serve,
     spaces,
     suggest,
+    transfer,
     verify,
     views,
 )
@@ -54,6 +55,8 @@ PANELS: dict[str, dict[str, Callable[..., None]]] = {
         "backup": copies.backup,
         "restore": copies.restore,
         "compact": copies.compact,
+        "export": transfer.export,
+        "import": transfer.import_,
     },
     "Items and views": {
         "index": index.index,
@@ -106,7 +109,7 @@ PANELS: dict[str, dict[str, Callable[..., None]]] = {
 COMMANDS = {name: command for panel in PANELS.values() for name, command in panel.items()}
 _LONG = {
     *("index", "view fit", "view place", "train", "tune", "space extend", "space assign"),
-    *("calibrate", "evaluate", "embed", "neighbors"),
+    *("calibrate", "evaluate", "embed", "neighbors", "export", "import"),
 }
 """Long-running commands: they lower their priority, so that processes that answer people stay fast."""
 

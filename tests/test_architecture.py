@@ -30,7 +30,7 @@ LEARNERS = {"engine.learners"} | {package for package in PACKAGES if package.sta
 ROOMS = {
     *("engine", "engine.catalog", "engine.changes", "engine.explaining", "engine.ingest", "engine.questions"),
     "engine.spaces",
-    *(CONDITIONS, "engine.training"),
+    *(CONDITIONS, "engine.training", "engine.transfer"),
     *LEARNERS,
 }
 MAY_IMPORT = {
@@ -42,6 +42,7 @@ MAY_IMPORT = {
     CONDITIONS: {"engine"},
     "engine.catalog": {"engine", CONDITIONS, "features"},
     "engine.ingest": {"engine", "engine.catalog", COMPARISONS, "features"},
+    "engine.transfer": {"engine", "engine.catalog", "engine.ingest", "features"},
     "engine.spaces": {"engine", CONDITIONS, "engine.catalog", *LEARNERS, "features", "index"},
     "engine.explaining": {"engine", CONDITIONS, "engine.catalog", "engine.spaces", "features", "index.base"},
     "engine.questions": {"engine", "engine.catalog", "engine.spaces", COMPARISONS},
@@ -100,6 +101,7 @@ MAY_IMPORT = {
     "server.commands": {
         *("server", "server.client", "server.demo", "server.drawing", "server.wire"),
         *("engine", "engine.changes", "engine.questions", "engine.ingest", "engine.spaces", "engine.training"),
+        "engine.transfer",
         *(COMPARISONS, CONDITIONS, "features"),
     },
     "server.demo": {"server.drawing", "server.backend", "server.errors", "engine", "engine.changes"},

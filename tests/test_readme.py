@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pyarrow
+import pyarrow.parquet
 import pytest
 from terminal import done, result_of
 
@@ -191,6 +193,25 @@ def test_the_guide_of_feedback(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert "3 answers in flowers: 12 comparisons" in output
     assert "wrote 12 comparisons to flowers.csv" in output
     assert output.endswith("deleted 3 answers that remembered roses\n")
+
+
+def test_the_guide_of_moving(tmp_path: Path) -> None:
+    """Its commands move a collection, and import a table and prices; its programs read both."""
+    rows = np.arange(24, dtype=np.float32).reshape(6, 4)
+    with Home(tmp_path / "home").create("art", ["clip=vectors:dim=4"]) as art:
+        art.items.put_vectors("clip", [f"art/{n}.jpg" for n in range(6)], rows)
+    table = {"sku": [f"A{n}" for n in range(6)], "title": [f"thing {n}" for n in range(6)], "category": ["toys"] * 6}
+    pyarrow.parquet.write_table(pyarrow.table({**table, "emb": list(rows)}), tmp_path / "shop.parquet")
+    (tmp_path / "prices.csv").write_text("sku,price\n" + "".join(f"A{n},{n}.5\n" for n in range(6)))
+    out, data = blocks("docs/guides/moving.md", "sh")
+    output = run(["bash", "-euc", out], tmp_path)
+    assert "exported art to" in output
+    assert "imported art-copy: 6 items, 1 spaces" in output
+    output = run(["bash", "-euc", data], tmp_path)
+    check_printed("docs/guides/moving.md", output)
+    reading, importing = blocks("docs/guides/moving.md", "python")
+    assert run([sys.executable, "-W", "error", "-c", reading], tmp_path) == "[12. 13. 14. 15.]\n"
+    assert run([sys.executable, "-W", "error", "-c", importing], tmp_path).splitlines()[1] == "6"
 
 
 @pytest.mark.slow

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from crossview.engine.errors import BusyError
 from crossview.engine.runtime.cancellation import checkpoint
 
 _POLL = 0.01
@@ -44,6 +45,22 @@ def holding(folder: Path, seconds: float) -> Iterator[bool]:
     finally:
         if descriptor is not None:
             os.close(descriptor)
+
+
+@contextmanager
+def alone_at_work(folder: Path) -> Iterator[None]:
+    """Keep other processes that call this function out of a folder during the block; BusyError if one is in it."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise BusyError(f"another process is at work in {folder}: wait until it has finished") from None
+        except OSError:  # a file system without locks
+            pass
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def remove_leftovers(folder: Path, name: str) -> None:

@@ -24,6 +24,7 @@ _PYTHON = re.compile(r"`([^`]+)`")
 """A remedy in a message of the engine."""
 OPTIONS = {
     "captions": "--captions",
+    "columns": "--map",
     "constraints": "--constraints",
     "databases": "--database",
     "fuse": "--fuse",
@@ -35,6 +36,7 @@ OPTIONS = {
     "per": "--per",
     "per_query": "--per-query",
     "ignore_labels": "--ignore-labels",
+    "images": "--images",
     "keys": "--keys",
     "labels": "--labels",
     "likes": "--like",

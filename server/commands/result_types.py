@@ -17,6 +17,8 @@ from crossview.engine.item import ImportReport, Item
 from crossview.engine.query import HitList, SuggestedLabels, Verdict
 from crossview.engine.questions.collected_answers import NotionAnswers
 from crossview.engine.training.guide import LearnerGuide
+from crossview.engine.transfer.exporting import Exported
+from crossview.engine.transfer.mapping import Meaning
 from crossview.server.client.job import Job
 from crossview.server.commands.ask import WrittenComparisons
 from crossview.server.commands.collections import Alias, Renamed
@@ -28,6 +30,7 @@ from crossview.server.commands.feedback import DeletedJudgements, ForgottenAnswe
 from crossview.server.commands.items import DeletedItems
 from crossview.server.commands.neighbors import WrittenNeighbors
 from crossview.server.commands.search import HitCount
+from crossview.server.commands.transfer import ImportedData
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,6 +101,8 @@ RESULTS: dict[str, Any] = {
     "backup": Copy,
     "restore": CollectionInfo,
     "compact": Compacted,
+    "export": Exported,
+    "import": CollectionInfo | ImportedData,
     "index": ImportReport,
     "annotate": ImportReport,
     "item show": Item,
@@ -152,7 +157,8 @@ def types_below(annotation: Any) -> Iterator[type]:
 
 def field_types(kind: type) -> dict[str, Any]:
     """Return the types of a dataclass's fields. Modules that the help of commands loads import no numpy for theirs."""
-    return get_type_hints(kind, localns={"np": np, "NDArray": NDArray})
+    known = {"np": np, "NDArray": NDArray, "Meaning": Meaning, "ImportReport": ImportReport}
+    return get_type_hints(kind, localns=known)
 
 
 def named(annotation: Any) -> str:

@@ -340,6 +340,10 @@ def _no_aliases(stage: Stage) -> str:
     return stage.says("alias")
 
 
+def _folder_of_pictures(stage: Stage) -> str:
+    return stage.says("import", "drawn", stage.pictures)
+
+
 SCENARIOS: dict[str, tuple[Callable[[Stage], str], ...]] = {
     "create the collection with: `home.create(": (_no_collection,),
     "make a copy with: `home.backup('NAME', 'FILE')`": (_no_copy,),
@@ -384,6 +388,7 @@ SCENARIOS: dict[str, tuple[Callable[[Stage], str], ...]] = {
     "first give the collection one with: `home.rename(": (_alias_of_its_own,),
     "not an alias: delete a collection with: `home.delete(": (_no_alias,),
     "hint('alias'": (_no_aliases,),
+    "index a folder of pictures with": (_folder_of_pictures,),
 }
 """Commands that print a hint, by a part of its text in the sources."""
 

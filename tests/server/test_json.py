@@ -116,6 +116,10 @@ alias live rows
 alias live --delete
 rename copied renamed
 delete renamed --yes
+export rows rows-export
+import moved rows-export
+import more more.npy --dry-run
+import more more.npy
 space delete rows one --yes
 delete new --yes
 """

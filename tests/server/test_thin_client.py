@@ -55,6 +55,8 @@ def test_the_command_works_on_a_server(address: str, pictures: Path) -> None:
     for command in (["create", "things", "--views", "color"], ["index", "things", pictures], ["list"]):
         done = run(program, *command, *where)
         assert done.returncode == 0, done.stderr
+    (pictures / "table.csv").write_text("image,label\ndots/dots-00.jpg,dots\n")
+    assert "1 added" in run(program, "import", "table", pictures / "table.csv", *where).stdout
     done = run(program, "search", "things", pictures / "dots/dots-00.jpg", "--view", "color", *where)
     assert "pictures/dots/dots-00.jpg" in done.stdout, done.stderr
 

@@ -1,0 +1,417 @@
+"""A collection moves out and in, bit for bit, in one state, continued after interruptions, refused when damaged."""
+
+import errno
+import json
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from contextlib import closing
+from pathlib import Path
+
+import mutations
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from crossview.engine.collection import Collection
+from crossview.engine.errors import (
+    AlreadyExistsError,
+    BusyError,
+    InvalidInputError,
+    NotFoundError,
+    NotReadyError,
+    StorageError,
+)
+from crossview.engine.evaluation import EvaluationRequest
+from crossview.engine.home import Home
+from crossview.engine.item import NewItem
+from crossview.engine.query import Query, SearchRequest
+from crossview.engine.transfer import exporting, manifest, parts
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with the collection ``base``, which has some of everything, and its export."""
+    folder = tmp_path_factory.mktemp("made")
+    home = Home(folder / "home")
+    mutations.make(home)
+    with home.open("base") as base:
+        base.items.delete(["a/03"])
+    home.export("base", folder / "export")
+    return folder
+
+
+@pytest.fixture
+def export(made: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(made / "export", tmp_path / "export"))
+
+
+def content(database: Path) -> dict[str, list[tuple[object, ...]]]:
+    """Every row of every table that moves, in order; without the name and history of the collection."""
+    with closing(sqlite3.connect(database)) as opened:
+        names = [name for (name,) in opened.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        left = ("snapshots", "sqlite_sequence", "collection")
+        found = {name: opened.execute(f"SELECT * FROM {name} ORDER BY rowid").fetchall() for name in names}
+        return {name: rows for name, rows in found.items() if name not in left}
+
+
+def answers(collection: Collection) -> list[object]:
+    """Hits with distances in every space, figures, judgements and thresholds."""
+    found: list[object] = [collection.info().spaces, collection.info().active_space, collection.items(limit=100)]
+    for space in collection.spaces():
+        for view in space.views:
+            request = SearchRequest([Query(view, key=key) for key in ("a/01", "c/20")], k=9, space=space.name)
+            lists = collection.search(request)
+            found.append([(one.target, [(hit.key, float(hit.distance).hex()) for hit in one.hits]) for one in lists])
+    rows = collection.evaluate(EvaluationRequest(view="v", refit=True)).rows
+    return [*found, rows, collection.feedback.get("kept"), collection.questions.answers(), collection.items.deleted()]
+
+
+def test_the_imported_collection_is_the_same_bit_for_bit(made: Path, export: Path, home: Home) -> None:
+    """Every row with its id, and the answers; only the name and the history of changes are new."""
+    home.import_("again", export).close()
+    assert content(home.path / "again/catalog.db") == content(made / "home/base/catalog.db")
+    home.export("again", export.parent / "second")
+    first, second = (
+        {part["path"]: part["sha256"] for part in json.loads((folder / "manifest.json").read_text())["parts"]}
+        for folder in (export, export.parent / "second")
+    )
+    assert {path for path in first if first[path] != second[path]} == {"collection.parquet"}
+    assert first.keys() == second.keys()
+    with home.open("again") as again, Home(made / "home").open("base") as base:
+        assert again.info().name == "again"
+        assert answers(again) == answers(base)
+    assert sorted(path.name for path in home.path.iterdir()) == ["again"]
+
+
+def test_other_programs_read_the_files(made: Path) -> None:
+    """Rows are fixed-size lists of float32 beside the ids of items."""
+    items = pq.read_table(made / "export/items.parquet")
+    rows = pq.read_table(made / "export/rows/v-0000.parquet")
+    assert str(rows.schema.field("vector").type) == "fixed_size_list<element: float not null>[6]"
+    assert set(rows["item_id"].to_pylist()) < set(items["id"].to_pylist())
+    assert items.schema.names[:2] == ["id", "key"]
+    found = json.loads((made / "export/manifest.json").read_text())
+    assert (found["format"], found["version"], found["items"], found["counts"]["judgements"]) == (
+        *("crossview collection", 1, 23),
+        3,
+    )
+
+
+def test_an_export_is_of_one_state_while_others_write(home: Home, tmp_path: Path) -> None:
+    """Each write of two items is in it whole or not at all."""
+    with home.create("line", ["v=vectors:dim=4"]) as line:
+        stop = threading.Event()
+
+        def write() -> None:
+            number = 0
+            while not stop.is_set():
+                rows = {"v": np.full(4, number, np.float32)}
+                line.items.put([NewItem(f"{number:05}{part}", rows=rows) for part in "ab"])
+                number += 1
+
+        writer = threading.Thread(target=write)
+        writer.start()
+        try:
+            for turn in range(4):
+                home.export("line", tmp_path / f"{turn}")
+        finally:
+            stop.set()
+            writer.join()
+    for turn in range(4):
+        with home.import_(f"copy{turn}", tmp_path / f"{turn}") as copy:
+            assert copy.count() % 2 == 0
+            assert len(copy.search(view="v", vector=np.zeros(4), k=10_000)[0].hits) == copy.count()
+
+
+def test_memory_does_not_hold_the_rows(home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parts and batches are small whatever the collection has: many parts are the same as one."""
+    monkeypatch.setattr(exporting, "_PART_BYTES", 4 * 8 * 10)
+    monkeypatch.setattr(parts, "_BATCH_BYTES", 4 * 8 * 3)
+    rows = np.random.default_rng(0).normal(size=(64, 8)).astype(np.float32)
+    with home.create("many", ["v=vectors:dim=8"]) as many:
+        many.items.put_vectors("v", [f"{number:03}" for number in range(64)], rows)
+        many.items.delete([f"{number:03}" for number in range(15, 40)])
+    home.export("many", tmp_path / "out")
+    assert len(list((tmp_path / "out/rows").iterdir())) == 5  # of ids 1-10, 11-20, 41-50, 51-60 and 61-70
+    home.import_("again", tmp_path / "out").close()
+    assert content(home.path / "again/catalog.db") == content(home.path / "many/catalog.db")
+
+
+class StopError(Exception):
+    """An interruption."""
+
+
+def test_an_interrupted_export_continues(home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Finished parts stay if they are whole and the collection is the same; they are written again otherwise."""
+    monkeypatch.setattr(exporting, "_PART_BYTES", 4 * 8 * 10)
+    rows = np.random.default_rng(0).normal(size=(60, 8)).astype(np.float32)
+    keys = [f"{number:03}" for number in range(60)]
+    with home.create("many", ["v=vectors:dim=8"]) as many:
+        many.items.put_vectors("v", keys, rows)
+    out = tmp_path / "out"
+
+    def stopped_after(count: int) -> None:
+        real, done = exporting.write_part, []
+
+        def write(*arguments: object) -> object:
+            if len([path for path in done if path.startswith("rows")]) >= count:
+                raise StopError
+            done.append(str(arguments[1]))
+            return real(*arguments)  # type: ignore[arg-type]
+
+        with monkeypatch.context() as patch:
+            patch.setattr(exporting, "write_part", write)
+            with pytest.raises(StopError):
+                home.export("many", out)
+
+    stopped_after(3)
+    with pytest.raises(InvalidInputError, match="is unfinished: run the export again to finish it"):
+        home.import_("again", out)
+    assert home.names() == ["many"]
+    (out / "rows/v-0001.parquet").write_bytes(b"damaged")
+    assert home.export("many", out).kept == 2
+    home.import_("again", out).close()
+    assert content(home.path / "again/catalog.db") == content(home.path / "many/catalog.db")
+    shutil.rmtree(out)
+    stopped_after(3)
+    with home.open("many") as many:
+        many.items.put_vectors("v", keys[:1], rows[:1] + 1)
+        many.items.delete(keys[20:])
+    assert home.export("many", out).kept == 0
+    assert len(list((out / "rows").iterdir())) == 2
+    home.import_("later", out).close()
+    assert content(home.path / "later/catalog.db") == content(home.path / "many/catalog.db")
+
+
+def test_an_interrupted_import_continues(export: Path, home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is no collection before it is whole; parts in it are not read again; another export begins again."""
+    from crossview.engine.transfer import returning
+
+    real, read = parts.read_part, list[str]()
+
+    def reading(*arguments: object) -> object:
+        read.append(arguments[1].path)  # type: ignore[attr-defined]
+        if len(read) == 6:
+            raise StopError
+        return real(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(returning, "read_part", reading)
+    with pytest.raises(StopError):
+        home.import_("again", export)
+    assert home.names() == []
+    with pytest.raises(NotFoundError):
+        home.open("again")
+    begun = read[:5]
+    home.import_("again", export).close()
+    assert not {*begun} & {*read[6:]}
+    assert sorted(path.name for path in home.path.iterdir()) == ["again"]
+    home.delete("again")
+    read.clear()
+    with pytest.raises(StopError):
+        home.import_("again", export)
+    changed = json.loads((export / "manifest.json").read_text())
+    del changed["sha256"]
+    found = manifest._manifest(
+        export, {**changed, "created": "later", "sha256": manifest._checksum({**changed, "created": "later"})}
+    )
+    found.write(export / "manifest.json")
+    home.import_("again", export).close()
+    assert {*read[:5]} < {*read[6:]}
+
+
+def kill_at(seconds: float, *arguments: object) -> None:
+    """Run a command, and kill it after a time."""
+    command = [sys.executable, "-m", "crossview.server.cli", *map(str, arguments)]
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    time.sleep(seconds)
+    process.kill()
+    process.wait()
+
+
+@pytest.mark.slow
+def test_killed_commands_continue(home: Home, tmp_path: Path) -> None:
+    """Killed at many moments, an export and an import end the same; a home never shows a part."""
+    rows = np.random.default_rng(0).normal(size=(40_000, 256)).astype(np.float32)
+    with home.create("many", ["v=vectors:dim=256"]) as many:
+        many.items.put_vectors("v", [f"{number:06}" for number in range(len(rows))], rows)
+    wanted = content(home.path / "many/catalog.db")
+    for turn in range(6):
+        out = tmp_path / f"out{turn}"
+        kill_at(1.0 + 0.3 * turn, "export", "many", out, "--home", home.path)
+        if not (out / "manifest.json").exists():
+            home.export("many", out)
+        kill_at(1.0 + 0.5 * turn, "import", f"again{turn}", out, "--home", home.path)
+        if home.names() == ["many"]:
+            home.import_(f"again{turn}", out).close()
+        assert content(home.path / f"again{turn}/catalog.db") == wanted
+        home.delete(f"again{turn}")
+    assert [path.name for path in home.path.iterdir()] == ["many"]
+
+
+DAMAGES = {
+    "flipped": (
+        lambda path: path.write_bytes(path.read_bytes()[:-20] + b"x" + path.read_bytes()[-19:]),
+        "is damaged: its checksum does not match; copy the file again, or export the collection again",
+    ),
+    "short": (lambda path: path.write_bytes(path.read_bytes()[:-1]), r"is damaged: it has [\d,]+ bytes and not"),
+    "missing": (lambda path: path.unlink(), "is missing: copy the whole folder of the export again"),
+    "pipe": (lambda path: (path.unlink(), os.mkfifo(path)), "is damaged: it has 0 bytes"),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("name", ["items.parquet", "rows/v-0000.parquet", "generations.parquet"])
+def test_a_damaged_file_is_named(export: Path, home: Home, damage: str, name: str) -> None:
+    """Nothing of the import stays."""
+    do, message = DAMAGES[damage]
+    do(export / name)
+    if damage == "pipe":
+        message = "is damaged|cannot be read"
+    with pytest.raises(InvalidInputError, match=message) as raised:
+        home.import_("again", export)
+    assert name in str(raised.value)
+    assert list(home.path.iterdir()) == []
+
+
+def signed(export: Path, **changes: object) -> None:
+    """Change the manifest, with a right checksum."""
+    found = json.loads((export / "manifest.json").read_text())
+    del found["sha256"]
+    found |= changes
+    found["sha256"] = manifest._checksum(found)
+    (export / "manifest.json").write_text(json.dumps(found))
+
+
+def replaced(export: Path, name: str, table: object) -> None:
+    """Replace a file by another, with right checksums."""
+    pq.write_table(table, export / name)
+    found = json.loads((export / "manifest.json").read_text())
+    data = (export / name).read_bytes()
+    for part in found["parts"]:
+        if part["path"] == name:
+            part |= {"bytes": len(data), "sha256": __import__("hashlib").sha256(data).hexdigest(), "rows": len(table)}  # type: ignore[arg-type]
+    signed(export, parts=found["parts"])
+
+
+def test_a_newer_format_is_refused(export: Path, home: Home) -> None:
+    signed(export, version=2)
+    with pytest.raises(
+        InvalidInputError, match="has format 2, newer than format 1 of this crossview: upgrade crossview"
+    ):
+        home.import_("again", export)
+    signed(export, version=1, schema="9999")
+    with pytest.raises(InvalidInputError, match=r"unknown schema version '9999', of crossview .*: upgrade"):
+        home.import_("again", export)
+
+
+def test_what_is_no_export_is_refused(export: Path, home: Home, tmp_path: Path) -> None:
+    (export / "manifest.json").write_text("{")
+    with pytest.raises(InvalidInputError, match=r"manifest\.json is damaged"):
+        home.import_("again", export)
+    (export / "manifest.json").write_text('{"version": 1}')
+    with pytest.raises(InvalidInputError, match="does not describe an exported collection"):
+        home.import_("again", export)
+    with pytest.raises(InvalidInputError, match="cannot be read: No such file"):
+        home.import_("again", tmp_path / "nothing")
+
+
+@pytest.mark.parametrize("path", ["../outside.parquet", "/outside.parquet", "rows/../items.parquet", "a\nb.parquet"])
+def test_no_file_outside_is_read(export: Path, home: Home, path: str) -> None:
+    found = json.loads((export / "manifest.json").read_text())["parts"]
+    signed(export, parts=[{**found[0], "path": path}, *found[1:]])
+    with pytest.raises(InvalidInputError, match="is not valid"):
+        home.import_("again", export)
+    (export / "items.parquet").rename(export / "moved.parquet")
+    (export / "items.parquet").symlink_to(export / "moved.parquet")
+    signed(export, parts=found)
+    with pytest.raises(InvalidInputError, match=r"items.parquet cannot be read"):
+        home.import_("again", export)
+
+
+def test_content_that_crossview_never_writes_is_refused(export: Path, home: Home) -> None:
+    """With right checksums, too: values are checked like those of a copy."""
+    items = pq.read_table(export / "items.parquet")
+    keys = items["key"].to_pylist()
+    for changed, message in (
+        (["", *keys[1:]], "column key of table items holds ''"),
+        ([keys[1], *keys[1:]], "UNIQUE constraint failed"),
+    ):
+        replaced(export, "items.parquet", items.set_column(1, "key", [changed]))
+        with pytest.raises(InvalidInputError, match=message):
+            home.import_("again", export)
+    replaced(export, "items.parquet", items.drop_columns(["text"]))
+    with pytest.raises(InvalidInputError, match="its columns or rows are not those of"):
+        home.import_("again", export)
+    replaced(export, "items.parquet", items.slice(2))
+    with pytest.raises(InvalidInputError, match="refers to a missing row of table items"):
+        home.import_("again", export)
+    assert home.names() == []
+
+
+def test_a_folder_with_other_files_stays_as_it_is(home: Home, made: Path, tmp_path: Path) -> None:
+    base = Home(made / "home")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/letter.txt").write_text("mine")
+    with pytest.raises(InvalidInputError, match="contains other files: choose a new or an empty folder"):
+        base.export("base", tmp_path / "mine")
+    with pytest.raises(InvalidInputError, match="is a file: choose another name"):
+        base.export("base", tmp_path / "mine/letter.txt")
+    with pytest.raises(InvalidInputError, match="does not exist"):
+        base.export("base", tmp_path / "none/out")
+    with pytest.raises(AlreadyExistsError, match="contains a finished export"):
+        base.export("base", made / "export")
+    with pytest.raises(NotFoundError):
+        base.export("nothing", tmp_path / "out")
+    assert [path.name for path in (tmp_path / "mine").iterdir()] == ["letter.txt"]
+    home.create("again", ["color"]).close()
+    with pytest.raises(AlreadyExistsError):
+        home.import_("again", made / "export")
+
+
+def test_a_full_disk_is_an_error_after_which_the_export_continues(
+    made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    base = Home(made / "home")
+    with monkeypatch.context() as patch:
+        patch.setattr(parts._HashedFile, "write", full)
+        with pytest.raises(StorageError, match="the disk is full: free some space and try again"):
+            base.export("base", tmp_path / "out")
+    assert not (tmp_path / "out/manifest.json").exists()
+    assert list((tmp_path / "out").rglob("*.part")) == []
+    base.export("base", tmp_path / "out")
+    base_count = len(json.loads((tmp_path / "out/manifest.json").read_text())["parts"])
+    assert base_count == len(list((tmp_path / "out").rglob("*.parquet")))
+
+
+def test_two_at_once_in_one_folder_are_refused(made: Path, export: Path, home: Home, tmp_path: Path) -> None:
+    from crossview.engine.catalog.leftovers import alone_at_work
+
+    base = Home(made / "home")
+    (tmp_path / "out").mkdir()
+    with alone_at_work(tmp_path / "out"), pytest.raises(BusyError, match="another process is at work in"):
+        base.export("base", tmp_path / "out")
+    (home.path / ".import-again").mkdir(parents=True)
+    with alone_at_work(home.path / ".import-again"), pytest.raises(BusyError):
+        home.import_("again", export)
+    home.import_("again", export).close()
+
+
+def test_without_pyarrow_the_remedy_is_named(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    for call in (
+        lambda: Home(made / "home").export("base", tmp_path / "out"),
+        lambda: Home(tmp_path / "home").import_("base", made / "export"),
+    ):
+        with pytest.raises(NotReadyError, match=r"need pyarrow: install it with: pip install 'crossview\[parquet\]'"):
+            call()
+    assert not (tmp_path / "out").exists()
