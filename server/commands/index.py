@@ -86,7 +86,7 @@ def _opened(
     """Yield the collection, which is created for pictures if no collection has a similar name."""
     remember_collection(name)
     with connection.backend() as backend:
-        known = backend.names()
+        known = {*backend.names(), *backend.aliases()}
         if name in known or follow.no_create or follow.dry_run or not paths:
             collection = backend.open(name)
         else:
