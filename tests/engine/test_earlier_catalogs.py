@@ -75,7 +75,7 @@ def test_a_file_that_is_two_items_stays_with_the_first(old: Collection, tmp_path
             )
     report = old.index([tmp_path / "photos/red"], IndexOptions(labels="folder", workers=1))
     assert (report.added, report.updated) == (0, 1)
-    assert report.gone == ("photos/red/1.png", "red/1.png")
+    assert report.missing == ("photos/red/1.png", "red/1.png")
     assert old.items.get("red/0.png").labels == ()
 
 

@@ -21,7 +21,7 @@ def test_a_folder_knows_whether_its_collection_is_the_same(tmp_path: Path):
     assert CollectionFolder(old).is_alive()
     catalog = CollectionFolder(old).open_catalog()
     with catalog.read() as tx:
-        assert (tx.name(), tx.description()) == ("pets", "a test")
+        assert (tx.name(), tx.description()) == ("old", "a test")  # the name is that of the folder
     catalog.close()
 
 

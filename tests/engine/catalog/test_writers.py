@@ -132,6 +132,6 @@ def test_who_waited_for_a_collection_that_was_deleted_writes_nothing(home: Home)
             time.sleep(0.001)
         (home.path / "a").rename(home.path.parent / "gone")
     waiting.join()
-    assert refused == ["collection 'a' has been deleted"]
+    assert refused == ["collection 'a' has been deleted or renamed"]
     assert home.names() == []
     collection.close()

@@ -177,7 +177,7 @@ def test_other_sizes_gaps_strays_and_files_that_are_gone_are_noted(tmp_path: Pat
     with Home(tmp_path / "home").create("page", [VIEW]) as made:
         made.index([tmp_path / "shots"], ONE)
         paths[5].unlink()
-        gone = made.index([tmp_path / "shots"], ONE).gone
+        gone = made.index([tmp_path / "shots"], ONE).missing
         found = made.changes(ChangesRequest(gone=gone))
     text = "\n".join(found.notes)
     assert "1 of 49 pictures are not 160 x 160" in text
