@@ -90,6 +90,21 @@ def test_the_imported_collection_is_the_same_bit_for_bit(made: Path, export: Pat
     assert sorted(path.name for path in home.path.iterdir()) == ["again"]
 
 
+def test_an_export_of_an_earlier_version_is_imported(home: Home) -> None:
+    """The files of schema 0008, which every later version reads and migrates, with the hits of that time."""
+    with home.import_("old", ROOT / "tests/engine/golden/export-0008") as old:
+        wanted = {
+            ("pca", "v"): [("a/00", 0.3425), ("a/06", 0.5525), ("a/03", 0.7028)],
+            ("raw", "w"): [("c/22", 1.0688), ("b/09", 1.1186), ("c/21", 1.6081)],
+            ("codes", "w"): [("c/22", 0.0), ("b/09", 1.0), ("b/12", 2.0)],
+        }
+        for (space, view), hits in wanted.items():
+            (found,) = old.search(view=view, key="a/01", space=space, k=3)
+            assert [(hit.key, round(float(hit.distance), 4)) for hit in found.hits] == hits
+        assert (old.info().active_space, old.count(), len(old.questions.answers())) == ("pca", 24, 2)
+        assert {one.key: one.weight for one in old.feedback.get("kept")} == {"a/01": 1, "a/02": 1, "b/09": -0.5}
+
+
 def test_other_programs_read_the_files(made: Path) -> None:
     """Rows are fixed-size lists of float32 beside the ids of items."""
     items = pq.read_table(made / "export/items.parquet")
