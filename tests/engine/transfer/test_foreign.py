@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from crossview.engine.collection import Collection
 from crossview.engine.errors import InputWarning, InvalidInputError, NotReadyError
 from crossview.engine.home import Home
-from crossview.engine.item import ImportReport
+from crossview.engine.item import ImportReport, NewItem
 from crossview.engine.transfer.foreign import ForeignData
 from crossview.engine.transfer.mapping import mapping
 from crossview.engine.transfer.row_reader import RowReader
@@ -281,15 +281,17 @@ def test_folders_that_are_no_data(tmp_path: Path) -> None:
 
 def test_labels_and_attributes_of_existing_items(home: Home, tmp_path: Path) -> None:
     """Without a picture, text or vector, rows update items, and create none."""
-    (tmp_path / "a.csv").write_text("key,label,year\na,cat,1999\nz,dog,2000\n")
+    (tmp_path / "a.csv").write_text("key,label,year\na,cat,1999\nz,dog,2000\nb,,\n")
     data = ForeignData(tmp_path / "a.csv")
     with pytest.raises(InvalidInputError, match="has no column of pictures, texts or vectors"):
         data.views()
     with home.create("rows", ["v=vectors:dim=2"]) as made:
-        made.items.put_vectors("v", ["a", "b"], np.ones((2, 2), np.float32))
+        made.items.put([NewItem(key, rows={"v": [1, 1]}, labels=("old",), text="old") for key in "ab"])
         report = data.import_into(made)
-        assert (report.updated, [one.key for one in report.failures]) == (1, ["z"])
+        assert [one.key for one in report.failures] == ["z"]
         assert made.items.get("a").labels == ("cat",)
+        assert made.items.get("a").attributes == {"year": 1999}
+        assert (made.items.get("b").labels, made.items.get("b").text) == (("old",), "old")  # missing values keep
 
 
 def test_a_refused_batch_loses_only_what_is_refused(
