@@ -38,14 +38,10 @@ class ArrowSource:
         self.folder = path if path.is_dir() else path.parent
         with _understood(files[0].path):
             schema = self._schema(files[0].path)
-        self._check_columns(schema.names)
-        self._classes = _class_names(schema.metadata or {}, path)
+            self._check_columns(schema.names)
+            self._classes = _class_names(schema.metadata or {}, path)
+            self.hints = dict.fromkeys(self._classes, "label") | self._index_hints(schema)
         self._splits = len({file.split for file in files if file.split}) > 1
-        self.hints = dict.fromkeys(self._classes, "label")
-        texts = (self._pa.types.is_string, self._pa.types.is_large_string)
-        for name in _index_of_pandas(schema.metadata or {}):
-            if name in schema.names and any(one(schema.field(name).type) for one in texts):
-                self.hints[name] = "key"
         self.count = sum(map(self._count, files))
 
     def __iter__(self) -> Iterator[Row | Failure]:
@@ -53,6 +49,12 @@ class ArrowSource:
             prefix = file.split or file.path.stem
             with _understood(file.path):
                 yield from numbered(self._rows(file), file.path.name, prefix, self._before(file) + 1)
+
+    def _index_hints(self, schema: Any) -> dict[str, str]:
+        """Return that the index of pandas is the key, if it consists of texts."""
+        texts = (self._pa.types.is_string, self._pa.types.is_large_string)
+        names = [name for name in _index_of_pandas(schema.metadata or {}) if name in schema.names]
+        return {name: "key" for name in names if any(one(schema.field(name).type) for one in texts)}
 
     def _check_columns(self, names: Sequence[str]) -> None:
         """Raise InvalidInputError unless all files have the columns of the first."""
@@ -109,6 +111,7 @@ class ArrowSource:
                 else map(reader.get_batch, range(reader.num_record_batches))
             )
             for batch in batches:
+                batch.validate(full=True)  # pyarrow trusts the offsets in Arrow files
                 for start in range(0, batch.num_rows, _ROWS_AT_ONCE):
                     yield batch.slice(start, _ROWS_AT_ONCE)
 

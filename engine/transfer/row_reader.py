@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -49,8 +50,7 @@ class RowReader:
         return (f"columns that first appear after the first rows are left out: {', '.join(self._late)}",)
 
     def _made(self, row: Row) -> NewItem:
-        known = {one.column for one in self.meanings}
-        self._late.update(dict.fromkeys(name for name in row.values if name not in known))
+        self._late.update(dict.fromkeys(name for name in row.values if name not in self._columns))
         values = {one: row.values.get(one.column) for one in self.meanings}
         values = {one: None if is_missing(value) else value for one, value in values.items()}
         key, labels, text, image, source = "", None, None, None, ""
@@ -61,19 +61,19 @@ class RowReader:
             match one.role:
                 case "key":
                     key = self._key(one, value)
-                case "label" if one.name:
+                case "label" if value is not None and one.name:
                     notions[one.name] = (*notions.get(one.name, ()), *self._labels(value))
-                case "label":
+                case "label" if value is not None:
                     labels = (*(labels or ()), *self._labels(value))
-                case "text":
-                    text = None if value is None else _text(value)
+                case "text" if value is not None:
+                    text = _text(value)
                 case "attribute" if value is not None:
                     attributes[one.name] = self._attribute(value)
                 case "vector" if value is not None:
                     rows[one.name] = self._vector(one, value)
                 case "picture" if value is not None:
                     image, source, name = self._picture(value)
-                    key = key or (name if not self._has_keys() else "")
+                    key = key or (name if not self._has_keys else "")
         return NewItem(
             key or row.key,
             image=image,
@@ -85,6 +85,11 @@ class RowReader:
             notion_labels=notions,
         )
 
+    @cached_property
+    def _columns(self) -> set[str]:
+        return {one.column for one in self.meanings}
+
+    @cached_property
     def _has_keys(self) -> bool:
         return any(one.role == "key" for one in self.meanings)
 
@@ -96,8 +101,6 @@ class RowReader:
         raise InvalidInputError(f"the column {one.column!r} has {value!r:.40} here, which is not a key")
 
     def _labels(self, value: Any) -> tuple[str, ...]:
-        if value is None:
-            return ()
         if self.source.written:
             return tuple(labels_of(value))
         listed = value if isinstance(value, list) else value.tolist() if isinstance(value, np.ndarray) else [value]

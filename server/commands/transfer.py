@@ -20,7 +20,12 @@ from crossview.server.commands.common import (
     print_result,
     settings,
 )
-from crossview.server.commands.connection_options import PICTURES_HERE, HomeOption, PictureConnection
+from crossview.server.commands.connection_options import (
+    HERE,
+    PICTURES_HERE,
+    ConnectionOptions,
+    PictureConnection,
+)
 from crossview.server.commands.copies import QuietOption
 from crossview.server.commands.hints import completed
 from crossview.server.commands.import_report import show_report, since
@@ -28,6 +33,7 @@ from crossview.server.commands.output import escaped, say, show, table
 from crossview.server.commands.progress_bar import progress_bar
 
 if TYPE_CHECKING:
+    from crossview.engine.home import Home
     from crossview.engine.item import ImportReport
     from crossview.engine.transfer.foreign import ForeignData
     from crossview.engine.transfer.mapping import Meaning
@@ -81,7 +87,7 @@ class DataOptions:
 def export(
     name: NameArgument,
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="The output folder; it must be new or empty.")],
-    home: HomeOption = None,
+    connection: ConnectionOptions = HERE,
     quiet: QuietOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -95,11 +101,10 @@ def export(
         crossview export pets pets-export
         crossview export pets pets-export --quiet --json
     """
-    from crossview.engine.home import Home
-
+    home = _home(connection)
     try:
         with progress_bar(not quiet and not as_json, "rows") as progress:
-            made = Home(home).export(name, folder, progress)
+            made = home.export(name, folder, progress)
     except KeyboardInterrupt:
         _stop()
     kept = f", {made.kept} of them finished earlier" if made.kept else ""
@@ -149,21 +154,27 @@ def _import_export(
     name: str, source: Path, options: DataOptions, connection: PictureConnection, quiet: bool, as_json: bool
 ) -> None:
     """Import an exported collection into a home."""
-    from crossview.engine.home import Home
-
     if options != DataOptions():
         raise typer.BadParameter(f"{source} is an exported collection, which needs none of the options for other data")
-    if connection.server is not None:
-        raise typer.BadParameter(
-            "an exported collection is imported into a home, not through a server: run this command on the machine of "
-            "the server with --home DIR; the server then has the collection at once"
-        )
+    home = _home(connection)
     with (
         progress_bar(not quiet and not as_json, "rows") as progress,
-        Home(connection.home).import_(name, source, progress) as made,
+        home.import_(name, source, progress) as made,
     ):
         info = made.info()
     print_result(info, f"imported {name}: {info.items} items, {len(info.spaces)} spaces", as_json)
+
+
+def _home(connection: ConnectionOptions) -> "Home":
+    """Return the home, from and into which collections move; raise a usage error for a server."""
+    from crossview.engine.home import Home
+
+    if connection.server is not None:
+        raise typer.BadParameter(
+            f"a whole collection moves from or into a home, not through the server {connection.server}: run this "
+            "command on the machine of the server with --home DIR; the server has an imported collection at once"
+        )
+    return Home(connection.home)
 
 
 def _import_data(

@@ -39,11 +39,14 @@ def test_a_collection_moves_out_and_in(home: Home, tmp_path: Path) -> None:
         assert message in result.output
     for words, message in {
         ("--dry-run", *where): "is an exported collection, which needs none of the options for other data",
-        ("--server", "localhost:1"): "is imported into a home, not through a server: run this command on the machine",
+        ("--server", "localhost:1"): "from or into a home, not through the server localhost:1: run this command on the",
     }.items():
         result = run("import", "new", tmp_path / "out", *words)
         assert result.exit_code == 2
         assert message in " ".join(result.output.split())
+    result = run("export", "pets", tmp_path / "new", "--server", "localhost:1")
+    assert result.exit_code == 2
+    assert "not through the server localhost:1" in result.output
     assert result_of("export", "pets", tmp_path / "json", *where)["files"] == 15
     assert result_of("import", "third", tmp_path / "json", *where)["items"] == 24
 

@@ -1,6 +1,7 @@
 """A collection moves out and in, bit for bit, in one state, continued after interruptions, refused when damaged."""
 
 import errno
+import hashlib
 import json
 import os
 import shutil
@@ -9,13 +10,14 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import mutations
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from disk import failing_disk
 
 from crossview.engine.collection import Collection
 from crossview.engine.errors import (
@@ -88,6 +90,21 @@ def test_the_imported_collection_is_the_same_bit_for_bit(made: Path, export: Pat
         assert again.info().name == "again"
         assert answers(again) == answers(base)
     assert sorted(path.name for path in home.path.iterdir()) == ["again"]
+
+
+def test_an_export_of_an_earlier_version_is_imported(home: Home) -> None:
+    """The files of schema 0008, which every later version reads and migrates, with the hits of that time."""
+    with home.import_("old", ROOT / "tests/engine/golden/export-0008") as old:
+        wanted = {
+            ("pca", "v"): [("a/00", 0.3425), ("a/06", 0.5525), ("a/03", 0.7028)],
+            ("raw", "w"): [("c/22", 1.0688), ("b/09", 1.1186), ("c/21", 1.6081)],
+            ("codes", "w"): [("c/22", 0.0), ("b/09", 1.0), ("b/12", 2.0)],
+        }
+        for (space, view), hits in wanted.items():
+            (found,) = old.search(view=view, key="a/01", space=space, k=3)
+            assert [(hit.key, round(float(hit.distance), 4)) for hit in found.hits] == hits
+        assert (old.info().active_space, old.count(), len(old.questions.answers())) == ("pca", 24, 2)
+        assert {one.key: one.weight for one in old.feedback.get("kept")} == {"a/01": 1, "a/02": 1, "b/09": -0.5}
 
 
 def test_other_programs_read_the_files(made: Path) -> None:
@@ -296,7 +313,7 @@ def replaced(export: Path, name: str, table: object) -> None:
     data = (export / name).read_bytes()
     for part in found["parts"]:
         if part["path"] == name:
-            part |= {"bytes": len(data), "sha256": __import__("hashlib").sha256(data).hexdigest(), "rows": len(table)}  # type: ignore[arg-type]
+            part |= {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest(), "rows": len(table)}  # type: ignore[arg-type]
     signed(export, parts=found["parts"])
 
 
@@ -391,6 +408,62 @@ def test_a_full_disk_is_an_error_after_which_the_export_continues(
     base.export("base", tmp_path / "out")
     base_count = len(json.loads((tmp_path / "out/manifest.json").read_text())["parts"])
     assert base_count == len(list((tmp_path / "out").rglob("*.parquet")))
+
+
+@pytest.mark.parametrize("error", [errno.ENOSPC, errno.EIO])
+def test_a_disk_that_fails_at_any_access_loses_nothing(
+    made: Path, export: Path, home: Home, tmp_path: Path, error: int
+) -> None:
+    """An export or an import is refused with a StorageError, no collection and no export is half, and both continue."""
+    base, wanted = Home(made / "home"), content(made / "home/base/catalog.db")
+    with failing_disk() as disk:
+        for turn, share in enumerate(np.linspace(0, 1, 8)):
+            out, name = tmp_path / f"out{turn}", f"again{turn}"
+
+            def imported(name: str = name) -> None:
+                home.import_(name, export).close()
+
+            with disk.fail(10**9, error):
+                base.export("base", tmp_path / f"whole{turn}")
+            with disk.fail(1 + int(share * (disk.count - 1)), error), suppress(StorageError):
+                base.export("base", out)
+            if not (out / "manifest.json").exists():
+                base.export("base", out)
+            assert len(list(out.rglob("*.parquet"))) == 14
+            with disk.fail(10**9, error):
+                imported("counted")
+            home.delete("counted")
+            with disk.fail(1 + int(share * (disk.count - 1)), error), suppress(StorageError):
+                imported()
+            if name not in home.names():
+                imported()
+            assert content(home.path / name / "catalog.db") == wanted
+            home.delete(name)
+    assert list(home.path.iterdir()) == []
+
+
+def test_damage_with_a_right_checksum_is_refused_or_harmless(export: Path, home: Home) -> None:
+    """An import is whole or refused with a reason; nothing else is raised, and nothing stays."""
+    random = np.random.default_rng(0)
+    original = {path: path.read_bytes() for path in export.rglob("*.parquet")}
+    listed = json.loads((export / "manifest.json").read_text())["parts"]
+    reasons = set()
+    for _ in range(60):
+        part = listed[random.integers(len(listed))]
+        data = bytearray(original[export / part["path"]])
+        for place in random.integers(0, len(data), random.integers(1, 6)):
+            data[place] = random.integers(256)
+        (export / part["path"]).write_bytes(data)
+        changed = {**part, "sha256": hashlib.sha256(data).hexdigest()}
+        signed(export, parts=[changed if one is part else one for one in listed])
+        try:
+            home.import_("again", export).close()
+            home.delete("again")
+        except InvalidInputError as error:
+            reasons.add(str(error))
+        assert list(home.path.iterdir()) == []
+        (export / part["path"]).write_bytes(original[export / part["path"]])
+    assert len(reasons) > 10
 
 
 def test_two_at_once_in_one_folder_are_refused(made: Path, export: Path, home: Home, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import io
 import json
 import runpy
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
@@ -16,9 +17,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crossview.engine.collection import Collection
-from crossview.engine.errors import InvalidInputError, NotReadyError
+from crossview.engine.errors import InputWarning, InvalidInputError, NotReadyError
 from crossview.engine.home import Home
-from crossview.engine.item import ImportReport
+from crossview.engine.item import ImportReport, NewItem
 from crossview.engine.transfer.foreign import ForeignData
 from crossview.engine.transfer.mapping import mapping
 from crossview.engine.transfer.row_reader import RowReader
@@ -280,15 +281,17 @@ def test_folders_that_are_no_data(tmp_path: Path) -> None:
 
 def test_labels_and_attributes_of_existing_items(home: Home, tmp_path: Path) -> None:
     """Without a picture, text or vector, rows update items, and create none."""
-    (tmp_path / "a.csv").write_text("key,label,year\na,cat,1999\nz,dog,2000\n")
+    (tmp_path / "a.csv").write_text("key,label,year\na,cat,1999\nz,dog,2000\nb,,\n")
     data = ForeignData(tmp_path / "a.csv")
     with pytest.raises(InvalidInputError, match="has no column of pictures, texts or vectors"):
         data.views()
     with home.create("rows", ["v=vectors:dim=2"]) as made:
-        made.items.put_vectors("v", ["a", "b"], np.ones((2, 2), np.float32))
+        made.items.put([NewItem(key, rows={"v": [1, 1]}, labels=("old",), text="old") for key in "ab"])
         report = data.import_into(made)
-        assert (report.updated, [one.key for one in report.failures]) == (1, ["z"])
+        assert [one.key for one in report.failures] == ["z"]
         assert made.items.get("a").labels == ("cat",)
+        assert made.items.get("a").attributes == {"year": 1999}
+        assert (made.items.get("b").labels, made.items.get("b").text) == (("old",), "old")  # missing values keep
 
 
 def test_a_refused_batch_loses_only_what_is_refused(
@@ -378,6 +381,27 @@ def test_every_type_of_arrow(home: Home, tmp_path: Path, write: Callable[[Any, P
     assert collection.items.get("b").attributes == {"when": "2001-09-09T01:46:40", "price": 1.5}
     assert collection.items.get("c").attributes == {"price": 2.25, "size": {"w": 3}}
     collection.close()
+
+
+def test_damaged_files_are_refused_or_read(tmp_path: Path) -> None:
+    """Whatever is in a file, its rows are read or it is refused with a reason; nothing else is raised."""
+    random, read, reasons = np.random.default_rng(0), 0, []
+    for name in ("pandas.parquet", "saved/data-00000-of-00002.arrow", "pandas.csv"):
+        original = (DATA / name).read_bytes()
+        for turn in range(60):
+            data = bytearray(original)
+            for place in random.integers(0, len(data), random.integers(1, 6)):
+                data[place] = random.integers(256)
+            path = tmp_path / f"{turn}{Path(name).suffix}"
+            path.write_bytes(data)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", InputWarning)
+                try:
+                    read += len([row for row in ForeignData(path).source if isinstance(row, Row)])
+                except InvalidInputError as error:
+                    reasons.append(str(path) in str(error))
+    assert read > 0
+    assert all(reasons)
 
 
 def test_what_the_programs_write_today(home: Home, tmp_path: Path) -> None:
