@@ -9,6 +9,8 @@ from story import done, refused, result_of, run
 
 TREE = "tree/2021/05 Paris"
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
