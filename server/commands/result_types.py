@@ -19,6 +19,7 @@ from crossview.engine.questions.collected_answers import NotionAnswers
 from crossview.engine.training.guide import LearnerGuide
 from crossview.server.client.job import Job
 from crossview.server.commands.ask import WrittenComparisons
+from crossview.server.commands.audit import PrintedAudit
 from crossview.server.commands.collections import Alias, Renamed
 from crossview.server.commands.common import Deleted
 from crossview.server.commands.copies import Compacted, Copy
@@ -110,6 +111,7 @@ RESULTS: dict[str, Any] = {
     "train": SpaceInfo | Job,
     "tune": SpaceInfo | Job,
     "evaluate": Evaluation | Job,
+    "audit": PrintedAudit,
     "ask": list[NotionAnswers] | WrittenComparisons,
     "space list": list[SpaceInfo],
     "space activate": SpaceInfo,
