@@ -19,6 +19,9 @@ from crossview.engine.errors import engine_installed
 if TYPE_CHECKING:
     from crossview import learners as learners
     from crossview.engine.any_collection import AnyCollection as AnyCollection
+    from crossview.engine.audit.report import Audit as Audit
+    from crossview.engine.audit.report import AuditRequest as AuditRequest
+    from crossview.engine.audit.report import Finding as Finding
     from crossview.engine.changes.request import Change as Change
     from crossview.engine.changes.request import Changes as Changes
     from crossview.engine.changes.request import ChangesRequest as ChangesRequest
@@ -113,6 +116,7 @@ if TYPE_CHECKING:
 
 _NAMES = {
     "crossview.engine.any_collection": "AnyCollection",
+    "crossview.engine.audit.report": "Audit AuditRequest Finding",
     "crossview.engine.changes.request": "Change Changes ChangesRequest LearnedImportance PairLabel",
     "crossview.engine.collection": "Collection",
     "crossview.engine.comparisons": "Answer ItemComparisons Question QuestionRequest",

@@ -45,6 +45,7 @@ from crossview.engine.runtime.progress import Progress
 from crossview.engine.spaces.item_embeddings import ITEMS_AT_ONCE
 
 if TYPE_CHECKING:
+    from crossview.engine.audit.report import Audit, AuditRequest
     from crossview.engine.changes.request import Changes, ChangesRequest
 
 
@@ -376,6 +377,10 @@ class AnyCollection(Protocol):
 
     def same(self, request: SameRequest) -> list[Verdict | Failure]:
         """Return whether the two queries of each pair are the same, by the threshold of the generation in use."""
+        ...
+
+    def audit(self, request: "AuditRequest | None" = None, *, progress: Progress | None = None) -> "Audit":
+        """Return what makes searches worse or figures of evaluations too good, with the items concerned."""
         ...
 
     def changes(self, request: "ChangesRequest") -> "Changes":

@@ -41,6 +41,7 @@ from crossview.engine.services.views import Views
 from crossview.features.pictures import IN_PROCESS, Pictures
 
 if TYPE_CHECKING:
+    from crossview.engine.audit.report import Audit, AuditRequest
     from crossview.engine.changes.request import Changes, ChangesRequest
     from crossview.engine.questions.asking import Questions
     from crossview.engine.questions.feedback import Feedback
@@ -323,6 +324,23 @@ class Collection:
         with self._opened.read() as tx:
             find = find_changes(tx, request)
         return find()
+
+    def audit(self, request: "AuditRequest | None" = None, *, progress: Progress | None = None) -> "Audit":
+        """Return what makes searches worse or figures of evaluations too good, with the items concerned.
+
+        These are held-out near copies of training items, doubtful labels, outliers, labels that no view tells, missing
+        and unreadable files, rows and spaces out of date, and newer items and their drift. Nothing is written. Labels
+        and distances of at most 5,000 items, drawn at random, are examined in each view.
+
+        Raises InvalidInputError, NotFoundError (space), StorageError.
+        """
+        from crossview.engine.audit.auditing import audit
+        from crossview.engine.audit.report import AuditRequest
+
+        wanted = request or AuditRequest()
+        wanted.check()
+        with self._opened.read() as tx:
+            return audit(self._opened.versions(), tx, self._opened.loaded.get(tx, wanted.space), wanted, progress)
 
     @property
     def questions(self) -> "Questions":

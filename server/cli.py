@@ -12,6 +12,7 @@ from crossview.features.priority import give_way
 from crossview.server.commands import (
     annotate,
     ask,
+    audit,
     changes,
     collections,
     copies,
@@ -74,6 +75,7 @@ PANELS: dict[str, dict[str, Callable[..., None]]] = {
         "train": learn.train,
         "tune": learn.tune,
         "evaluate": evaluation.evaluate,
+        "audit": audit.audit,
         "ask": ask.ask,
         "space list": spaces.list_,
         "space activate": spaces.activate,
@@ -109,7 +111,7 @@ PANELS: dict[str, dict[str, Callable[..., None]]] = {
 COMMANDS = {name: command for panel in PANELS.values() for name, command in panel.items()}
 _LONG = {
     *("index", "view fit", "view place", "train", "tune", "space extend", "space assign"),
-    *("calibrate", "evaluate", "embed", "neighbors", "export", "import"),
+    *("calibrate", "evaluate", "embed", "neighbors", "export", "import", "audit"),
 }
 """Long-running commands: they lower their priority, so that processes that answer people stay fast."""
 

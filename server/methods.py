@@ -205,6 +205,7 @@ METHODS = {
         ListDeletedItems=_read,
         GetThumbnail=_read,
         EmbedItems=_read,
+        GetAudit=partial(_read, room=Room.LONG),
         ListNeighbors=partial(_read, room=Room.LONG),
         Train=partial(_learn, job=Job()),
         ExtendSpace=partial(_learn, job=Job()),

@@ -28,7 +28,8 @@ SUBSPACE, METRICS = "engine.learners.subspace", "engine.learners.metrics"
 LOSSES, SOLVERS, SAMPLERS = "engine.learners.losses", "engine.learners.solvers", "engine.learners.samplers"
 LEARNERS = {"engine.learners"} | {package for package in PACKAGES if package.startswith("engine.learners.")}
 ROOMS = {
-    *("engine", "engine.catalog", "engine.changes", "engine.explaining", "engine.ingest", "engine.questions"),
+    *("engine", "engine.audit", "engine.catalog", "engine.changes", "engine.explaining"),
+    *("engine.ingest", "engine.questions"),
     "engine.spaces",
     *(CONDITIONS, "engine.training", "engine.transfer"),
     *LEARNERS,
@@ -40,6 +41,7 @@ MAY_IMPORT = {
     "engine": {*ROOMS, SERVICES, "features", "index"},
     SERVICES: {*ROOMS, "features", "index"},
     CONDITIONS: {"engine"},
+    "engine.audit": {"engine", "engine.catalog", "engine.spaces", "index.base"},
     "engine.catalog": {"engine", CONDITIONS, "features"},
     "engine.ingest": {"engine", "engine.catalog", COMPARISONS, "features"},
     "engine.transfer": {"engine", "engine.catalog", "engine.ingest", "features"},
@@ -66,13 +68,13 @@ MAY_IMPORT = {
         *("engine", "engine.ingest", "engine.spaces", "features"),
     },
     "server.wire": {
-        *("server.errors", "engine", CONDITIONS, "engine.changes", "engine.ingest", "engine.spaces"),
+        *("server.errors", "engine", CONDITIONS, "engine.audit", "engine.changes", "engine.ingest", "engine.spaces"),
         *("engine.catalog.extractors", COMPARISONS, "features"),
     },
     "server.client": {
         *("server.errors", "server.methods", "server.settings", "server.wire"),
         *("engine", CONDITIONS, "engine.changes", "engine.ingest", "engine.questions", "engine.spaces", "features"),
-        *("engine.catalog.extractors", "engine.catalog.roots"),
+        *("engine.audit", "engine.catalog.extractors", "engine.catalog.roots"),
     },
     "server.dispatch": {
         *("server.errors", "server.methods", "server.settings", "server.wire"),
@@ -81,7 +83,7 @@ MAY_IMPORT = {
     "server.edge": {"server.dispatch", "server.limits", "server.methods", "server.wire", "engine"},
     "server.services": {
         *("server.cache", "server.jobs", "server.open_pages", "server.settings", "server.wire", "server.writing"),
-        *("engine", "engine.changes", "engine.spaces"),
+        *("engine", "engine.audit", "engine.changes", "engine.spaces"),
     },
     "server.jobs": {
         *("server.channel", "server.dispatch", "server.errors", "server.forks", "server.methods", "server.settings"),
@@ -100,18 +102,18 @@ MAY_IMPORT = {
     },
     "server.commands": {
         *("server", "server.client", "server.demo", "server.drawing", "server.wire"),
-        *("engine", "engine.changes", "engine.questions", "engine.ingest", "engine.spaces", "engine.training"),
-        "engine.transfer",
+        *("engine", "engine.audit", "engine.changes", "engine.questions", "engine.ingest", "engine.spaces"),
+        *("engine.training", "engine.transfer"),
         *(COMPARISONS, CONDITIONS, "features"),
     },
     "server.demo": {"server.drawing", "server.backend", "server.errors", "engine", "engine.changes"},
-    "server.drawing": {"engine", "engine.changes", "engine.ingest", "features"},
+    "server.drawing": {"engine", "engine.audit", "engine.changes", "engine.ingest", "features"},
     "benchmarks": {*ROOMS, "features", "index", "crossview"},
     "tools": {
         *(*ROOMS, "features", "index", "crossview"),
         *("server.cli", "server.commands.command", "server.commands.result_types"),
     },
-    "crossview": {"server.client", "server.errors", "engine", CONDITIONS, "engine.changes", *LEARNERS},
+    "crossview": {"server.client", "server.errors", "engine", CONDITIONS, "engine.audit", "engine.changes", *LEARNERS},
 }
 """Rooms, and single modules, that the modules of a room may import, besides each other and the ground floor.
 

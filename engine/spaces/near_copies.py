@@ -40,12 +40,12 @@ def near_copies(
     """
     if asked.rows is None:
         return [{}] * len(asked.own)
-    found = _in_view(version, indexed, asked.view, asked.rows, asked.own, k)
+    found = copies_in_view(version, indexed, asked.view, asked.rows, asked.own, k)
     robust = indexed.space.robust_view
     if robust and robust != asked.view:
         places, rows = _robust_rows(version, loaded, robust, queries, asked)
         own = [asked.own[place] for place in places]
-        for place, near in zip(places, _in_view(version, indexed, robust, rows, own, k), strict=True):
+        for place, near in zip(places, copies_in_view(version, indexed, robust, rows, own, k), strict=True):
             equal = {item: distance for item, distance in found[place].items() if not distance}
             found[place] = {**equal, **{item: distance for item, distance in near.items() if item not in equal}}
     return found
@@ -69,7 +69,7 @@ def _robust_rows(
     return places, np.concatenate(rows)
 
 
-def _in_view(
+def copies_in_view(
     version: Version, indexed: IndexedSpace, view: str, rows: Rows, own: Sequence[int | None], k: int
 ) -> list[Copies]:
     """Return the near copies of queries with raw rows of a view, (n, d): codes find candidates, and rows decide."""

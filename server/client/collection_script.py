@@ -8,6 +8,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from crossview.engine.audit.report import Audit, AuditRequest
 from crossview.engine.conditions.filter import EVERY_ITEM, FilterForm
 from crossview.engine.errors import CrossviewError, warn_of
 from crossview.engine.evaluation import Evaluation, EvaluationRequest
@@ -55,6 +56,7 @@ from crossview.server.wire.convert import (
     to_item_neighbors,
     to_report,
 )
+from crossview.server.wire.convert_audit import from_audit_request, to_audit
 from crossview.server.wire.convert_conditions import to_field_value
 from crossview.server.wire.convert_evaluation import to_evaluation
 from crossview.server.wire.convert_info import to_collection, to_space, to_threshold
@@ -332,6 +334,11 @@ class CollectionScript(SearchScript):
             filter=from_filter(filter),
         )
         return to_item_embeddings((yield from ask(self._collections.EmbedItems, request)))
+
+    def audit(self, request: AuditRequest | None = None, *, progress: Progress | None = None) -> Script[Audit]:
+        """Return what makes searches worse or figures too good; a server opens no files, and reports no progress."""
+        wanted = request or AuditRequest()
+        return to_audit((yield from ask(self._collections.GetAudit, from_audit_request(wanted, self.resource))))
 
     def neighbors(
         self,

@@ -21,6 +21,7 @@ from crossview.engine.transfer.exporting import Exported
 from crossview.engine.transfer.mapping import Meaning
 from crossview.server.client.job import Job
 from crossview.server.commands.ask import WrittenComparisons
+from crossview.server.commands.audit import PrintedAudit
 from crossview.server.commands.collections import Alias, Renamed
 from crossview.server.commands.common import Deleted
 from crossview.server.commands.copies import Compacted, Copy
@@ -115,6 +116,7 @@ RESULTS: dict[str, Any] = {
     "train": SpaceInfo | Job,
     "tune": SpaceInfo | Job,
     "evaluate": Evaluation | Job,
+    "audit": PrintedAudit,
     "ask": list[NotionAnswers] | WrittenComparisons,
     "space list": list[SpaceInfo],
     "space activate": SpaceInfo,

@@ -3,6 +3,7 @@
 import grpc
 import warnings
 
+from crossview.v1 import audit_pb2 as crossview_dot_v1_dot_audit__pb2
 from crossview.v1 import collections_pb2 as crossview_dot_v1_dot_collections__pb2
 from crossview.v1 import names_pb2 as crossview_dot_v1_dot_names__pb2
 from crossview.v1 import neighbors_pb2 as crossview_dot_v1_dot_neighbors__pb2
@@ -218,6 +219,11 @@ class CollectionServiceStub:
                 '/crossview.v1.CollectionService/EmbedItems',
                 request_serializer=crossview_dot_v1_dot_collections__pb2.EmbedItemsRequest.SerializeToString,
                 response_deserializer=crossview_dot_v1_dot_collections__pb2.EmbedItemsResponse.FromString,
+                _registered_method=True)
+        self.GetAudit = channel.unary_unary(
+                '/crossview.v1.CollectionService/GetAudit',
+                request_serializer=crossview_dot_v1_dot_audit__pb2.GetAuditRequest.SerializeToString,
+                response_deserializer=crossview_dot_v1_dot_audit__pb2.Audit.FromString,
                 _registered_method=True)
         self.ListNeighbors = channel.unary_unary(
                 '/crossview.v1.CollectionService/ListNeighbors',
@@ -486,6 +492,13 @@ class CollectionServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def GetAudit(self, request, context):
+        """Returns what makes searches worse or figures of evaluations too good.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def ListNeighbors(self, request, context):
         """Returns the nearest other items of items, in pages sorted by key.
         """
@@ -675,6 +688,11 @@ def add_CollectionServiceServicer_to_server(servicer, server):
                     servicer.EmbedItems,
                     request_deserializer=crossview_dot_v1_dot_collections__pb2.EmbedItemsRequest.FromString,
                     response_serializer=crossview_dot_v1_dot_collections__pb2.EmbedItemsResponse.SerializeToString,
+            ),
+            'GetAudit': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetAudit,
+                    request_deserializer=crossview_dot_v1_dot_audit__pb2.GetAuditRequest.FromString,
+                    response_serializer=crossview_dot_v1_dot_audit__pb2.Audit.SerializeToString,
             ),
             'ListNeighbors': grpc.unary_unary_rpc_method_handler(
                     servicer.ListNeighbors,
@@ -1655,6 +1673,33 @@ class CollectionService:
             '/crossview.v1.CollectionService/EmbedItems',
             crossview_dot_v1_dot_collections__pb2.EmbedItemsRequest.SerializeToString,
             crossview_dot_v1_dot_collections__pb2.EmbedItemsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetAudit(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/crossview.v1.CollectionService/GetAudit',
+            crossview_dot_v1_dot_audit__pb2.GetAuditRequest.SerializeToString,
+            crossview_dot_v1_dot_audit__pb2.Audit.FromString,
             options,
             channel_credentials,
             insecure,

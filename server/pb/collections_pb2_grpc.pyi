@@ -4,6 +4,7 @@ isort:skip_file
 """
 
 from collections import abc as _abc
+from crossview.v1 import audit_pb2 as _audit_pb2
 from crossview.v1 import collections_pb2 as _collections_pb2
 from crossview.v1 import names_pb2 as _names_pb2
 from crossview.v1 import neighbors_pb2 as _neighbors_pb2
@@ -124,6 +125,8 @@ class CollectionServiceStub:
     """Deletes a view with its rows and fitted states; items stay. FAILED_PRECONDITION while a space uses it."""
     EmbedItems: _grpc.UnaryUnaryMultiCallable[_collections_pb2.EmbedItemsRequest, _collections_pb2.EmbedItemsResponse]
     """Returns the vectors of items, from their rows of one view, in a space, in pages sorted by key."""
+    GetAudit: _grpc.UnaryUnaryMultiCallable[_audit_pb2.GetAuditRequest, _audit_pb2.Audit]
+    """Returns what makes searches worse or figures of evaluations too good."""
     ListNeighbors: _grpc.UnaryUnaryMultiCallable[_neighbors_pb2.ListNeighborsRequest, _neighbors_pb2.ListNeighborsResponse]
     """Returns the nearest other items of items, in pages sorted by key."""
 
@@ -219,6 +222,8 @@ class CollectionServiceAsyncStub(CollectionServiceStub):
     """Deletes a view with its rows and fitted states; items stay. FAILED_PRECONDITION while a space uses it."""
     EmbedItems: _aio.UnaryUnaryMultiCallable[_collections_pb2.EmbedItemsRequest, _collections_pb2.EmbedItemsResponse]  # type: ignore[assignment]
     """Returns the vectors of items, from their rows of one view, in a space, in pages sorted by key."""
+    GetAudit: _aio.UnaryUnaryMultiCallable[_audit_pb2.GetAuditRequest, _audit_pb2.Audit]  # type: ignore[assignment]
+    """Returns what makes searches worse or figures of evaluations too good."""
     ListNeighbors: _aio.UnaryUnaryMultiCallable[_neighbors_pb2.ListNeighborsRequest, _neighbors_pb2.ListNeighborsResponse]  # type: ignore[assignment]
     """Returns the nearest other items of items, in pages sorted by key."""
 
@@ -527,6 +532,14 @@ class CollectionServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_collections_pb2.EmbedItemsResponse, _abc.Awaitable[_collections_pb2.EmbedItemsResponse]]:
         """Returns the vectors of items, from their rows of one view, in a space, in pages sorted by key."""
+
+    @_abc_1.abstractmethod
+    def GetAudit(
+        self,
+        request: _audit_pb2.GetAuditRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_audit_pb2.Audit, _abc.Awaitable[_audit_pb2.Audit]]:
+        """Returns what makes searches worse or figures of evaluations too good."""
 
     @_abc_1.abstractmethod
     def ListNeighbors(

@@ -13,6 +13,7 @@ from crossview.server.cache import OpenCollections
 from crossview.server.jobs.jobs import Jobs
 from crossview.server.wire import pages
 from crossview.server.wire.convert import from_item, from_item_embeddings, from_item_neighbors, to_filter, to_picture
+from crossview.server.wire.convert_audit import from_audit, to_audit_request
 from crossview.server.wire.convert_conditions import from_field_value
 from crossview.server.wire.convert_info import from_collection, from_space, from_threshold
 from crossview.server.wire.convert_training import to_calibration
@@ -20,8 +21,8 @@ from crossview.server.wire.fields import to_message
 from crossview.server.wire.message_batches import batches
 from crossview.server.wire.names import collection_name, parse_collection, parse_item, parse_space
 from crossview.server.writing.item_writes import ItemWrites
+from crossview.v1 import audit_pb2, names_pb2, neighbors_pb2, types_pb2
 from crossview.v1 import collections_pb2 as pb
-from crossview.v1 import names_pb2, neighbors_pb2, types_pb2
 
 COUNTS, MOST_COUNTS = 100, 10_000
 """Number of values that are counted by default, and at most."""
@@ -228,6 +229,11 @@ class CollectionService(ItemWrites):
                 limit=request.page_size or ITEMS_AT_ONCE,
             )
         return from_item_embeddings(embeddings)
+
+    def GetAudit(self, request: audit_pb2.GetAuditRequest, context: None) -> audit_pb2.Audit:
+        """Return the findings of an audit."""
+        with self.collections.use(parse_collection(request.name)) as collection:
+            return from_audit(collection.audit(to_audit_request(request)))
 
     def ListNeighbors(
         self, request: neighbors_pb2.ListNeighborsRequest, context: None

@@ -49,6 +49,7 @@ ASKED: dict[str, Callable[[Collection], object]] = {
     "suggest": lambda one: one.suggest(SuggestRequest([QUERY])),
     "embed": lambda one: one.embed([VECTOR]),
     "items.embed": lambda one: one.items.embed("v"),
+    "audit": lambda one: one.audit(),
     "items.neighbors": lambda one: one.items.neighbors("v"),
     "evaluate": lambda one: one.evaluate(EvaluationRequest(view="v")),
     "questions": lambda one: one.questions,

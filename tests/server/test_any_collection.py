@@ -20,6 +20,7 @@ from crossview.engine.any_collection import (
     AnyStorage,
     AnyViews,
 )
+from crossview.engine.audit.report import AuditRequest
 from crossview.engine.changes.request import ChangesRequest
 from crossview.engine.collection import Collection
 from crossview.engine.conditions.filter import Filter
@@ -70,6 +71,7 @@ READS: Steps = {
     "changes": lambda c: c.changes(ChangesRequest()),
     "embed": lambda c: c.embed([QUERY], targets=["sift"]),
     "items.embed": lambda c: c.items.embed("color", limit=3),
+    "audit": lambda c: c.audit(AuditRequest(files=False)),
     "items.neighbors": lambda c: c.items.neighbors("color", target="sift", k=2, limit=3),
     "evaluate": lambda c: c.evaluate(EvaluationRequest(view="color", k=(2, 3))),
     "questions": lambda c: c.questions.answers(),

@@ -397,6 +397,9 @@ OTHER = {
     "hint('job wait'",  # of a server: tests/server/test_jobs_command.py
     "crossview serves {} on {}",
     "hint(command, *named",  # the command line for a call in Python that the engine names
+    "hint('annotate', name, '--label'",  # of an audit: tests/server/test_audit.py
+    "hint('item show', name",  # of an audit
+    "hint('index', name, '--'",  # of an audit
     "crossview alias ALIAS --delete",  # usage
     "crossview alias {} NAME",  # usage
     "cancel them, with: crossview job list",  # of a server: tests/server/test_aliases.py

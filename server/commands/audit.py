@@ -1,0 +1,152 @@
+"""The audit command."""
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import zip_longest
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from crossview.engine.audit.report import Audit, AuditRequest, Finding
+from crossview.server.commands.common import JsonOption, NameArgument, print_json
+from crossview.server.commands.connection_options import HERE, ConnectionOptions
+from crossview.server.commands.hints import hint
+from crossview.server.commands.output import say
+from crossview.server.commands.progress_bar import progress_bar
+
+if TYPE_CHECKING:
+    from crossview.server.backend import CollectionBackend
+
+SHOWN = 5
+"""Default number of keys of a finding."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditedFinding(Finding):
+    """A finding with the command that mends it."""
+
+    command: str
+
+
+@dataclass(frozen=True)
+class PrintedAudit:
+    """The findings of an audit, and what it did not check."""
+
+    collection: str
+    space: str
+    items: int
+    findings: list[AuditedFinding]
+    notes: list[str]
+
+
+def audit(
+    name: NameArgument,
+    space: Annotated[str, typer.Option(metavar="SPACE", help="Space to search [default: the active one].")] = "",
+    limit: Annotated[int, typer.Option(min=1, help="Maximum number of items to name for each finding.")] = SHOWN,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Also write a page with thumbnails to this .html file."),
+    ] = None,
+    connection: ConnectionOptions = HERE,
+    as_json: JsonOption = False,
+) -> None:
+    """Find what makes searches worse, or figures too good.
+
+    The command finds held-out near copies of training items, doubtful labels, outliers, labels that no view tells,
+    missing and unreadable files, rows and spaces that are out of date, and newer items that differ from the training
+    items. It changes nothing: each finding names the command that mends it. A server does not open the source files.
+
+    Examples:
+        crossview audit pets
+        crossview audit pets --limit 20 --out audit.html
+    """
+    if out is not None and out.suffix != ".html":
+        raise typer.BadParameter(f"--out writes an HTML page: give a file that ends in .html, not {out}")
+    with connection.collection(name) as collection, progress_bar(not as_json) as progress:
+        found = collection.audit(AuditRequest(space=space, limit=limit), progress=progress)
+        commands = [command_of(name, found, one) for one in found.findings]
+        if out is not None:
+            _write_page(out, collection, found, commands)
+    if as_json:
+        findings = [AuditedFinding(**vars(one), command=of) for one, of in zip(found.findings, commands, strict=True)]
+        print_json(PrintedAudit(found.collection, found.space, found.items, findings, list(found.notes)))
+        return
+    _print(found, commands)
+    if out is not None:
+        say(f"wrote {out}", err=True)
+
+
+def command_of(name: str, found: Audit, finding: Finding) -> str:
+    """Return the command line that mends a finding, or shows its items."""
+    return _COMMANDS[finding.kind](name, found, finding)
+
+
+def _delete(name: str, _: Audit, finding: Finding) -> str:
+    return hint("item delete", name, "--", *finding.keys)
+
+
+def _relabel(name: str, _: Audit, finding: Finding) -> str:
+    return hint("annotate", name, "--label", finding.values[0], "--", finding.keys[0])
+
+
+def _look(name: str, _: Audit, finding: Finding) -> str:
+    return hint("item show", name, "--", finding.keys[0])
+
+
+def _index(name: str, _: Audit, finding: Finding) -> str:
+    return hint("index", name, "--", *(finding.values or ("PATH",)))
+
+
+def _train(name: str, found: Audit, finding: Finding) -> str:
+    from crossview.engine.labels import as_list
+
+    learner = ("--learner", found.spec) if found.spec else ()
+    ignored = ("--ignore-labels", as_list(finding.values)) if finding.values else ()
+    return hint("train", name, "--space", found.space, *learner, *ignored)
+
+
+_COMMANDS: Mapping[str, Callable[[str, Audit, Finding], str]] = {
+    "held_out_copies": _delete,
+    "doubtful_labels": _relabel,
+    "outliers": _look,
+    "unclear_labels": _train,
+    "missing_files": _delete,
+    "unreadable_files": _delete,
+    "outdated_rows": _index,
+    "lacking_rows": _index,
+    "outdated_space": _train,
+    "newer_items": _train,
+    "drift": _train,
+}
+
+
+def _print(found: Audit, commands: list[str]) -> None:
+    for finding, command in zip(found.findings, commands, strict=True):
+        say(f"{finding.kind.replace('_', ' ')}: {finding.sentence}")
+        for key, detail in zip_longest(finding.keys, finding.details, fillvalue=""):
+            say("  " + ": ".join(filter(None, (key, detail))))
+        more = finding.count - max(len(finding.keys), len(finding.details))
+        if more > 0 and (finding.keys or finding.details):
+            say(f"  and {more:,} more")
+        say(f"  {command}")
+    if not found.findings:
+        say(f"nothing found in {found.items:,} items of {found.collection}, space {found.space}")
+    for note in found.notes:
+        say(f"note: {note}", err=True)
+
+
+def _write_page(path: Path, collection: "CollectionBackend", found: Audit, commands: list[str]) -> None:
+    from crossview.engine.errors import NotFoundError
+    from crossview.server.drawing.audit_report import page
+
+    def thumbnail(key: str) -> bytes | None:
+        try:
+            return collection.items.thumbnail(key)
+        except NotFoundError:  # an item without a picture, or deleted just now
+            return None
+
+    part = path.with_name(f".{path.name}.part")
+    part.write_text(page(found, commands, thumbnail), encoding="utf-8")
+    os.replace(part, path)
