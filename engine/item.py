@@ -1,6 +1,8 @@
 """Items, the things that users search for; and the forms in which a program can give pictures and names."""
 
 import hashlib
+import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from os import PathLike
@@ -48,6 +50,17 @@ def check_metadata(level: str) -> str:
 def content_hash(data: bytes) -> str:
     """Return the BLAKE2b-128 of a file's bytes, hexadecimal."""
     return hashlib.blake2b(data, digest_size=16).hexdigest()
+
+
+def path_of_source(source: str) -> Path:
+    """Return the path of a file from the source of its item, in which bytes that are not UTF-8 are ``\\xff``."""
+    path = Path(source)
+    if "\\x" in source and not path.exists():
+        return Path(os.fsdecode(_BYTE.sub(lambda found: bytes.fromhex(found[1].decode()), os.fsencode(source))))
+    return path
+
+
+_BYTE = re.compile(rb"\\x([89a-f][0-9a-f])")
 
 
 def encoded(given: object) -> bytes:

@@ -1,13 +1,13 @@
 """Findings that need no distances: files, rows out of date, labels that no view recognises, and newer items."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 from crossview.engine.audit.report import Finding, Kind
 from crossview.engine.audit.split import Split
 from crossview.engine.catalog.catalog import Transaction
 from crossview.engine.catalog.description import RAW
 from crossview.engine.catalog.extractors import view_info
+from crossview.engine.item import path_of_source
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.spaces.space import Space
 
@@ -23,7 +23,7 @@ def faulty_files(tx: Transaction, keys: dict[int, str], limit: int) -> Iterator[
         if not source:
             continue
         try:
-            with Path(source).open("rb") as file:
+            with path_of_source(source).open("rb") as file:
                 if not file.read(1):
                     unreadable.append((keys[item], f"{source} is empty"))
         except (FileNotFoundError, NotADirectoryError):
@@ -34,7 +34,7 @@ def faulty_files(tx: Transaction, keys: dict[int, str], limit: int) -> Iterator[
         (
             "missing_files",
             missing,
-            "searches find pictures that are gone: delete their items, or index their folder",
+            "index their folder, and searches leave them out; or delete their items",
         ),
         ("unreadable_files", unreadable, "a view that is fitted again cannot read them: replace or remove the files"),
     )
