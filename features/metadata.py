@@ -112,7 +112,8 @@ def _inner(tags: Pillow.Exif, which: int) -> _Tags:
 def _size(opened: Pillow.Image, tags: _Tags) -> dict[str, Any]:
     orientation = tags.get(_ORIENTATION)
     known = orientation if isinstance(orientation, int) and 1 <= orientation <= 8 else None
-    width, height = opened.size if (known or 1) < 5 else opened.size[::-1]
+    # Pillow itself turns the size of a TIFF.
+    width, height = opened.size if (known or 1) < 5 or opened.format == "TIFF" else opened.size[::-1]
     kind = "JPEG" if opened.format == "MPO" else opened.format  # an MPO is a JPEG with further pictures
     return {"format": kind, "width": width, "height": height, "orientation": known}
 

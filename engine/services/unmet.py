@@ -50,8 +50,9 @@ class Unmet:
         elif kind == "attribute" and not self._any(tx, FieldTest(test.field, "exists")):
             name, known = ".".join(test.field.path), tx.items.attribute_names()
             if test.field.path[0] in known:
-                known = [f"{FILE}.{fact}" for fact in FACTS] if test.field.path[0] == FILE else []
-            similar = _similar(name, [one for one in known if one != name])
+                facts = [f"{FILE}.{fact}" for fact in FACTS]
+                known = facts if test.field.path[0] == FILE and name not in facts else []
+            similar = _similar(name, known)
             yield f"no item has the attribute {name!r}{similar}"
         elif kind == "view" and named and not self._any(tx, test):
             yield f"no item has {test}{_similar(str(test.values[0]), [view.name for view in tx.views.all()])}"

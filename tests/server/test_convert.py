@@ -17,7 +17,7 @@ from crossview.engine.info import (
     Tuning,
     ViewInfo,
 )
-from crossview.engine.item import Failure, ImportReport, Item, NewItem
+from crossview.engine.item import Capture, Failure, ImportReport, Item, NewItem
 from crossview.engine.learners.comparisons import Comparisons, Taxonomy
 from crossview.engine.query import Hit, HitList, Query, SearchRequest
 from crossview.engine.recipe import Grouping, Pair, Recipe, Tune
@@ -72,6 +72,8 @@ def test_items_survive() -> None:
         views=("color",),
         text="ünï",
         notion_labels={"hue": ("red", "rose"), "size": ("big",)},
+        stamp="1 2 basic",
+        file={"camera": "x", "keywords": ["a", "b"], "width": 3},
     )
     for item in (whole, Item("bare")):
         assert convert.to_item(convert.from_item("pets", item)) == item
@@ -86,6 +88,9 @@ def test_new_items_survive() -> None:
     assert convert.to_new_item(convert.from_new_item(NewItem("k", image=b"jpeg"))).image == b"jpeg"
     for changed in (NewItem("k", notion_labels={"hue": ("red",), "size": ()}), NewItem("k")):
         assert convert.to_new_item(convert.from_new_item(changed)).notion_labels == changed.notion_labels
+    for capture in (None, Capture(stamp="s", taken=-5, file={"rating": 5})):
+        changed = NewItem("k", capture=capture, metadata="all")
+        assert convert.to_new_item(convert.from_new_item(changed)) == changed
     for text in (None, "", "words"):
         assert convert.to_new_item(convert.from_new_item(NewItem("k", text=text))).text == text
 

@@ -1,0 +1,195 @@
+"""The facts that a picture states are typed and bounded, in every format, and nothing that it states is an error."""
+
+import math
+from io import BytesIO
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image
+from PIL.TiffImagePlugin import IFDRational
+
+from crossview.engine.item import FACTS
+from crossview.features.metadata import MAX_CHARACTERS, MAX_KEYWORDS, POSITION, Metadata, metadata
+
+CAMERA, GPS = 0x8769, 0x8825
+FORMATS = ("JPEG", "PNG", "WEBP", "TIFF")
+
+
+def saved(kind: str = "JPEG", tags: dict[int, Any] | None = None, **saving: Any) -> bytes:
+    """A picture of 30 x 20 pixels with EXIF tags."""
+    exif, made = Image.Exif(), BytesIO()
+    for tag, value in (tags or {}).items():
+        exif[tag] = value
+    Image.new("RGB", (30, 20), "red").save(made, kind, **({"exif": exif.tobytes()} if tags else {}), **saving)
+    return made.getvalue()
+
+
+def facts(*given: Any, **saving: Any) -> dict[str, Any]:
+    return dict(metadata(saved(*given, **saving)).facts)
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_the_facts_of_each_format(kind: str) -> None:
+    """The size is that of the upright picture; names come in order; the time has the offset that the file states."""
+    tags = {
+        0x010F: "ACME Corp\0",
+        0x0110: " acme  X100 ",
+        0x0112: 6,
+        0x4746: 5,
+        CAMERA: {0x9003: "2021:05:03 10:11:12", 0x9011: "+02:00", 0xA434: "35mm"},
+        GPS: {1: "S", 2: (10.0, 30.0, 0.0), 3: "W", 4: (0.0, 0.0, 0.0), 5: b"\x01", 6: 12.5},
+    }
+    found = facts(kind, tags)
+    assert found == {
+        "altitude": -12.5,
+        "camera": "acme X100",
+        "format": kind,
+        "height": 30,
+        "latitude": -10.5,
+        "lens": "35mm",
+        "longitude": 0.0,
+        "make": "ACME Corp",
+        "orientation": 6,
+        "rating": 5,
+        "taken": "2021-05-03T10:11:12+02:00",
+        "width": 20,
+    }
+    assert list(found) == sorted(found)
+    assert metadata(saved(kind, tags)).taken == 1620036672  # as if in UTC
+    assert set(found) <= set(FACTS)
+    assert set(POSITION) <= set(FACTS)
+
+
+@pytest.mark.parametrize("kind", [*FORMATS, "GIF", "BMP", "MPO"])
+def test_a_picture_without_metadata_has_a_format_and_a_size(kind: str) -> None:
+    """An MPO is a JPEG with further pictures."""
+    assert facts(kind) == {"format": kind.replace("MPO", "JPEG"), "width": 30, "height": 20}
+    assert metadata(saved(kind)).taken is None
+
+
+def test_exif_data_after_the_pixels_of_a_png_is_found() -> None:
+    """As ExifTool writes it; no pixel is decoded for it."""
+    data, exif = saved("PNG"), Image.Exif()
+    exif[0x0110] = "Late"
+    early = saved("PNG", {0x0110: "Late"})
+    place = early.index(b"eXIf") - 4
+    chunk = early[place : place + 12 + int.from_bytes(early[place : place + 4])]
+    end = data.index(b"IEND") - 4
+    assert metadata(data[:end] + chunk + data[end:]).facts["camera"] == "Late"
+
+
+@pytest.mark.parametrize(
+    ("make", "model", "camera"),
+    [
+        ("Canon", "Canon EOS 5D", "Canon EOS 5D"),
+        ("NIKON CORPORATION", "NIKON D70", "NIKON D70"),
+        ("Apple", "iPhone 8", "Apple iPhone 8"),
+        ("Apple", "", "Apple"),
+        ("", "X", "X"),
+        ("", "", None),
+    ],
+)
+def test_the_camera_names_its_maker_once(make: str, model: str, camera: str | None) -> None:
+    assert facts("JPEG", {0x010F: make, 0x0110: model, 0x4746: 1}).get("camera") == camera
+
+
+@pytest.mark.parametrize(
+    "taken",
+    [
+        "0000:00:00 00:00:00",
+        "9999:12:31 00:00:00",
+        "1700:01:01 00:00:00",
+        "2021:02:30 10:00:00",
+        "yesterday",
+        " ",
+        "2021",
+    ],
+)
+def test_an_absurd_date_is_left_out(taken: str) -> None:
+    assert "taken" not in facts("JPEG", {CAMERA: {0x9003: taken}})
+    later = facts("JPEG", {CAMERA: {0x9003: taken, 0x9004: "2020:01:02 03:04:05", 0x9012: "nonsense"}})
+    assert later["taken"] == "2020-01-02T03:04:05"  # of the negative that was digitized
+    assert "taken" not in facts("JPEG", {0x0132: "2020:01:02 03:04:05"})  # when a program changed it
+
+
+def test_keywords_of_windows_and_of_packets_are_joined() -> None:
+    """Each once, in their order; a packet with declarations or of another encoding is not read."""
+    packet = (
+        '<x xmlns:dc="http://purl.org/dc/elements/1.1/" xmlns:r="http://www.w3.org/1999/02/22-rdf-syntax-ns#" '
+        'xmlns:xmp="http://ns.adobe.com/xap/1.0/"><dc:subject><r:Bag><r:li>sea</r:li><r:li> a  b </r:li></r:Bag>'
+        "</dc:subject><xmp:Rating>3</xmp:Rating></x>"
+    )
+    tags = {0x9C9E: tuple("dog; sea;\0".encode("utf-16-le"))}
+    found = facts("JPEG", tags, xmp=packet.encode())
+    assert (found["keywords"], found["rating"]) == (["sea", "a b", "dog"], 3)
+    assert "keywords" not in facts("JPEG", xmp=b"<!DOCTYPE x>" + packet.encode())
+    assert "keywords" not in facts("JPEG", xmp=packet.encode("utf-16"))
+    many = packet.replace("<r:li>sea</r:li>", "".join(f"<r:li>{number}</r:li>" for number in range(500)))
+    assert len(facts("JPEG", xmp=many.encode())["keywords"]) == MAX_KEYWORDS
+    assert "keywords" not in facts(
+        "JPEG", xmp=packet.replace("sea", "x" * (MAX_CHARACTERS + 1)).replace(" a  b ", "").encode()
+    )
+
+
+@pytest.mark.parametrize(
+    ("tag", "value"),
+    [
+        (0x0110, "x" * 201),
+        (0x0110, "a\x07b"),
+        (0x4746, 6),
+        (0x4746, 0),
+        (0x0112, 9),
+        (0x0112, 0),
+        (0x010F, b"\xff" * 3000),
+    ],
+)
+def test_a_fact_out_of_bounds_is_left_out(tag: int, value: Any) -> None:
+    assert facts("JPEG", {tag: value, 0x8298: "x"}) == {"format": "JPEG", "width": 30, "height": 20}
+
+
+@pytest.mark.parametrize(
+    "gps",
+    [
+        {2: (10.0, 0.0, 0.0), 4: (10.0, 0.0, 0.0)},
+        {1: "N", 2: (91.0, 0.0, 0.0), 3: "E", 4: (10.0, 0.0, 0.0)},
+        {1: "N", 2: (10.0, 0.0, 0.0), 3: "E", 4: (180.0, 1.0, 0.0)},
+        {1: "N", 2: (IFDRational(0, 0),) * 3, 3: "E", 4: (10.0, 0.0, 0.0)},
+        {1: "N", 2: 10.0, 3: "E", 4: (10.0, 0.0, 0.0)},
+    ],
+)
+def test_a_place_that_cannot_be_is_left_out(gps: dict[int, Any]) -> None:
+    assert not {*POSITION} & facts("JPEG", {GPS: gps}).keys()
+
+
+WHOLE = {
+    kind: saved(kind, {0x010F: "A", 0x0110: "B", 0x0112: 3, CAMERA: {0x9003: "2021:05:03 10:11:12"}, GPS: {1: "N"}})
+    for kind in FORMATS
+}
+
+
+@settings(max_examples=150)
+@given(
+    kind=st.sampled_from(FORMATS),
+    changes=st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.integers(0, 255)), max_size=12),
+    length=st.floats(0, 1),
+)
+def test_whatever_the_bytes_are_facts_are_typed_and_bounded(kind: str, changes: list[Any], length: float) -> None:
+    """Bytes are changed, and ends cut off."""
+    data = bytearray(WHOLE[kind])
+    for place, value in changes:
+        data[int(place * min(len(data), 400))] = value
+    found = metadata(bytes(data[: math.ceil(length * len(data))] if length < 0.5 else data))
+    assert isinstance(found, Metadata)
+    kinds = {"altitude": float, "latitude": float, "longitude": float, "keywords": list}
+    kinds |= dict.fromkeys(("width", "height", "orientation", "rating"), int)
+    for name, value in found.facts.items():
+        assert name in FACTS
+        assert type(value) is kinds.get(name, str)
+        assert len(str(value)) <= MAX_CHARACTERS * 2 + 1
+
+
+@given(st.binary(max_size=200))
+def test_bytes_of_anything_have_no_facts(data: bytes) -> None:
+    assert metadata(data).facts == {} or metadata(data).facts["format"]
