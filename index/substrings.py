@@ -7,6 +7,7 @@ import functools
 import itertools
 import math
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,19 +26,19 @@ class SubstringTables:
 
     def __init__(self, ids: Ids, codes: Codes, dim: int) -> None:
         """Build the tables from ascending ids or numbers of rows, shape (n,), and their codes of dim bits."""
-        words = _words(codes)
-        order = np.lexsort(words.T)  # stable: ids ascend within a group
-        changes = (words[order[1:]] != words[order[:-1]]).any(axis=1)
+        every = words(codes)
+        order = np.lexsort(every.T)  # stable: ids ascend within a group
+        changes = (every[order[1:]] != every[order[:-1]]).any(axis=1)
         self._starts = np.concatenate([[0], np.flatnonzero(changes) + 1, [len(ids)]]).astype(np.uint32)
         self._ids = ids[order]
-        distinct = order[self._starts[:-1]]
-        self._words = words[distinct]
+        first = order[self._starts[:-1]]
+        self._words, distinct = every[first], codes[first]
         # Substrings of log2(n) bits make buckets of about one code (section 3.3); longer ones would make most of them
         # empty, and the offsets larger than the codes.
         count = max(math.ceil(dim / _WIDEST), math.ceil(dim / max(8.0, math.log2(len(distinct)))))
         self._widest = math.ceil(dim / count)
         edges = [dim * part // count for part in range(count + 1)]
-        self._tables = [_Table(codes, distinct, start, stop) for start, stop in itertools.pairwise(edges)]
+        self._tables = [SubstringTable(distinct, start, stop) for start, stop in itertools.pairwise(edges)]
 
     def __len__(self) -> int:
         return len(self._ids)
@@ -55,7 +56,7 @@ class SubstringTables:
     def members(self, groups: Numbers, distances: Distances, most: int) -> tuple[Ids, NDArray[np.float32]]:
         """Return the first ``most`` ids of each group, and their distances."""
         sizes = np.minimum(self.sizes(groups), most)
-        return self._ids[_ranges(self._starts[groups], sizes)], np.repeat(distances, sizes).astype(np.float32)
+        return self._ids[ranges(self._starts[groups], sizes)], np.repeat(distances, sizes).astype(np.float32)
 
     def steps(self, code: Codes, most: int) -> Iterator[tuple[Numbers, Distances]]:
         """Yield groups and their distances from a code, shape (bytes,); after step t, all groups up to distance t.
@@ -65,7 +66,7 @@ class SubstringTables:
         """
         # If two codes differ in at most m r + a bits, then one of the first a + 1 of their m substrings differs in at
         # most r bits, or one of the others in fewer: so each step looks up one table at one radius.
-        query = _words(code[None])[0]
+        query = words(code[None])[0]
         for radius in range(self._widest + 1):
             for table in self._tables:
                 groups = table.lookup(code, radius, most)
@@ -75,20 +76,30 @@ class SubstringTables:
                 yield groups, _distances(self._words[groups], query)
 
 
-class _Table:
-    """A table of the groups by the bits ``start`` to ``stop`` of their codes."""
+class SubstringTable:
+    """A table of the rows of codes by their bits ``start`` to ``stop``."""
 
-    def __init__(self, codes: Codes, distinct: NDArray[np.int64], start: int, stop: int) -> None:
+    def __init__(self, codes: Codes, start: int, stop: int) -> None:
         self._start, self._stop, self.width = start, stop, stop - start
-        values = _substrings(codes, start, stop)[distinct]
-        self._groups = np.argsort(values, kind="stable").astype(np.uint32)
+        values = self.values(codes)
+        self.rows = np.argsort(values, kind="stable").astype(np.uint32)
+        """(n,) rows by the values of their substrings, then ascending."""
         counts = np.bincount(values, minlength=1 << self.width)
-        self._offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.uint32)
+        self.offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.uint32)
+        """(2^width + 1,) where the rows of each value begin."""
 
     @property
     def nbytes(self) -> int:
         """Bytes in use."""
-        return self._groups.nbytes + self._offsets.nbytes
+        return self.rows.nbytes + self.offsets.nbytes
+
+    def values(self, codes: Codes) -> Numbers:
+        """Return the substring of every code as a number, shape (n,)."""
+        return _substrings(codes, self._start, self._stop)
+
+    def counts(self, values: Numbers) -> Numbers:
+        """Return the number of rows of each value."""
+        return self.offsets[1:][values] - self.offsets[values]
 
     def lookup(self, code: Codes, radius: int, most: int) -> Numbers | None:
         """Return the groups whose substring differs from that of the code in exactly ``radius`` bits.
@@ -97,21 +108,22 @@ class _Table:
         """
         if math.comb(self.width, radius) > most:
             return None
-        values = _substrings(code[None], self._start, self._stop) ^ _flips(self.width, radius)
-        starts = self._offsets[values]
-        counts = self._offsets[values + 1] - starts
-        return None if len(values) + counts.sum(dtype=np.int64) > most else self._groups[_ranges(starts, counts)]
+        values = self.values(code[None]) ^ flips(self.width, radius)
+        counts = self.counts(values)
+        if len(values) + counts.sum(dtype=np.int64) > most:
+            return None
+        return self.rows[ranges(self.offsets[values], counts)]
 
 
 @functools.cache
-def _flips(width: int, radius: int) -> Numbers:
+def flips(width: int, radius: int) -> Numbers:
     """Return all numbers of ``width`` bits with ``radius`` bits set."""
     numbers = np.arange(1 << width, dtype=np.uint32)
-    flips: Numbers = numbers[np.bitwise_count(numbers) == radius]
-    return flips
+    found: Numbers = numbers[np.bitwise_count(numbers) == radius]
+    return found
 
 
-def _words(codes: Codes) -> NDArray[np.uint64]:
+def words(codes: Codes) -> NDArray[np.uint64]:
     """Return codes as rows of 64-bit words, filled up with zeros."""
     padded = np.zeros((len(codes), -(-codes.shape[1] // 8) * 8), np.uint8)
     padded[:, : codes.shape[1]] = codes
@@ -134,7 +146,7 @@ def _distances(words: NDArray[np.uint64], query: NDArray[np.uint64]) -> Distance
     return distances
 
 
-def _ranges(starts: Numbers, counts: Numbers) -> NDArray[np.int64]:
+def ranges(starts: NDArray[Any], counts: NDArray[Any]) -> NDArray[np.int64]:
     """Return the numbers starts[i] .. starts[i] + counts[i] - 1 for every i, one range after another."""
     ends = np.cumsum(counts, dtype=np.int64)
     return np.repeat(starts - (ends - counts), counts) + np.arange(counts.sum(dtype=np.int64))
