@@ -18,6 +18,7 @@ from crossview.server.commands import (
     count,
     demo,
     describe,
+    duplicates,
     embed,
     evaluation,
     explain,
@@ -82,6 +83,7 @@ PANELS: dict[str, dict[str, Callable[..., None]]] = {
         "calibrate": verify.calibrate,
         "verify": verify.verify,
         "changes": changes.changes,
+        "duplicates": duplicates.duplicates,
         "feedback list": feedback.list_,
         "feedback show": feedback.show_,
         "feedback undo": feedback.undo,
@@ -101,7 +103,7 @@ PANELS: dict[str, dict[str, Callable[..., None]]] = {
 COMMANDS = {name: command for panel in PANELS.values() for name, command in panel.items()}
 _LONG = {
     *("index", "view fit", "view place", "train", "tune", "space extend", "space assign"),
-    *("calibrate", "evaluate", "embed"),
+    *("calibrate", "evaluate", "embed", "duplicates"),
 }
 """Long-running commands: they lower their priority, so that processes that answer people stay fast."""
 

@@ -15,7 +15,7 @@ from crossview.engine.catalog.bulk import batches
 from crossview.engine.catalog.captures import Captures
 from crossview.engine.catalog.checks import MAX_ATTRIBUTES, normal
 from crossview.engine.catalog.items import Items
-from crossview.engine.catalog.schema import captures, items, labels, notion_labels, thumbnails
+from crossview.engine.catalog.schema import captures, fingerprints, items, labels, notion_labels, thumbnails
 from crossview.engine.errors import InvalidInputError
 from crossview.engine.item import Attributes, Capture, PictureRecord
 
@@ -93,6 +93,7 @@ class ItemWriter:
         self._execute(sa.delete(labels), ids, labels.c.item_id)
         self._execute(sa.delete(notion_labels), ids, notion_labels.c.item_id)
         self._execute(sa.delete(thumbnails), ids, thumbnails.c.item_id)
+        self._execute(sa.delete(fingerprints), ids, fingerprints.c.item_id)
         self._execute(sa.delete(captures), ids, captures.c.item_id)
 
     def touch(self, ids: Sequence[int], sequence: int, **values: Any) -> None:
@@ -127,6 +128,10 @@ class ItemWriter:
         pictures = {item: record.picture for record, item in zip(records, ids, strict=True) if record.picture}
         jpegs = [(item, one.thumbnail) for item, one in pictures.items() if one.thumbnail is not None]
         bulk.insert(self._connection, thumbnails, ("item_id", "jpeg"), jpegs, replacing=("item_id",))
+        codes = [(item, one.fingerprints) for item, one in pictures.items() if one.fingerprints is not None]
+        bulk.insert(self._connection, fingerprints, ("item_id", "codes"), codes, replacing=("item_id",))
+        unknown = [item for item, one in pictures.items() if one.thumbnail is not None and one.fingerprints is None]
+        self._execute(sa.delete(fingerprints), unknown, fingerprints.c.item_id)  # those of the former picture
 
     def _put_labels(self, records: Sequence[NewRecord], ids: Sequence[int], existing: set[int]) -> None:
         named = [(record, item) for record, item in zip(records, ids, strict=True) if record.labels is not None]
