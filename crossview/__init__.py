@@ -34,6 +34,11 @@ if TYPE_CHECKING:
     from crossview.engine.comparisons import QuestionRequest as QuestionRequest
     from crossview.engine.conditions.filter import Filter as Filter
     from crossview.engine.conditions.filter import field as field
+    from crossview.engine.duplicate import DuplicateGroup as DuplicateGroup
+    from crossview.engine.duplicate import DuplicatePicture as DuplicatePicture
+    from crossview.engine.duplicate import Duplicates as Duplicates
+    from crossview.engine.duplicate import DuplicatesRequest as DuplicatesRequest
+    from crossview.engine.duplicate import PairJudgement as PairJudgement
     from crossview.engine.errors import AlreadyExistsError as AlreadyExistsError
     from crossview.engine.errors import BusyError as BusyError
     from crossview.engine.errors import CancelledError as CancelledError
@@ -118,6 +123,7 @@ _NAMES = {
     "crossview.engine.any_collection": "AnyCollection",
     "crossview.engine.audit.report": "Audit AuditRequest Finding",
     "crossview.engine.changes.request": "Change Changes ChangesRequest LearnedImportance PairLabel",
+    "crossview.engine.duplicate": "DuplicateGroup DuplicatePicture Duplicates DuplicatesRequest PairJudgement",
     "crossview.engine.collection": "Collection",
     "crossview.engine.comparisons": "Answer ItemComparisons Question QuestionRequest",
     "crossview.engine.conditions.filter": "Filter field",

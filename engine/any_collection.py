@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from crossview.engine.comparisons import Answer, Question, QuestionRequest
 from crossview.engine.conditions.filter import EVERY_ITEM, FilterForm
+from crossview.engine.duplicate import Duplicates, DuplicatesRequest, PairJudgement
 from crossview.engine.evaluation import Evaluation, EvaluationRequest
 from crossview.engine.explanation import ExplainRequest, Explanation
 from crossview.engine.feedback import FeedbackInfo, Judged, Judgement
@@ -66,6 +67,22 @@ class AnyQuestions(Protocol):
 
     def answers(self, notion: str = ..., person: str = ..., after: int = ..., limit: int = ...) -> list[Answer]:
         """Return up to ``limit`` answers with ids above ``after``, in the order in which people gave them."""
+        ...
+
+
+class AnyDuplicateJudgements(Protocol):
+    """Judgements on pairs of pictures; see ``engine.duplicates.judging.DuplicateJudgements``."""
+
+    def judge(self, first: str, second: str, same: bool, *, person: str) -> PairJudgement:
+        """Store whether two items are the same photograph, and return the judgement."""
+        ...
+
+    def undo(self, person: str) -> PairJudgement:
+        """Delete and return the last judgement of a person."""
+        ...
+
+    def list(self) -> list[PairJudgement]:
+        """Return the judgements that count, the last one of each pair."""
         ...
 
 
@@ -319,6 +336,11 @@ class AnyCollection(Protocol):
         ...
 
     @property
+    def duplicate_judgements(self) -> AnyDuplicateJudgements:
+        """Judgements of people on pairs of pictures: the same photograph, or not."""
+        ...
+
+    @property
     def feedback(self) -> AnyFeedback:
         """Judgements of items in searches, by which later searches go on."""
         ...
@@ -385,6 +407,10 @@ class AnyCollection(Protocol):
 
     def changes(self, request: "ChangesRequest") -> "Changes":
         """Return the changes between successive pictures, and which of them are important."""
+        ...
+
+    def duplicates(self, request: DuplicatesRequest) -> Duplicates:
+        """Return the groups of pictures that show the same photograph, each with a keeper, and the bursts."""
         ...
 
     def embed(self, queries: Sequence[Query], *, targets: Sequence[str] = (), space: str = "") -> list[Embedding]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, cast, overload
 from crossview.engine.catalog.description import check_space_name, collection_info
 from crossview.engine.catalog.folder import CollectionFolder
 from crossview.engine.conditions.filter import EVERY_ITEM, FilterForm
+from crossview.engine.duplicate import Duplicates, DuplicatesRequest
 from crossview.engine.errors import CrossviewError, NotFoundError
 from crossview.engine.evaluation import Evaluation, EvaluationRequest
 from crossview.engine.explanation import ExplainRequest, Explanation
@@ -43,6 +44,7 @@ from crossview.features.pictures import IN_PROCESS, Pictures
 if TYPE_CHECKING:
     from crossview.engine.audit.report import Audit, AuditRequest
     from crossview.engine.changes.request import Changes, ChangesRequest
+    from crossview.engine.duplicates.judging import DuplicateJudgements
     from crossview.engine.questions.asking import Questions
     from crossview.engine.questions.feedback import Feedback
     from crossview.engine.spaces.paging import Pages
@@ -341,6 +343,25 @@ class Collection:
         wanted.check()
         with self._opened.read() as tx:
             return audit(self._opened.versions(), tx, self._opened.loaded.get(tx, wanted.space), wanted, progress)
+
+    def duplicates(self, request: DuplicatesRequest) -> Duplicates:
+        """Return the groups of pictures that show the same photograph, each with a keeper, and the bursts.
+
+        A rule decides by what aligned thumbnails have in common; it is fitted in each call on altered copies of the
+        collection's own pictures. Judgements of people come first. Nothing is deleted or moved.
+
+        Raises InvalidInputError, NotFoundError (the other collection), StorageError.
+        """
+        from crossview.engine.services.duplicates import duplicates_of
+
+        return duplicates_of(self._opened, request)
+
+    @property
+    def duplicate_judgements(self) -> "DuplicateJudgements":
+        """Judgements of people on pairs of pictures: the same photograph, or not."""
+        from crossview.engine.duplicates.judging import DuplicateJudgements
+
+        return DuplicateJudgements(self._opened.writable)
 
     @property
     def questions(self) -> "Questions":

@@ -204,6 +204,8 @@ class PictureRecord:
     width: int = 0
     height: int = 0
     thumbnail: bytes | None = None
+    fingerprints: bytes | None = None
+    """The packed codes of the thumbnail in 8 orientations (``features.fingerprint``), 64 bytes."""
 
 
 @dataclass(frozen=True, kw_only=True)

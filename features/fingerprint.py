@@ -7,6 +7,7 @@ import scipy.fft
 from numpy.typing import NDArray
 from PIL import Image as Pillow
 
+from crossview.features.decode import decode
 from crossview.features.image import Image, check_image
 
 
@@ -47,6 +48,11 @@ def fingerprints(image: Image) -> NDArray[np.uint8]:
             turned = _mirrored(turned.T)  # a quarter, clockwise
     rows = np.stack([one.ravel() for one in every])
     return np.packbits(rows > np.median(rows, axis=1, keepdims=True), axis=1)
+
+
+def packed_fingerprints(thumbnail: bytes) -> bytes:
+    """Return the ``fingerprints`` of a thumbnail, row by row in 64 bytes; ImageError if it cannot be read."""
+    return fingerprints(decode(thumbnail).image).tobytes()
 
 
 def _mirrored(coefficients: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -14,9 +14,10 @@ from crossview.engine.errors import BusyError, NotFoundError, StorageError
 from crossview.engine.home import DEFAULT_VIEWS, Home
 from crossview.engine.info import CollectionInfo
 from crossview.engine.runtime.locks import wait_for
+from crossview.engine.spaces.paging import Pages
 from crossview.features.picture_pool import PicturePool
 from crossview.server.limits import most_collections
-from crossview.server.open_pages import OpenPages
+from crossview.server.open_pages import FoundDuplicates, OpenPages
 
 
 @dataclass
@@ -56,8 +57,10 @@ class OpenCollections:
         self._leaving: set[str] = set()
         """The names of the collections that are being deleted or renamed."""
         self._changed = threading.Condition()
-        self.pages = OpenPages()
+        self.pages = OpenPages[Pages]()
         """The pages of searches that clients read."""
+        self.found = OpenPages[FoundDuplicates]()
+        """The duplicates that clients read."""
 
     @contextmanager
     def use(self, name: str) -> Iterator[Collection]:
@@ -139,6 +142,7 @@ class OpenCollections:
     def close_idle(self, seconds: float) -> None:
         """Close the collections that no call has used for ``seconds``; the next call opens them again."""
         self.pages.close_idle()
+        self.found.close_idle()
         latest = time.monotonic() - seconds
         self._close_all([name for used, name in self._idle() if used <= latest])
 
@@ -148,6 +152,7 @@ class OpenCollections:
             with suppress(BusyError):
                 self._close(name, patience)
         self.pages.close_idle(0.0)
+        self.found.close_idle(0.0)
         self.pictures.close()
         return not self._entries
 

@@ -19,6 +19,7 @@ from crossview.server.commands import (
     count,
     demo,
     describe,
+    duplicates,
     embed,
     evaluation,
     explain,
@@ -92,6 +93,7 @@ PANELS: dict[str, dict[str, Callable[..., None]]] = {
         "calibrate": verify.calibrate,
         "verify": verify.verify,
         "changes": changes.changes,
+        "duplicates": duplicates.duplicates,
         "feedback list": feedback.list_,
         "feedback show": feedback.show_,
         "feedback undo": feedback.undo,
@@ -111,7 +113,7 @@ PANELS: dict[str, dict[str, Callable[..., None]]] = {
 COMMANDS = {name: command for panel in PANELS.values() for name, command in panel.items()}
 _LONG = {
     *("index", "view fit", "view place", "train", "tune", "space extend", "space assign"),
-    *("calibrate", "evaluate", "embed", "neighbors", "export", "import", "audit"),
+    *("calibrate", "evaluate", "embed", "neighbors", "export", "import", "audit", "duplicates"),
 }
 """Long-running commands: they lower their priority, so that processes that answer people stay fast."""
 

@@ -174,6 +174,7 @@ METHODS = {
         SuggestLabels=_search,
         Same=_search,
         FindChanges=partial(Method, touches=Touch.NOTHING, room=Room.LONG),
+        FindDuplicates=partial(Method, touches=Touch.NOTHING, room=Room.LONG),
         Explain=partial(Method, touches=Touch.NOTHING, room=Room.LONG),
     ),
     **_service(
@@ -230,6 +231,9 @@ METHODS = {
         DeleteFeedback=_write,
         RememberFeedback=_write,
         ForgetFeedback=_write,
+        JudgePair=_write,
+        UndoPairJudgement=_write,
+        ListPairJudgements=_read,
     ),
     **_service(jobs_pb2, SubmitJob=_jobs),
     **_service(

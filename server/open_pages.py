@@ -1,12 +1,13 @@
-"""The pages of searches that clients of a server read, one call after another."""
+"""The pages of searches and of duplicates that clients of a server read, one call after another."""
 
 import secrets
 import threading
 import time
 from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
 
+from crossview.engine.duplicate import Duplicates
 from crossview.engine.errors import InvalidInputError, NotFoundError
-from crossview.engine.spaces.paging import Pages
 from crossview.server.wire import pages as wire
 
 MOST = 32
@@ -19,21 +20,41 @@ _GONE = (
 )
 
 
+class Closable(Protocol):
+    """An object that a call keeps for the next ones."""
+
+    def close(self) -> None:
+        """Free what it holds."""
+
+
+@dataclass(frozen=True)
+class FoundDuplicates:
+    """The answer to a search for duplicates, whose groups a client reads page by page."""
+
+    duplicates: Duplicates
+
+    def close(self) -> None:
+        """Do nothing: the answer holds only memory."""
+
+
+P = TypeVar("P", bound=Closable)
+
+
 @dataclass
-class _Open:
+class _Open(Generic[P]):
     collection: str
-    pages: Pages
+    pages: P
     used: float
 
 
-class OpenPages:
+class OpenPages(Generic[P]):
     """The open pages of one process, by a random id. Several threads may call the methods at once."""
 
     def __init__(self) -> None:
-        self._open: dict[str, _Open] = {}
+        self._open: dict[str, _Open[P]] = {}
         self._lock = threading.Lock()
 
-    def add(self, collection: str, pages: Pages) -> str:
+    def add(self, collection: str, pages: P) -> str:
         """Keep the pages of a search in a collection; return their id."""
         made = secrets.token_urlsafe(16)
         with self._lock:
@@ -42,7 +63,7 @@ class OpenPages:
         _close(closing)
         return made
 
-    def get(self, collection: str, made: str) -> Pages:
+    def get(self, collection: str, made: str) -> P:
         """Return the pages of an id; NotFoundError if they are gone, or of another collection."""
         with self._lock:
             found = self._open.pop(made, None)
@@ -68,7 +89,7 @@ class OpenPages:
         _close(closing)
 
 
-def _close(several: list[_Open]) -> None:
+def _close(several: list[_Open[P]]) -> None:
     for one in several:
         one.pages.close()
 

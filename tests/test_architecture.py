@@ -28,7 +28,7 @@ SUBSPACE, METRICS = "engine.learners.subspace", "engine.learners.metrics"
 LOSSES, SOLVERS, SAMPLERS = "engine.learners.losses", "engine.learners.solvers", "engine.learners.samplers"
 LEARNERS = {"engine.learners"} | {package for package in PACKAGES if package.startswith("engine.learners.")}
 ROOMS = {
-    *("engine", "engine.audit", "engine.catalog", "engine.changes", "engine.explaining"),
+    *("engine", "engine.audit", "engine.catalog", "engine.changes", "engine.duplicates", "engine.explaining"),
     *("engine.ingest", "engine.questions"),
     "engine.spaces",
     *(CONDITIONS, "engine.training", "engine.transfer"),
@@ -49,6 +49,7 @@ MAY_IMPORT = {
     "engine.explaining": {"engine", CONDITIONS, "engine.catalog", "engine.spaces", "features", "index.base"},
     "engine.questions": {"engine", "engine.catalog", "engine.spaces", COMPARISONS},
     "engine.changes": {"engine", "engine.catalog", "engine.learners", LOSSES, SOLVERS, "features"},
+    "engine.duplicates": {"engine", CONDITIONS, "engine.catalog", "features", "index"},
     "engine.training": {"engine", CONDITIONS, "engine.catalog", "engine.spaces", *LEARNERS, "features", "index.base"},
     "engine.learners": LEARNERS,
     "engine.learners.attributes": {"engine.learners", STEPS, LOSSES, SOLVERS, SUBSPACE},

@@ -264,6 +264,23 @@ def test_the_guide_of_changes(tmp_path: Path) -> None:
     assert "http" not in page
 
 
+def test_the_guide_of_duplicates(tmp_path: Path) -> None:
+    """Copies are found, the script is written, a judgement is honoured, and the program prints the identical file."""
+    write_pictures(tmp_path / "pictures", 3)
+    (tmp_path / "copies").mkdir()
+    name = Path("dots") / "dots-00.jpg"
+    (tmp_path / "copies" / name.name).write_bytes((tmp_path / "pictures" / name).read_bytes())
+    finding, judging = blocks("docs/guides/duplicates.md", "sh")
+    output = run(["bash", "-euc", finding], tmp_path)
+    assert "identical" in output
+    assert "wrote move.sh: read it" in output
+    (program,) = blocks("docs/guides/duplicates.md", "python")
+    assert "dots-00.jpg" in run([sys.executable, "-W", "error", "-c", program], tmp_path)
+    judged = run(["bash", "-euc", judging], tmp_path)
+    assert "not the same photograph" in judged
+    assert "undone: " in judged
+
+
 def test_the_readme_is_short() -> None:
     """A reader sees all of it in a few minutes."""
     assert len((ROOT / "README.md").read_text().splitlines()) <= 150

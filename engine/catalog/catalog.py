@@ -13,10 +13,12 @@ from crossview.engine.catalog import schema
 from crossview.engine.catalog.answers import Answers
 from crossview.engine.catalog.captures import Captures
 from crossview.engine.catalog.database import Database
+from crossview.engine.catalog.fingerprints import Fingerprints
 from crossview.engine.catalog.item_writer import ItemWriter
 from crossview.engine.catalog.items import Items
 from crossview.engine.catalog.judgements import Judgements
 from crossview.engine.catalog.moves import Moves
+from crossview.engine.catalog.pair_judgements import PairJudgements
 from crossview.engine.catalog.roots import Roots
 from crossview.engine.catalog.rows import RowStore
 from crossview.engine.catalog.snapshots import Snapshots
@@ -76,10 +78,12 @@ class Transaction:
         self._connection, self._name = connection, name
         self.answers = Answers(connection)
         self.captures = Captures(connection)
+        self.fingerprints = Fingerprints(connection)
         self.items = Items(connection)
         self.item_writer = ItemWriter(connection)
         self.judgements = Judgements(connection)
         self.moves = Moves(connection)
+        self.pair_judgements = PairJudgements(connection)
         self.roots = Roots(connection)
         self.rows = RowStore(connection)
         self.snapshots = Snapshots(connection)

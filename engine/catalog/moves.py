@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from crossview.engine.catalog import bulk
 from crossview.engine.catalog.bulk import batches, each
 from crossview.engine.catalog.checks import normal
-from crossview.engine.catalog.schema import answers, items, judgements, missing_files, renames
+from crossview.engine.catalog.schema import answers, items, judgements, missing_files, pair_judgements, renames
 from crossview.engine.item import FileMove
 
 Renames = Sequence[Mapping[str, str]]
@@ -58,12 +58,18 @@ class Moves:
         self._rename_judged(names)
 
     def _rename_judged(self, names: Mapping[str, str]) -> None:
-        """Rename items in answers and judgements."""
+        """Rename items in answers and judgements, which can name them in another Unicode form."""
         if not names:
             return
+        names = {normal(former): key for former, key in names.items()} | dict(names)
         judged = self._connection.execute(sa.select(judgements.c.id, judgements.c.key)).all()
         changed = ((names[row.key], row.id) for row in judged if row.key in names)
         bulk.update(self._connection, judgements, ["key"], changed)
+        for row in self._connection.execute(sa.select(pair_judgements)).all():
+            if names.keys() & {row.first, row.second}:
+                first, second = sorted(normal(names.get(key, key)) for key in (row.first, row.second))
+                new = sa.update(pair_judgements).where(pair_judgements.c.id == row.id)
+                self._connection.execute(new.values(first=first, second=second))
         for row in self._connection.execute(sa.select(answers)).all():
             if not names.keys().isdisjoint((row.anchor, *row.near, *row.far)):
                 near, far = ([names.get(key, key) for key in keys] for keys in (row.near, row.far))

@@ -80,6 +80,15 @@ thumbnails = sa.Table(
     sa.Column("jpeg", sa.LargeBinary, nullable=False),
 )
 
+# The perceptual hashes of a thumbnail as it is, rotated and mirrored (features.fingerprint), 8 bytes for each of the 8
+# orientations; derived data, which a reader makes again where it is missing.
+fingerprints = sa.Table(
+    "fingerprints",
+    metadata,
+    sa.Column("item_id", Id, sa.ForeignKey("items.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    sa.Column("codes", sa.LargeBinary, nullable=False),
+)
+
 # Facts from the file of a picture and from the page beside it, as of the last indexing.
 captures = sa.Table(
     "captures",
@@ -241,5 +250,20 @@ renames = sa.Table(
     sa.Column("sequence", sa.BigInteger, nullable=False, index=True),
     sa.Column("former", sa.Text, nullable=False),
     sa.Column("key", sa.Text, nullable=False),
+    sqlite_autoincrement=True,
+)
+
+# Judgements of people on pairs of pictures, by the keys of the items in their normal forms, the lesser first, because
+# an item can be deleted and indexed again under another id. The last judgement of a pair counts; earlier ones stay.
+pair_judgements = sa.Table(
+    "pair_judgements",
+    metadata,
+    sa.Column("id", Id, primary_key=True, autoincrement=True),
+    sa.Column("created", sa.Text, nullable=False),
+    sa.Column("person", sa.Text, nullable=False),
+    sa.Column("first", sa.Text, nullable=False),
+    sa.Column("second", sa.Text, nullable=False),
+    # Whether the two are the same photograph.
+    sa.Column("same", sa.Boolean, nullable=False),
     sqlite_autoincrement=True,
 )

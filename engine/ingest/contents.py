@@ -64,6 +64,7 @@ def copied(tx: Transaction, keys: Iterable[str]) -> dict[str, Extracted]:
     ids = tx.items.ids_of(keys)
     items = tx.items.by_id(list(ids.values()))
     rows = {view.name: tx.rows.get(view, ids.values()) for view in views_of(tx, "image")}
+    codes = {one.id: one.codes for one in tx.fingerprints.pictures(ids.values())}
     found = {}
     for key, number in ids.items():
         item = items[number]
@@ -72,6 +73,7 @@ def copied(tx: Transaction, keys: Iterable[str]) -> dict[str, Extracted]:
             width=item.width,
             height=item.height,
             thumbnail=tx.items.thumbnail(number),
+            fingerprints=codes.get(number) or None,
         )
         places = {view: int(np.searchsorted(one.ids, number)) for view, one in rows.items()}
         own = {

@@ -11,6 +11,7 @@ from crossview.engine.ingest.capturing import read_metadata
 from crossview.engine.item import PictureRecord, content_hash
 from crossview.features.base import ImageExtractor
 from crossview.features.decode import decode
+from crossview.features.fingerprint import packed_fingerprints
 from crossview.features.image import thumbnail
 from crossview.features.metadata import Metadata
 from crossview.features.picture_pool import PicturePool
@@ -38,7 +39,8 @@ def extract(data: bytes, extractors: Mapping[str, ImageExtractor], max_pixels: i
     """Return the content of a picture for the catalog; ImageError states why the picture cannot be read."""
     picture = decode(data, max_pixels=max_pixels)
     small = thumbnail(picture.image)
-    record = PictureRecord(len(data), 0, content_hash(data), picture.width, picture.height, small)
+    codes = packed_fingerprints(small)
+    record = PictureRecord(len(data), 0, content_hash(data), picture.width, picture.height, small, codes)
     return Extracted(record, rows_of(picture.image, extractors), read_metadata(data, extractors, max_pixels))
 
 

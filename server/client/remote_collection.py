@@ -14,6 +14,7 @@ from crossview.engine.runtime.progress import Progress
 from crossview.server.client.async_connection import AsyncConnection, Bridge
 from crossview.server.client.collection_script import CollectionScript
 from crossview.server.client.detached import AsyncDetachedCollection, DetachedCollection
+from crossview.server.client.remote_duplicates import AsyncDuplicateJudgements, RemoteDuplicateJudgements
 from crossview.server.client.remote_feedback import AsyncFeedback, RemoteFeedback
 from crossview.server.client.remote_questions import AsyncQuestions, RemoteQuestions
 from crossview.server.client.script import P, R, Runner, awaited, blocking, streamed, streaming
@@ -73,6 +74,7 @@ class RemoteCollection:
     same = blocking(CollectionScript.same)
     audit = blocking(CollectionScript.audit)
     changes = blocking(CollectionScript.changes)
+    duplicates = blocking(CollectionScript.duplicates)
     embed = blocking(CollectionScript.embed)
     embed_items = blocking(CollectionScript.embed_items)
     neighbors = blocking(CollectionScript.neighbors)
@@ -147,6 +149,11 @@ class RemoteCollection:
     def questions(self) -> RemoteQuestions:
         """The questions to people about the items, and their answers."""
         return RemoteQuestions(self.connection, self.name)
+
+    @property
+    def duplicate_judgements(self) -> RemoteDuplicateJudgements:
+        """The judgements of people on pairs of pictures."""
+        return RemoteDuplicateJudgements(self.connection, self.name)
 
     @property
     def feedback(self) -> RemoteFeedback:
@@ -288,6 +295,7 @@ class AsyncCollection:
     same = awaited(CollectionScript.same)
     audit = awaited(CollectionScript.audit)
     changes = awaited(CollectionScript.changes)
+    duplicates = awaited(CollectionScript.duplicates)
     embed = awaited(CollectionScript.embed)
     embed_items = awaited(CollectionScript.embed_items)
     neighbors = awaited(CollectionScript.neighbors)
@@ -330,6 +338,11 @@ class AsyncCollection:
     def questions(self) -> AsyncQuestions:
         """The questions to people about the items, and their answers."""
         return AsyncQuestions(self.connection, self.name)
+
+    @property
+    def duplicate_judgements(self) -> AsyncDuplicateJudgements:
+        """The judgements of people on pairs of pictures."""
+        return AsyncDuplicateJudgements(self.connection, self.name)
 
     @property
     def feedback(self) -> AsyncFeedback:

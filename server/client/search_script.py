@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from crossview.engine.changes.request import Changes, ChangesRequest
+from crossview.engine.duplicate import Duplicates, DuplicatesRequest
 from crossview.engine.explanation import ExplainRequest, Explanation
 from crossview.engine.item import (
     Failure,
@@ -18,8 +19,9 @@ from crossview.engine.query import (
     SuggestRequest,
     Verdict,
 )
-from crossview.server.client.script import Exchange, Script, Stubs, ask
+from crossview.server.client.script import Exchange, Script, Stubs, ask, pages_of
 from crossview.server.wire.convert_changes import from_changes_request, to_changes
+from crossview.server.wire.convert_duplicates import from_duplicates_request, to_duplicates
 from crossview.server.wire.convert_explanations import from_explain_request, to_explanations
 from crossview.server.wire.convert_search import (
     from_query,
@@ -82,6 +84,12 @@ class SearchScript:
         message = from_changes_request(request)
         message.parent = self.resource
         return to_changes((yield from ask(self._searches.FindChanges, message)))
+
+    def duplicates(self, request: DuplicatesRequest) -> Script[Duplicates]:
+        """Return the groups of pictures that show the same photograph, and the bursts."""
+        message = from_duplicates_request(request)
+        message.parent = self.resource
+        return to_duplicates((yield from pages_of(self._searches.FindDuplicates, message)))
 
     def embed(
         self, queries: Sequence[Query], *, targets: Sequence[str] = (), space: str = ""

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossview.engine.changes.request import Change, Changes
+from crossview.engine.duplicate import Duplicates, PairJudgement
 from crossview.engine.evaluation import Evaluation
 from crossview.engine.explanation import Explanation
 from crossview.engine.feedback import FeedbackInfo, Judgement
@@ -26,6 +27,7 @@ from crossview.server.commands.collections import Alias, Renamed
 from crossview.server.commands.common import Deleted
 from crossview.server.commands.copies import Compacted, Copy
 from crossview.server.commands.count import CountedItems
+from crossview.server.commands.duplicates import SpreadLabels
 from crossview.server.commands.embed import PrintedEmbedding, WrittenEmbeddings
 from crossview.server.commands.feedback import DeletedJudgements, ForgottenAnswers, RememberedAnswers
 from crossview.server.commands.items import DeletedItems
@@ -131,6 +133,7 @@ RESULTS: dict[str, Any] = {
     "calibrate": Threshold | Job,
     "verify": Verdicts,
     "changes": Changes | Change,
+    "duplicates": Duplicates | PairJudgement | list[PairJudgement] | SpreadLabels,
     "feedback list": list[FeedbackInfo],
     "feedback show": list[Judgement],
     "feedback undo": Judgement,

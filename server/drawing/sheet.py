@@ -78,6 +78,8 @@ class Strip:
     """Title with the query and the target, such as "color query -> sift database"."""
     query: Tile
     hits: Sequence[Tile]
+    badge: str = "query"
+    """The word in the picture on the left."""
 
     @property
     def tally(self) -> str:
@@ -157,7 +159,7 @@ def _draw_strip(sheet: Image.Image, draw: ImageDraw.ImageDraw, strip: Strip, top
     small.line((right - small.width(strip.tally), top + 6), strip.tally, FAINT)
     draw.line((MARGIN, top + ROW_TITLE - 6, right - 1, top + ROW_TITLE - 6), RULE)
     top += ROW_TITLE
-    draw_tile(sheet, draw, strip.query, (MARGIN, top), QUERY, "query")
+    draw_tile(sheet, draw, strip.query, (MARGIN, top), QUERY, strip.badge)
     arrow = MARGIN + CELL + QUERY_GAP // 2
     middle = top + CELL // 2
     draw.polygon(((arrow - 7, middle - 9), (arrow + 7, middle), (arrow - 7, middle + 9)), FAINT)

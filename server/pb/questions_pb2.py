@@ -22,10 +22,11 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from crossview.v1 import duplicates_pb2 as crossview_dot_v1_dot_duplicates__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1c\x63rossview/v1/questions.proto\x12\x0c\x63rossview.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x99\x01\n\x13NextQuestionRequest\x12\x0e\n\x06parent\x18\x01 \x01(\t\x12\x0e\n\x06notion\x18\x02 \x01(\t\x12\x0e\n\x06person\x18\x03 \x01(\t\x12(\n\x04kind\x18\x04 \x01(\x0e\x32\x1a.crossview.v1.QuestionKind\x12\x0c\n\x04view\x18\x05 \x01(\t\x12\x11\n\x04seed\x18\x06 \x01(\x03H\x00\x88\x01\x01\x42\x07\n\x05_seed\">\n\x08Question\x12\x0e\n\x06notion\x18\x01 \x01(\t\x12\x0e\n\x06\x61nchor\x18\x02 \x01(\t\x12\x12\n\ncandidates\x18\x03 \x03(\t\"\xa2\x01\n\x06\x41nswer\x12\x0e\n\x06notion\x18\x01 \x01(\t\x12\x0e\n\x06\x61nchor\x18\x02 \x01(\t\x12\x0c\n\x04near\x18\x03 \x03(\t\x12\x0b\n\x03\x66\x61r\x18\x04 \x03(\t\x12\x0e\n\x06person\x18\x05 \x01(\t\x12\n\n\x02id\x18\x06 \x01(\x03\x12/\n\x0b\x63reate_time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x10\n\x08\x66\x65\x65\x64\x62\x61\x63k\x18\x08 \x01(\t\"H\n\x10\x41\x64\x64\x41nswerRequest\x12\x0e\n\x06parent\x18\x01 \x01(\t\x12$\n\x06\x61nswer\x18\x02 \x01(\x0b\x32\x14.crossview.v1.Answer\"C\n\x11UndoAnswerRequest\x12\x0e\n\x06parent\x18\x01 \x01(\t\x12\x0e\n\x06notion\x18\x02 \x01(\t\x12\x0e\n\x06person\x18\x03 \x01(\t\"k\n\x12ListAnswersRequest\x12\x0e\n\x06parent\x18\x01 \x01(\t\x12\x0e\n\x06notion\x18\x02 \x01(\t\x12\x0e\n\x06person\x18\x03 \x01(\t\x12\x11\n\tpage_size\x18\x04 \x01(\x05\x12\x12\n\npage_token\x18\x05 \x01(\t\"U\n\x13ListAnswersResponse\x12%\n\x07\x61nswers\x18\x01 \x03(\x0b\x32\x14.crossview.v1.Answer\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"u\n\tJudgement\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x0e\n\x06weight\x18\x02 \x01(\x01\x12\x0e\n\x06person\x18\x03 \x01(\t\x12\n\n\x02id\x18\x04 \x01(\x03\x12/\n\x0b\x63reate_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"m\n\x0cJudgeRequest\x12\x0e\n\x06parent\x18\x01 \x01(\t\x12\x10\n\x08\x66\x65\x65\x64\x62\x61\x63k\x18\x02 \x01(\t\x12\x0e\n\x06person\x18\x03 \x01(\t\x12+\n\njudgements\x18\x04 \x03(\x0b\x32\x17.crossview.v1.Judgement\"<\n\rJudgeResponse\x12+\n\njudgements\x18\x01 \x03(\x0b\x32\x17.crossview.v1.Judgement\"\xa7\x01\n\x08\x46\x65\x65\x64\x62\x61\x63k\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x10\n\x08\x65xamples\x18\x02 \x01(\x05\x12\x18\n\x10\x63ounter_examples\x18\x03 \x01(\x05\x12\x32\n\x06people\x18\x04 \x03(\x0b\x32\".crossview.v1.Feedback.PeopleEntry\x1a-\n\x0bPeopleEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x05:\x02\x38\x01\"L\n\x13ListFeedbackRequest\x12\x0e\n\x06parent\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\"Y\n\x14ListFeedbackResponse\x12(\n\x08\x66\x65\x65\x64\x62\x61\x63k\x18\x01 \x03(\x0b\x32\x16.crossview.v1.Feedback\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"9\n\x15ListJudgementsRequest\x12\x0e\n\x06parent\x18\x01 \x01(\t\x12\x10\n\x08\x66\x65\x65\x64\x62\x61\x63k\x18\x02 \x01(\t\"E\n\x16ListJudgementsResponse\x12+\n\njudgements\x18\x01 \x03(\x0b\x32\x17.crossview.v1.Judgement\"H\n\x14UndoJudgementRequest\x12\x0e\n\x06parent\x18\x01 \x01(\t\x12\x10\n\x08\x66\x65\x65\x64\x62\x61\x63k\x18\x02 \x01(\t\x12\x0e\n\x06person\x18\x03 \x01(\t\"G\n\x15\x44\x65leteFeedbackRequest\x12\x0e\n\x06parent\x18\x01 \x01(\t\x12\x10\n\x08\x66\x65\x65\x64\x62\x61\x63k\x18\x02 \x01(\t\x12\x0c\n\x04keys\x18\x03 \x03(\t\")\n\x16\x44\x65leteFeedbackResponse\x12\x0f\n\x07\x64\x65leted\x18\x01 \x01(\x05\"[\n\x17RememberFeedbackRequest\x12\x0e\n\x06parent\x18\x01 \x01(\t\x12\x10\n\x08\x66\x65\x65\x64\x62\x61\x63k\x18\x02 \x01(\t\x12\x0e\n\x06notion\x18\x03 \x01(\t\x12\x0e\n\x06person\x18\x04 \x01(\t\"A\n\x18RememberFeedbackResponse\x12%\n\x07\x61nswers\x18\x01 \x03(\x0b\x32\x14.crossview.v1.Answer\"Y\n\x15\x46orgetFeedbackRequest\x12\x0e\n\x06parent\x18\x01 \x01(\t\x12\x10\n\x08\x66\x65\x65\x64\x62\x61\x63k\x18\x02 \x01(\t\x12\x0e\n\x06notion\x18\x03 \x01(\t\x12\x0e\n\x06person\x18\x04 \x01(\t\")\n\x16\x46orgetFeedbackResponse\x12\x0f\n\x07\x64\x65leted\x18\x01 \x01(\x05*_\n\x0cQuestionKind\x12\x1d\n\x19QUESTION_KIND_UNSPECIFIED\x10\x00\x12\x18\n\x14QUESTION_KIND_SINGLE\x10\x01\x12\x16\n\x12QUESTION_KIND_GRID\x10\x02\x32\x99\x07\n\x0fQuestionService\x12I\n\x0cNextQuestion\x12!.crossview.v1.NextQuestionRequest\x1a\x16.crossview.v1.Question\x12\x41\n\tAddAnswer\x12\x1e.crossview.v1.AddAnswerRequest\x1a\x14.crossview.v1.Answer\x12\x43\n\nUndoAnswer\x12\x1f.crossview.v1.UndoAnswerRequest\x1a\x14.crossview.v1.Answer\x12R\n\x0bListAnswers\x12 .crossview.v1.ListAnswersRequest\x1a!.crossview.v1.ListAnswersResponse\x12@\n\x05Judge\x12\x1a.crossview.v1.JudgeRequest\x1a\x1b.crossview.v1.JudgeResponse\x12U\n\x0cListFeedback\x12!.crossview.v1.ListFeedbackRequest\x1a\".crossview.v1.ListFeedbackResponse\x12[\n\x0eListJudgements\x12#.crossview.v1.ListJudgementsRequest\x1a$.crossview.v1.ListJudgementsResponse\x12L\n\rUndoJudgement\x12\".crossview.v1.UndoJudgementRequest\x1a\x17.crossview.v1.Judgement\x12[\n\x0e\x44\x65leteFeedback\x12#.crossview.v1.DeleteFeedbackRequest\x1a$.crossview.v1.DeleteFeedbackResponse\x12\x61\n\x10RememberFeedback\x12%.crossview.v1.RememberFeedbackRequest\x1a&.crossview.v1.RememberFeedbackResponse\x12[\n\x0e\x46orgetFeedback\x12#.crossview.v1.ForgetFeedbackRequest\x1a$.crossview.v1.ForgetFeedbackResponseB\x1aZ\x18\x63rossview/v1;crossviewv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1c\x63rossview/v1/questions.proto\x12\x0c\x63rossview.v1\x1a\x1d\x63rossview/v1/duplicates.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x99\x01\n\x13NextQuestionRequest\x12\x0e\n\x06parent\x18\x01 \x01(\t\x12\x0e\n\x06notion\x18\x02 \x01(\t\x12\x0e\n\x06person\x18\x03 \x01(\t\x12(\n\x04kind\x18\x04 \x01(\x0e\x32\x1a.crossview.v1.QuestionKind\x12\x0c\n\x04view\x18\x05 \x01(\t\x12\x11\n\x04seed\x18\x06 \x01(\x03H\x00\x88\x01\x01\x42\x07\n\x05_seed\">\n\x08Question\x12\x0e\n\x06notion\x18\x01 \x01(\t\x12\x0e\n\x06\x61nchor\x18\x02 \x01(\t\x12\x12\n\ncandidates\x18\x03 \x03(\t\"\xa2\x01\n\x06\x41nswer\x12\x0e\n\x06notion\x18\x01 \x01(\t\x12\x0e\n\x06\x61nchor\x18\x02 \x01(\t\x12\x0c\n\x04near\x18\x03 \x03(\t\x12\x0b\n\x03\x66\x61r\x18\x04 \x03(\t\x12\x0e\n\x06person\x18\x05 \x01(\t\x12\n\n\x02id\x18\x06 \x01(\x03\x12/\n\x0b\x63reate_time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x10\n\x08\x66\x65\x65\x64\x62\x61\x63k\x18\x08 \x01(\t\"H\n\x10\x41\x64\x64\x41nswerRequest\x12\x0e\n\x06parent\x18\x01 \x01(\t\x12$\n\x06\x61nswer\x18\x02 \x01(\x0b\x32\x14.crossview.v1.Answer\"C\n\x11UndoAnswerRequest\x12\x0e\n\x06parent\x18\x01 \x01(\t\x12\x0e\n\x06notion\x18\x02 \x01(\t\x12\x0e\n\x06person\x18\x03 \x01(\t\"k\n\x12ListAnswersRequest\x12\x0e\n\x06parent\x18\x01 \x01(\t\x12\x0e\n\x06notion\x18\x02 \x01(\t\x12\x0e\n\x06person\x18\x03 \x01(\t\x12\x11\n\tpage_size\x18\x04 \x01(\x05\x12\x12\n\npage_token\x18\x05 \x01(\t\"U\n\x13ListAnswersResponse\x12%\n\x07\x61nswers\x18\x01 \x03(\x0b\x32\x14.crossview.v1.Answer\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"u\n\tJudgement\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x0e\n\x06weight\x18\x02 \x01(\x01\x12\x0e\n\x06person\x18\x03 \x01(\t\x12\n\n\x02id\x18\x04 \x01(\x03\x12/\n\x0b\x63reate_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"m\n\x0cJudgeRequest\x12\x0e\n\x06parent\x18\x01 \x01(\t\x12\x10\n\x08\x66\x65\x65\x64\x62\x61\x63k\x18\x02 \x01(\t\x12\x0e\n\x06person\x18\x03 \x01(\t\x12+\n\njudgements\x18\x04 \x03(\x0b\x32\x17.crossview.v1.Judgement\"<\n\rJudgeResponse\x12+\n\njudgements\x18\x01 \x03(\x0b\x32\x17.crossview.v1.Judgement\"\xa7\x01\n\x08\x46\x65\x65\x64\x62\x61\x63k\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x10\n\x08\x65xamples\x18\x02 \x01(\x05\x12\x18\n\x10\x63ounter_examples\x18\x03 \x01(\x05\x12\x32\n\x06people\x18\x04 \x03(\x0b\x32\".crossview.v1.Feedback.PeopleEntry\x1a-\n\x0bPeopleEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x05:\x02\x38\x01\"L\n\x13ListFeedbackRequest\x12\x0e\n\x06parent\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\"Y\n\x14ListFeedbackResponse\x12(\n\x08\x66\x65\x65\x64\x62\x61\x63k\x18\x01 \x03(\x0b\x32\x16.crossview.v1.Feedback\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"9\n\x15ListJudgementsRequest\x12\x0e\n\x06parent\x18\x01 \x01(\t\x12\x10\n\x08\x66\x65\x65\x64\x62\x61\x63k\x18\x02 \x01(\t\"E\n\x16ListJudgementsResponse\x12+\n\njudgements\x18\x01 \x03(\x0b\x32\x17.crossview.v1.Judgement\"H\n\x14UndoJudgementRequest\x12\x0e\n\x06parent\x18\x01 \x01(\t\x12\x10\n\x08\x66\x65\x65\x64\x62\x61\x63k\x18\x02 \x01(\t\x12\x0e\n\x06person\x18\x03 \x01(\t\"G\n\x15\x44\x65leteFeedbackRequest\x12\x0e\n\x06parent\x18\x01 \x01(\t\x12\x10\n\x08\x66\x65\x65\x64\x62\x61\x63k\x18\x02 \x01(\t\x12\x0c\n\x04keys\x18\x03 \x03(\t\")\n\x16\x44\x65leteFeedbackResponse\x12\x0f\n\x07\x64\x65leted\x18\x01 \x01(\x05\"[\n\x17RememberFeedbackRequest\x12\x0e\n\x06parent\x18\x01 \x01(\t\x12\x10\n\x08\x66\x65\x65\x64\x62\x61\x63k\x18\x02 \x01(\t\x12\x0e\n\x06notion\x18\x03 \x01(\t\x12\x0e\n\x06person\x18\x04 \x01(\t\"A\n\x18RememberFeedbackResponse\x12%\n\x07\x61nswers\x18\x01 \x03(\x0b\x32\x14.crossview.v1.Answer\"Y\n\x15\x46orgetFeedbackRequest\x12\x0e\n\x06parent\x18\x01 \x01(\t\x12\x10\n\x08\x66\x65\x65\x64\x62\x61\x63k\x18\x02 \x01(\t\x12\x0e\n\x06notion\x18\x03 \x01(\t\x12\x0e\n\x06person\x18\x04 \x01(\t\")\n\x16\x46orgetFeedbackResponse\x12\x0f\n\x07\x64\x65leted\x18\x01 \x01(\x05*_\n\x0cQuestionKind\x12\x1d\n\x19QUESTION_KIND_UNSPECIFIED\x10\x00\x12\x18\n\x14QUESTION_KIND_SINGLE\x10\x01\x12\x16\n\x12QUESTION_KIND_GRID\x10\x02\x32\xa6\t\n\x0fQuestionService\x12I\n\x0cNextQuestion\x12!.crossview.v1.NextQuestionRequest\x1a\x16.crossview.v1.Question\x12\x41\n\tAddAnswer\x12\x1e.crossview.v1.AddAnswerRequest\x1a\x14.crossview.v1.Answer\x12\x43\n\nUndoAnswer\x12\x1f.crossview.v1.UndoAnswerRequest\x1a\x14.crossview.v1.Answer\x12R\n\x0bListAnswers\x12 .crossview.v1.ListAnswersRequest\x1a!.crossview.v1.ListAnswersResponse\x12@\n\x05Judge\x12\x1a.crossview.v1.JudgeRequest\x1a\x1b.crossview.v1.JudgeResponse\x12U\n\x0cListFeedback\x12!.crossview.v1.ListFeedbackRequest\x1a\".crossview.v1.ListFeedbackResponse\x12[\n\x0eListJudgements\x12#.crossview.v1.ListJudgementsRequest\x1a$.crossview.v1.ListJudgementsResponse\x12L\n\rUndoJudgement\x12\".crossview.v1.UndoJudgementRequest\x1a\x17.crossview.v1.Judgement\x12[\n\x0e\x44\x65leteFeedback\x12#.crossview.v1.DeleteFeedbackRequest\x1a$.crossview.v1.DeleteFeedbackResponse\x12\x61\n\x10RememberFeedback\x12%.crossview.v1.RememberFeedbackRequest\x1a&.crossview.v1.RememberFeedbackResponse\x12[\n\x0e\x46orgetFeedback\x12#.crossview.v1.ForgetFeedbackRequest\x1a$.crossview.v1.ForgetFeedbackResponse\x12H\n\tJudgePair\x12\x1e.crossview.v1.JudgePairRequest\x1a\x1b.crossview.v1.PairJudgement\x12X\n\x11UndoPairJudgement\x12&.crossview.v1.UndoPairJudgementRequest\x1a\x1b.crossview.v1.PairJudgement\x12g\n\x12ListPairJudgements\x12\'.crossview.v1.ListPairJudgementsRequest\x1a(.crossview.v1.ListPairJudgementsResponseB\x1aZ\x18\x63rossview/v1;crossviewv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -35,54 +36,54 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._serialized_options = b'Z\030crossview/v1;crossviewv1'
   _globals['_FEEDBACK_PEOPLEENTRY']._loaded_options = None
   _globals['_FEEDBACK_PEOPLEENTRY']._serialized_options = b'8\001'
-  _globals['_QUESTIONKIND']._serialized_start=2048
-  _globals['_QUESTIONKIND']._serialized_end=2143
-  _globals['_NEXTQUESTIONREQUEST']._serialized_start=80
-  _globals['_NEXTQUESTIONREQUEST']._serialized_end=233
-  _globals['_QUESTION']._serialized_start=235
-  _globals['_QUESTION']._serialized_end=297
-  _globals['_ANSWER']._serialized_start=300
-  _globals['_ANSWER']._serialized_end=462
-  _globals['_ADDANSWERREQUEST']._serialized_start=464
-  _globals['_ADDANSWERREQUEST']._serialized_end=536
-  _globals['_UNDOANSWERREQUEST']._serialized_start=538
-  _globals['_UNDOANSWERREQUEST']._serialized_end=605
-  _globals['_LISTANSWERSREQUEST']._serialized_start=607
-  _globals['_LISTANSWERSREQUEST']._serialized_end=714
-  _globals['_LISTANSWERSRESPONSE']._serialized_start=716
-  _globals['_LISTANSWERSRESPONSE']._serialized_end=801
-  _globals['_JUDGEMENT']._serialized_start=803
-  _globals['_JUDGEMENT']._serialized_end=920
-  _globals['_JUDGEREQUEST']._serialized_start=922
-  _globals['_JUDGEREQUEST']._serialized_end=1031
-  _globals['_JUDGERESPONSE']._serialized_start=1033
-  _globals['_JUDGERESPONSE']._serialized_end=1093
-  _globals['_FEEDBACK']._serialized_start=1096
-  _globals['_FEEDBACK']._serialized_end=1263
-  _globals['_FEEDBACK_PEOPLEENTRY']._serialized_start=1218
-  _globals['_FEEDBACK_PEOPLEENTRY']._serialized_end=1263
-  _globals['_LISTFEEDBACKREQUEST']._serialized_start=1265
-  _globals['_LISTFEEDBACKREQUEST']._serialized_end=1341
-  _globals['_LISTFEEDBACKRESPONSE']._serialized_start=1343
-  _globals['_LISTFEEDBACKRESPONSE']._serialized_end=1432
-  _globals['_LISTJUDGEMENTSREQUEST']._serialized_start=1434
-  _globals['_LISTJUDGEMENTSREQUEST']._serialized_end=1491
-  _globals['_LISTJUDGEMENTSRESPONSE']._serialized_start=1493
-  _globals['_LISTJUDGEMENTSRESPONSE']._serialized_end=1562
-  _globals['_UNDOJUDGEMENTREQUEST']._serialized_start=1564
-  _globals['_UNDOJUDGEMENTREQUEST']._serialized_end=1636
-  _globals['_DELETEFEEDBACKREQUEST']._serialized_start=1638
-  _globals['_DELETEFEEDBACKREQUEST']._serialized_end=1709
-  _globals['_DELETEFEEDBACKRESPONSE']._serialized_start=1711
-  _globals['_DELETEFEEDBACKRESPONSE']._serialized_end=1752
-  _globals['_REMEMBERFEEDBACKREQUEST']._serialized_start=1754
-  _globals['_REMEMBERFEEDBACKREQUEST']._serialized_end=1845
-  _globals['_REMEMBERFEEDBACKRESPONSE']._serialized_start=1847
-  _globals['_REMEMBERFEEDBACKRESPONSE']._serialized_end=1912
-  _globals['_FORGETFEEDBACKREQUEST']._serialized_start=1914
-  _globals['_FORGETFEEDBACKREQUEST']._serialized_end=2003
-  _globals['_FORGETFEEDBACKRESPONSE']._serialized_start=2005
-  _globals['_FORGETFEEDBACKRESPONSE']._serialized_end=2046
-  _globals['_QUESTIONSERVICE']._serialized_start=2146
-  _globals['_QUESTIONSERVICE']._serialized_end=3067
+  _globals['_QUESTIONKIND']._serialized_start=2079
+  _globals['_QUESTIONKIND']._serialized_end=2174
+  _globals['_NEXTQUESTIONREQUEST']._serialized_start=111
+  _globals['_NEXTQUESTIONREQUEST']._serialized_end=264
+  _globals['_QUESTION']._serialized_start=266
+  _globals['_QUESTION']._serialized_end=328
+  _globals['_ANSWER']._serialized_start=331
+  _globals['_ANSWER']._serialized_end=493
+  _globals['_ADDANSWERREQUEST']._serialized_start=495
+  _globals['_ADDANSWERREQUEST']._serialized_end=567
+  _globals['_UNDOANSWERREQUEST']._serialized_start=569
+  _globals['_UNDOANSWERREQUEST']._serialized_end=636
+  _globals['_LISTANSWERSREQUEST']._serialized_start=638
+  _globals['_LISTANSWERSREQUEST']._serialized_end=745
+  _globals['_LISTANSWERSRESPONSE']._serialized_start=747
+  _globals['_LISTANSWERSRESPONSE']._serialized_end=832
+  _globals['_JUDGEMENT']._serialized_start=834
+  _globals['_JUDGEMENT']._serialized_end=951
+  _globals['_JUDGEREQUEST']._serialized_start=953
+  _globals['_JUDGEREQUEST']._serialized_end=1062
+  _globals['_JUDGERESPONSE']._serialized_start=1064
+  _globals['_JUDGERESPONSE']._serialized_end=1124
+  _globals['_FEEDBACK']._serialized_start=1127
+  _globals['_FEEDBACK']._serialized_end=1294
+  _globals['_FEEDBACK_PEOPLEENTRY']._serialized_start=1249
+  _globals['_FEEDBACK_PEOPLEENTRY']._serialized_end=1294
+  _globals['_LISTFEEDBACKREQUEST']._serialized_start=1296
+  _globals['_LISTFEEDBACKREQUEST']._serialized_end=1372
+  _globals['_LISTFEEDBACKRESPONSE']._serialized_start=1374
+  _globals['_LISTFEEDBACKRESPONSE']._serialized_end=1463
+  _globals['_LISTJUDGEMENTSREQUEST']._serialized_start=1465
+  _globals['_LISTJUDGEMENTSREQUEST']._serialized_end=1522
+  _globals['_LISTJUDGEMENTSRESPONSE']._serialized_start=1524
+  _globals['_LISTJUDGEMENTSRESPONSE']._serialized_end=1593
+  _globals['_UNDOJUDGEMENTREQUEST']._serialized_start=1595
+  _globals['_UNDOJUDGEMENTREQUEST']._serialized_end=1667
+  _globals['_DELETEFEEDBACKREQUEST']._serialized_start=1669
+  _globals['_DELETEFEEDBACKREQUEST']._serialized_end=1740
+  _globals['_DELETEFEEDBACKRESPONSE']._serialized_start=1742
+  _globals['_DELETEFEEDBACKRESPONSE']._serialized_end=1783
+  _globals['_REMEMBERFEEDBACKREQUEST']._serialized_start=1785
+  _globals['_REMEMBERFEEDBACKREQUEST']._serialized_end=1876
+  _globals['_REMEMBERFEEDBACKRESPONSE']._serialized_start=1878
+  _globals['_REMEMBERFEEDBACKRESPONSE']._serialized_end=1943
+  _globals['_FORGETFEEDBACKREQUEST']._serialized_start=1945
+  _globals['_FORGETFEEDBACKREQUEST']._serialized_end=2034
+  _globals['_FORGETFEEDBACKRESPONSE']._serialized_start=2036
+  _globals['_FORGETFEEDBACKRESPONSE']._serialized_end=2077
+  _globals['_QUESTIONSERVICE']._serialized_start=2177
+  _globals['_QUESTIONSERVICE']._serialized_end=3367
 # @@protoc_insertion_point(module_scope)

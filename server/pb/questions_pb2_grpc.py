@@ -3,6 +3,7 @@
 import grpc
 import warnings
 
+from crossview.v1 import duplicates_pb2 as crossview_dot_v1_dot_duplicates__pb2
 from crossview.v1 import questions_pb2 as crossview_dot_v1_dot_questions__pb2
 
 GRPC_GENERATED_VERSION = '1.85.1'
@@ -91,6 +92,21 @@ class QuestionServiceStub:
                 request_serializer=crossview_dot_v1_dot_questions__pb2.ForgetFeedbackRequest.SerializeToString,
                 response_deserializer=crossview_dot_v1_dot_questions__pb2.ForgetFeedbackResponse.FromString,
                 _registered_method=True)
+        self.JudgePair = channel.unary_unary(
+                '/crossview.v1.QuestionService/JudgePair',
+                request_serializer=crossview_dot_v1_dot_duplicates__pb2.JudgePairRequest.SerializeToString,
+                response_deserializer=crossview_dot_v1_dot_duplicates__pb2.PairJudgement.FromString,
+                _registered_method=True)
+        self.UndoPairJudgement = channel.unary_unary(
+                '/crossview.v1.QuestionService/UndoPairJudgement',
+                request_serializer=crossview_dot_v1_dot_duplicates__pb2.UndoPairJudgementRequest.SerializeToString,
+                response_deserializer=crossview_dot_v1_dot_duplicates__pb2.PairJudgement.FromString,
+                _registered_method=True)
+        self.ListPairJudgements = channel.unary_unary(
+                '/crossview.v1.QuestionService/ListPairJudgements',
+                request_serializer=crossview_dot_v1_dot_duplicates__pb2.ListPairJudgementsRequest.SerializeToString,
+                response_deserializer=crossview_dot_v1_dot_duplicates__pb2.ListPairJudgementsResponse.FromString,
+                _registered_method=True)
 
 
 class QuestionServiceServicer:
@@ -177,6 +193,27 @@ class QuestionServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def JudgePair(self, request, context):
+        """Stores whether two pictures are the same photograph, which FindDuplicates honours. NOT_FOUND for an unknown key.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def UndoPairJudgement(self, request, context):
+        """Deletes and returns a person's last judgement of a pair. NOT_FOUND if there is none.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListPairJudgements(self, request, context):
+        """Lists the judgements of pairs that count.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_QuestionServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -234,6 +271,21 @@ def add_QuestionServiceServicer_to_server(servicer, server):
                     servicer.ForgetFeedback,
                     request_deserializer=crossview_dot_v1_dot_questions__pb2.ForgetFeedbackRequest.FromString,
                     response_serializer=crossview_dot_v1_dot_questions__pb2.ForgetFeedbackResponse.SerializeToString,
+            ),
+            'JudgePair': grpc.unary_unary_rpc_method_handler(
+                    servicer.JudgePair,
+                    request_deserializer=crossview_dot_v1_dot_duplicates__pb2.JudgePairRequest.FromString,
+                    response_serializer=crossview_dot_v1_dot_duplicates__pb2.PairJudgement.SerializeToString,
+            ),
+            'UndoPairJudgement': grpc.unary_unary_rpc_method_handler(
+                    servicer.UndoPairJudgement,
+                    request_deserializer=crossview_dot_v1_dot_duplicates__pb2.UndoPairJudgementRequest.FromString,
+                    response_serializer=crossview_dot_v1_dot_duplicates__pb2.PairJudgement.SerializeToString,
+            ),
+            'ListPairJudgements': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListPairJudgements,
+                    request_deserializer=crossview_dot_v1_dot_duplicates__pb2.ListPairJudgementsRequest.FromString,
+                    response_serializer=crossview_dot_v1_dot_duplicates__pb2.ListPairJudgementsResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -535,6 +587,87 @@ class QuestionService:
             '/crossview.v1.QuestionService/ForgetFeedback',
             crossview_dot_v1_dot_questions__pb2.ForgetFeedbackRequest.SerializeToString,
             crossview_dot_v1_dot_questions__pb2.ForgetFeedbackResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def JudgePair(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/crossview.v1.QuestionService/JudgePair',
+            crossview_dot_v1_dot_duplicates__pb2.JudgePairRequest.SerializeToString,
+            crossview_dot_v1_dot_duplicates__pb2.PairJudgement.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def UndoPairJudgement(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/crossview.v1.QuestionService/UndoPairJudgement',
+            crossview_dot_v1_dot_duplicates__pb2.UndoPairJudgementRequest.SerializeToString,
+            crossview_dot_v1_dot_duplicates__pb2.PairJudgement.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListPairJudgements(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/crossview.v1.QuestionService/ListPairJudgements',
+            crossview_dot_v1_dot_duplicates__pb2.ListPairJudgementsRequest.SerializeToString,
+            crossview_dot_v1_dot_duplicates__pb2.ListPairJudgementsResponse.FromString,
             options,
             channel_credentials,
             insecure,

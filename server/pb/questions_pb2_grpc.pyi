@@ -4,6 +4,7 @@ isort:skip_file
 """
 
 from collections import abc as _abc
+from crossview.v1 import duplicates_pb2 as _duplicates_pb2
 from crossview.v1 import questions_pb2 as _questions_pb2
 from grpc import aio as _aio
 import abc as _abc_1
@@ -62,6 +63,12 @@ class QuestionServiceStub:
     """
     ForgetFeedback: _grpc.UnaryUnaryMultiCallable[_questions_pb2.ForgetFeedbackRequest, _questions_pb2.ForgetFeedbackResponse]
     """Deletes the answers that RememberFeedback stored for a name."""
+    JudgePair: _grpc.UnaryUnaryMultiCallable[_duplicates_pb2.JudgePairRequest, _duplicates_pb2.PairJudgement]
+    """Stores whether two pictures are the same photograph, which FindDuplicates honours. NOT_FOUND for an unknown key."""
+    UndoPairJudgement: _grpc.UnaryUnaryMultiCallable[_duplicates_pb2.UndoPairJudgementRequest, _duplicates_pb2.PairJudgement]
+    """Deletes and returns a person's last judgement of a pair. NOT_FOUND if there is none."""
+    ListPairJudgements: _grpc.UnaryUnaryMultiCallable[_duplicates_pb2.ListPairJudgementsRequest, _duplicates_pb2.ListPairJudgementsResponse]
+    """Lists the judgements of pairs that count."""
 
 @_typing.type_check_only
 class QuestionServiceAsyncStub(QuestionServiceStub):
@@ -97,6 +104,12 @@ class QuestionServiceAsyncStub(QuestionServiceStub):
     """
     ForgetFeedback: _aio.UnaryUnaryMultiCallable[_questions_pb2.ForgetFeedbackRequest, _questions_pb2.ForgetFeedbackResponse]  # type: ignore[assignment]
     """Deletes the answers that RememberFeedback stored for a name."""
+    JudgePair: _aio.UnaryUnaryMultiCallable[_duplicates_pb2.JudgePairRequest, _duplicates_pb2.PairJudgement]  # type: ignore[assignment]
+    """Stores whether two pictures are the same photograph, which FindDuplicates honours. NOT_FOUND for an unknown key."""
+    UndoPairJudgement: _aio.UnaryUnaryMultiCallable[_duplicates_pb2.UndoPairJudgementRequest, _duplicates_pb2.PairJudgement]  # type: ignore[assignment]
+    """Deletes and returns a person's last judgement of a pair. NOT_FOUND if there is none."""
+    ListPairJudgements: _aio.UnaryUnaryMultiCallable[_duplicates_pb2.ListPairJudgementsRequest, _duplicates_pb2.ListPairJudgementsResponse]  # type: ignore[assignment]
+    """Lists the judgements of pairs that count."""
 
 class QuestionServiceServicer(metaclass=_abc_1.ABCMeta):
     """Questions to people about the similarity of items in a notion, and people's judgements of what searches find.
@@ -195,5 +208,29 @@ class QuestionServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_questions_pb2.ForgetFeedbackResponse, _abc.Awaitable[_questions_pb2.ForgetFeedbackResponse]]:
         """Deletes the answers that RememberFeedback stored for a name."""
+
+    @_abc_1.abstractmethod
+    def JudgePair(
+        self,
+        request: _duplicates_pb2.JudgePairRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_duplicates_pb2.PairJudgement, _abc.Awaitable[_duplicates_pb2.PairJudgement]]:
+        """Stores whether two pictures are the same photograph, which FindDuplicates honours. NOT_FOUND for an unknown key."""
+
+    @_abc_1.abstractmethod
+    def UndoPairJudgement(
+        self,
+        request: _duplicates_pb2.UndoPairJudgementRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_duplicates_pb2.PairJudgement, _abc.Awaitable[_duplicates_pb2.PairJudgement]]:
+        """Deletes and returns a person's last judgement of a pair. NOT_FOUND if there is none."""
+
+    @_abc_1.abstractmethod
+    def ListPairJudgements(
+        self,
+        request: _duplicates_pb2.ListPairJudgementsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_duplicates_pb2.ListPairJudgementsResponse, _abc.Awaitable[_duplicates_pb2.ListPairJudgementsResponse]]:
+        """Lists the judgements of pairs that count."""
 
 def add_QuestionServiceServicer_to_server(servicer: QuestionServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

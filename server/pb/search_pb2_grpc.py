@@ -4,6 +4,7 @@ import grpc
 import warnings
 
 from crossview.v1 import changes_pb2 as crossview_dot_v1_dot_changes__pb2
+from crossview.v1 import duplicates_pb2 as crossview_dot_v1_dot_duplicates__pb2
 from crossview.v1 import search_pb2 as crossview_dot_v1_dot_search__pb2
 
 GRPC_GENERATED_VERSION = '1.85.1'
@@ -66,6 +67,11 @@ class SearchServiceStub:
                 request_serializer=crossview_dot_v1_dot_changes__pb2.FindChangesRequest.SerializeToString,
                 response_deserializer=crossview_dot_v1_dot_changes__pb2.FindChangesResponse.FromString,
                 _registered_method=True)
+        self.FindDuplicates = channel.unary_unary(
+                '/crossview.v1.SearchService/FindDuplicates',
+                request_serializer=crossview_dot_v1_dot_duplicates__pb2.FindDuplicatesRequest.SerializeToString,
+                response_deserializer=crossview_dot_v1_dot_duplicates__pb2.FindDuplicatesResponse.FromString,
+                _registered_method=True)
         self.Explain = channel.unary_unary(
                 '/crossview.v1.SearchService/Explain',
                 request_serializer=crossview_dot_v1_dot_search__pb2.ExplainRequest.SerializeToString,
@@ -124,6 +130,15 @@ class SearchServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def FindDuplicates(self, request, context):
+        """Returns the groups of pictures that show the same photograph, each with a keeper, and photographs of one moment. It
+        deletes nothing. NOT_FOUND for another collection that does not exist, and for a page that nobody has read for
+        minutes.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def Explain(self, request, context):
         """Returns why items have their places in the lists of a search: what each view and target adds, and what agrees most
         in the query and the item. It scans all items of every target. NOT_FOUND for an unknown key, INVALID_ARGUMENT for an
@@ -165,6 +180,11 @@ def add_SearchServiceServicer_to_server(servicer, server):
                     servicer.FindChanges,
                     request_deserializer=crossview_dot_v1_dot_changes__pb2.FindChangesRequest.FromString,
                     response_serializer=crossview_dot_v1_dot_changes__pb2.FindChangesResponse.SerializeToString,
+            ),
+            'FindDuplicates': grpc.unary_unary_rpc_method_handler(
+                    servicer.FindDuplicates,
+                    request_deserializer=crossview_dot_v1_dot_duplicates__pb2.FindDuplicatesRequest.FromString,
+                    response_serializer=crossview_dot_v1_dot_duplicates__pb2.FindDuplicatesResponse.SerializeToString,
             ),
             'Explain': grpc.unary_unary_rpc_method_handler(
                     servicer.Explain,
@@ -335,6 +355,33 @@ class SearchService:
             '/crossview.v1.SearchService/FindChanges',
             crossview_dot_v1_dot_changes__pb2.FindChangesRequest.SerializeToString,
             crossview_dot_v1_dot_changes__pb2.FindChangesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def FindDuplicates(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/crossview.v1.SearchService/FindDuplicates',
+            crossview_dot_v1_dot_duplicates__pb2.FindDuplicatesRequest.SerializeToString,
+            crossview_dot_v1_dot_duplicates__pb2.FindDuplicatesResponse.FromString,
             options,
             channel_credentials,
             insecure,

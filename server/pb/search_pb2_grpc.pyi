@@ -5,6 +5,7 @@ isort:skip_file
 
 from collections import abc as _abc
 from crossview.v1 import changes_pb2 as _changes_pb2
+from crossview.v1 import duplicates_pb2 as _duplicates_pb2
 from crossview.v1 import search_pb2 as _search_pb2
 from grpc import aio as _aio
 import abc as _abc_1
@@ -55,6 +56,11 @@ class SearchServiceStub:
     """Returns the changes between successive pictures of one page or scene, and which changes are important, learned
     from their times. FAILED_PRECONDITION if the pictures are too few or equal.
     """
+    FindDuplicates: _grpc.UnaryUnaryMultiCallable[_duplicates_pb2.FindDuplicatesRequest, _duplicates_pb2.FindDuplicatesResponse]
+    """Returns the groups of pictures that show the same photograph, each with a keeper, and photographs of one moment. It
+    deletes nothing. NOT_FOUND for another collection that does not exist, and for a page that nobody has read for
+    minutes.
+    """
     Explain: _grpc.UnaryUnaryMultiCallable[_search_pb2.ExplainRequest, _search_pb2.ExplainResponse]
     """Returns why items have their places in the lists of a search: what each view and target adds, and what agrees most
     in the query and the item. It scans all items of every target. NOT_FOUND for an unknown key, INVALID_ARGUMENT for an
@@ -86,6 +92,11 @@ class SearchServiceAsyncStub(SearchServiceStub):
     FindChanges: _aio.UnaryUnaryMultiCallable[_changes_pb2.FindChangesRequest, _changes_pb2.FindChangesResponse]  # type: ignore[assignment]
     """Returns the changes between successive pictures of one page or scene, and which changes are important, learned
     from their times. FAILED_PRECONDITION if the pictures are too few or equal.
+    """
+    FindDuplicates: _aio.UnaryUnaryMultiCallable[_duplicates_pb2.FindDuplicatesRequest, _duplicates_pb2.FindDuplicatesResponse]  # type: ignore[assignment]
+    """Returns the groups of pictures that show the same photograph, each with a keeper, and photographs of one moment. It
+    deletes nothing. NOT_FOUND for another collection that does not exist, and for a page that nobody has read for
+    minutes.
     """
     Explain: _aio.UnaryUnaryMultiCallable[_search_pb2.ExplainRequest, _search_pb2.ExplainResponse]  # type: ignore[assignment]
     """Returns why items have their places in the lists of a search: what each view and target adds, and what agrees most
@@ -151,6 +162,17 @@ class SearchServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_changes_pb2.FindChangesResponse, _abc.Awaitable[_changes_pb2.FindChangesResponse]]:
         """Returns the changes between successive pictures of one page or scene, and which changes are important, learned
         from their times. FAILED_PRECONDITION if the pictures are too few or equal.
+        """
+
+    @_abc_1.abstractmethod
+    def FindDuplicates(
+        self,
+        request: _duplicates_pb2.FindDuplicatesRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_duplicates_pb2.FindDuplicatesResponse, _abc.Awaitable[_duplicates_pb2.FindDuplicatesResponse]]:
+        """Returns the groups of pictures that show the same photograph, each with a keeper, and photographs of one moment. It
+        deletes nothing. NOT_FOUND for another collection that does not exist, and for a page that nobody has read for
+        minutes.
         """
 
     @_abc_1.abstractmethod

@@ -4,6 +4,7 @@
 from crossview.engine.errors import InvalidInputError
 from crossview.server.cache import OpenCollections
 from crossview.server.wire import pages
+from crossview.server.wire.convert_duplicates import from_pair_judgement
 from crossview.server.wire.convert_questions import (
     from_answer,
     from_feedback,
@@ -13,6 +14,7 @@ from crossview.server.wire.convert_questions import (
     to_question_request,
 )
 from crossview.server.wire.names import parse_collection
+from crossview.v1 import duplicates_pb2
 from crossview.v1 import questions_pb2 as pb
 
 
@@ -94,3 +96,30 @@ class QuestionService:
         with self.collections.use(parse_collection(request.parent)) as collection:
             deleted = collection.feedback.forget(request.feedback, request.notion, request.person)
         return pb.ForgetFeedbackResponse(deleted=deleted)
+
+    def JudgePair(self, request: duplicates_pb2.JudgePairRequest, context: None) -> duplicates_pb2.PairJudgement:
+        """Store whether two pictures are the same photograph."""
+        given = request.judgement
+        with self.collections.use(parse_collection(request.parent)) as collection:
+            made = collection.duplicate_judgements.judge(given.first, given.second, given.same, person=given.person)
+        return from_pair_judgement(made)
+
+    def UndoPairJudgement(
+        self, request: duplicates_pb2.UndoPairJudgementRequest, context: None
+    ) -> duplicates_pb2.PairJudgement:
+        """Delete a person's last judgement of a pair."""
+        with self.collections.use(parse_collection(request.parent)) as collection:
+            return from_pair_judgement(collection.duplicate_judgements.undo(request.person))
+
+    def ListPairJudgements(
+        self, request: duplicates_pb2.ListPairJudgementsRequest, context: None
+    ) -> duplicates_pb2.ListPairJudgementsResponse:
+        """Return a page of the judgements of pairs that count."""
+        size, after = pages.page_size(request.page_size), pages.number_from_token(request.page_token) or 0
+        with self.collections.use(parse_collection(request.parent)) as collection:
+            found = [one for one in collection.duplicate_judgements.list() if one.id > after]
+        page = found[:size]
+        token = pages.to_token(str(page[-1].id)) if len(found) > size else ""
+        return duplicates_pb2.ListPairJudgementsResponse(
+            judgements=map(from_pair_judgement, page), next_page_token=token
+        )

@@ -11,9 +11,10 @@ from crossview.engine.query import HitList, SearchRequest, SuggestRequest
 from crossview.engine.spaces.answer_size import AnswerTooLargeError, room_for
 from crossview.engine.spaces.paging import Pages
 from crossview.server.cache import OpenCollections
-from crossview.server.open_pages import from_token, to_token
+from crossview.server.open_pages import FoundDuplicates, from_token, to_token
 from crossview.server.settings import ServerSettings
 from crossview.server.wire.convert_changes import from_changes, to_changes_request
+from crossview.server.wire.convert_duplicates import from_duplicates, to_duplicates_request
 from crossview.server.wire.convert_explanations import from_explanations, to_explain_request
 from crossview.server.wire.convert_search import (
     from_embeddings,
@@ -27,7 +28,7 @@ from crossview.server.wire.convert_search import (
 )
 from crossview.server.wire.names import parse_collection
 from crossview.server.wire.pages import page_size
-from crossview.v1 import changes_pb2, search_pb2
+from crossview.v1 import changes_pb2, duplicates_pb2, search_pb2
 
 _IN_LOOP_BYTES = 1 << 22
 """Maximum bytes of vectors or codes that the event loop scans, in well under a millisecond."""
@@ -168,6 +169,26 @@ class SearchService:
         """Return the changes between successive pictures, and which of them are important."""
         with self.collections.use(parse_collection(request.parent)) as collection:
             return from_changes(collection.changes(to_changes_request(request)))
+
+    def FindDuplicates(
+        self, request: duplicates_pb2.FindDuplicatesRequest, context: None
+    ) -> duplicates_pb2.FindDuplicatesResponse:
+        """Return a page of the groups of pictures that show the same photograph; the last page forgets them."""
+        name, size, open_pages = parse_collection(request.parent), page_size(request.page_size), self.collections.found
+        if request.page_token:
+            made, first = from_token(request.page_token)
+            found = open_pages.get(name, made).duplicates
+        else:
+            with self.collections.use(name) as collection:
+                found = collection.duplicates(to_duplicates_request(request))
+            first = 0
+            made = open_pages.add(name, FoundDuplicates(found)) if len(found.groups) > size else ""
+        response = from_duplicates(found, first, size)
+        if first + size < len(found.groups):
+            response.next_page_token = to_token(made, first + size)
+        else:
+            open_pages.end(made)
+        return response
 
     def Explain(self, request: search_pb2.ExplainRequest, context: None) -> search_pb2.ExplainResponse:
         """Return why items have their places in the lists of a search."""

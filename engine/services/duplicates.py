@@ -1,0 +1,41 @@
+"""The search for duplicates in an open collection, alone or against another one of its home."""
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+
+from crossview.engine.catalog.condition_checks import check_filter
+from crossview.engine.conditions.filter import Filter
+from crossview.engine.duplicate import Duplicates, DuplicatesRequest
+from crossview.engine.duplicates.compared import Source
+from crossview.engine.duplicates.finding import find_duplicates
+from crossview.engine.errors import InvalidInputError
+from crossview.engine.services.opened import Opened
+
+
+def duplicates_of(opened: Opened, request: DuplicatesRequest) -> Duplicates:
+    """Return the duplicates that a request wants; see ``Collection.duplicates``."""
+    request.check()
+    own = _source(opened, check_filter(request.filter))
+    with _other(opened, request.against) as other:
+        return find_duplicates(own, None if other is None else _source(other), request)
+
+
+def _source(opened: Opened, chosen: Filter | None = None) -> Source:
+    if not chosen:
+        return Source(opened.folder.name, opened.read, opened.writable)
+    with opened.read() as tx:
+        found = opened.columns.matching(tx, chosen.condition)
+        opened.unmet.warn(tx, chosen.condition, not len(found))
+    return Source(opened.folder.name, opened.read, opened.writable, frozenset(found.tolist()))
+
+
+@contextmanager
+def _other(opened: Opened, name: str) -> Iterator[Opened | None]:
+    """Open another collection of the same home for the block; None without a name."""
+    if not name:
+        yield None
+        return
+    if name == opened.folder.name:
+        raise InvalidInputError(f"{name!r} is this collection: name another one, or none")
+    with closing(Opened(opened.folder.beside(name), opened.pictures)) as other:
+        yield other

@@ -1,0 +1,115 @@
+"""The files of duplicates: a page, a contact sheet, a table, and a script that moves copies to a folder."""
+
+import shlex
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from crossview.server.commands.output import escaped, write_csv
+
+if TYPE_CHECKING:
+    from crossview.engine.duplicate import DuplicatePicture, Duplicates
+    from crossview.server.backend import Backend, CollectionBackend
+    from crossview.server.drawing.search_results import Items
+
+PAGE, TABLE, SCRIPT = ".html", ".csv", ".sh"
+_SHEETS = (".png", ".jpg", ".jpeg", ".webp", ".pdf")
+_HEAD = """#!/bin/sh
+# Moves the copies below to {folder}. It deletes and replaces nothing.
+# Read it first: each group names the picture that stays. Remove the lines of files that should stay, too.
+set -eu
+to={to}
+mkdir -p -- "$to"
+move() {{
+    if [ -e "$to/$2" ]; then
+        printf '%s\\n' "left: $to/$2 exists" >&2
+    elif [ -e "$1" ]; then
+        mv -- "$1" "$to/$2"
+    else
+        printf '%s\\n' "left: $1 does not exist" >&2
+    fi
+}}
+"""
+
+
+def check_files(paths: Sequence[Path], to: Path | None) -> None:
+    """Raise BadParameter for a file of an unknown kind, a missing folder, and a script without a folder to move to."""
+    known = (PAGE, TABLE, SCRIPT, *_SHEETS)
+    for path in paths:
+        if path.suffix.lower() not in known:
+            raise typer.BadParameter(f"--out {path} is of an unknown kind: end its name in {', '.join(known)}")
+        if not path.parent.is_dir():
+            raise typer.BadParameter(f"--out {path} cannot be written: the folder {path.parent} does not exist")
+    scripts = any(path.suffix.lower() == SCRIPT for path in paths)
+    if scripts and to is None:
+        raise typer.BadParameter("a script needs a folder to move copies to: give --to DIR")
+    if to is not None and not scripts:
+        raise typer.BadParameter("--to is for a script: give --out FILE.sh as well")
+
+
+def write_files(
+    paths: Sequence[Path],
+    to: Path | None,
+    found: "Duplicates",
+    collection: "CollectionBackend",
+    backend: "Backend",
+    against: str,
+) -> list[str]:
+    """Write each file, and return a sentence about each."""
+    if not paths:
+        return []
+    other = backend.open(against) if against else None
+    try:
+        pictures: dict[str, Items] = {"": collection.items}
+        if other is not None:
+            pictures[against] = other.items
+        return [_write(path, to, found, pictures) for path in paths]
+    finally:
+        if other is not None:
+            other.close()
+
+
+def _write(path: Path, to: Path | None, found: "Duplicates", pictures: "dict[str, Items]") -> str:
+    from crossview.server.commands.duplicates import COLUMNS, rows_of
+    from crossview.server.drawing.duplicate_report import page, sheet
+
+    suffix = path.suffix.lower()
+    if suffix == PAGE:
+        path.write_text(page(found, pictures), encoding="utf-8")
+    elif suffix == TABLE:
+        with path.open("w", newline="", encoding="utf-8") as file:
+            write_csv(file, COLUMNS, rows_of(found))
+    elif suffix == SCRIPT and to is not None:
+        path.write_text(script(found, to), encoding="utf-8", errors="surrogateescape")
+        return f"wrote {path}: read it, then run it with: sh {shlex.quote(str(path))}"
+    else:
+        sheet(path, found, pictures)
+    return f"wrote {path}"
+
+
+def script(found: "Duplicates", to: Path) -> str:
+    """Return the text of a shell script that moves the files of copies to a folder; bursts stay."""
+    folder = to.expanduser().absolute()
+    lines = [_HEAD.format(folder=_comment(str(folder)), to=shlex.quote(str(folder)))]
+    for number, group in enumerate(found.groups, 1):
+        if group.kind == "copies":
+            lines.append(f"\n# {number}: keep {_comment(group.keeper.key)}: {_comment(group.reason)}")
+            lines += _moves(number, group.members, group.keeper.source)
+    return "\n".join(lines) + "\n"
+
+
+def _moves(number: int, members: "Sequence[DuplicatePicture]", kept: str) -> Iterator[str]:
+    for place, one in enumerate(members, 1):
+        if not one.source or one.source == kept:
+            yield f"# {_comment(one.key)} has no file of its own"
+            continue
+        target = f"{number:05}-{place:03}-{Path(one.source).name}"
+        words = f"{', '.join(one.relations)}, {one.confidence:.1%}"
+        yield f"move {shlex.quote(one.source)} {shlex.quote(target)}  # {words}"
+
+
+def _comment(text: str) -> str:
+    """Return a text that stays on the line of a comment."""
+    return escaped(text).replace("\n", "\\n").replace("\t", " ")
