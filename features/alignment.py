@@ -124,7 +124,7 @@ class SmallPicture:
     def _refined(self, other: "SmallPicture", found: Alignment) -> Alignment:
         start = cv2.invertAffineTransform(found.matrix).astype(np.float32)
         end = cv2.TERM_CRITERIA_EPS | cv2.TERM_CRITERIA_COUNT, _STEPS, _GAIN
-        whole = np.full(self.luma.shape, 255, np.uint8)
+        whole = np.full(other.luma.shape, 255, np.uint8)
         try:
             _, back = cv2.findTransformECC(self.luma, other.luma, start, cv2.MOTION_AFFINE, end, whole, _BLUR)
         except cv2.error:  # the pictures do not overlap enough

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from crossview.features.image import Image, grey, shrink
 
 _QUALITY, _SCALE, _BRIGHTER = 40, 0.6, 1.3
+_MOVED, _MOVES = (0.003, 0.02), 5
+"""Bounds of the size of displacements, as shares of the longer side, and number of independent ones on a side."""
 _MARK = (0.08, 0.72, 0.92, 0.9)
 """Left, top, right and bottom of the lettering, as shares of the picture."""
 
@@ -34,7 +36,7 @@ def _marked(image: Image, draws: np.random.Generator) -> Image:
     scale = (bottom - top) / 24
     cv2.putText(drawn, "SAMPLE COPY", (int(left), int(bottom)), cv2.FONT_HERSHEY_SIMPLEX, scale, (255, 255, 255), 1)
     drawn[:, right:] = image[:, right:]
-    mixed: NDArray[np.uint8] = np.asarray(cv2.addWeighted(drawn, 0.7, image, 0.3, 0), np.uint8)
+    mixed: Image = np.rint(0.7 * drawn.astype(np.float32) + 0.3 * image).astype(np.uint8)
     return mixed
 
 
@@ -54,8 +56,7 @@ def _rotated(image: Image, draws: np.random.Generator, degrees: float) -> Image:
 
 
 def _brighter(image: Image, draws: np.random.Generator) -> Image:
-    brighter: Image = np.clip(image * _BRIGHTER, 0, 255).astype(np.uint8)
-    return brighter
+    return np.asarray(np.clip(image * _BRIGHTER, 0, 255), np.uint8)
 
 
 _ALTERATIONS: Mapping[str, Callable[[Image, np.random.Generator], Image]] = {
@@ -81,6 +82,20 @@ def altered(image: Image, kind: str, draws: np.random.Generator) -> Image:
     Raises KeyError for a kind that is not in ``KINDS``.
     """
     return _encoded(_ALTERATIONS[kind](image, draws), 85)
+
+
+def retaken(image: Image, draws: np.random.Generator) -> Image:
+    """Return a picture as another photograph of the moment shows it, encoded as thumbnails are.
+
+    All that it shows moves, near things alike: by a smooth field of displacements, most of them small and few large.
+    """
+    height, width = image.shape[:2]
+    size = draws.uniform(*_MOVED) * max(height, width)
+    moves = (size * draws.standard_t(2, (2, _MOVES, _MOVES))).astype(np.float32)
+    across, down = (cv2.resize(one, (width, height), interpolation=cv2.INTER_CUBIC) for one in moves)
+    columns, rows = np.meshgrid(np.arange(width, dtype=np.float32), np.arange(height, dtype=np.float32))
+    moved = cv2.remap(image, columns + across, rows + down, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REFLECT)
+    return _encoded(np.asarray(moved, np.uint8), 85)
 
 
 def _encoded(image: Image, quality: int) -> Image:

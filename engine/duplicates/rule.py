@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.features.alignment import Agreement, Alignment, SmallPicture
-from crossview.features.alterations import KINDS, altered
+from crossview.features.alterations import KINDS, altered, retaken
 from crossview.features.fingerprint import fingerprints
 
 FEWEST = 24
@@ -18,10 +18,12 @@ PRECISION = 0.998
 """Share of the accepted pairs that must be copies, among altered copies and as many near pairs."""
 _FEWEST_CELLS, _LEAST_COVERED = 5, 0.3
 """Number of cells with content, and share of the first picture, that a decision needs."""
-_LEAST, _MOST = 0.5, 0.995
+_LEAST, _MOST = 0.5, 0.75
 """Bounds of the probability from which on a pair is accepted."""
 _KEPT = 0.99
 """Share of the altered copies that a stricter threshold than the precision needs must still accept."""
+_SIMULATED = 3
+"""Number of simulated photographs of the same moment beside each picture."""
 _DOUBTFUL = 0.02
 """Share of the altered copies that are less likely copies than a near pair that is left out."""
 _NEAR, _POINTS = 0.75, 8
@@ -60,7 +62,7 @@ class Rule:
         return enough and agreement.middle >= _NEAR and found.points >= _POINTS
 
 
-USUAL = Rule((4.0, 2.2), -16.5, 0.9)
+USUAL = Rule((2.7, 0.6), -10.1, 0.8)
 """The rule for collections that are too small to fit one: about the middle of those fitted on photographs of Corel."""
 
 
@@ -83,9 +85,10 @@ def fitted(pictures: Sequence[SmallPicture], random: Sequence[Alignment], near: 
     """Return the rule that tells altered copies of pictures from pairs of different ones.
 
     ``random`` and ``near`` are alignments of random pairs and of the nearest ones. Some of them may be unknown copies:
-    a first fit, on altered copies and random pairs, leaves out those as likely as altered copies. One half of the pairs
-    then fits the weights, and the other half chooses the threshold. The same arguments give the same rule; ``USUAL``
-    for too few pictures or pairs.
+    a first fit, on altered copies and random pairs, leaves out those as likely as altered copies. Pictures beside a
+    simulated photograph of the same moment are added, because few collections have enough of them. One half of the
+    pairs then fits the weights, and the other half chooses the threshold. The same arguments give the same rule;
+    ``USUAL`` for too few pictures or pairs.
     """
     copies, others, close = map(_rows, (_altered(pictures, seed), random, near))
     if min(len(pictures), len(copies), len(others)) < FEWEST:
@@ -93,7 +96,7 @@ def fitted(pictures: Sequence[SmallPicture], random: Sequence[Alignment], near: 
     weights, _ = _weights(copies, others)
     likely = np.quantile(copies @ weights, _DOUBTFUL)
     others = np.concatenate([others, close])
-    others = others[others @ weights < likely]
+    others = np.concatenate([others[others @ weights < likely], _rows(_retaken(pictures, seed))])
     if len(others) < FEWEST:
         return USUAL
     draws = np.random.default_rng(seed)
@@ -118,6 +121,15 @@ def _altered(pictures: Sequence[SmallPicture], seed: int) -> Iterator[Alignment]
         for place, kind in enumerate(KINDS):
             copy = SmallPicture(altered(picture.image, kind, draws))
             yield aligned(other if (number + place) % 2 else picture, copy)
+
+
+def _retaken(pictures: Sequence[SmallPicture], seed: int) -> Iterator[Alignment]:
+    """Yield alignments of pictures with simulated photographs of the same moment."""
+    draws = np.random.default_rng(seed)
+    for picture in pictures:
+        checkpoint()
+        for _ in range(_SIMULATED):
+            yield aligned(picture, SmallPicture(retaken(picture.image, draws)))
 
 
 def _measures(agreement: Agreement) -> Measures:

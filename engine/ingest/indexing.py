@@ -16,7 +16,8 @@ from crossview.engine.catalog.views import ViewRecord
 from crossview.engine.catalog.writing import OvertakenError, check_views, put_records, until_not_overtaken
 from crossview.engine.ingest.annotations import Annotations, checked_columns, label_notes
 from crossview.engine.ingest.capturing import read_capture, read_metadata, wanted_stamp
-from crossview.engine.ingest.contents import Contents, copied
+from crossview.engine.ingest.contents import Contents
+from crossview.engine.ingest.copied import copied
 from crossview.engine.ingest.extraction import Extracted, extract, reading_files
 from crossview.engine.ingest.interruption import Committed, interruptible
 from crossview.engine.ingest.plan import Plan, make_plan, sample_size

@@ -14,6 +14,11 @@ if TYPE_CHECKING:
     from crossview.server.backend import Backend, CollectionBackend
     from crossview.server.drawing.search_results import Items
 
+COLUMNS = (
+    *("group", "kind", "key", "keeper", "relations", "degrees", "share", "confidence", "width", "height", "size"),
+    *("source", "reason"),
+)
+"""The columns of the CSV: a row for each picture, the keeper of a group first."""
 PAGE, TABLE, SCRIPT = ".html", ".csv", ".sh"
 _SHEETS = (".png", ".jpg", ".jpeg", ".webp", ".pdf")
 _HEAD = """#!/bin/sh
@@ -71,8 +76,17 @@ def write_files(
             other.close()
 
 
+def rows_of(found: "Duplicates") -> "Iterator[list[object]]":
+    """Yield the rows of the CSV."""
+    for number, group in enumerate(found.groups, 1):
+        for one in (group.keeper, *group.members):
+            keeper = one is group.keeper
+            values = {name: getattr(one, name, "") for name in COLUMNS}
+            values |= {"group": number, "kind": group.kind, "keeper": keeper, "reason": group.reason if keeper else ""}
+            yield list(values.values())
+
+
 def _write(path: Path, to: Path | None, found: "Duplicates", pictures: "dict[str, Items]") -> str:
-    from crossview.server.commands.duplicates import COLUMNS, rows_of
     from crossview.server.drawing.duplicate_report import page, sheet
 
     suffix = path.suffix.lower()

@@ -1,7 +1,7 @@
 """The duplicates command: groups of copies, their files, the judgements of people, and labels spread within groups."""
 
 import getpass
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar
@@ -18,6 +18,7 @@ from crossview.server.commands.common import (
     size,
 )
 from crossview.server.commands.connection_options import HERE, ConnectionOptions
+from crossview.server.commands.duplicate_files import COLUMNS, check_files, rows_of, write_files
 from crossview.server.commands.filter_options import FilterOptions
 from crossview.server.commands.output import CsvOption, check_format, print_csv, say, show, table
 
@@ -25,11 +26,6 @@ if TYPE_CHECKING:
     from crossview.engine.duplicate import DuplicateGroup, DuplicatePicture, Duplicates, PairJudgement, Relation
     from crossview.server.backend import CollectionBackend
 
-COLUMNS = (
-    *("group", "kind", "key", "keeper", "relations", "degrees", "share", "confidence", "width", "height", "size"),
-    *("source", "reason"),
-)
-"""The columns of the CSV: a row for each picture, the keeper of a group first."""
 SHOWN = 20
 """Number of groups in the printed table."""
 
@@ -141,7 +137,6 @@ def duplicates(
         _judge(name, judge, connection, as_json)
         return
     from crossview.engine.duplicate import DuplicatesRequest
-    from crossview.server.commands.duplicate_files import check_files, write_files
 
     check_files(do.out or (), do.to)
     request = DuplicatesRequest(
@@ -215,16 +210,6 @@ def _list(found: "list[PairJudgement]", as_json: bool) -> None:
             said = "same" if one.same else "not"
             rows.add_row(said, one.first, one.second, one.person, one.created[:19].replace("T", " "))
         show(rows)
-
-
-def rows_of(found: "Duplicates") -> "Iterator[list[object]]":
-    """Yield the rows of the CSV."""
-    for number, group in enumerate(found.groups, 1):
-        for one in (group.keeper, *group.members):
-            keeper = one is group.keeper
-            values = {name: getattr(one, name, "") for name in COLUMNS}
-            values |= {"group": number, "kind": group.kind, "keeper": keeper, "reason": group.reason if keeper else ""}
-            yield list(values.values())
 
 
 def what(one: "DuplicatePicture") -> str:

@@ -1,6 +1,7 @@
 """The index command, which lets a collection follow folders of pictures, or adds vectors."""
 
 import json
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -14,7 +15,7 @@ from crossview.server.commands.common import INTERRUPTED, JsonOption, NameArgume
 from crossview.server.commands.connection_options import PICTURES_HERE, PictureConnection
 from crossview.server.commands.following import Follower, check_follow
 from crossview.server.commands.hints import hint, remember_collection
-from crossview.server.commands.import_report import show_report
+from crossview.server.commands.import_report import show_report, since
 from crossview.server.commands.index_options import FollowOptions, PathsArgument, PictureOptions, VectorOptions
 from crossview.server.commands.output import say
 from crossview.server.commands.progress_bar import progress_bar
@@ -60,10 +61,11 @@ def index(
     check_follow(follow, yes)
     from crossview.engine.item import IndexOptions
 
+    began = time.monotonic()
     try:
         with _opened(connection, name, paths or [], follow) as collection:
             if rows.vectors is not None:
-                report = _index_vectors(collection, options, rows, as_json)
+                report = since(began, _index_vectors(collection, options, rows, as_json))
                 print_json(report) if as_json else show_report(report, name)
             else:
                 chosen = IndexOptions(**vars(options), dry_run=follow.dry_run)

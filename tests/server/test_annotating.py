@@ -172,8 +172,9 @@ def test_what_is_gone_and_what_is_no_picture_is_said(where, photos):
     (photos / "red/0.png").rename(photos / "green/new.png")
     out = done("index", "pets", photos, *where)
     assert "left out: 1 PDF" in out
-    assert "crossview item delete pets" in out
-    assert "photos/red/0.png (now photos/green/new.png)" in out
+    assert "photos/red/0.png -> photos/green/new.png" in out
+    (photos / "green/new.png").unlink()
+    assert "Delete the items with: crossview index pets" in done("index", "pets", photos, *where)
 
 
 def test_what_cannot_be_labelled_is_an_error(where, tmp_path):

@@ -105,7 +105,7 @@ def test_who_waits_for_a_writer_gives_up_in_time(running: RunningServer, rows: R
         with pytest.raises(DeadlineExceededError, match="DeleteCollection"):
             client.delete("rows")
         with cache._changed:
-            assert cache._changed.wait_for(lambda: cache._entries["rows"].users == 1 and not cache._deleting, 30)
+            assert cache._changed.wait_for(lambda: cache._entries["rows"].users == 1 and not cache._leaving, 30)
     assert rows.items.get("cat/0").key == "cat/0"
     assert running.stop(grace=0.0)
     assert running.collections.home.names() == ["rows"]

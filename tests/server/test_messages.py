@@ -39,7 +39,7 @@ def test_an_interrupted_index_says_what_was_committed(
     monkeypatch.setattr("crossview.engine.ingest.indexing._COMMIT_ITEMS", 4)
     monkeypatch.setattr("crossview.server.client.remote_index.batches.__defaults__", (4,))
     with reached(home, backend) as where:
-        bar = "crossview.server.commands.index.progress_bar"
+        bar = "crossview.server.commands.following.progress_bar"
         with monkeypatch.context() as patch:
             patch.setattr(bar, lambda *_: nullcontext(stopping(10)))
             result = run("index", "some", pictures, "--workers", 1, *where)
@@ -111,7 +111,7 @@ def test_indexing_into_a_missing_collection_names_the_command_that_creates_it(tm
         home = tmp_path / there
         if there == "empty":
             home.mkdir()
-        result = run("index", "pics", pictures, "--home", home)
+        result = run("index", "pics", pictures, "--no-create", "--home", home)
         assert result.exit_code == 1
         assert result.stderr.startswith("error: no collection 'pics'; ")
         assert "; create the collection with: crossview create pics --home" in result.stderr
