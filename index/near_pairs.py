@@ -312,8 +312,8 @@ def _checked(codes: ArrayLike) -> Codes:
 
 def _too_many(most: int, radius: int) -> TooManyPairsError:
     return TooManyPairsError(
-        f"there are more than {most:,} pairs of codes within {radius} bits: choose a smaller radius, join only distinct "
-        "codes if many are equal, or allow more pairs"
+        f"there are more than {most:,} pairs of codes within {radius} bits: choose a smaller radius, join only "
+        "distinct codes if many are equal, or allow more pairs"
     )
 
 
