@@ -49,7 +49,7 @@ def index(facts: Facts, tree: Path, home: Path) -> None:
 
 
 def the_facts_are_true(facts: Facts, tree: Path, home: Path) -> None:
-    """Every picture is an item with its size, and with the facts that it states; the place is known on request alone."""
+    """Every picture is an item with its size and the facts that it states; the place is known on request alone."""
     found = items(home=home)
     assert set(found) == set(facts.pictures)
     for group in facts.copies:
