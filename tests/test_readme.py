@@ -114,10 +114,10 @@ def test_the_guide_of_metadata(tmp_path: Path) -> None:
     """Every line of it runs as it stands, with the messy tree as the pictures, and none of it answers with a note."""
     facts = build(tmp_path / "PICTURES")
     output = run(["bash", "-euc", "".join(blocks("docs/guides/metadata.md", "sh"))], tmp_path)
-    assert re.search(r"Canon EOS 5D +3$", output, re.M)
+    assert re.search(r"Canon EOS 5D\s+3$", output, re.M)
     placed = [path for path, known in facts.metadata.items() if "latitude" in known]
     assert f"{len(placed)} of {len(placed)} items" in output
-    assert re.search(r"sea & sand +1$", output, re.M)
+    assert re.search(r"sea & sand\s+1$", output, re.M)
     for item in result_of("list", "trip", "--where", "file exists", "--limit", 1000, "--home", tmp_path / "home"):
         stated = facts.metadata.get(item["key"].removeprefix("PICTURES/"), {})
         assert item["file"].items() >= stated.items()
