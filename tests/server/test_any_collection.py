@@ -13,6 +13,7 @@ import pytest
 
 from crossview.engine.any_collection import (
     AnyCollection,
+    AnyDuplicateJudgements,
     AnyFeedback,
     AnyItems,
     AnyQuestions,
