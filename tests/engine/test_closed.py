@@ -10,6 +10,7 @@ import pytest
 from crossview.engine.changes.request import ChangesRequest
 from crossview.engine.collection import Collection
 from crossview.engine.conditions.filter import EVERY_ITEM
+from crossview.engine.duplicate import DuplicatesRequest
 from crossview.engine.errors import NotReadyError
 from crossview.engine.evaluation import EvaluationRequest
 from crossview.engine.explanation import ExplainRequest
@@ -54,6 +55,8 @@ ASKED: dict[str, Callable[[Collection], object]] = {
     "evaluate": lambda one: one.evaluate(EvaluationRequest(view="v")),
     "questions": lambda one: one.questions,
     "feedback": lambda one: one.feedback,
+    "duplicates": lambda one: one.duplicates(DuplicatesRequest()),
+    "duplicate_judgements": lambda one: one.duplicate_judgements,
     "spaces.calibrate": lambda one: one.spaces.calibrate(CalibrationRequest(view="v")),
     "same": lambda one: one.same(SameRequest([(QUERY, QUERY)])),
     "changes": lambda one: one.changes(ChangesRequest()),

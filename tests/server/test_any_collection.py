@@ -13,6 +13,7 @@ import pytest
 
 from crossview.engine.any_collection import (
     AnyCollection,
+    AnyDuplicateJudgements,
     AnyFeedback,
     AnyItems,
     AnyQuestions,
@@ -24,6 +25,8 @@ from crossview.engine.audit.report import AuditRequest
 from crossview.engine.changes.request import ChangesRequest
 from crossview.engine.collection import Collection
 from crossview.engine.conditions.filter import Filter
+from crossview.engine.duplicate import DuplicatesRequest
+from crossview.engine.duplicates.judging import DuplicateJudgements
 from crossview.engine.errors import CrossviewError
 from crossview.engine.evaluation import EvaluationRequest
 from crossview.engine.explanation import ExplainRequest
@@ -37,6 +40,7 @@ from crossview.engine.services.storage import Storage
 from crossview.engine.services.views import Views
 from crossview.server.client.client import AsyncClient, Client
 from crossview.server.client.remote_collection import AsyncCollection, RemoteCollection
+from crossview.server.client.remote_duplicates import AsyncDuplicateJudgements, RemoteDuplicateJudgements
 from crossview.server.client.remote_feedback import AsyncFeedback, RemoteFeedback
 from crossview.server.listen import RunningServer
 
@@ -69,6 +73,8 @@ READS: Steps = {
     "suggest": lambda c: c.suggest(SuggestRequest([QUERY], space="raw")),
     "same": lambda c: c.same(SameRequest([(QUERY, Query("color", key=OTHER))])),
     "changes": lambda c: c.changes(ChangesRequest()),
+    "duplicates": lambda c: c.duplicates(DuplicatesRequest()),
+    "duplicate_judgements": lambda c: c.duplicate_judgements.list(),
     "embed": lambda c: c.embed([QUERY], targets=["sift"]),
     "items.embed": lambda c: c.items.embed("color", limit=3),
     "audit": lambda c: c.audit(AuditRequest(files=False)),
@@ -189,7 +195,7 @@ class Awaiting:
     def method(self, name: str) -> Any:
         """A method of the object itself."""
         found = getattr(self._inner, name)
-        if name in ("questions", "feedback"):
+        if name in ("questions", "feedback", "duplicate_judgements"):
             return Awaiting(found, self._loop)
         if not callable(found):
             return found
@@ -285,13 +291,16 @@ def test_the_clients_have_all_methods_with_the_same_parameters() -> None:
     for name in (name for name in vars(RemoteCollection) if not name.startswith("_")):
         if name != "close":  # it does nothing there
             assert parameters(AsyncCollection, name.removeprefix("list_")) == parameters(RemoteCollection, name)
-    for name in shared() - {"name", "questions", "feedback"}:
+    for name in shared() - {"name", "questions", "feedback", "duplicate_judgements"}:
         service, _, method = name.partition(".")
         here = (SERVICES[service][1], method or "__call__") if service in SERVICES else (Collection, name)
         assert parameters(RemoteCollection, FLAT.get(name, name)) == parameters(*here), name
     assert {name for name in vars(AnyQuestions) if not name.startswith("_")} == {"next", "answer", "undo", "answers"}
     for name in (name for name in vars(AnyFeedback) if not name.startswith("_")):
         assert parameters(RemoteFeedback, name) == parameters(AsyncFeedback, name) == parameters(Feedback, name)
+    for name in (name for name in vars(AnyDuplicateJudgements) if not name.startswith("_")):
+        remote, awaited = parameters(RemoteDuplicateJudgements, name), parameters(AsyncDuplicateJudgements, name)
+        assert remote == awaited == parameters(DuplicateJudgements, name)
 
 
 def parameters(cls: type, name: str) -> list[tuple[str, Any, Any]]:

@@ -103,9 +103,9 @@ feedback forget rows cats
 feedback undo rows cats
 feedback delete rows cats --yes
 duplicates new
-duplicates new --same pictures/red.png pictures/blue.png
-duplicates new --judgements
-duplicates new --undo
+duplicates rows --same cat/1 cat/3
+duplicates rows --judgements
+duplicates rows --undo
 suggest rows dog/1 cat/1 --view a --space raw
 embed rows --key cat/1 --view a --space old
 embed rows --all --view a --space old --targets b --out all.npz
