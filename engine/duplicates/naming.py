@@ -76,8 +76,8 @@ class Ranking:
     """Places of the pictures that a person has annotated."""
 
     def order(self, place: int, picture: StoredPicture) -> tuple[float | str, ...]:
-        """Return the rank of a picture, the least first: the most pixels, lossless, dated, the most bytes, annotated,
-        the oldest, by key."""
+        """Return the rank of a picture, the least first: the most pixels, lossless, dated, annotated, the oldest,
+        the most bytes, by key."""
         return (*(float(measure(self, place, picture)) for measure, _ in _CRITERIA), picture.key)
 
     def reason(self, keeper: int, others: Sequence[int], pictures: Sequence[StoredPicture]) -> str:
@@ -104,8 +104,9 @@ _CRITERIA: tuple[tuple[_Measure, Callable[[StoredPicture], str]], ...] = (
         lambda one: f"a lossless format, {PurePath(one.key).suffix[1:].upper()}",
     ),
     (lambda ranking, place, one: place not in ranking.dated, lambda one: "the date of the camera in its EXIF data"),
-    (lambda ranking, place, one: -one.size, lambda one: f"the largest file, {one.size:,} bytes"),
     (lambda ranking, place, one: place not in ranking.annotated, lambda one: "annotated by a person"),
+    # Before the bytes: altered copies are newer, and can be larger.
     (lambda ranking, place, one: one.modified_ns or float("inf"), lambda one: "the oldest file"),
+    (lambda ranking, place, one: -one.size, lambda one: f"the largest file, {one.size:,} bytes"),
 )
 """The reasons to keep a picture, the weightiest first: a measure, smaller for the better one, and words."""
