@@ -378,6 +378,10 @@ class ImportReport:
     missing: tuple[str, ...] = ()
     """Keys of items whose files are no longer below the indexed folders; the items stay, and searches leave them
     out."""
+    added_keys: tuple[str, ...] = ()
+    """Keys of the items that indexing added."""
+    copies: Mapping[str, str] = field(default_factory=dict)
+    """Keys of added items that are copies, with the key of what each copies; empty if nobody looked for copies."""
     pruned: tuple[str, ...] = ()
     """Keys of items that were deleted because their files are missing."""
     moved: Mapping[str, str] = field(default_factory=dict)

@@ -124,6 +124,7 @@ def index_files(
         skipped=dict(+found.skipped),
         deleted=(*plan.left_out, *sorted(outcome.deleted)),
         missing=plan.missing,
+        added_keys=tuple(sorted(outcome.added)),
         moved=outcome.moved,
         notes=(*notes, *outcome.notes, *label_notes(annotations, plan.files)),
     )

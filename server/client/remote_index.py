@@ -189,6 +189,8 @@ class _Sending:
     unchanged: Set[str]
     """Keys of files whose items have the same content."""
     metadata: str | None
+    added: set[str] = field(default_factory=set)
+    """Keys of new items."""
     failures: list[Failure] = field(default_factory=list)
     """Unreadable files."""
     pages: list[Failure] = field(default_factory=list)
@@ -200,7 +202,9 @@ class _Sending:
         skipped = done = 0
         for batch in batches(self._entries(), _weight):
             if new := [entry for entry in batch if isinstance(entry, NewItem)]:
-                reports.append(self.collection.items.put(new))
+                reports.append(put := self.collection.items.put(new))
+                failed = {failure.key for failure in put.failures}
+                self.added.update(one.key for one in new if one.key not in self.known and one.key not in failed)
             if updates := [entry for entry in batch if isinstance(entry, ItemUpdate)]:
                 reports.append(self.collection.items.update(updates))
             committed.items = sum(one.added + one.updated for one in reports)
@@ -210,7 +214,7 @@ class _Sending:
         report = merged(reports)
         unchanged = report.unchanged + skipped - len(self.failures)
         failures = (*self.failures, *self.pages, *_named(report.failures, self.keyed))
-        return replace(report, unchanged=unchanged, failures=failures)
+        return replace(report, unchanged=unchanged, failures=failures, added_keys=tuple(sorted(self.added)))
 
     def _entries(self) -> Iterator[_Entry]:
         """Yield the entries to send, file by file; None for an unchanged file and for an unreadable one."""

@@ -46,9 +46,28 @@ class Follower:
         began = time.monotonic()
         with progress_bar(show_progress and not self.as_json, "images") as progress:
             report = self.collection.index(self.paths, self.options, progress=progress)
+        if self.follow.on_import is not None and report.added_keys:
+            report = replace(report, copies=self._copies(set(report.added_keys)))
         if self.follow.prune and report.missing and not self.follow.dry_run:
             report = replace(report, missing=(), pruned=self._pruned(report.missing))
         return since(began, report)
+
+    def _copies(self, new: set[str]) -> dict[str, str]:
+        """Return which new items are copies of which others, and delete them if they are to be left out.
+
+        Their tombstones keep the files out of later runs.
+        """
+        from crossview.engine.duplicate import DuplicatesRequest
+
+        found: dict[str, str] = {}
+        for group in self.collection.duplicates(DuplicatesRequest()).groups:
+            if group.kind == "copies":
+                keys = [one.key for one in (group.keeper, *group.members)]
+                first = next((key for key in keys if key not in new), keys[0])
+                found |= {key: first for key in keys if key in new and key != first}
+        if self.follow.on_import == "skip":
+            self.collection.items.delete(list(found))
+        return found
 
     def _pruned(self, missing: Sequence[str]) -> tuple[str, ...]:
         """Delete the items of missing files after a question, and return their keys."""
@@ -122,7 +141,7 @@ class Follower:
             return
         files = report.added + report.updated + report.unchanged + len(report.failures) + sum(report.skipped.values())
         if files or report.deleted or report.missing or report.pruned:
-            show_report(report, self.name, self.follow.dry_run)
+            show_report(report, self.name, self.follow.dry_run, self.follow.on_import == "skip")
             return
         from crossview.features.formats import KNOWN
 
@@ -149,5 +168,7 @@ def check_follow(follow: FollowOptions, yes: bool) -> None:
         raise typer.BadParameter("--watch changes the collection, and --dry-run does not: leave one of them out")
     if follow.prune_limit is not None and not (follow.prune and yes):
         raise typer.BadParameter("--prune-limit is the limit of --prune --yes: give both")
+    if follow.on_import is not None and follow.dry_run:
+        raise typer.BadParameter("--on-import compares pictures that are in the collection: leave out --dry-run")
     if yes and not follow.prune:
         raise typer.BadParameter("--yes answers the question of --prune: give both")

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from crossview.server.commands.command import again
-from crossview.server.commands.hints import completed
+from crossview.server.commands.hints import completed, hint
 from crossview.server.commands.output import say
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def since(began: float, report: "ImportReport") -> "ImportReport":
     return replace(report, seconds=time.monotonic() - began)
 
 
-def show_report(report: "ImportReport", name: str, dry_run: bool = False) -> None:
+def show_report(report: "ImportReport", name: str, dry_run: bool = False, skipped: bool = False) -> None:
     """Print the counts, the failures with their reasons, and what to do about deleted items and missing files."""
     read = report.added + report.updated
     rate = f" ({read / report.seconds:.1f} items/s)" if read and report.seconds > 0 and not dry_run else ""
@@ -38,6 +38,13 @@ def show_report(report: "ImportReport", name: str, dry_run: bool = False) -> Non
     if report.moved:
         say("items that followed their files:")
         _list(_places(report.moved))
+    if report.copies:
+        done = f"left out; index them with: {again('--include-deleted')}" if skipped else "see them with: "
+        say(
+            f"new pictures that are copies: {len(report.copies)}; {done}"
+            + ("" if skipped else hint("duplicates", name))
+        )
+        _list(f"{key} is a copy of {first}" for key, first in report.copies.items())
     if report.deleted:
         say(
             f"files whose items were deleted: {len(report.deleted)}; they stay out. "

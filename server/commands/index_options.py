@@ -80,6 +80,12 @@ class FollowOptions:
             help="Maximum number of items that --prune --yes deletes [default: a tenth of the items, at least 20].",
         ),
     ] = None
+    on_import: Annotated[
+        Literal["warn", "skip"] | None,
+        typer.Option(
+            help="Look for copies among the new pictures: list them (warn), or leave them out of the collection (skip)."
+        ),
+    ] = None
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only report what the command would do.")] = False
     watch: Annotated[bool, typer.Option("--watch", help="Keep following the folders until Ctrl-C.")] = False
     no_create: Annotated[

@@ -280,3 +280,24 @@ def test_two_followers_and_a_search_at_once_are_correct(own: Path, tmp_path: Pat
             items = made.items(limit=100)
             assert {item.source for item in items} == {str(path) for path in root.glob("*/*.png")}
             assert all(item.labels == (item.content_hash,) for item in items)
+
+
+@pytest.mark.parametrize("what", ["warn", "skip"])
+def test_copies_are_noticed_as_they_arrive(own: Path, tmp_path: Path, what: str):
+    """They are listed, or left out, also of later runs."""
+    tree = tmp_path / "photos"
+    for number in range(12):
+        blocks = np.random.default_rng(number).integers(0, 255, (6, 8, 3), np.uint8)
+        tree.mkdir(exist_ok=True)
+        (tree / f"{number}.png").write_bytes(encode(blocks.repeat(24, 0).repeat(24, 1)))
+    run(own, "create", "pets", "--views", "color")
+    assert "12 added" in run(own, "index", "pets", tree, "--workers", 1).output
+    shutil.copy(tree / "0.png", tree / "copy.png")
+    (tree / "other.png").write_bytes(encode(np.full((60, 80, 3), 90, np.uint8)))
+    shown = run(own, "index", "pets", tree, "--workers", 1, "--on-import", what).output
+    assert "new pictures that are copies: 1; " in shown
+    assert "photos/copy.png is a copy of photos/0.png" in shown
+    assert ("photos/copy.png" in keys(own)) == (what == "warn")
+    assert "photos/other.png" in keys(own)
+    if what == "skip":
+        assert "0 added" in run(own, "index", "pets", tree, "--workers", 1).output

@@ -273,6 +273,11 @@ def _many_missing(stage: Stage) -> str:
         return stage.says("index", "drawn", stage.pictures, "--prune", "--yes")
 
 
+def _copies(stage: Stage) -> str:
+    (stage.pictures / "dots/copy.jpg").write_bytes(stage.picture.read_bytes())
+    return stage.says("index", "drawn", stage.pictures, "--on-import", "warn")
+
+
 def _similar_name(stage: Stage) -> str:
     return stage.says("index", "drawn1", stage.pictures)
 
@@ -374,6 +379,7 @@ SCENARIOS: dict[str, tuple[Callable[[Stage], str], ...]] = {
     "hint('ask', collection.name": (_no_answers,),
     "hint('train'": (_answered,),
     "again('--prune')": (_missing,),
+    "hint('duplicates', name)": (_copies,),
     "again('--prune-limit'": (_many_missing,),
     "hint('create', name)": (_similar_name,),
     "again('--include-deleted')": (_deleted,),
