@@ -30,11 +30,13 @@ from benchmarks.frame.journal import by_seed, run_trials
 from benchmarks.frame.tables import Row, rows_with, summary, table
 from benchmarks.photographs import pictures_by_class
 from crossview.engine.collection import Collection
+from crossview.engine.duplicate import DuplicatesRequest
 from crossview.engine.home import Home
 from crossview.engine.item import IndexOptions
 
 PHOTOGRAPHS = "corel1k"
 VIEWS = ("color", "gist", "sift")
+OURS = "crossview duplicates"
 FINGERPRINT = "fingerprint in 8 orientations"
 NAMES = ("method", "kind", "metric")
 _AT_ONCE = 1_000
@@ -108,6 +110,9 @@ def _found(collection: Collection, files: Files, truth: Truth) -> Iterator[tuple
     }
     for name, distances in methods.items():
         yield name, truth.at_precision(distances())
+    groups = collection.duplicates(DuplicatesRequest()).groups
+    copied = [group for group in groups if group.kind == "copies"]
+    yield OURS, truth.grouped([group.keeper.key, *(one.key for one in group.members)] for group in copied)
 
 
 def _by_view(collection: Collection, view: str, keys: Sequence[str]) -> Distances:

@@ -1,6 +1,6 @@
 """Which pictures are copies of one photograph, and how right the pairs of a method are."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
@@ -35,6 +35,7 @@ class Truth:
 
     def __init__(self, keys: Sequence[str]) -> None:
         """Read them from keys that end with <number of the photograph>/<kind>.jpg."""
+        self._keys = tuple(keys)
         self._of = np.array([int(PurePosixPath(key).parent.name) for key in keys])
         self._kinds = np.array([PurePosixPath(key).stem for key in keys])
         size = max(int(self._of.max()), *(max(pair) for pair in BURSTS)) + 1
@@ -44,6 +45,15 @@ class Truth:
         self._burst = burst[self._of[:, None], self._of]
         self._right = self._of[:, None] == self._of
         self._counted = np.triu(~self._burst, 1)
+
+    def grouped(self, groups: Iterable[Sequence[str]]) -> Found:
+        """Return the pairs within groups of keys."""
+        place_of = {key: place for place, key in enumerate(self._keys)}
+        pairs = np.zeros(self._right.shape, bool)
+        for group in groups:
+            places = [place_of[key] for key in group]
+            pairs[np.ix_(places, places)] = True
+        return Found(pairs)
 
     def at_precision(self, distances: NDArray[np.float32], precision: float = PRECISION) -> Found:
         """Return the pairs up to the greatest distance with at least a precision; equal distances stay together."""

@@ -39,11 +39,9 @@ def show_report(report: "ImportReport", name: str, dry_run: bool = False, skippe
         say("items that followed their files:")
         _list(_places(report.moved))
     if report.copies:
-        done = f"left out; index them with: {again('--include-deleted')}" if skipped else "see them with: "
-        say(
-            f"new pictures that are copies: {len(report.copies)}; {done}"
-            + ("" if skipped else hint("duplicates", name))
-        )
+        left_out = f"left out; index them with: {again('--include-deleted')}"
+        what = left_out if skipped else f"see all with: {hint('duplicates', name)}"
+        say(f"new pictures that are copies: {len(report.copies)}; {what}")
         _list(f"{key} is a copy of {first}" for key, first in report.copies.items())
     if report.deleted:
         say(

@@ -273,6 +273,11 @@ def _many_missing(stage: Stage) -> str:
         return stage.says("index", "drawn", stage.pictures, "--prune", "--yes")
 
 
+def _missing_in_audit(stage: Stage) -> str:
+    stage.picture.unlink()
+    return stage.says("audit", "drawn")
+
+
 def _copies(stage: Stage) -> str:
     (stage.pictures / "dots/copy.jpg").write_bytes(stage.picture.read_bytes())
     return stage.says("index", "drawn", stage.pictures, "--on-import", "warn")
@@ -380,6 +385,7 @@ SCENARIOS: dict[str, tuple[Callable[[Stage], str], ...]] = {
     "hint('train'": (_answered,),
     "again('--prune')": (_missing,),
     "hint('duplicates', name)": (_copies,),
+    "hint('item delete', name": (_missing_in_audit,),
     "again('--prune-limit'": (_many_missing,),
     "hint('create', name)": (_similar_name,),
     "again('--include-deleted')": (_deleted,),
