@@ -29,14 +29,15 @@ def match_files(
     folders: Sequence[Path],
     known: Mapping[str, Stored],
     aliases: Mapping[str, str],
-    absent: Collection[str] = (),
+    absent: Collection[str],
+    paths: RealPaths,
 ) -> FileKeys:
     """Return the items of files found below folders; a file found twice counts at its first place.
 
     ``known`` has the items by key, oldest first, and ``aliases`` the alias of each root by its path. The paths of the
     items ``absent`` belong to other items.
     """
-    paths, roots = RealPaths(), dict(aliases)
+    roots = dict(aliases)
     sources = {key: one.source for key, one in known.items()}
     read = {paths.of(source): key for key, source in reversed(list(sources.items())) if source and key not in absent}
     forms = {normal(key): key for key in reversed(list(sources))}

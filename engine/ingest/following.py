@@ -32,13 +32,14 @@ class Found:
     aliases: Mapping[str, str]
     """The alias of each root by its path."""
     contents: Contents = field(default_factory=Contents)
+    paths: RealPaths = field(default_factory=RealPaths)
 
     def following(self) -> "Following":
         """Return the changes by which items follow their files; the folders of ``found`` can be renamed roots."""
         roots = self._renamed_roots()
         known = {key: _in_root(one, roots) for key, one in self.known.items()}
         aliases = {roots.get(path, path): alias for path, alias in self.aliases.items()}
-        search = _Search(Found(self.files, self.folders, known, aliases, self.contents))
+        search = _Search(Found(self.files, self.folders, known, aliases, self.contents, self.paths))
         places, displaced = search.places(), search.displaced
         moves = tuple(
             FileMove(key, *places.get(key, (key, known[key].source)))
@@ -50,7 +51,7 @@ class Found:
             name, source = places.get(key, (key, one.source))
             new[name] = one._replace(source=source, missing=one.missing or key in displaced)
         absent = {places[key][0] for key in displaced} | search.shadowed
-        return Following(moves, roots, new, search.aliases, frozenset(absent), tuple(displaced))
+        return Following(moves, roots, new, search.aliases, frozenset(absent), tuple(displaced), self.paths)
 
     def _renamed_roots(self) -> dict[str, str]:
         """Return the new paths of roots by their former paths: new folders that have the files of a missing root."""
@@ -95,6 +96,7 @@ class Following:
     """Keys of missing items whose path belongs to another item, after the changes."""
     displaced: tuple[str, ...]
     """Keys, before the changes, of items that lost their path to another file, and so are missing now."""
+    paths: RealPaths
 
     @property
     def moved(self) -> dict[str, str]:
@@ -103,7 +105,7 @@ class Following:
 
     def matched(self, files: Sequence[SourceFile], folders: Sequence[Path]) -> FileKeys:
         """Return the item of each file after the changes."""
-        return match_files(files, folders, self.known, self.aliases, self.absent)
+        return match_files(files, folders, self.known, self.aliases, self.absent, self.paths)
 
     def changes(self, matched: FileKeys) -> FileChanges:
         """Return the changes to write, with those of missing files."""
@@ -146,7 +148,7 @@ class _Search:
         self.aliases = dict(found.aliases)
         """The roots, with new ones that moved files need."""
         self.displaced: tuple[str, ...] = ()
-        paths = RealPaths()
+        paths = found.paths
         self._files = {paths.of(one.path): one for one in reversed(found.files)}
         places = [(paths.of(one.source), key) for key, one in reversed(list(known.items())) if one.source]
         live = {path: key for path, key in places if not known[key].missing}

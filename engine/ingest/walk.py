@@ -142,15 +142,21 @@ def prefix_of(root: Path, aliases: dict[str, str]) -> str:
 
 
 class RealPaths:
-    """Paths with resolved links; each folder is resolved once, because resolving takes system calls."""
+    """Paths with resolved links; each path and folder is resolved once, because resolving takes system calls."""
 
     def __init__(self) -> None:
         self._folders: dict[str, str] = {}
+        self._known: dict[str, str] = {}
 
     def of(self, path: Path | str) -> str:
         """Return the real path of a file or folder, as text that can be stored."""
-        folder, name = os.path.split(path)
+        given = str(path)
+        if (known := self._known.get(given)) is not None:
+            return known
+        folder, name = os.path.split(given)
         if folder not in self._folders:
             self._folders[folder] = os.path.realpath(folder)
         joined = os.path.join(self._folders[folder], name)
-        return readable(Path(os.path.realpath(joined) if os.path.islink(joined) else joined))
+        real = os.path.realpath(joined) if os.path.islink(joined) else joined
+        found = self._known[given] = os.fsencode(real).decode("utf-8", "backslashreplace")
+        return found
