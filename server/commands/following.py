@@ -38,7 +38,6 @@ class Follower:
     paths: Sequence[Path]
     options: "IndexOptions"
     follow: FollowOptions
-    yes: bool
     as_json: bool
 
     def once(self, show_progress: bool = True) -> "ImportReport":
@@ -72,7 +71,7 @@ class Follower:
     def _pruned(self, missing: Sequence[str]) -> tuple[str, ...]:
         """Delete the items of missing files after a question, and return their keys."""
         count = len(missing)
-        if not self.yes:
+        if not self.follow.yes:
             for key in missing[:SHOWN]:
                 say(f"  {key}", err=True)
             if count > SHOWN:
@@ -160,15 +159,15 @@ def _reports_no_changes(path: Path) -> bool:
     return kind.startswith(_NETWORK)
 
 
-def check_follow(follow: FollowOptions, yes: bool) -> None:
+def check_follow(follow: FollowOptions) -> None:
     """Raise BadParameter for options that exclude each other."""
-    if follow.prune and follow.watch and not yes:
+    if follow.prune and follow.watch and not follow.yes:
         raise typer.BadParameter("--watch cannot ask before it deletes items: give --yes with --prune")
     if follow.watch and follow.dry_run:
         raise typer.BadParameter("--watch changes the collection, and --dry-run does not: leave one of them out")
-    if follow.prune_limit is not None and not (follow.prune and yes):
+    if follow.prune_limit is not None and not (follow.prune and follow.yes):
         raise typer.BadParameter("--prune-limit is the limit of --prune --yes: give both")
     if follow.on_import is not None and follow.dry_run:
         raise typer.BadParameter("--on-import compares pictures that are in the collection: leave out --dry-run")
-    if yes and not follow.prune:
+    if follow.yes and not follow.prune:
         raise typer.BadParameter("--yes answers the question of --prune: give both")

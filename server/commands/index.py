@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn, cast
 import typer
 
 from crossview.server.commands.annotate import AnnotationFiles
-from crossview.server.commands.common import INTERRUPTED, JsonOption, NameArgument, YesOption, fail, print_json
+from crossview.server.commands.common import INTERRUPTED, JsonOption, NameArgument, fail, print_json
 from crossview.server.commands.connection_options import PICTURES_HERE, PictureConnection
 from crossview.server.commands.following import Follower, check_follow
 from crossview.server.commands.hints import hint, remember_collection
@@ -38,7 +38,6 @@ def index(
         Path | None,
         typer.Option(metavar="FILE", help="Write each unusable file and the reason as JSON lines to this file."),
     ] = None,
-    yes: YesOption = False,
     connection: PictureConnection = PICTURES_HERE,
     as_json: JsonOption = False,
 ) -> None:
@@ -58,7 +57,7 @@ def index(
         crossview index pets --view clip --vectors rows.npy --keys keys.txt
     """
     _check(options, rows, paths, failures, follow)
-    check_follow(follow, yes)
+    check_follow(follow)
     from crossview.engine.item import IndexOptions
 
     began = time.monotonic()
@@ -69,7 +68,7 @@ def index(
                 print_json(report) if as_json else show_report(report, name)
             else:
                 chosen = IndexOptions(**vars(options), dry_run=follow.dry_run)
-                follower = Follower(collection, name, paths or [], chosen, follow, yes, as_json)
+                follower = Follower(collection, name, paths or [], chosen, follow, as_json)
                 if follow.watch:
                     follower.watch()
                 report = follower.once()

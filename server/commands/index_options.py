@@ -7,6 +7,7 @@ from typing import Annotated, ClassVar, Literal
 import typer
 
 from crossview.server.commands.annotate import LabelNotionOption, NewAttributesOption
+from crossview.server.commands.common import YesOption
 
 PathsArgument = Annotated[
     list[Path] | None, typer.Argument(metavar="PATH", help="Folders of pictures, or single picture files.")
@@ -80,6 +81,7 @@ class FollowOptions:
             help="Maximum number of items that --prune --yes deletes [default: a tenth of the items, at least 20].",
         ),
     ] = None
+    yes: YesOption = False
     on_import: Annotated[
         Literal["warn", "skip"] | None,
         typer.Option(
