@@ -17,6 +17,7 @@ _NEWER = 0.1
 
 def faulty_files(tx: Transaction, keys: dict[int, str], limit: int) -> Iterator[Finding]:
     """Yield the findings of source files that are gone, and of those that cannot be read or are empty."""
+    folders = tuple(sorted(path for path in tx.roots.aliases() if path_of_source(path).is_dir()))
     missing, unreadable = list[tuple[str, str]](), list[tuple[str, str]]()
     for item, source in tx.items.each("source"):
         checkpoint()
@@ -34,7 +35,7 @@ def faulty_files(tx: Transaction, keys: dict[int, str], limit: int) -> Iterator[
         (
             "missing_files",
             missing,
-            "index their folder, and searches leave them out; or delete their items",
+            "let the collection follow their folder; it then deletes their items, and a file that is back is indexed",
         ),
         ("unreadable_files", unreadable, "a view that is fitted again cannot read them: replace or remove the files"),
     )
@@ -47,6 +48,7 @@ def faulty_files(tx: Transaction, keys: dict[int, str], limit: int) -> Iterator[
                 f"{kind.partition('_')[0]}: {words}",
                 keys=tuple(key for key, _ in sorted(found)[:limit]),
                 details=tuple(reason for _, reason in sorted(found)[:limit]),
+                values=folders if kind == "missing_files" else (),
             )
 
 

@@ -67,9 +67,9 @@ class Found:
         return found
 
     def _same(self, root: str, below: Mapping[str, SourceFile]) -> int:
-        """Return how many files of a folder are those of a root; 0 if they are too few."""
+        """Return how many files of a folder are those of a root; 0 if they are fewer than half of its items."""
         own = {one.source[len(root) + 1 :]: one for one in self.known.values() if one.source.startswith(f"{root}/")}
-        fewest = max(1, (min(len(own), len(below)) + 1) // 2)
+        fewest = max(1, (len(own) + 1) // 2)
         names = {_name(relative, one.size, one.modified_ns) for relative, one in own.items() if one.modified_ns}
         same = sum(_name(file.relative, file.size, file.modified_ns) in names for file in below.values())
         if same >= fewest:

@@ -87,6 +87,10 @@ def _delete(name: str, _: Audit, finding: Finding) -> str:
     return hint("item delete", name, "--", *finding.keys)
 
 
+def _prune(name: str, _: Audit, finding: Finding) -> str:
+    return hint("index", name, "--prune", "--", *(finding.values or ("PATH",)))
+
+
 def _relabel(name: str, _: Audit, finding: Finding) -> str:
     return hint("annotate", name, "--label", finding.values[0], "--", finding.keys[0])
 
@@ -112,7 +116,7 @@ _COMMANDS: Mapping[str, Callable[[str, Audit, Finding], str]] = {
     "doubtful_labels": _relabel,
     "outliers": _look,
     "unclear_labels": _train,
-    "missing_files": _delete,
+    "missing_files": _prune,
     "unreadable_files": _delete,
     "outdated_rows": _index,
     "lacking_rows": _index,

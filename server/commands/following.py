@@ -155,7 +155,8 @@ def _reports_no_changes(path: Path) -> bool:
         return False
     mounts = [(fields[1].replace("\\040", " "), fields[2]) for fields in map(str.split, lines) if len(fields) > 2]
     where = f"{path.absolute()}/"
-    _, kind = max((one for one in mounts if where.startswith(f"{one[0].rstrip('/')}/")), key=lambda one: len(one[0]))
+    around = [one for one in mounts if where.startswith(f"{one[0].rstrip('/')}/")]
+    _, kind = max(around, key=lambda one: len(one[0]), default=("", ""))
     return kind.startswith(_NETWORK)
 
 

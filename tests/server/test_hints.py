@@ -275,6 +275,11 @@ def _many_missing(stage: Stage) -> str:
 
 def _missing_in_audit(stage: Stage) -> str:
     stage.picture.unlink()
+    return stage.says("audit", "drawn").replace("--prune", "--prune --yes")
+
+
+def _empty_in_audit(stage: Stage) -> str:
+    stage.picture.write_bytes(b"")
     return stage.says("audit", "drawn")
 
 
@@ -385,7 +390,8 @@ SCENARIOS: dict[str, tuple[Callable[[Stage], str], ...]] = {
     "hint('train'": (_answered,),
     "again('--prune')": (_missing,),
     "hint('duplicates', name)": (_copies,),
-    "hint('item delete', name": (_missing_in_audit,),
+    "hint('index', name, '--prune'": (_missing_in_audit,),
+    "hint('item delete', name": (_empty_in_audit,),
     "again('--prune-limit'": (_many_missing,),
     "hint('create', name)": (_similar_name,),
     "again('--include-deleted')": (_deleted,),

@@ -43,7 +43,7 @@ def train(collection: Collection) -> None:
 
 
 def found(audit: Audit) -> dict[str, Finding]:
-    """The findings by kind; none is there twice."""
+    """The findings by kind; each kind appears once."""
     kinds = [one.kind for one in audit.findings]
     assert len(set(kinds)) == len(kinds)
     assert kinds == sorted(kinds, key=KINDS.index)

@@ -2,16 +2,14 @@
 
 import os
 import shutil
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
 import pytest
 from drawn import draw, encode
+from file_system import ONE, FileSystem, write
 from hypothesis import settings
-from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import run_state_machine_as_test
 
 from crossview.engine.collection import Collection
 from crossview.engine.comparisons import Answer
@@ -21,19 +19,6 @@ from crossview.engine.home import Home
 from crossview.engine.ingest import indexing
 from crossview.engine.item import FileChanges, FileMove, IndexOptions, ItemUpdate
 from crossview.engine.recipe import Recipe
-
-ONE = IndexOptions(workers=1)
-
-
-def picture(content: int) -> bytes:
-    """A file that differs from those of other numbers; many have the same size."""
-    return encode(np.random.default_rng(content).integers(0, 255, (12, 16, 3), np.uint8))
-
-
-def write(path: Path, content: int) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(picture(content))
-    return path
 
 
 @pytest.fixture
@@ -114,6 +99,15 @@ def test_another_folder_with_equal_names_is_not_the_renamed_root(followed, tree)
     shutil.rmtree(tree)
     assert followed.index([tree.parent / "other"], ONE).added == 6
     assert len(keys(followed)) == 12
+
+
+def test_a_folder_with_one_file_of_a_root_that_is_gone_is_not_the_renamed_root(followed, tree):
+    """Only that file has moved; the disk with the others may not be mounted."""
+    (tree.parent / "one").mkdir()
+    (tree / "a/0.png").rename(tree.parent / "one/0.png")
+    shutil.rmtree(tree)
+    report = followed.index([tree.parent / "one"], ONE)
+    assert (report.moved, report.notes, report.missing) == ({"tree/a/0.png": "one/0.png"}, (), ())
 
 
 def test_files_that_exchange_their_names_exchange_the_places_of_their_items(followed, tree):
@@ -289,132 +283,16 @@ def test_changes_that_no_longer_fit_are_refused_whole(followed):
 # -- any order of events
 
 
-NAMES = tuple(f"{folder}{name}.png" for folder in ("", "d/", "e/") for name in "xyz")
-names = st.sampled_from(NAMES)
-
-
-class FileSystem(RuleBasedStateMachine):
-    """Pictures with different contents that come, change, move and go, and a model of the items that belong to them."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.folder = Path(tempfile.mkdtemp())
-        self.root = self.folder / "root"
-        self.root.mkdir()
-        self.made = Home(self.folder / "home").create("c", ["color"])
-        self.files: dict[str, int] = {}
-        self.lost: list[int] = []
-        """Contents without a file, which can come back."""
-        self.items: dict[int, tuple[str, int, bool]] = {}
-        """Path, content, and whether the file is missing, by the number of the item."""
-        self.contents = 0
-
-    def teardown(self) -> None:
-        self.made.close()
-        shutil.rmtree(self.folder)
-
-    def gone(self, name: str) -> None:
-        if name in self.files:
-            self.lost.append(self.files.pop(name))
-
-    @rule(name=names)
-    def write(self, name: str) -> None:
-        self.gone(name)
-        self.contents += 1
-        self.files[name] = self.contents
-        write(self.root / name, self.contents)
-
-    @precondition(lambda self: self.lost)
-    @rule(name=names, data=st.data())
-    def restore(self, name: str, data: st.DataObject) -> None:
-        content = self.lost.pop(data.draw(st.integers(0, len(self.lost) - 1)))
-        self.gone(name)
-        self.files[name] = content
-        write(self.root / name, content)
-
-    @rule(name=names)
-    def delete(self, name: str) -> None:
-        self.gone(name)
-        (self.root / name).unlink(missing_ok=True)
-
-    @rule(name=names, new=names)
-    def move(self, name: str, new: str) -> None:
-        if name in self.files and name != new:
-            content = self.files.pop(name)
-            self.gone(new)
-            self.files[new] = content
-            (self.root / new).parent.mkdir(exist_ok=True)
-            (self.root / name).replace(self.root / new)
-
-    @rule(name=names, new=names)
-    def exchange(self, name: str, new: str) -> None:
-        if name in self.files and new in self.files and name != new:
-            self.files[name], self.files[new] = self.files[new], self.files[name]
-            (self.root / name).rename(self.root / "between")
-            (self.root / new).rename(self.root / name)
-            (self.root / "between").rename(self.root / new)
-
-    @rule(name=names)
-    def touch(self, name: str) -> None:
-        if name in self.files:
-            os.utime(self.root / name, ns=(self.contents, self.contents))
-
-    @rule()
-    def rename_folder(self) -> None:
-        if (self.root / "d").exists() and not any(name.startswith("e/") for name in self.files):
-            shutil.rmtree(self.root / "e", ignore_errors=True)
-            (self.root / "d").rename(self.root / "e")
-            self.files = {name.replace("d/", "e/"): content for name, content in self.files.items()}
-
-    @rule()
-    def index(self) -> None:
-        self.made.index([self.root], ONE)
-        self.expect()
-        live = {item.key: item for item in self.made.items(limit=100) if not item.missing}
-        numbers = {path: number for number, (path, _, missing) in self.items.items() if not missing}
-        assert live.keys() == {f"root/{path}" for path in numbers}
-        new = [ItemUpdate(key, attributes={"n": numbers[key[5:]]}) for key, one in live.items() if not one.attributes]
-        self.made.items.update(new)
-        found = {item.attributes["n"]: item for item in self.made.items(limit=100)}
-        assert found.keys() == self.items.keys()
-        for number, (path, content, missing) in self.items.items():
-            assert bool(found[number].missing) == missing
-            assert missing or found[number].key == f"root/{path}"
-            assert missing or self.files[path] == content
-
-    def expect(self) -> None:
-        """Let the items of the model follow the files."""
-        in_place = {one for one, (path, content, _) in self.items.items() if self.files.get(path) == content}
-        homeless = {content: one for one, (_, content, _) in self.items.items() if one not in in_place}
-        at = {path: one for one, (path, _, missing) in self.items.items() if not missing}
-        at |= {self.items[one][0]: one for one in in_place if self.items[one][0] not in at}
-        placed = {self.items[one][0]: one for one in in_place if at[self.items[one][0]] == one}
-
-        def edited(one: int) -> bool:
-            path, _, missing = self.items[one]
-            return not missing and path in self.files and self.files[path] not in homeless
-
-        for path, content in self.files.items():
-            if path not in placed and content in homeless and not edited(homeless[content]):
-                placed[path] = homeless[content]
-        for path in self.files:
-            if path not in placed:
-                stays = path in at and not self.items[at[path]][2] and at[path] not in placed.values()
-                placed[path] = at[path] if stays else len(self.items) + 1
-                self.items.setdefault(placed[path], (path, 0, False))
-        owners = {one: path for path, one in placed.items()}
-        self.items = {
-            one: (owners[one], self.files[owners[one]], False) if one in owners else (path, content, True)
-            for one, (path, content, _) in self.items.items()
-        }
-
-
 def test_items_follow_any_changes_of_a_folder():
     steps = settings(max_examples=12, stateful_step_count=30)
+    before = FileSystem.compared
     run_state_machine_as_test(FileSystem, settings=steps)
+    assert FileSystem.compared > before
 
 
 @pytest.mark.slow
 def test_items_follow_thousands_of_changes_of_a_folder():
     steps = settings(max_examples=120, stateful_step_count=50)
+    before = FileSystem.compared
     run_state_machine_as_test(FileSystem, settings=steps)
+    assert FileSystem.compared > before
