@@ -13,14 +13,12 @@ import pytest
 
 from crossview.engine.any_collection import (
     AnyCollection,
-    AnyDuplicateJudgements,
-    AnyFeedback,
     AnyItems,
-    AnyQuestions,
     AnySpaces,
     AnyStorage,
     AnyViews,
 )
+from crossview.engine.any_judgements import AnyDuplicateJudgements, AnyFeedback, AnyQuestions
 from crossview.engine.audit.report import AuditRequest
 from crossview.engine.changes.request import ChangesRequest
 from crossview.engine.collection import Collection
