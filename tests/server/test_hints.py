@@ -4,9 +4,7 @@ Each hint in the sources has a scenario here: commands that print it. The test p
 capitals and runs it, on the same home, named by an option.
 """
 
-import csv
 import re
-import shlex
 import shutil
 import sqlite3
 from collections.abc import Callable
@@ -14,10 +12,10 @@ from contextlib import closing
 from contextvars import Context
 from pathlib import Path
 
-import numpy as np
 import pytest
 from messages import library_messages, texts
-from terminal import done, run
+from stage import Stage, write_csv
+from terminal import done
 
 from crossview.engine.catalog import state
 from crossview.engine.comparisons import Answer, QuestionRequest
@@ -29,55 +27,6 @@ from crossview.server.commands.hints import OPTIONS, completed
 
 ROOT = Path(__file__).resolve().parents[2]
 HINT = re.compile(rf"crossview (?:{'|'.join(COMMANDS)}) [^;\n]*?(?=;|, then|, and|, or| \(|: |$)", re.MULTILINE)
-
-
-class Stage:
-    """A home with the trained collection ``drawn``, and the pictures that it was made of."""
-
-    def __init__(self, home: Home, pictures: Path, folder: Path) -> None:
-        self.home, self.pictures, self.folder = home, pictures, folder
-        self.picture = next(pictures.glob("dots/*.jpg"))
-        captions, labels, keys = folder / "captions.csv", folder / "labels.csv", folder / "keys.txt"
-        _write(captions, [[file, "a few words of dots"] for file in sorted(pictures.rglob("*.jpg"))])
-        _write(labels, [["key", "label"], [f"pictures/dots/{self.picture.name}", "dots"]])
-        keys.write_text(f"pictures/dots/{self.picture.name}\n")
-        np.save(folder / "rows.npy", np.ones((1, 3), np.float32))
-        self.values = {
-            "PATH": pictures,
-            "--captions FILE.csv": f"--captions {captions}",
-            "--from FILE.csv": f"--from {labels}",
-            "FILE.npy": folder / "rows.npy",
-            "FILE.txt": keys,
-            "NAME FILE": f"drawn {folder / 'copy.db'}",
-            "ALIAS": "live",
-            "NEW": "new",
-            "NAME": "another",
-            "NOTION": "color",
-            "VIEW": "sift",
-            "KEY": f"pictures/dots/{self.picture.name}",
-            "OTHER": f"pictures/waves/{next(pictures.glob('waves/*.jpg')).name}",
-            "FEEDBACK": "dots",
-        }
-
-    def says(self, *arguments: object) -> str:
-        """Return what a command prints, also one that fails."""
-        return run(*arguments, "--home", self.home.path).output
-
-    def paste(self, hint: str) -> None:
-        """Run a hint with values in place of its words in capitals."""
-        for word, value in self.values.items():
-            hint = hint.replace(word, str(value))
-        _, *words = shlex.split(hint)
-        assert str(self.home.path) in words, hint
-        if "delete" in words[:2]:
-            words.insert(words.index("delete") + 1, "--yes")
-        result = run(*words)
-        assert result.exit_code == 0, f"{hint}\n{result.output}"
-
-
-def _write(path: Path, lines: list[list[object]]) -> None:
-    with path.open("w", newline="") as file:
-        csv.writer(file).writerows(lines)
 
 
 def _create(stage: Stage, views: str, *more: object) -> None:
@@ -184,7 +133,7 @@ def _no_threshold_across(stage: Stage) -> str:
 def _pairs_without_threshold(stage: Stage) -> str:
     keys = [item.key for item in stage.home.open("drawn").items()]
     lines = [[a, b, int(a.split("/")[1] == b.split("/")[1])] for a in keys[:8] for b in keys[8:]]
-    _write(stage.folder / "pairs.csv", [["key_a", "key_b", "similar"], *lines])
+    write_csv(stage.folder / "pairs.csv", [["key_a", "key_b", "similar"], *lines])
     return stage.says("evaluate", "drawn", "--view", "color", "--space", "raw", "--pairs", stage.folder / "pairs.csv")
 
 
