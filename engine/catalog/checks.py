@@ -82,6 +82,11 @@ def _quoted(text: str) -> str:
         return ascii(text)
 
 
+def check_source(source: str) -> str:
+    """Return the path of a file, or "" for none; InvalidInputError for text that is no path."""
+    return check_characters(source, "a source", MAX_SOURCE)
+
+
 def check_text(text: str) -> str:
     """Return a text that can be stored and sent; InvalidInputError describes the problem of any other text."""
     return check_characters(text, "a text", MAX_TEXT)

@@ -43,13 +43,6 @@ class CollectionFolder:
         """Return whether the folder contains a catalog."""
         return self.database.is_file()
 
-    def beside(self, name: str) -> "CollectionFolder":
-        """Return the folder of another collection of the same home; NotFoundError if there is none."""
-        found = CollectionFolder(self.path.parent / name) if name == Path(name).name else None
-        if found is None or not found.holds_collection():
-            raise NotFoundError(f"no collection {name!r} beside collection {self.name!r}")
-        return found
-
     def is_alive(self) -> bool:
         """Return whether the folder still contains the collection: not deleted, renamed or replaced."""
         return self._inode is not None and self._current_inode() == self._inode

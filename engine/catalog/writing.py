@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossview.engine.catalog.catalog import Transaction
-from crossview.engine.catalog.checks import check_labels, normal
+from crossview.engine.catalog.checks import check_key, check_labels, check_source, normal
 from crossview.engine.catalog.item_writer import NewRecord
 from crossview.engine.catalog.views import ViewRecord
 from crossview.engine.errors import NotReadyError
@@ -140,8 +140,12 @@ def put_matrix(
 def follow_files(tx: Transaction, changes: FileChanges, since: str) -> None:
     """Write what a search of folders found at ``since`` about the files of known items, as one change.
 
-    Raises OvertakenError, before any write, if the items have changed such that files cannot move.
+    Raises InvalidInputError for a key or source that no item can have, and OvertakenError if the items have changed
+    such that files cannot move, both before any write.
     """
+    for one in changes.moved:
+        check_key(one.new_key)
+        check_source(one.source)
     moved = {one.key: one for one in changes.moved}
     ids = tx.items.ids_of((*moved, *changes.missing, *changes.found))
     taken = tx.items.ids_of(one.new_key for one in changes.moved)

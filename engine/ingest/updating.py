@@ -8,12 +8,11 @@ from typing import Self, TypeVar
 from crossview.engine.catalog.bulk import batches
 from crossview.engine.catalog.catalog import Catalog, Transaction
 from crossview.engine.catalog.checks import (
-    MAX_SOURCE,
     check_attribute_name,
     check_attributes,
-    check_characters,
     check_key,
     check_labels,
+    check_source,
     check_text,
 )
 from crossview.engine.catalog.extractors import text_extractors
@@ -40,7 +39,7 @@ def check_entry(entry: Entry) -> Entry | Failure:
         if isinstance(entry, NewItem):
             check_key(entry.key)
             check_metadata(entry.metadata)
-            check_characters(entry.source, "a source", MAX_SOURCE)
+            check_source(entry.source)
         else:
             for name in entry.removed_attributes:
                 check_attribute_name(name)

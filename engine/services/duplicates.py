@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
 from crossview.engine.catalog.condition_checks import check_filter
+from crossview.engine.catalog.folder import CollectionFolder
+from crossview.engine.catalog.names import Names
 from crossview.engine.conditions.filter import Filter
 from crossview.engine.duplicate import Duplicates, DuplicatesRequest
 from crossview.engine.duplicates.compared import Source
@@ -35,7 +37,11 @@ def _other(opened: Opened, name: str) -> Iterator[Opened | None]:
     if not name:
         yield None
         return
-    if name == opened.folder.name:
+    home = opened.folder.path.parent
+    names = Names(home)
+    names.check_exists(name)
+    named = names.collection_of(name)
+    if named == opened.folder.name:
         raise InvalidInputError(f"{name!r} is this collection: name another one, or none")
-    with closing(Opened(opened.folder.beside(name), opened.pictures)) as other:
+    with closing(Opened(CollectionFolder(home / named), opened.pictures)) as other:
         yield other

@@ -227,7 +227,8 @@ class Items:
         An item keeps its rows, annotations, answers and judgements under its new key. ``Collection.index`` finds the
         changes of folders on this machine.
 
-        Raises NotReadyError if the items have changed such that the files cannot move, BusyError, StorageError.
+        Raises InvalidInputError (key, source), NotReadyError if the items have changed such that the files cannot move,
+        BusyError, StorageError.
         """
         with self._opened.writable.write() as tx:
             follow_files(tx, changes, now())

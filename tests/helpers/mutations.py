@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from crossview.engine.catalog import state
 from crossview.engine.collection import Collection
-from crossview.engine.errors import CrossviewError
+from crossview.engine.errors import CrossviewError, InputWarning
 from crossview.engine.evaluation import EvaluationRequest
 from crossview.engine.home import Home
 from crossview.engine.item import NewItem
@@ -134,7 +134,7 @@ def _use(collection: Collection) -> None:
     for call in calls:
         try:
             call()
-        except (CrossviewError, ImageError):
+        except (CrossviewError, ImageError, InputWarning):  # tests turn warnings into errors
             continue  # of what is restored, some can be of no use
 
 
@@ -144,6 +144,11 @@ def _any(random: np.random.Generator, values: Any) -> Any:
 
 def _table(database: sqlite3.Connection, random: np.random.Generator) -> str:
     return str(_any(random, [name for (name,) in database.execute(_TABLES)]))
+
+
+def _drawn(table: str, random: np.random.Generator) -> str:
+    """Return the clause of a query that chooses one row."""
+    return f"LIMIT 1 OFFSET {random.integers(1 << 30)} % (SELECT max(1, count(*)) FROM {table})"
 
 
 def _schema(database: sqlite3.Connection, random: np.random.Generator) -> str:
@@ -184,7 +189,7 @@ def _name(database: sqlite3.Connection, random: np.random.Generator) -> str:
         *(("notion_labels", "notion"), ("items", "source"), ("snapshots", "target"), ("collection", "history")),
     )
     (table, column), name = _any(random, places), _any(random, NAMES)
-    former = database.execute(f"SELECT {column} FROM {table} ORDER BY random() LIMIT 1").fetchone()
+    former = database.execute(f"SELECT {column} FROM {table} {_drawn(table, random)}").fetchone()
     database.execute(f"UPDATE {table} SET {column} = ? WHERE {column} = ?", (name, *(former or ("",))))
     if (table, column) == ("spaces", "name"):
         database.execute("UPDATE generations SET space = ? WHERE space = ?", (name, *former))
@@ -196,7 +201,7 @@ def _value(database: sqlite3.Connection, random: np.random.Generator) -> str:
     column = _any(random, [one[1] for one in database.execute(f"PRAGMA table_info({table})")])
     value, one = _any(random, VALUES), ""
     if random.random() < 0.7:
-        one = f" WHERE rowid = (SELECT rowid FROM {table} ORDER BY random() LIMIT 1)"
+        one = f" WHERE rowid = (SELECT rowid FROM {table} {_drawn(table, random)})"
     cast = "CAST(? AS TEXT)" if isinstance(value, bytes) and random.random() < 0.5 else "?"
     database.execute(f"UPDATE {table} SET {column} = {cast}{one}", (value,))
     return f"{table}.{column} = {repr(value)[:30]}"
@@ -216,7 +221,7 @@ def _number(database: sqlite3.Connection, random: np.random.Generator) -> str:
 def _json(database: sqlite3.Connection, random: np.random.Generator) -> str:
     places = (("generations", "summary"), ("views", "params"), ("items", "attributes"), ("thresholds", "threshold"))
     table, column = _any(random, places)
-    number, text = database.execute(f"SELECT rowid, {column} FROM {table} ORDER BY random() LIMIT 1").fetchone()
+    number, text = database.execute(f"SELECT rowid, {column} FROM {table} {_drawn(table, random)}").fetchone()
     changed = _changed(json.loads(text), random)
     database.execute(f"UPDATE {table} SET {column} = ? WHERE rowid = ?", (json.dumps(changed), number))
     return f"{table}.{column}"
@@ -258,7 +263,7 @@ def _changed_array(array: NDArray[Any], random: np.random.Generator) -> Any:
 
 def _state(database: sqlite3.Connection, random: np.random.Generator) -> str:
     table = _any(random, ("generations", "view_revisions"))
-    number, data = database.execute(f"SELECT rowid, state FROM {table} ORDER BY random() LIMIT 1").fetchone()
+    number, data = database.execute(f"SELECT rowid, state FROM {table} {_drawn(table, random)}").fetchone()
     way, made = _any(random, BOMBS + ((("tree", _tree),) * 8))
     database.execute(f"UPDATE {table} SET state = ? WHERE rowid = ?", (made(data, random), number))
     return f"{table}: {way}"

@@ -126,7 +126,7 @@ def test_wrong_uses_name_what_to_do(filled: Home, tmp_path: Path) -> None:
         (["--out", tmp_path / "a.sh"], "give --to DIR"),
         (["--to", tmp_path], "give --out FILE.sh"),
         (["--undo", "--judgements"], "exclude each other"),
-        (["--against", "none"], "no collection 'none' beside collection 'album'"),
+        (["--against", "none"], "no collection 'none'; there are: album"),
         (["--where", "year = "], "year ="),
     ):
         found = run("duplicates", "album", *words, *where)

@@ -107,10 +107,12 @@ def test_another_collection_keeps_its_pictures(filled: Collection, folder: Path)
         assert kept == {"album/3.jpg": ("album", ["grey"]), "album/5.jpg": ("album", ["same"])}
         with pytest.raises(InvalidInputError, match="is this collection"):
             new.duplicates(DuplicatesRequest(against="new"))
-        for name in ("none", "../home/album", ""):
-            if name:
-                with pytest.raises(NotFoundError, match="no collection"):
-                    new.duplicates(DuplicatesRequest(against=name))
+        for name in ("none", "../home/album", ".", "\0", "n" * 300):
+            with pytest.raises(NotFoundError, match="no collection"):
+                new.duplicates(DuplicatesRequest(against=name))
+        home.set_alias("photographs", "album")
+        assert new.duplicates(DuplicatesRequest(against="photographs")).groups == found.groups
+        home.delete_alias("photographs")
     home.delete("new")
 
 

@@ -14,7 +14,7 @@ from hypothesis.stateful import run_state_machine_as_test
 from crossview.engine.collection import Collection
 from crossview.engine.comparisons import Answer
 from crossview.engine.conditions.filter import Filter
-from crossview.engine.errors import NotReadyError
+from crossview.engine.errors import InvalidInputError, NotReadyError
 from crossview.engine.home import Home
 from crossview.engine.ingest import indexing
 from crossview.engine.item import FileChanges, FileMove, IndexOptions, ItemUpdate
@@ -278,6 +278,16 @@ def test_changes_that_no_longer_fit_are_refused_whole(followed):
         with pytest.raises(NotReadyError, match="try again"):
             followed.items.follow_files(wrong)
         assert (keys(followed), followed.info().sequence) == before
+
+
+@pytest.mark.parametrize(
+    ("key", "source"), [("", "/x"), ("a\0", "/x"), ("k" * 1025, "/x"), ("n", "/\0"), ("n", "\ud800")]
+)
+def test_files_do_not_move_to_what_no_item_can_have(followed, key: str, source: str):
+    before = keys(followed), followed.info().sequence
+    with pytest.raises(InvalidInputError):
+        followed.items.follow_files(FileChanges((FileMove("tree/a/0.png", key, source),), ("tree/a/4.png",)))
+    assert (keys(followed), followed.info().sequence) == before
 
 
 # -- any order of events
