@@ -15,7 +15,8 @@ from crossview.features.image import Image, grey
 _POINTS, _PATCH, _THRESHOLD = 250, 19, 8
 """Number of key points (ORB: Rublee et al., ICCV 2011), side of their patches, and contrast of their corners."""
 _RATIO, _FEWEST = 0.8, 5
-"""Lowe's ratio of the nearest and second nearest descriptors, and the number of matches that make an alignment."""
+"""Lowe's ratio of the nearest and second nearest descriptors, and the number of matches that make an alignment, before
+and after RANSAC."""
 _TOLERANCE, _TRIALS = 2.0, 500
 """Pixels by which matching points may miss each other, and number of trials of RANSAC."""
 _SIDE, _CELLS = 128, 8
@@ -24,10 +25,17 @@ _SMOOTH, _FLAT, _WHOLE = 1.0, 9.0, 0.98
 """Smoothing in pixels, variance of luma below which a cell is flat, and share that makes a cell whole."""
 _SURE, _HOPELESS = 0.99, 0.3
 """Agreements from which on an alignment needs no improvement, and up to which none is worth its time."""
-_STEPS, _GAIN, _BLUR = 40, 1e-5, 5
-"""Number of steps of the refinement (ECC: Evangelidis and Psarakis, PAMI 2008), the gain that ends it, smoothing."""
+_FIRST_STEPS, _STEPS, _GAIN, _BLUR = 10, 30, 1e-5, 5
+"""Numbers of first and further steps of the refinement (ECC: Evangelidis and Psarakis, PAMI 2008), the gain that ends
+it, smoothing."""
+_DOUBTFUL = 0.5
+"""Agreement below which the first steps of the refinement are the last: copies are beyond it from the start."""
 
 Matrix = NDArray[np.float64]
+_Points = tuple[NDArray[np.float32], NDArray[np.uint8]]
+"""Places (n, 2) and binary descriptors (n, 32) of key points."""
+_Cells = tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]
+"""Pixels of the cells of a picture minus their means, (64, 256); their means; their variances."""
 
 
 class Agreement(NamedTuple):
@@ -74,6 +82,8 @@ class SmallPicture:
     def __init__(self, image: Image) -> None:
         self.image = image
         self.luma = grey(image)
+        self._described: dict[bool, _Points] = {}
+        self._own: _Cells | None = None
 
     @classmethod
     def read(cls, data: bytes) -> Self:
@@ -83,16 +93,16 @@ class SmallPicture:
     @cached_property
     def chroma(self) -> float:
         """Mean difference of the strongest and the weakest of red, green and blue: about 0 without colours."""
-        return float((self.image.max(axis=2).astype(np.int16) - self.image.min(axis=2)).mean())
+        red, green, blue = cv2.split(self.image)
+        strongest, weakest = cv2.max(cv2.max(red, green), blue), cv2.min(cv2.min(red, green), blue)
+        return float(cv2.mean(cv2.subtract(strongest, weakest))[0])
 
-    @cached_property
-    def _points(self) -> tuple[NDArray[np.float32], NDArray[np.uint8]]:
-        return _described(self.luma)
-
-    @cached_property
-    def _mirrored_points(self) -> tuple[NDArray[np.float32], NDArray[np.uint8]]:
-        places, descriptors = _described(np.ascontiguousarray(self.luma[:, ::-1]))
-        return places * np.array([-1, 1], np.float32) + np.array([self.luma.shape[1] - 1, 0], np.float32), descriptors
+    def _points(self, mirrored: bool = False) -> _Points:
+        """Return the key points; if mirrored, with the descriptors that they have in the mirrored picture."""
+        # Not cached_property: in Python 3.11, it lets one thread at a time compute any picture's.
+        if mirrored not in self._described:
+            self._described[mirrored] = _described(self.luma, mirrored)
+        return self._described[mirrored]
 
     def aligned(self, other: "SmallPicture", orientation: int = 0) -> Alignment:
         """Return the best map of another picture onto this one.
@@ -108,8 +118,7 @@ class SmallPicture:
         return best if best.agreement.middle >= _SURE or _quality(best) < _HOPELESS else self._refined(other, best)
 
     def _by_points(self, other: "SmallPicture", mirrored: bool) -> Alignment | None:
-        own, known = self._points
-        places, descriptors = other._mirrored_points if mirrored else other._points
+        (own, known), (places, descriptors) = self._points(), other._points(mirrored)
         pairs = _matches(descriptors, known)
         if len(pairs) < _FEWEST:
             return None
@@ -117,51 +126,60 @@ class SmallPicture:
         matrix, inside = cv2.estimateAffine2D(
             places[second], own[first], ransacReprojThreshold=_TOLERANCE, maxIters=_TRIALS
         )
-        if matrix is None or not 0.05 < abs(np.linalg.det(matrix[:, :2])) < 20:  # a fold, not a photograph
+        if matrix is None or inside.sum() < _FEWEST:  # any three points have a map
+            return None
+        if not 0.05 < abs(np.linalg.det(matrix[:, :2])) < 20:  # a fold, not a photograph
             return None
         return Alignment(matrix, self._agreement(other, matrix), int(inside.sum()))
 
     def _refined(self, other: "SmallPicture", found: Alignment) -> Alignment:
-        start = cv2.invertAffineTransform(found.matrix).astype(np.float32)
-        end = cv2.TERM_CRITERIA_EPS | cv2.TERM_CRITERIA_COUNT, _STEPS, _GAIN
-        whole = np.full(other.luma.shape, 255, np.uint8)
-        try:
-            _, back = cv2.findTransformECC(self.luma, other.luma, start, cv2.MOTION_AFFINE, end, whole, _BLUR)
-        except cv2.error:  # the pictures do not overlap enough
-            return found
-        matrix = np.asarray(cv2.invertAffineTransform(back), np.float64)
-        return max(found, Alignment(matrix, self._agreement(other, matrix), found.points), key=_quality)
+        best = found
+        for steps in (_FIRST_STEPS, _STEPS):
+            start = cv2.invertAffineTransform(best.matrix).astype(np.float32)
+            end = cv2.TERM_CRITERIA_EPS | cv2.TERM_CRITERIA_COUNT, steps, _GAIN
+            whole = np.full(other.luma.shape, 255, np.uint8)
+            try:
+                _, back = cv2.findTransformECC(self.luma, other.luma, start, cv2.MOTION_AFFINE, end, whole, _BLUR)
+            except cv2.error:  # the pictures do not overlap enough
+                break
+            matrix = np.asarray(cv2.invertAffineTransform(back), np.float64)
+            best = max(best, Alignment(matrix, self._agreement(other, matrix), found.points), key=_quality)
+            if _quality(best) < _DOUBTFUL:
+                break
+        return best
 
     def _agreement(self, other: "SmallPicture", matrix: Matrix) -> Agreement:
         height, width = self.luma.shape
         warped = np.asarray(
             cv2.warpAffine(other.luma, matrix, (width, height), borderMode=cv2.BORDER_REPLICATE), np.uint8
         )
-        inside = cv2.warpAffine(np.full(other.luma.shape, 255, np.uint8), matrix, (width, height)) > 127
-        first, second, shown = (_cells(one) for one in (self.luma, warped, 255 * inside.astype(np.uint8)))
-        whole = shown.mean(axis=1) >= 255 * _WHOLE
-        light = float(np.abs(first.mean(axis=1) - second.mean(axis=1))[whole].mean()) if whole.any() else 0.0
-        first, second = (one - one.mean(axis=1, keepdims=True) for one in (first, second))
-        variances = (first**2).mean(axis=1), (second**2).mean(axis=1)
-        used = whole & (np.maximum(*variances) > _FLAT)
+        whole, covered = _shown(other.luma.shape, matrix, self.luma.shape)
+        self._own = self._own or _centred(self.luma)
+        (first, means, variances), (second, others, varied) = self._own, _centred(warped)
+        light = float(np.abs(means - others)[whole].mean()) if whole.any() else 0.0
+        used = whole & (np.maximum(variances, varied) > _FLAT)
         if not used.any():
-            return Agreement(covered=float(inside.mean()), light=light)
-        scale = np.sqrt(np.maximum(variances[0], _FLAT / 2) * np.maximum(variances[1], _FLAT / 2))
-        middle, low = np.percentile(((first * second).mean(axis=1) / scale)[used], [50, 20])
-        return Agreement(float(middle), float(low), int(used.sum()), float(inside.mean()), light)
+            return Agreement(covered=covered, light=light)
+        scale = np.sqrt(np.maximum(variances, _FLAT / 2) * np.maximum(varied, _FLAT / 2))
+        correlations = np.einsum("cp,cp->c", first, second) / first.shape[1] / scale
+        middle, low = _quantiles(correlations[used], (0.5, 0.2))
+        return Agreement(middle, low, int(used.sum()), covered, light)
 
 
 def _quality(found: Alignment) -> float:
     return found.agreement.middle
 
 
-def _described(luma: NDArray[np.uint8]) -> tuple[NDArray[np.float32], NDArray[np.uint8]]:
-    """Return the places (n, 2) and binary descriptors (n, 32) of key points."""
+def _described(luma: NDArray[np.uint8], mirrored: bool) -> _Points:
+    """Return the places of key points, and their descriptors in the picture or in its mirror image."""
+    if mirrored:
+        places, codes = _described(np.ascontiguousarray(luma[:, ::-1]), False)
+        return places * np.array([-1, 1], np.float32) + np.array([luma.shape[1] - 1, 0], np.float32), codes
     detector = cv2.ORB.create(_POINTS, patchSize=_PATCH, edgeThreshold=_PATCH // 2 + 2, fastThreshold=_THRESHOLD)
     points, descriptors = detector.detectAndCompute(luma, None)
     if descriptors is None:
         return np.empty((0, 2), np.float32), np.empty((0, 32), np.uint8)
-    return np.array([one.pt for one in points], np.float32), np.asarray(descriptors, np.uint8)
+    return np.asarray(cv2.KeyPoint.convert(points), np.float32), np.asarray(descriptors, np.uint8)
 
 
 def _matches(descriptors: NDArray[np.uint8], known: NDArray[np.uint8]) -> Sequence[tuple[int, int]]:
@@ -178,6 +196,29 @@ def _cells(luma: NDArray[np.uint8]) -> NDArray[np.float32]:
     smooth = np.asarray(cv2.GaussianBlur(square, (0, 0), _SMOOTH), np.float32)
     step = _SIDE // _CELLS
     return smooth.reshape(_CELLS, step, _CELLS, step).swapaxes(1, 2).reshape(_CELLS * _CELLS, -1)
+
+
+def _centred(luma: NDArray[np.uint8]) -> _Cells:
+    """Return the cells of a picture minus their means, their means, and their variances."""
+    cells = _cells(luma)
+    means = cells.mean(axis=1)
+    cells -= means[:, None]
+    return cells, means, np.einsum("cp,cp->c", cells, cells) / cells.shape[1]
+
+
+def _shown(shape: Sequence[int], matrix: Matrix, onto: Sequence[int]) -> tuple[NDArray[np.bool_], float]:
+    """Return which cells a mapped picture of a shape covers, and the share of all pixels that it covers."""
+    inside = cv2.warpAffine(np.full(shape, 255, np.uint8), matrix, (onto[1], onto[0])) > 127
+    if inside.all():
+        return np.ones(_CELLS * _CELLS, bool), 1.0
+    shown = _cells(255 * inside.astype(np.uint8))
+    return shown.mean(axis=1) >= 255 * _WHOLE, float(inside.mean())
+
+
+def _quantiles(values: NDArray[np.float32], shares: Sequence[float]) -> list[float]:
+    """Return quantiles between neighbouring values, as ``np.quantile`` does, which takes ten times as long."""
+    places = np.arange(len(values))
+    return np.interp([share * (len(values) - 1) for share in shares], places, np.sort(values)).tolist()
 
 
 def _turned(shape: Sequence[int], onto: Sequence[int], orientation: int) -> Matrix:

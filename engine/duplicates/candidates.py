@@ -16,8 +16,8 @@ _TURNED = 4
 """Number of differing bits of a picture and a turned or mirrored one: turning changes few bits."""
 _LARGE = 30_000
 """Number of pictures from which on the first radius is left out: among so many, chance makes most of its pairs."""
-MOST_NEIGHBORS = 10_000
-"""Maximum number of pairs that only a view finds near, the nearest: comparing one that is not a copy takes 3 ms."""
+MOST_NEIGHBORS = 8_000
+"""Maximum number of pairs that only a view finds near, the nearest: comparing one that is not a copy takes 4 ms."""
 _MOST_JOINED = 2_000_000
 _FEWEST_BITS = 8
 """Number of set bits below which a fingerprint is that of a picture without content."""

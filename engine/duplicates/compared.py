@@ -21,8 +21,8 @@ from crossview.features.fingerprint import packed_fingerprints
 
 _AT_ONCE = 500
 """Number of thumbnails in memory while fingerprints are made."""
-_KEPT = 4_000
-"""Number of decoded thumbnails in memory, of 40 kB each."""
+_KEPT = 2_000
+"""Number of decoded thumbnails in memory, of up to 130 kB each."""
 _SEEING = ("color", "gist")
 """Extractors whose rows see most copies; they need no fitting, so that rows of two collections are comparable."""
 _MOST_VIEWS = 2

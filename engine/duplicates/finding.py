@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from crossview.engine.catalog.bulk import batches
 from crossview.engine.catalog.checks import normal
 from crossview.engine.duplicate import DuplicateGroup, DuplicatePicture, Duplicates, DuplicatesRequest, PairJudgement
 from crossview.engine.duplicates.candidates import Candidates, by_place, candidates
@@ -15,10 +16,15 @@ from crossview.engine.duplicates.judging import counting
 from crossview.engine.duplicates.naming import IDENTICAL, JUDGED, Look, Ranking, look
 from crossview.engine.duplicates.rule import Rule, fitted, orientation_of
 from crossview.engine.runtime.cancellation import checkpoint, report_progress
+from crossview.engine.runtime.threads import one_blas_thread, over
 from crossview.features.alignment import Alignment
 
 _FITTED_ON, _BESIDE, _RANDOM = 40, 3, 2
 """Number of pictures that the rule is fitted on, and of near and of random pictures that each is compared with."""
+_UNLIKELY = 0.05
+"""Probability up to which two pictures are not compared again with their roles exchanged."""
+_AT_ONCE, _SHARED = 8, 32
+"""Number of pairs that a thread compares, and number of such blocks between two reports of progress."""
 _MOMENT = 60
 """Seconds between two photographs of one moment."""
 
@@ -52,7 +58,8 @@ class Search:
         every = candidates(compared.codes, compared.views(), compared.side) if len(compared) > 1 else _NONE
         self.pairs = self._between_classes(every, _identical_across(compared))
         compared.load(np.unique(np.concatenate([self.pairs.first, self.pairs.second])).tolist())
-        self.rule = self._fit(seed)
+        with one_blas_thread():
+            self.rule = self._fit(seed)
         self._verdicts: dict[Pair, _Verdict] = {}
         self._taken = compared.taken(self._seen())
         self._done = 0
@@ -67,7 +74,8 @@ class Search:
         for place, others in enumerate(by_place(self.pairs, len(of))):
             neighbors[of[place]] += [of[one] for one in others]
         grouper = Grouper(neighbors, self._keeps, self._joins, self._apart_of(of), self._compare)
-        copies = grouper.groups(sorted(best.values(), key=rank))
+        with one_blas_thread():
+            copies = grouper.groups(sorted(best.values(), key=rank))
         grouped = {group.keeper for group in copies} | set(grouper.keeper_of)
         copies += [Group(one, []) for one in best.values() if one not in grouped]
         groups = [self._with_classes(group, of, best) for group in copies]
@@ -122,7 +130,8 @@ class Search:
         self.compared.load([place for pair in near + random for place in pair])
         pictures = [small for place in some if (small := self.compared.small(place)) is not None]
         of_random, of_near = (
-            [found for pair in pairs if (found := self._aligned(*pair)) is not None] for pairs in (random, near)
+            [found for found in over(pairs, lambda pair: self._aligned(*pair)) if found is not None]
+            for pairs in (random, near)
         )
         return fitted(pictures, of_random, of_near, seed)
 
@@ -134,16 +143,24 @@ class Search:
         codes = self.compared.codes
         return one.aligned(other, orientation_of(codes[first], codes[second])[0])
 
-    def _compare(self, keeper: int, places: Sequence[int]) -> list[_Verdict]:
-        for place in places:
-            self._verdicts[keeper, place] = self._verdict(keeper, place)
-        self._done += len(places)
-        report_progress(min(self._done, len(self.pairs.first)), len(self.pairs.first))
-        return [self._verdicts[keeper, place] for place in places]
+    def _compare(self, pairs: Sequence[Pair]) -> list[_Verdict]:
+        new = [pair for pair in pairs if pair not in self._verdicts]
+        for some in batches(new, _SHARED * _AT_ONCE):
+            for verdicts in over(list(batches(some, _AT_ONCE)), self._verdicts_on):
+                self._verdicts |= verdicts
+            self._done += len(some)
+            report_progress(min(self._done, len(self.pairs.first)), len(self.pairs.first))
+        return [self._verdicts[pair] for pair in pairs]
+
+    def _verdicts_on(self, pairs: Sequence[Pair]) -> dict[Pair, _Verdict]:
+        return {pair: self._verdict(*pair) for pair in pairs}
 
     def _verdict(self, keeper: int, place: int) -> _Verdict:
         if self._is_identical(keeper, place):
             return _IDENTICAL
+        reverse = self._verdicts.get((place, keeper))
+        if reverse is not None and reverse.probability <= _UNLIKELY:
+            return reverse
         found = self._aligned(keeper, place)
         small = self.compared.small(keeper), self.compared.small(place)
         if found is None or small[0] is None or small[1] is None:
@@ -153,8 +170,11 @@ class Search:
         same, near = probability >= self.rule.threshold, self.rule.is_near(found)
         if same and self._of_one_moment(keeper, place):
             same, near = False, True
-        shown = look(pictures[keeper], pictures[place], (small[0], small[1]), found)
-        return _Verdict(same, near and not same, probability, shown)
+        if not same and not near:
+            return _Verdict(False, False, probability, Look(()))
+        return _Verdict(
+            same, not same, probability, look(pictures[keeper], pictures[place], (small[0], small[1]), found)
+        )
 
     def _is_identical(self, first: int, second: int) -> bool:
         content = self.compared.pictures[first].content_hash

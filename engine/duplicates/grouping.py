@@ -1,11 +1,15 @@
 """Groups of bounded diameter: copies around a keeper, each of them confirmed against it."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
+from crossview.engine.catalog.bulk import batches
+
 Pair = tuple[int, int]
+_AT_ONCE = 500
+"""Number of possible keepers whose first pairs are compared ahead, on all processors."""
 
 
 class Verdict(Protocol):
@@ -74,7 +78,7 @@ class Grouper:
         neighbors: for each place, the places that may be its copies.
         keeps: whether a place may be a keeper, and whether it may be a member of a group.
         apart: pairs, the lesser place first, that are in no group together.
-        compare: compares a keeper with some places.
+        compare: compares keepers with places; asked again for a pair, it knows the answer.
     """
 
     def __init__(
@@ -83,7 +87,7 @@ class Grouper:
         keeps: Callable[[int], bool],
         joins: Callable[[int], bool],
         apart: set[Pair],
-        compare: Callable[[int, Sequence[int]], Sequence[Verdict]],
+        compare: Callable[[Sequence[Pair]], Sequence[Verdict]],
     ) -> None:
         self._neighbors, self._keeps, self._joins, self._apart = neighbors, keeps, joins, apart
         self._compare = compare
@@ -95,13 +99,25 @@ class Grouper:
     def groups(self, order: Sequence[int]) -> list[Group]:
         """Return the groups with members, in an order of the places, the best keeper first."""
         found = []
-        for keeper in order:
-            if keeper not in self.keeper_of and self._keeps(keeper):
-                members = self._members(keeper)
-                if members:
-                    self.keeper_of[keeper] = keeper
-                    found.append(Group(keeper, members))
+        for some in batches(order, _AT_ONCE):
+            self._compare(list(self._coming(some)))
+            for keeper in some:
+                if keeper not in self.keeper_of and self._keeps(keeper):
+                    members = self._members(keeper)
+                    if members:
+                        self.keeper_of[keeper] = keeper
+                        found.append(Group(keeper, members))
         return found
+
+    def _coming(self, keepers: Sequence[int]) -> Iterator[Pair]:
+        """Yield the pairs that the groups of some keepers need first, so that threads can share them."""
+        before = set[int]()
+        for keeper in keepers:
+            if keeper not in self.keeper_of and self._keeps(keeper):
+                before.add(keeper)
+                for one in dict.fromkeys(self._neighbors[keeper]):
+                    if one not in before and self._is_free(one):
+                        yield keeper, one
 
     def _members(self, keeper: int) -> list[int]:
         members, tried, waiting = list[int](), {keeper}, list(self._neighbors[keeper])
@@ -109,7 +125,7 @@ class Grouper:
             fresh = [one for one in dict.fromkeys(waiting) if one not in tried and self._is_free(one)]
             tried.update(fresh)
             waiting = []
-            for one, verdict in zip(fresh, self._compare(keeper, fresh), strict=True):
+            for one, verdict in zip(fresh, self._compare([(keeper, one) for one in fresh]), strict=True):
                 if verdict.same and not any(self._are_apart(one, known) for known in (keeper, *members)):
                     members.append(one)
                     self.keeper_of[one] = keeper

@@ -185,13 +185,18 @@ def _notion_classes(tx: Transaction, ids: Sequence[int]) -> dict[str, NDArray[np
     return {notion: np.array([class_of(labels.get(item, {}).get(notion, ())) for item in ids]) for notion in notions}
 
 
+def check_share(share: float) -> None:
+    """Raise InvalidInputError unless 0 <= share < 1."""
+    if not 0 <= share < 1:
+        raise InvalidInputError(f"the held-out share must be at least 0 and below 1, not {share}")
+
+
 def split(count: int, share: float, seed: int, groups: NDArray[np.intp] | None = None) -> NDArray[np.bool_]:
     """Return which of ``count`` examples are held out, (count,): a random share of the examples, or of their groups.
 
     Raises InvalidInputError unless 0 <= share < 1, and if no group is left to learn from.
     """
-    if not 0 <= share < 1:
-        raise InvalidInputError(f"the held-out share must be at least 0 and below 1, not {share}")
+    check_share(share)
     if groups is not None:
         return split_groups(groups, share, seed)
     held_out = np.zeros(count, bool)

@@ -12,7 +12,7 @@ from crossview.engine.catalog.lookup import named_keys
 from crossview.engine.conditions.tree import EVERY
 from crossview.engine.errors import InvalidInputError, NotFoundError, NotReadyError, few
 from crossview.engine.recipe import Recipe
-from crossview.engine.training.examples import Examples, split
+from crossview.engine.training.examples import Examples, check_share, split
 
 Ids = NDArray[np.int64]
 
@@ -48,8 +48,9 @@ class Holdout(NamedTuple):
 
     @classmethod
     def of(cls, tx: Transaction, recipe: Recipe) -> Self:
-        """Return the holdout of a recipe; raises the errors of ``predefined``, and NotFoundError without an item to
-        learn from."""
+        """Return the holdout of a recipe; raises the errors of ``predefined``, InvalidInputError for a wrong share, and
+        NotFoundError without an item to learn from."""
+        check_share(recipe.holdout)
         given = predefined(tx, recipe)
         if not recipe.where:
             return cls(given)

@@ -214,6 +214,11 @@ COLLECTIONS: dict[str, tuple[Callable[[collections_pb2_grpc.CollectionServiceStu
         Code.INVALID_ARGUMENT,
         "held-out share",
     ),
+    "endless holdout": (
+        lambda s: s.Train(pb.TrainRequest(parent=NAME, learner="cca", views=["color", "sift"], holdout=float("inf"))),
+        Code.INVALID_ARGUMENT,
+        "held-out share",
+    ),
     "empty stream": (lambda s: s.FitViews(iter(())), Code.INVALID_ARGUMENT, "stream is empty"),
 }
 

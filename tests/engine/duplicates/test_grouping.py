@@ -21,8 +21,8 @@ class Verdict:
 
 
 def grouper(same: set[tuple[int, int]], near: set[tuple[int, int]], apart: set[tuple[int, int]]) -> Grouper:
-    def compare(keeper: int, places: Sequence[int]) -> list[Verdict]:
-        found = [(min(keeper, one), max(keeper, one)) for one in places]
+    def compare(pairs: Sequence[tuple[int, int]]) -> list[Verdict]:
+        found = [(min(pair), max(pair)) for pair in pairs]
         return [Verdict(pair in same, pair in near - same) for pair in found]
 
     beside = [
