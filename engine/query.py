@@ -62,6 +62,10 @@ class Query:
         return tuple([name for name, value in zip(INPUTS, given, strict=True) if value is not None])
 
 
+PER_DUPLICATE = "duplicate"
+"""The value of ``per`` that groups copies of a picture."""
+
+
 class RequestOptions(StrategyOptions, total=False):
     """The options of a search request besides its queries: those of its strategy, bounds of scores, the arrangement."""
 
@@ -88,8 +92,10 @@ class SearchRequest:
     """The condition that hits fulfil; a caller can also give it as text. Bounds of scores can stand in it, or beside it
     as ``at_least`` and ``at_most``, and the minimum match as ``match >= .6`` or as ``min_match``."""
     per: str = ""
-    """``label`` or an attribute, such as ``album`` or ``camera.model``: of the items with a common value, each list has
-    only the first ``hits_per`` [default: "", no groups]. Items without a value are in no group."""
+    """``label``, ``duplicate`` or an attribute, such as ``album`` or ``camera.model``: of items with a common value,
+    each list has only the first ``hits_per`` [default: "", no groups]. Items without a value are in no group. The
+    value of ``duplicate`` is common to copies of a picture: equal files, nearly equal fingerprints, and pairs judged
+    the same."""
     hits_per: int = 1
     """Maximum number of hits with a common value of ``per``."""
     diversity: float = 0.0
@@ -132,7 +138,7 @@ class SearchRequest:
     @property
     def named_fields(self) -> Condition:
         """A condition on the stored fields that the filter and the groups name."""
-        if not self.per:
+        if not self.per or self.per == PER_DUPLICATE:
             return self.filter.stored
         return all_of([self.filter.stored, FieldTest(field_of(self.per), "exists")])
 

@@ -15,8 +15,9 @@ from crossview.engine.conditions.filter import field_of
 from crossview.engine.conditions.tree import Value
 from crossview.engine.errors import NotFoundError
 from crossview.engine.hits import Hit, HitList
-from crossview.engine.query import SearchRequest
+from crossview.engine.query import PER_DUPLICATE, SearchRequest
 from crossview.engine.runtime.cancellation import checkpoint
+from crossview.engine.spaces.copies import first_copies
 from crossview.engine.spaces.examples import as_numbers
 from crossview.engine.spaces.indexed import IndexedSpace
 from crossview.engine.spaces.matching import hits_of
@@ -129,7 +130,7 @@ def _first_of_groups(
 ) -> tuple[Hit, ...]:
     """Return the hits of which fewer than ``hits_per`` hits before have a common value; all without a value."""
     ids = ranking.items(hits)
-    values = version.values(field_of(request.per), ids)
+    values = _values(version, request.per, ids)
     counts, kept = Counter[tuple[type, Value]](), list[Hit]()
     for item, hit in zip(ids.tolist(), hits, strict=True):
         own = {(type(value), value) for value in values.get(item, ())}
@@ -137,6 +138,14 @@ def _first_of_groups(
             counts.update(own)
             kept.append(hit)
     return tuple(kept)
+
+
+def _values(version: Version, per: str, ids: Ids) -> Mapping[int, tuple[Value, ...]]:
+    """Return the values by which items, (n,) in the order of their hits, are grouped."""
+    if per != PER_DUPLICATE:
+        return version.values(field_of(per), ids)
+    with version.read() as tx:
+        return {item: (first,) for item, first in first_copies(tx, ids.tolist()).items()}
 
 
 def _in_order(version: Version, sort_by: str, ranking: Ranking, hits: Sequence[Hit]) -> tuple[Hit, ...]:

@@ -63,7 +63,7 @@ def check_weights(request: SearchRequest) -> None:
 def check_arrangement(request: SearchRequest) -> None:
     """Raise InvalidInputError for a group or an order that no hit can have."""
     if request.per and field_of(request.per).kind not in GROUPED:
-        raise InvalidInputError(f"hits are grouped by label or by an attribute, not by {request.per}")
+        raise InvalidInputError(f"hits are grouped by label, duplicate or an attribute, not by {request.per}")
     if request.hits_per < 1:
         raise InvalidInputError(f"hits_per must be at least 1, not {request.hits_per}")
     if request.hits_per > 1 and not request.per:

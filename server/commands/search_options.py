@@ -102,7 +102,7 @@ class SearchOptions:
     count: Annotated[bool, typer.Option("--count", help="Print only how many --all would find.")] = False
     per: Annotated[
         str,
-        typer.Option(metavar="FIELD[=N]", help="Find N hits for each value of a field, such as album [default: 1]."),
+        typer.Option(metavar="FIELD[=N]", help="Find N hits for each value of a field, such as album or duplicate."),
     ] = ""
     diversity: Annotated[
         float, typer.Option(metavar="SHARE", help="How much hits differ from those before, 0 to 1.")

@@ -351,8 +351,9 @@ class SearchRequest(_message.Message):
     with_examples: _builtins.bool
     """With `combine`: whether the items of the examples can be hits."""
     per: _builtins.str
-    """"label" or an attribute, such as "album" or "camera.model": of the items with a common value, each list has only
-    the first `hits_per`. Items without a value are in no group. Empty: no groups.
+    """"label", "duplicate" or an attribute, such as "album" or "camera.model": of the items with a common value, each list
+    has only the first `hits_per`. Items without a value are in no group. The value of "duplicate" is common to copies of
+    a picture. Empty: no groups.
     """
     hits_per: _builtins.int
     """Maximum number of hits with a common value; 0 means 1."""

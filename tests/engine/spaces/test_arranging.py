@@ -173,7 +173,7 @@ def test_a_sample_is_drawn_by_its_seed(collection: Collection) -> None:
 def test_mistakes_are_named(collection: Collection) -> None:
     query = [ORIGIN]
     for request, words in (
-        (SearchRequest(query, per="view"), "by label or by an attribute, not by view"),
+        (SearchRequest(query, per="view"), "by label, duplicate or an attribute, not by view"),
         (SearchRequest(query, per="album", hits_per=0), "at least 1, not 0"),
         (SearchRequest(query, hits_per=2), "also give `per`"),
         (SearchRequest(query, diversity=1.5), "between 0 and 1, not 1.5"),
@@ -186,7 +186,7 @@ def test_mistakes_are_named(collection: Collection) -> None:
         collection.search(SearchRequest(query, sort_by="jear"))
     with pytest.raises(InvalidInputError, match="sample must be at least 1"):
         collection.items(sample=-1)
-    with pytest.raises(InvalidInputError, match="by label or by an attribute, not by view"):
+    with pytest.raises(InvalidInputError, match="by label, duplicate or an attribute, not by view"):
         collection.items(sort_by="-view")
     with pytest.raises(NotFoundError, match="'gone', after which the list should go on, is not in it"):
         collection.items(sort_by="year", after="gone")
