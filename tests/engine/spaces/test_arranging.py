@@ -186,7 +186,7 @@ def test_mistakes_are_named(collection: Collection) -> None:
         collection.search(SearchRequest(query, sort_by="jear"))
     with pytest.raises(InvalidInputError, match="sample must be at least 1"):
         collection.items(sample=-1)
-    with pytest.raises(InvalidInputError, match="by label, duplicate or an attribute, not by view"):
+    with pytest.raises(InvalidInputError, match="by label or by an attribute, not by view"):
         collection.items(sort_by="-view")
     with pytest.raises(NotFoundError, match="'gone', after which the list should go on, is not in it"):
         collection.items(sort_by="year", after="gone")
