@@ -210,7 +210,8 @@ def check_axes(names: Sequence[str], space: str, request: SearchRequest) -> None
     Hits, but not a list of items, can also have the order of a field of items.
     """
     order = order_of(getattr(request.strategy, "sort_by", ""))[0]
-    wanted = [name for name in request.axes if name in names or name != order or request.strategy.lists_items]
+    of_items = {order} if order and not request.strategy.lists_items else set()
+    wanted = [name for name in request.axes if name in names or name not in of_items]
     if request.strategy.lists_items and order not in names:
         raise InvalidInputError(
             f"space {space!r} has no scores of {order!r}: to list items by an attribute, use "

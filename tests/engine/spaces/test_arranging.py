@@ -174,6 +174,7 @@ def test_mistakes_are_named(collection: Collection) -> None:
     query = [ORIGIN]
     for request, words in (
         (SearchRequest(query, per="view"), "by label, duplicate or an attribute, not by view"),
+        (SearchRequest(query, at_most={"": 0.0}), "no named attributes, so it cannot use ''"),
         (SearchRequest(query, per="album", hits_per=0), "at least 1, not 0"),
         (SearchRequest(query, hits_per=2), "also give `per`"),
         (SearchRequest(query, diversity=1.5), "between 0 and 1, not 1.5"),
