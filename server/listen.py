@@ -9,7 +9,6 @@ from typing import Any, Self, TypeVar
 
 import grpc
 from grpc_health.v1 import health
-from grpc_reflection.v1alpha import reflection
 
 from crossview.engine.errors import CancelledError, CrossviewError, StorageError
 from crossview.engine.home import Home
@@ -22,6 +21,7 @@ from crossview.server.dispatch.dispatcher import Dispatcher
 from crossview.server.dispatch.rooms import Rooms
 from crossview.server.edge.handlers import Handlers
 from crossview.server.edge.health import Health, HealthPort, HealthService
+from crossview.server.edge.reflection import NAMES as REFLECTION
 from crossview.server.edge.reflection import ReflectionService
 from crossview.server.jobs.awaited import AwaitedJobs
 from crossview.server.jobs.jobs import Jobs
@@ -101,9 +101,10 @@ class RunningServer:
     def _handlers(self) -> tuple[Any, ...]:
         """Return the gRPC handlers of all services."""
         silences, ending = self._dispatcher.silences, self._dispatcher.draining
-        names = (reflection.SERVICE_NAME, health.SERVICE_NAME, *SERVICES)
-        others = HealthService(self._health, silences, ending), ReflectionService(names, silences, ending)
-        return *Handlers(self._dispatcher).of(SERVICES), *(one.handler() for one in others)
+        names = (*REFLECTION, health.SERVICE_NAME, *SERVICES)
+        reflection = ReflectionService(names, silences, ending)
+        checks = HealthService(self._health, silences, ending)
+        return *Handlers(self._dispatcher).of(SERVICES), checks.handler(), *reflection.handlers()
 
     def stop(self, grace: float | None = None) -> bool:
         """Refuse new calls, wait for calls in progress, and close the collections.

@@ -148,7 +148,7 @@ class Jobs:
         while left and not self._closing.wait(_LOOK_SECONDS):
             try:
                 left = self._recover()
-            except CrossviewError as error:  # the records are unreadable at the moment
+            except (CrossviewError, OSError) as error:  # the records are unreadable at the moment
                 _log.warning("%s", error)
 
 

@@ -124,7 +124,7 @@ class CollectionService(ItemWrites):
         """Return a page of the pictures whose items were deleted."""
         size, after = pages.page_size(request.page_size), pages.from_token(request.page_token)
         with self.collections.use(parse_collection(request.parent)) as collection:
-            deleted = [one for one in collection.items.deleted() if one.key > after]
+            deleted = collection.items.deleted_after(after, size + 1)
         return pb.ListDeletedItemsResponse(
             items=[to_message(pb.DeletedItem, one) for one in deleted[:size]],
             next_page_token=pages.to_token(deleted[size - 1].key) if len(deleted) > size else "",

@@ -13,13 +13,15 @@ from google.protobuf.any_pb2 import Any
 from long_jobs import until
 from terminal import fill_rows
 
-from crossview.engine.errors import BusyError, CancelledError, NotFoundError, StorageError
+from crossview.engine.errors import BusyError, CancelledError, NotFoundError, NotReadyError, StorageError
 from crossview.engine.home import Home
 from crossview.server.errors import JobStoppedError, OverloadedError
+from crossview.server.jobs import slot
 from crossview.server.jobs.jobs import Jobs
 from crossview.server.jobs.operation import new_operation
 from crossview.server.jobs.owner import Owner, bury
 from crossview.server.jobs.records import KEPT_SECONDS, MOST_ENDED, MOST_WAITING, Records
+from crossview.server.jobs.slot import settled
 from crossview.server.wire.names import parse_operation
 from crossview.server.wire.status import error_in, refusal
 from crossview.v1 import collections_pb2 as pb
@@ -243,3 +245,27 @@ def test_jobs_are_settled_once_the_collection_can_be_read(tmp_path: Path, monkey
     finally:
         server.close()
         records.close()
+
+
+def test_a_slot_stays_whatever_hinders_the_settling_of_a_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A collection that is busy, and then one that this version cannot open: the next job is run all the same."""
+    home = Home(tmp_path)
+    fill_rows(home, 2)
+    hindrances = [BusyError("others write it"), NotReadyError("another version wrote it")]
+
+    def hindered(*given: object) -> object:
+        if hindrances:
+            raise hindrances.pop(0)
+        return settled(*given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(slot, "_AGAIN_SECONDS", 0.01)
+    monkeypatch.setattr(slot, "settled", hindered)
+    monkeypatch.setattr(slot._Run, "outcome", lambda _: JobStoppedError("its process died"))
+    jobs = Jobs(home)
+    try:
+        for expected in ("another version wrote it", "its process died"):
+            job = parse_operation(jobs.submit(request())[0].name)
+            until(lambda: jobs.records.get(job).done)  # noqa: B023  # called in this turn only
+            assert str(error_in(jobs.records.get(job).error)) == expected
+    finally:
+        jobs.close()
