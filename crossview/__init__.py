@@ -199,12 +199,13 @@ def create(
     return Home(home).create(name, DEFAULT_VIEWS if views is None else views, description)
 
 
-def connect(address: str, timeout: float | None = None) -> "Client":
+def connect(address: str, timeout: float | None = None, *, key: str | None = None) -> "Client":
     """Return a client of the server at ``address`` (HOST:PORT): a context manager with the methods of a ``Home``.
 
-    ``timeout`` is the maximum time of each call in seconds [default: unlimited]. Raises InvalidInputError unless the
-    timeout is positive. Connecting is lazy: if no server answers, the first call raises ServerUnavailableError.
+    ``timeout`` is the maximum time of each call in seconds [default: unlimited]. ``key`` is the key that the server
+    asks for, as ``crossview key create`` printed it. Raises InvalidInputError unless the timeout is positive.
+    Connecting is lazy: if no server answers, the first call raises ServerUnavailableError.
     """
     from crossview.server.client.client import Client
 
-    return Client(address, timeout)
+    return Client(address, timeout, key)

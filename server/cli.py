@@ -27,6 +27,7 @@ from crossview.server.commands import (
     index,
     items,
     jobs,
+    keys,
     learn,
     learners,
     neighbors,
@@ -103,6 +104,9 @@ PANELS: dict[str, dict[str, Callable[..., None]]] = {
     },
     "Serve": {
         "serve": serve.serve,
+        "key create": keys.create,
+        "key list": keys.list_,
+        "key revoke": keys.revoke,
         "job list": jobs.list_,
         "job show": jobs.show_,
         "job cancel": jobs.cancel,

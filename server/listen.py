@@ -17,14 +17,18 @@ from crossview.engine.runtime.cancellation import cancellable
 from crossview.engine.spaces import search  # noqa: F401
 from crossview.features.picture_pool import PicturePool
 from crossview.server.cache import OpenCollections
-from crossview.server.dispatch.dispatcher import Dispatcher
+from crossview.server.dispatch.dispatcher import Dispatcher, RequestLog
 from crossview.server.dispatch.rooms import Rooms
+from crossview.server.dispatch.streams import Silences
 from crossview.server.edge.handlers import Handlers
 from crossview.server.edge.health import Health, HealthPort, HealthService
 from crossview.server.edge.reflection import NAMES as REFLECTION
 from crossview.server.edge.reflection import ReflectionService
 from crossview.server.jobs.awaited import AwaitedJobs
 from crossview.server.jobs.jobs import Jobs
+from crossview.server.keys.access import Access
+from crossview.server.keys.audit_log import AuditLog
+from crossview.server.keys.keys import KeyRing
 from crossview.server.limits import channel_options, give_memory_back, most_connections
 from crossview.server.methods import SERVICES
 from crossview.server.serving import served_methods
@@ -76,7 +80,8 @@ class RunningServer:
 
     async def _start(self) -> int:
         settings = self.settings
-        self._dispatcher = Dispatcher(self._rooms, settings)
+        keys = KeyRing(self.collections.home.path, settings.require_keys)
+        self._dispatcher = Dispatcher(self._rooms, settings, (RequestLog(), AuditLog(), Access(keys)))
         awaited = AwaitedJobs(self.jobs, self._rooms.reads.run, self._dispatcher.stopped, self._dispatcher.silences)
         self._dispatcher.served = served_methods(settings, self.collections, self.jobs, awaited, self.writing)
         self._server = grpc.aio.server(
@@ -100,9 +105,10 @@ class RunningServer:
 
     def _handlers(self) -> tuple[Any, ...]:
         """Return the gRPC handlers of all services."""
-        silences, ending = self._dispatcher.silences, self._dispatcher.draining
-        names = (*REFLECTION, health.SERVICE_NAME, *SERVICES)
-        reflection = ReflectionService(names, silences, ending)
+        # Calls without keys have silences of their own, so that strangers cannot end those of callers with keys.
+        silences = Silences(max(1, self.settings.calls // 8), self.settings.silent_seconds)
+        ending = self._dispatcher.draining
+        reflection = ReflectionService((*REFLECTION, health.SERVICE_NAME, *SERVICES), silences, ending)
         checks = HealthService(self._health, silences, ending)
         return *Handlers(self._dispatcher).of(SERVICES), checks.handler(), *reflection.handlers()
 

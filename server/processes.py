@@ -20,6 +20,7 @@ from multiprocessing.util import Finalize
 from typing import TYPE_CHECKING
 
 from crossview.engine.errors import StorageError
+from crossview.server.keys.audit_log import log_changes
 from crossview.server.limits import keep_memory_together, raise_descriptors
 from crossview.server.settings import ServerSettings
 
@@ -60,6 +61,8 @@ def prepare_process(settings: ServerSettings) -> None:
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     if settings.log_requests:
         logging.getLogger("crossview.requests").setLevel(logging.INFO)
+    if settings.audit_log is not None:
+        log_changes(settings.audit_log)
 
 
 def temporary_files() -> Callable[[], object]:

@@ -80,6 +80,10 @@ class ServerSettings:
     """Number of processes that share the port, each with its own indexes in memory; one process serves a connection."""
     load: tuple[str, ...] = ()
     """Collections to load at the start; health reports NOT_SERVING until they are loaded."""
+    require_keys: bool = False
+    """Whether callers need a key even if the home has had none; a home with keys always requires them."""
+    audit_log: Path | None = None
+    """File to which the server appends a line of JSON for each change [default: the logger crossview.audit only]."""
     log_requests: bool = False
     """Whether to log a line for each call."""
     grace_seconds: float = 10.0

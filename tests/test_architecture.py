@@ -64,11 +64,12 @@ MAY_IMPORT = {
     "engine.learners.steps": {"engine.learners"},
     SUBSPACE: {"engine.learners", STEPS},
     "server": {
-        *("server.commands", "server.client", "server.dispatch", "server.edge", "server.jobs", "server.services"),
-        *("server.writing", "server.wire"),
+        *("server.commands", "server.client", "server.dispatch", "server.edge", "server.jobs", "server.keys"),
+        *("server.services", "server.writing", "server.wire"),
         *("engine", "engine.ingest", "engine.spaces", "features"),
     },
     "server.wire": {
+        "server.dispatch.identity",
         *("server.errors", "engine", CONDITIONS, "engine.audit", "engine.changes", "engine.ingest", "engine.spaces"),
         *("engine.catalog.extractors", COMPARISONS, "features"),
     },
@@ -81,8 +82,14 @@ MAY_IMPORT = {
         *("server.errors", "server.methods", "server.settings", "server.wire"),
         *("engine", "features"),
     },
+    "server.keys": {
+        *("server.dispatch", "server.errors", "server.methods", "server.wire.status"),
+        *("engine", "engine.catalog.file_errors", "engine.catalog.folder", "engine.catalog.lock"),
+        *("engine.catalog.names", "engine.catalog.private"),
+    },
     "server.edge": {"server.dispatch", "server.limits", "server.methods", "server.wire", "engine"},
     "server.services": {
+        "server.dispatch.identity",
         *("server.cache", "server.jobs", "server.open_pages", "server.settings", "server.wire", "server.writing"),
         *("engine", "engine.audit", "engine.changes", "engine.spaces"),
     },
@@ -102,7 +109,7 @@ MAY_IMPORT = {
         *("engine", "engine.ingest", "features"),
     },
     "server.commands": {
-        *("server", "server.client", "server.demo", "server.drawing", "server.wire"),
+        *("server", "server.client", "server.demo", "server.drawing", "server.keys.keys", "server.wire"),
         *("engine", "engine.audit", "engine.changes", "engine.questions", "engine.ingest", "engine.spaces"),
         *("engine.training", "engine.transfer"),
         *(COMPARISONS, CONDITIONS, "features"),

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections.abc import Callable, Iterator
 from typing import Any, Self, cast
 
@@ -48,11 +49,23 @@ OPTIONS = (
 )
 
 
+_KEY = re.compile(r"[!-~]+")
+
+
 def check_timeout(timeout: float | None) -> float | None:
     """Return the timeout of calls in seconds, None for no limit; raise InvalidInputError for an invalid one."""
     if timeout is not None and not 0 < timeout < math.inf:
         raise InvalidInputError(f"a timeout is a positive number of seconds, not {timeout}")
     return timeout
+
+
+def headers_of(key: str | None) -> tuple[tuple[str, str], ...]:
+    """Return the headers with a key; raise InvalidInputError, which does not show it, for text that is not a key."""
+    if key is None:
+        return ()
+    if not _KEY.fullmatch(key):
+        raise InvalidInputError("the key has characters that no key has: give it as crossview key create printed it")
+    return (("authorization", f"Bearer {key}"),)
 
 
 class Connection(Stubs):
@@ -65,11 +78,13 @@ class Connection(Stubs):
         address: HOST:PORT.
         timeout: maximum seconds of each call, such as a training or one batch of an import [default: unlimited];
             after them, the call raises DeadlineExceededError and the server cancels it.
+        key: the key that the server asks for [default: no key].
     """
 
-    def __init__(self, address: str, timeout: float | None = None) -> None:
+    def __init__(self, address: str, timeout: float | None = None, key: str | None = None) -> None:
         self.address = address
         self.timeout = check_timeout(timeout)
+        self._headers = headers_of(key)
         self.channel = grpc.insecure_channel(address, options=OPTIONS)
         super().__init__(self.channel)
 
@@ -92,7 +107,7 @@ class Connection(Stubs):
         """Return the response of a method of the server; raise its failure as an error of the engine."""
         sent = Requests(request) if isinstance(request, Iterator) else None
         try:
-            return method(sent or request, timeout=self.timeout)
+            return method(sent or request, timeout=self.timeout, metadata=self._headers)
         except grpc.RpcError as failure:
             raise self._error(failure, method, sent) from failure
 
@@ -113,7 +128,7 @@ class Connection(Stubs):
         The timeout applies to the whole stream.
         """
         sent = Requests(requests)
-        responses: Any = method(sent, timeout=self.timeout)
+        responses: Any = method(sent, timeout=self.timeout, metadata=self._headers)
         try:
             for answer in responses:
                 if answer.HasField("error"):
@@ -126,7 +141,7 @@ class Connection(Stubs):
 
     def _follow(self, method: Callable[..., Any], request: Any, look: Callable[[], None]) -> Any:
         """Call a method as ``call`` does, and call ``look`` every LOOK_SECONDS until the response arrives."""
-        call = cast(Any, method).future(request, timeout=self.timeout)
+        call = cast(Any, method).future(request, timeout=self.timeout, metadata=self._headers)
         try:
             while True:
                 try:

@@ -4,7 +4,7 @@ import math
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, cast
 
@@ -15,6 +15,7 @@ from crossview.server.commands.hints import remember_collection
 if TYPE_CHECKING:
     from crossview.engine.home import Home
     from crossview.server.backend import Backend, CollectionBackend
+    from crossview.server.client.client import Client
     from crossview.server.client.detached import DetachedCollection
     from crossview.server.client.remote_collection import RemoteCollection
 
@@ -39,6 +40,14 @@ class ConnectionOptions:
         float | None,
         typer.Option("--timeout", metavar="SECONDS", help="With --server: maximum time of a call."),
     ] = None
+    api_key: Annotated[
+        str | None,
+        typer.Option(
+            "--api-key",
+            metavar="KEY",
+            help="With --server: key for the server; other users of this machine can see it [default: $CROSSVIEW_KEY].",
+        ),
+    ] = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if self.server is None and self.home is None:  # an explicit --home overrides the environment
@@ -53,13 +62,20 @@ class ConnectionOptions:
             raise typer.BadParameter("a server has its own home: give --home or --server, not both")
         if self.server is None and self.timeout is not None:
             raise typer.BadParameter("--timeout limits the calls of a server: give --server as well")
+        if self.server is None and self.api_key is not None:
+            raise typer.BadParameter("--api-key is for a server: give --server as well")
         if self.server is None:
             yield self._home()
             return
+        with self.client() as client:
+            yield client
+
+    def client(self) -> "Client":
+        """Return a client of the server, which must be given."""
         from crossview.server.client.client import Client
 
-        with Client(self.server, self.timeout) as client:
-            yield client
+        key = os.environ.get("CROSSVIEW_KEY") or None if self.api_key is None else self.api_key
+        return Client(str(self.server), self.timeout, key)
 
     def _home(self) -> "Home":
         from crossview.engine.home import Home

@@ -37,6 +37,7 @@ OPTIONS = {
     "per_query": "--per-query",
     "ignore_labels": "--ignore-labels",
     "images": "--images",
+    "key": "--api-key",
     "keys": "--keys",
     "labels": "--labels",
     "likes": "--like",

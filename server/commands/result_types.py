@@ -31,6 +31,7 @@ from crossview.server.commands.duplicates import SpreadLabels
 from crossview.server.commands.embed import PrintedEmbedding, WrittenEmbeddings
 from crossview.server.commands.feedback import DeletedJudgements, ForgottenAnswers, RememberedAnswers
 from crossview.server.commands.items import DeletedItems
+from crossview.server.commands.keys import CreatedKey, PrintedKey
 from crossview.server.commands.neighbors import WrittenNeighbors
 from crossview.server.commands.search import HitCount
 from crossview.server.commands.transfer import ImportedData
@@ -140,6 +141,9 @@ RESULTS: dict[str, Any] = {
     "feedback delete": DeletedJudgements,
     "feedback remember": RememberedAnswers,
     "feedback forget": ForgottenAnswers,
+    "key create": CreatedKey,
+    "key list": list[PrintedKey],
+    "key revoke": PrintedKey,
     "job list": list[Job],
     "job show": Job,
     "job cancel": Job,

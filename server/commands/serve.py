@@ -5,6 +5,7 @@ import os
 import signal
 import threading
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, ClassVar
 
 import typer
@@ -51,8 +52,24 @@ class LoadOptions:
     )
 
 
+@dataclass(frozen=True, kw_only=True)
+class AccessOptions:
+    """The options that state who may call a server, and that record what callers change."""
+
+    PANEL: ClassVar[str] = "Access"
+
+    require_keys: Annotated[
+        bool, typer.Option("--require-keys", help="Refuse calls without a key, even if the home has no keys yet.")
+    ] = False
+    audit_log: Annotated[
+        Path | None,
+        typer.Option("--audit-log", metavar="FILE", help="Append a line of JSON for each call that changes something."),
+    ] = None
+
+
 def serve(
     load: LoadOptions,
+    access: AccessOptions,
     host: Annotated[
         str, typer.Option(help="Address to listen on; every address except a loopback address is open to the network.")
     ] = ServerSettings.host,
@@ -96,12 +113,11 @@ def serve(
         max_megapixels=load.max_megapixels,
         grace_seconds=load.grace,
         log_requests=log_requests,
+        **vars(access),
     )
-    if not is_loopback(host):
-        say(f"warning: {host} is open to the network; there is no authentication and no encryption", err=True)
-    served = Home(home)
+    _warn_of_network(settings)
     for name in settings.load:
-        served.open(name).close()  # report a wrong name now, not only in the log
+        Home(home).open(name).close()  # report a wrong name now, not only in the log
     prepare_process(settings)
     stopping = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -126,6 +142,16 @@ def _until(stopping: threading.Event, settings: ServerSettings) -> bool:
             running.replace_dead()
     say(f"stopping: calls in progress have {settings.grace_seconds:g} s to end", err=True)
     return running.stop()
+
+
+def _warn_of_network(settings: ServerSettings) -> None:
+    """Print a warning if other machines can reach the server: what does not protect it."""
+    from crossview.server.keys.keys import KeyRing
+
+    if not is_loopback(settings.host):
+        keys = KeyRing(Home(settings.home).path, settings.require_keys).required()
+        lacking = "there is no encryption" if keys else "there is no authentication and no encryption"
+        say(f"warning: {settings.host} is open to the network; {lacking}", err=True)
 
 
 def is_loopback(host: str) -> bool:

@@ -10,6 +10,8 @@ from google.protobuf.message import DecodeError, Message
 
 from crossview.engine.errors import CancelledError, InvalidInputError
 from crossview.engine.runtime.cancellation import cancellable, checkpoint
+from crossview.server.dispatch.identity import LOCAL, Identity, acting
+from crossview.server.dispatch.permission import hide, named_collections, permit
 from crossview.server.dispatch.streams import STOPPED
 from crossview.server.errors import ServerStoppedError
 from crossview.server.methods import Method
@@ -18,7 +20,7 @@ from crossview.server.wire.status import Code
 
 DECODED_AT_ONCE = 1 << 16
 """Maximum bytes of a request that the event loop decodes, because a thread would take longer to start."""
-_COLLECTION = re.compile(r"(?:collections/)?([a-z0-9][a-z0-9_-]{0,62})(?:/.*)?", re.DOTALL)
+_COLLECTION = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 
 
 class Codec(Protocol):
@@ -72,11 +74,13 @@ class Caller:
         codec: the encoding of the messages.
         seconds: time until the deadline; None without a deadline, or if the transport cancels calls at the deadline.
         metadata: returns the headers of the call, with names in lower case.
+        identity: who calls; the check of keys (``server.keys.access``) enters it before the request is read.
     """
 
     codec: Codec = PROTOBUF
     seconds: float | None = None
     metadata: Callable[[], Iterable[tuple[str, str | bytes]]] = tuple
+    identity: Identity = LOCAL
 
 
 @dataclass(frozen=True)
@@ -125,6 +129,8 @@ class Call:
     """Whether the caller has cancelled the call or its deadline has passed."""
     collection: str = field(default="-", init=False)
     """Name of the collection; "-" before the request is decoded, and for requests without a collection."""
+    items: int = field(default=0, init=False)
+    """Number of items, keys or other entries that the request changes or names."""
     received: int = field(default=0, init=False)
     sent: int = field(default=0, init=False)
     code: Code = field(default=Code.OK, init=False)
@@ -143,14 +149,19 @@ class Call:
         return size
 
     def decoded(self, data: Any) -> Message:
-        """Return the decoded request; raise the errors of ``Codec.decode``."""
+        """Return the decoded request; raise the errors of ``Codec.decode`` and of ``permit``."""
         request = self.caller.codec.decode(data, self.served.method, self.entries)
         if self.collection == "-":
             self.collection = _collection(request)
+        self.items += _items(request)
+        if self.caller.identity is not LOCAL:
+            permit(self.caller.identity, self.served.method, request)
         return request
 
     def encode(self, response: Message) -> Any:
-        """Return the encoded response, wrapped if the call has ``wrap``."""
+        """Return the encoded response without what the caller may not see, wrapped if the call has ``wrap``."""
+        if self.caller.identity is not LOCAL:
+            hide(self.caller.identity, response)
         return self.caller.codec.encode(response if self.wrap is None else self.wrap(response))
 
     def immediate(self, request: Any) -> Message | None:
@@ -164,7 +175,7 @@ class Call:
 
         The work ends at its next checkpoint after the caller has left.
         """
-        with cancellable(self.check):
+        with cancellable(self.check), acting(self.caller.identity):
             checkpoint()
             if self.served.answer is None:
                 raise NotImplementedError(f"{self.method.name} is answered in the event loop")
@@ -191,8 +202,14 @@ class Encoded:
 
 
 def _collection(request: Message) -> str:
-    """Return the collection that a request names, or "-". Only a valid name counts: it cannot break a log line."""
-    for name in ("parent", "name", "collection_id"):
-        if match := _COLLECTION.fullmatch(getattr(request, name, "")):
-            return match[1]
-    return "-"
+    """Return the first collection that a request names, or "-". Only a valid name counts: it cannot break a line."""
+    return next((name for name in named_collections(request) if _COLLECTION.fullmatch(name)), "-")
+
+
+_COUNTED = ("items", "updates", "keys", "moved", "pictures", "judgements")
+"""The repeated fields of requests with what they change."""
+
+
+def _items(request: Message) -> int:
+    """Return the number of entries that a request changes or names."""
+    return next((len(getattr(request, name)) for name in _COUNTED if hasattr(request, name)), 0)

@@ -9,12 +9,15 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from typing import Any, Protocol
 
 from google.protobuf.message import Message
 
+from crossview.engine.errors import CrossviewError
 from crossview.engine.runtime.cancellation import cancellable, checkpoint
 from crossview.server.dispatch.call import DECODED_AT_ONCE, Call, Caller, Encoded, Served
+from crossview.server.dispatch.identity import acting
 from crossview.server.dispatch.rooms import Rooms
 from crossview.server.dispatch.streams import END, OneMessage, Read, Silences, Stream
 from crossview.server.errors import DeadlineExceededError, OverloadedError, ServerStoppedError, SilentStreamError
@@ -51,6 +54,16 @@ class RequestLog:
                 "%s collection=%s status=%s ms=%.1f request_bytes=%d response_bytes=%d",
                 *(call.method.name, call.collection, call.code.name, milliseconds, call.received, call.sent),
             )
+
+
+class Gate:
+    """An ``Around`` that also guards the opening of a stream whose messages are calls, before the first message."""
+
+    def begin(self, call: Call) -> None:
+        """See ``Around``."""
+
+    def end(self, call: Call) -> None:
+        """See ``Around``."""
 
 
 _BUDGET_RETRY_SECONDS = 1.0
@@ -140,6 +153,7 @@ class Dispatcher:
 
         It reads further messages while the server answers earlier ones. The error of a message is the answer to it.
         """
+        self._open(Call(self.served[method.path], caller, self.stopped.done, self._entries))
         ahead = 1 if method.each is None else method.each.ahead
         answers: asyncio.Queue[asyncio.Task[Any] | None] = asyncio.Queue(ahead)
         stream = Stream(read, self.silences, self.draining)
@@ -162,6 +176,15 @@ class Dispatcher:
             await sender
         if ended is not None:
             raise RefusedError(refusal(ended)) from ended
+
+    def _open(self, call: Call) -> None:
+        """Raise RefusedError if a gate refuses a stream; otherwise the stream could be silent without being allowed."""
+        try:
+            for one in self._around:
+                if isinstance(one, Gate):
+                    one.begin(call)
+        except CrossviewError as error:
+            raise RefusedError(refusal(error)) from error
 
     async def _answer_to_message(self, method: Method, data: Any, caller: Caller) -> Any:
         """Return the encoded answer to a message of a stream: a response, or the error of the message."""
@@ -192,6 +215,7 @@ class Dispatcher:
             raise
         except Exception as error:
             refused = refusal(error)
+            refused = replace(refused, message=call.caller.identity.shown(refused.message))
             call.code = refused.code
             raise RefusedError(refused) from error
         finally:
@@ -224,12 +248,15 @@ class Dispatcher:
         if served.awaited is not None:
             if isinstance(request, Encoded):
                 request = await self._rooms.reads.run(request.decoded)
-            if (found := await served.awaited(request)) is not None:
+            with acting(call.caller.identity):
+                found = await served.awaited(request)
+            if found is not None:
                 return call.encode(found)
         room = self._rooms.of(served.method, request if decoded else None)
         alike = served.together.alike(request) if served.together is not None and decoded else None
         if served.together is None or alike is None:
             return await room.run(lambda: call.encode(call.answered(request)))
+        alike = alike, call.caller.identity.paths
         return await room.run_together(alike, (call, request), _answered_together, served.together.most)
 
     async def _response_to_stream(self, call: Call, stream: Stream) -> Any:
@@ -240,7 +267,8 @@ class Dispatcher:
         size = sum(map(call.take, begin))
         if len(begin) == 1 and call.served.awaited is not None:
             request = await self._rooms.reads.run(lambda: call.decoded(first))
-            found = await call.served.awaited(request)
+            with acting(call.caller.identity):
+                found = await call.served.awaited(request)
             if found is not None:
                 return call.encode(found)
         requests = _messages(call, begin, stream, asyncio.get_running_loop())
@@ -273,7 +301,8 @@ def _answered_together(calls: list[tuple[Call, Message]]) -> list[Any]:
     together = calls[0][0].served.together
     if together is not None and len(calls) > 1:
         # If one request makes the common search fail, answer each call alone below, so that only that call fails.
-        with suppress(Exception), cancellable(lambda: _check_all(calls)):
+        first = calls[0][0].caller.identity  # equal to the others in what conditions may ask
+        with suppress(Exception), cancellable(lambda: _check_all(calls)), acting(first):
             found = together.answers([request for _, request in calls])
             return [call.encode(one) for (call, _), one in zip(calls, found, strict=True)]
     return [_outcome(call, request) for call, request in calls]

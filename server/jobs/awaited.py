@@ -8,6 +8,7 @@ from typing import Any
 from google.longrunning.operations_pb2 import Operation, WaitOperationRequest
 
 from crossview.engine.errors import CancelledError, CrossviewError, InvalidInputError
+from crossview.server.dispatch.identity import identity_here
 from crossview.server.dispatch.streams import STOPPED, Listener, Silences, until
 from crossview.server.errors import ServerStoppedError, SilentStreamError
 from crossview.server.jobs.jobs import Jobs
@@ -34,7 +35,8 @@ class AwaitedJobs:
 
         If the caller leaves or the server stops, the job is cancelled, unless an earlier call has submitted it.
         """
-        submitting = asyncio.ensure_future(self._run(lambda: self._jobs.submit(request)))
+        who = identity_here()
+        submitting = asyncio.ensure_future(self._run(lambda: self._jobs.submit(request, who)))
         try:
             operation, _ = await asyncio.shield(submitting)
             if not operation.done:
@@ -60,7 +62,8 @@ class AwaitedJobs:
         seconds = request.timeout.ToNanoseconds() / 1e9 if request.HasField("timeout") else None
         if seconds is not None and seconds < 0:
             raise InvalidInputError(f"the timeout is {seconds:g} seconds; it must be 0 or more")
-        job = parse_operation(request.name)
+        job, who = parse_operation(request.name), identity_here()
+        await self._run(lambda: self._jobs.check_sees(who, job))
         operation: Operation = await self._run(lambda: self._jobs.records.get(job))
         if operation.done or seconds == 0:
             return operation

@@ -19,9 +19,11 @@ from crossview.server import errors as server_errors
 from crossview.server.errors import (
     DeadlineExceededError,
     OverloadedError,
+    PermissionDeniedError,
     ServerFaultError,
     ServerStoppedError,
     ServerUnavailableError,
+    UnauthenticatedError,
 )
 
 Code = IntEnum(
@@ -54,6 +56,8 @@ STATUSES: tuple[tuple[type[Exception], Code], ...] = (
     (errors.NotEnoughMemoryError, Code.RESOURCE_EXHAUSTED),
     (errors.BusyError, Code.ABORTED),
     (OverloadedError, Code.RESOURCE_EXHAUSTED),
+    (UnauthenticatedError, Code.UNAUTHENTICATED),
+    (PermissionDeniedError, Code.PERMISSION_DENIED),
     (ServerStoppedError, Code.UNAVAILABLE),
     (DeadlineExceededError, Code.DEADLINE_EXCEEDED),
     (errors.CancelledError, Code.CANCELLED),
