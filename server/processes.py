@@ -20,6 +20,7 @@ from multiprocessing.util import Finalize
 from typing import TYPE_CHECKING
 
 from crossview.engine.errors import StorageError
+from crossview.server.exposure import check_exposure
 from crossview.server.limits import keep_memory_together, raise_descriptors
 from crossview.server.settings import ServerSettings
 
@@ -132,8 +133,11 @@ class Processes:
 
 
 def start(settings: ServerSettings) -> "RunningServer | Processes":
-    """Start to serve, in this process or in several others; raise the errors of RunningServer or Processes."""
+    """Start to serve, in this process or in several; raise the errors of RunningServer, Processes, check_exposure."""
+    check_exposure(settings)
     if settings.processes > 1:
+        if settings.tls is not None:
+            settings.tls.load()  # report a wrong file once, not in each process
         return Processes(settings)
     from crossview.server.listen import RunningServer  # deferred: this imports everything that calls need
 

@@ -1,10 +1,10 @@
 """The serve command."""
 
-import ipaddress
 import os
 import signal
 import threading
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Annotated, ClassVar
 
 import typer
@@ -12,7 +12,47 @@ import typer
 from crossview.engine.home import Home
 from crossview.server.commands.connection_options import HomeOption
 from crossview.server.commands.output import say
+from crossview.server.exposure import is_loopback
 from crossview.server.settings import ServerSettings
+
+
+@dataclass(frozen=True, kw_only=True)
+class NetworkOptions:
+    """The options that state where a server listens, and how it protects its connections."""
+
+    PANEL: ClassVar[str] = "Network"
+
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; every address except a loopback address is open to the network.")
+    ] = ServerSettings.host
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 selects a free port.")] = (
+        ServerSettings.port
+    )
+    health_port: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=65535,
+            help="Separate port for health checks, without TLS, independent of the load on the main port.",
+        ),
+    ] = None
+    socket: Annotated[
+        Path | None,
+        typer.Option(metavar="PATH", help="Unix-domain socket to listen on as well, for this user only."),
+    ] = None
+    tcp: Annotated[bool, typer.Option("--tcp/--no-tcp", help="Whether to listen on the port.")] = True
+    tls_cert: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Certificate of the server with those of its issuers, in PEM."),
+    ] = None
+    tls_key: Annotated[Path | None, typer.Option(metavar="FILE", help="Private key of the certificate, in PEM.")] = None
+    tls_client_ca: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Authorities in PEM; clients must show a certificate of one of them."),
+    ] = None
+    insecure: Annotated[
+        bool, typer.Option("--insecure", help="Listen without TLS on an address that the network can reach.")
+    ] = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,19 +92,8 @@ class LoadOptions:
 
 
 def serve(
+    network: NetworkOptions,
     load: LoadOptions,
-    host: Annotated[
-        str, typer.Option(help="Address to listen on; every address except a loopback address is open to the network.")
-    ] = ServerSettings.host,
-    port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Port to listen on; 0 selects a free port.")
-    ] = ServerSettings.port,
-    health_port: Annotated[
-        int | None,
-        typer.Option(
-            min=1, max=65535, help="Separate port for health checks, independent of the load on the main port."
-        ),
-    ] = None,
     log_requests: Annotated[
         bool,
         typer.Option("--log-requests", help="Log one line for each call: method, collection, status, time, bytes."),
@@ -78,6 +107,7 @@ def serve(
     Examples:
         crossview serve --port 50051
         crossview serve --load pets --processes 2 --health-port 50052
+        crossview serve --host 0.0.0.0 --tls-cert server.pem --tls-key server.key
     """
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         # Set before the imports below load the libraries. Calls share the cores, and waiting BLAS threads would spin.
@@ -86,9 +116,7 @@ def serve(
 
     settings = ServerSettings(
         home=home,
-        host=host,
-        port=port,
-        health_port=health_port,
+        **asdict(network),
         processes=load.processes,
         workers=load.workers or os.cpu_count() or 1,
         jobs=load.jobs,
@@ -97,8 +125,8 @@ def serve(
         grace_seconds=load.grace,
         log_requests=log_requests,
     )
-    if not is_loopback(host):
-        say(f"warning: {host} is open to the network; there is no authentication and no encryption", err=True)
+    if settings.tcp and settings.tls is None and not is_loopback(settings.host) and settings.insecure:
+        say(f"warning: {settings.host} is open to the network; there is no authentication and no encryption", err=True)
     served = Home(home)
     for name in settings.load:
         served.open(name).close()  # report a wrong name now, not only in the log
@@ -126,11 +154,3 @@ def _until(stopping: threading.Event, settings: ServerSettings) -> bool:
             running.replace_dead()
     say(f"stopping: calls in progress have {settings.grace_seconds:g} s to end", err=True)
     return running.stop()
-
-
-def is_loopback(host: str) -> bool:
-    """Return whether an address can be reached from this machine only."""
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return host == "localhost"
