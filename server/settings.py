@@ -131,12 +131,17 @@ class ServerSettings:
             )
         if not self.host:
             raise InvalidInputError("the server's host is empty: give the address to listen on, such as 127.0.0.1")
-        for name, (least, most) in _RANGES.items():
-            value = getattr(self, name)
-            if value is None and name in _OPTIONAL:
-                continue
-            number = int if isinstance(least, int) else int | float
-            if not isinstance(value, number) or not least <= value <= most or value == math.inf:
-                limits = f"from {least} to {most}" if most < math.inf else f"of at least {least:g}"
-                kind = "whole number" if number is int else "number"
-                raise InvalidInputError(f"the server's {name} is {value!r}; it must be a {kind} {limits}")
+        for name in _RANGES:
+            check_range(name, getattr(self, name))
+
+
+def check_range(name: str, value: object) -> None:
+    """Raise InvalidInputError if a setting has a range, and a value is not in it."""
+    if name not in _RANGES or (value is None and name in _OPTIONAL):
+        return
+    least, most = _RANGES[name]
+    number = int if isinstance(least, int) else int | float
+    if not isinstance(value, number) or not least <= value <= most or value == math.inf:
+        limits = f"from {least} to {most}" if most < math.inf else f"of at least {least:g}"
+        kind = "whole number" if number is int else "number"
+        raise InvalidInputError(f"the server's {name} is {value!r}; it must be a {kind} {limits}")

@@ -113,6 +113,7 @@ MAY_IMPORT = {
     "tools": {
         *(*ROOMS, "features", "index", "crossview"),
         *("server.cli", "server.commands.command", "server.commands.result_types"),
+        *("server.configuration", "server.settings"),
     },
     "crossview": {"server.client", "server.errors", "engine", CONDITIONS, "engine.audit", "engine.changes", *LEARNERS},
 }

@@ -3,6 +3,7 @@
 import os
 import signal
 import threading
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, ClassVar
@@ -12,6 +13,7 @@ import typer
 from crossview.engine.home import Home
 from crossview.server.commands.connection_options import HomeOption
 from crossview.server.commands.output import say
+from crossview.server.configuration import Configuration, configured
 from crossview.server.exposure import is_loopback
 from crossview.server.settings import ServerSettings
 
@@ -86,14 +88,37 @@ class LoadOptions:
     max_megapixels: Annotated[float, typer.Option(min=0.01, metavar="N", help="Maximum megapixels of a picture.")] = (
         ServerSettings.max_megapixels
     )
-    grace: Annotated[float, typer.Option(min=0, help="Seconds for calls in progress to end when the server stops.")] = (
-        ServerSettings.grace_seconds
-    )
+    grace_seconds: Annotated[
+        float, typer.Option("--grace", min=0, help="Seconds for calls in progress to end when the server stops.")
+    ] = ServerSettings.grace_seconds
+
+
+ConfigOption = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Settings of the server in TOML [default: $CROSSVIEW_CONFIG, or none]."),
+]
+
+
+def configuration_of(flags: Mapping[str, object], file: Path | None) -> Configuration:
+    """Return the settings of a server for its flags and file, with the file of the environment as default."""
+    named = os.environ.get("CROSSVIEW_CONFIG")
+    defaults = {"workers": os.cpu_count() or 1}
+    return configured(flags, os.environ, file or (Path(named) if named else None), defaults)
+
+
+def _is_given(context: typer.Context, name: str) -> bool:
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
 
 
 def serve(
+    context: typer.Context,
     network: NetworkOptions,
     load: LoadOptions,
+    config: ConfigOption = None,
+    print_config: Annotated[
+        bool, typer.Option("--print-config", help="Print all settings in TOML with the origin of each, and exit.")
+    ] = False,
     log_requests: Annotated[
         bool,
         typer.Option("--log-requests", help="Log one line for each call: method, collection, status, time, bytes."),
@@ -103,10 +128,12 @@ def serve(
     """Serve the collections over gRPC.
 
     The server runs until SIGTERM or Ctrl-C. A message has at most 64 MiB, so clients can send whole photographs.
+    Options go before variables of the environment such as CROSSVIEW_SERVE_PORT, and those before the file of --config.
 
     Examples:
         crossview serve --port 50051
         crossview serve --load pets --processes 2 --health-port 50052
+        crossview serve --config crossview.toml --print-config
         crossview serve --host 0.0.0.0 --tls-cert server.pem --tls-key server.key
     """
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -114,20 +141,17 @@ def serve(
         os.environ.setdefault(name, "1")
     from crossview.server.processes import prepare_process, temporary_files
 
-    settings = ServerSettings(
-        home=home,
-        **asdict(network),
-        processes=load.processes,
-        workers=load.workers or os.cpu_count() or 1,
-        jobs=load.jobs,
-        load=tuple(load.load or ()),
-        max_megapixels=load.max_megapixels,
-        grace_seconds=load.grace,
-        log_requests=log_requests,
+    options = {**asdict(network), **asdict(load), "log_requests": log_requests, "home": home}
+    configuration = configuration_of(
+        {name: value for name, value in options.items() if _is_given(context, name)}, config
     )
+    if print_config:
+        say("\n".join(configuration.toml()))
+        return
+    settings = configuration.settings
     if settings.tcp and settings.tls is None and not is_loopback(settings.host) and settings.insecure:
         say(f"warning: {settings.host} is open to the network; there is no authentication and no encryption", err=True)
-    served = Home(home)
+    served = Home(settings.home)
     for name in settings.load:
         served.open(name).close()  # report a wrong name now, not only in the log
     prepare_process(settings)
