@@ -19,6 +19,7 @@ from crossview.server.commands import (
     count,
     demo,
     describe,
+    doctor,
     duplicates,
     embed,
     evaluation,
@@ -103,6 +104,7 @@ PANELS: dict[str, dict[str, Callable[..., None]]] = {
     },
     "Serve": {
         "serve": serve.serve,
+        "doctor": doctor.doctor,
         "job list": jobs.list_,
         "job show": jobs.show_,
         "job cancel": jobs.cancel,
