@@ -33,6 +33,8 @@ from crossview.server.limits import channel_options, give_memory_back, most_conn
 from crossview.server.methods import SERVICES
 from crossview.server.serving import served_methods
 from crossview.server.settings import ServerSettings
+from crossview.server.socket_file import SocketFile
+from crossview.server.tls import Certificate, LiveCertificate
 from crossview.server.writing.process import WriteProcess
 
 _UPKEEP_SECONDS = 30.0
@@ -46,7 +48,8 @@ _log = logging.getLogger("crossview.server")
 class RunningServer:
     """A server that answers calls from its construction to ``stop``, or to the end of its ``with`` block.
 
-    Raises StorageError if it cannot listen on its address, InvalidInputError if its home is a file.
+    Raises StorageError if it cannot listen on its address, InvalidInputError if its home is a file or its certificate
+    cannot be used.
     """
 
     def __init__(self, settings: ServerSettings) -> None:
@@ -57,6 +60,7 @@ class RunningServer:
         self.writing = WriteProcess(self.collections.home.path, settings.writers, settings.idle_seconds)
         self._health = Health(SERVICES)
         self._health_port: HealthPort | None = None
+        self._socket: SocketFile | None = None
         self._server: Any = None
         self._rooms = Rooms(settings)
         self._loop = asyncio.new_event_loop()
@@ -73,7 +77,7 @@ class RunningServer:
             self._end_loop()
             self.jobs.close()
             raise
-        self.address = f"{settings.host}:{self.port}"
+        self.address = f"{settings.host}:{self.port}" if settings.tcp else f"unix:{settings.socket}"
         self._stopping = threading.Event()
         self._upkeep = threading.Thread(target=self._maintain, name="upkeep", daemon=True)
         self._upkeep.start()
@@ -94,14 +98,26 @@ class RunningServer:
             maximum_concurrent_rpcs=settings.calls,
         )
         self._server.add_generic_rpc_handlers(self._handlers())
-        try:
-            bound: int = self._server.add_insecure_port(_address(settings.host, settings.port))
-        except RuntimeError as error:
-            where = f"{settings.host}:{settings.port}"
-            raise StorageError(f"cannot listen on {where}; is another server using the port?") from error
+        bound = self._bind() if settings.tcp else 0
+        if settings.socket is not None:
+            self._socket = SocketFile(settings.socket, lambda path: self._server.add_insecure_port(f"unix:{path}"))
         await self._server.start()
         self._health.set(serving=not settings.load)
         return bound
+
+    def _bind(self) -> int:
+        """Listen on the port, with TLS if the settings name a certificate; return the port."""
+        settings = self.settings
+        where = _address(settings.host, settings.port)
+        credentials = None if settings.tls is None else _credentials(LiveCertificate(settings.tls))
+        try:
+            if credentials is None:
+                return int(self._server.add_insecure_port(where))
+            return int(self._server.add_secure_port(where, credentials))
+        except RuntimeError as error:
+            raise StorageError(
+                f"cannot listen on {settings.host}:{settings.port}; is another server using the port?"
+            ) from error
 
     def _handlers(self) -> tuple[Any, ...]:
         """Return the gRPC handlers of all services."""
@@ -124,6 +140,8 @@ class RunningServer:
             self._run(self._stop(self.settings.grace_seconds if grace is None else grace))
             if self._health_port is not None:
                 self._health_port.stop()
+            if self._socket is not None:
+                self._socket.remove()
             self._end_loop()
             self._rooms.close()
             self._upkeep.join()
@@ -180,6 +198,19 @@ class RunningServer:
 
     def __exit__(self, *_: object) -> None:
         self.stop()
+
+
+def _credentials(live: LiveCertificate) -> Any:
+    """Return credentials of gRPC that use the newest certificate for each new connection."""
+
+    def configuration(certificate: Certificate) -> Any:
+        pairs = [(certificate.key, certificate.chain)]
+        return grpc.ssl_server_certificate_configuration(pairs, root_certificates=certificate.client_ca)
+
+    first = live.current()
+    return grpc.dynamic_ssl_server_credentials(
+        configuration(first), lambda: configuration(live.current()), first.client_ca is not None
+    )
 
 
 def _address(host: str, port: int) -> str:

@@ -1,5 +1,6 @@
 """Several server processes on one port, and a parent that starts and watches them without serving."""
 
+import errno
 import gc
 import logging
 import multiprocessing
@@ -20,6 +21,7 @@ from multiprocessing.util import Finalize
 from typing import TYPE_CHECKING
 
 from crossview.engine.errors import StorageError
+from crossview.server.exposure import check_exposure
 from crossview.server.keys.audit_log import log_changes
 from crossview.server.limits import keep_memory_together, raise_descriptors
 from crossview.server.settings import ServerSettings
@@ -135,8 +137,11 @@ class Processes:
 
 
 def start(settings: ServerSettings) -> "RunningServer | Processes":
-    """Start to serve, in this process or in several others; raise the errors of RunningServer or Processes."""
+    """Start to serve, in this process or in several; raise the errors of RunningServer, Processes, check_exposure."""
+    check_exposure(settings)
     if settings.processes > 1:
+        if settings.tls is not None:
+            settings.tls.load()  # report a wrong file once, not in each process
         return Processes(settings)
     from crossview.server.listen import RunningServer  # deferred: this imports everything that calls need
 
@@ -173,15 +178,23 @@ def _stop_with_parent(stopping: threading.Event) -> None:
     stopping.set()
 
 
+def port_is_free(host: str, port: int) -> bool:
+    """Return whether no program listens on a port, not even one that shares it."""
+    try:
+        with closing(socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)) as alone:
+            alone.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            alone.bind((host, port))
+    except OSError:
+        return False
+    return True
+
+
 def _reserved(host: str, port: int) -> socket.socket:
     """Return a socket that reserves a port for the processes that share it; port 0 selects a free port."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    shared = socket.socket(family)
+    shared = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     try:
-        if port:
-            with closing(socket.socket(family)) as alone:  # fails if any program listens, even one that shares its port
-                alone.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                alone.bind((host, port))
+        if port and not port_is_free(host, port):
+            raise OSError(errno.EADDRINUSE, os.strerror(errno.EADDRINUSE))
         shared.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         shared.bind((host, port))
     except OSError as error:

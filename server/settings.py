@@ -6,6 +6,7 @@ from pathlib import Path
 
 from crossview.engine.errors import InvalidInputError
 from crossview.features.pictures import PictureLimits
+from crossview.server.tls import TlsFiles
 
 MESSAGE_BYTES = 64 * 2**20
 """Default for the maximum size of a message; a photograph of a camera fits."""
@@ -46,6 +47,18 @@ class ServerSettings:
     """Address to listen on."""
     port: int = 50051
     """Port to listen on; 0 selects a free port."""
+    socket: Path | None = None
+    """Unix-domain socket to listen on as well; only this user can use it [default: no socket]."""
+    tcp: bool = True
+    """Whether to listen on the port; without it, the server listens on the socket alone."""
+    tls_cert: Path | None = None
+    """Certificate of the server with those of its issuers, in PEM; the server loads changed files [default: no TLS]."""
+    tls_key: Path | None = None
+    """Private key of the certificate, in PEM, without a password."""
+    tls_client_ca: Path | None = None
+    """Authorities in PEM; clients must show a certificate of one of them [default: clients need none]."""
+    insecure: bool = False
+    """Whether the server may listen without TLS on an address that the network can reach."""
     health_port: int | None = None
     """Separate port for health checks, independent of the load on the main port [default: no separate port]."""
     connections: int | None = None
@@ -102,15 +115,37 @@ class ServerSettings:
         """The limits of a picture."""
         return PictureLimits(pixels=round(self.max_megapixels * 1e6))
 
+    @property
+    def tls(self) -> TlsFiles | None:
+        """The files of the certificate; None without TLS."""
+        if self.tls_cert is None or self.tls_key is None:
+            return None
+        return TlsFiles(self.tls_cert, self.tls_key, self.tls_client_ca)
+
     def __post_init__(self) -> None:
+        if (self.tls_cert is None) != (self.tls_key is None):
+            raise InvalidInputError("TLS needs a certificate and its key: give both tls_cert and tls_key")
+        if self.tls_client_ca is not None and self.tls is None:
+            raise InvalidInputError("tls_client_ca is for a server with TLS: give tls_cert and tls_key as well")
+        if self.socket is None and not self.tcp:
+            raise InvalidInputError("the server has nothing to listen on: give a socket, or allow tcp")
+        if self.socket is not None and self.processes > 1:
+            raise InvalidInputError(
+                f"one process listens on a socket, not {self.processes}: give a socket or processes"
+            )
         if not self.host:
             raise InvalidInputError("the server's host is empty: give the address to listen on, such as 127.0.0.1")
-        for name, (least, most) in _RANGES.items():
-            value = getattr(self, name)
-            if value is None and name in _OPTIONAL:
-                continue
-            number = int if isinstance(least, int) else int | float
-            if not isinstance(value, number) or not least <= value <= most or value == math.inf:
-                limits = f"from {least} to {most}" if most < math.inf else f"of at least {least:g}"
-                kind = "whole number" if number is int else "number"
-                raise InvalidInputError(f"the server's {name} is {value!r}; it must be a {kind} {limits}")
+        for name in _RANGES:
+            check_range(name, getattr(self, name))
+
+
+def check_range(name: str, value: object) -> None:
+    """Raise InvalidInputError if a setting has a range, and a value is not in it."""
+    if name not in _RANGES or (value is None and name in _OPTIONAL):
+        return
+    least, most = _RANGES[name]
+    number = int if isinstance(least, int) else int | float
+    if not isinstance(value, number) or not least <= value <= most or value == math.inf:
+        limits = f"from {least} to {most}" if most < math.inf else f"of at least {least:g}"
+        kind = "whole number" if number is int else "number"
+        raise InvalidInputError(f"the server's {name} is {value!r}; it must be a {kind} {limits}")

@@ -66,7 +66,7 @@ MAY_IMPORT = {
     "server": {
         *("server.commands", "server.client", "server.dispatch", "server.edge", "server.jobs", "server.keys"),
         *("server.services", "server.writing", "server.wire"),
-        *("engine", "engine.ingest", "engine.spaces", "features"),
+        *("engine", "engine.catalog.database", "engine.ingest", "engine.spaces", "features"),
     },
     "server.wire": {
         "server.dispatch.identity",
@@ -120,6 +120,7 @@ MAY_IMPORT = {
     "tools": {
         *(*ROOMS, "features", "index", "crossview"),
         *("server.cli", "server.commands.command", "server.commands.result_types"),
+        *("server.configuration", "server.settings"),
     },
     "crossview": {"server.client", "server.errors", "engine", CONDITIONS, "engine.audit", "engine.changes", *LEARNERS},
 }

@@ -210,6 +210,13 @@ def new_database(path: Path, version: str) -> None:
             migrate(connection, "", version)
 
 
+def schema_version(path: Path) -> str:
+    """Return the schema version of a catalog without changing it; StorageError."""
+    with storage_errors(), closing(sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True)) as database:
+        (version,) = database.execute("SELECT version_num FROM alembic_version").fetchone()
+    return str(version)
+
+
 def known_versions() -> set[str]:
     """Return the schema versions that this version of crossview reads."""
     return {path.name.split("_")[0] for path in (_MIGRATIONS / "versions").glob("[0-9]*.py")}

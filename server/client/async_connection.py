@@ -8,6 +8,7 @@ from typing import Any, Self
 import grpc
 
 from crossview.engine.errors import CancelledError
+from crossview.server.client.channels import ClientTls, channel
 from crossview.server.client.connection import OPTIONS, check_timeout, error_of, headers_of
 from crossview.server.client.script import LOOK_SECONDS, Ask, Exchange, R, Requests, Script, Stubs, finished_async
 from crossview.server.wire.status import error_in
@@ -19,9 +20,11 @@ class AsyncConnection(Stubs):
     Arguments and errors are as in ``Connection``. If a task is cancelled, its call also ends on the server.
     """
 
-    def __init__(self, address: str, timeout: float | None = None, key: str | None = None) -> None:
+    def __init__(
+        self, address: str, timeout: float | None = None, key: str | None = None, *, tls: ClientTls | None = None
+    ) -> None:
         self.address, self.timeout, self._headers = address, check_timeout(timeout), headers_of(key)
-        self._channel = grpc.aio.insecure_channel(address, options=OPTIONS)
+        self._channel = channel(grpc.aio, address, tls, OPTIONS)
         super().__init__(self._channel)
 
     @property

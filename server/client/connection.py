@@ -11,6 +11,7 @@ from google.protobuf.message import DecodeError
 from google.rpc import status_pb2
 
 from crossview.engine.errors import InvalidInputError
+from crossview.server.client.channels import ClientTls, channel
 from crossview.server.client.script import LOOK_SECONDS, Ask, Exchange, R, Requests, Script, Stubs, finished
 from crossview.server.errors import DeadlineExceededError, OverloadedError, ServerFaultError, ServerUnavailableError
 from crossview.server.methods import METHODS
@@ -75,17 +76,20 @@ class Connection(Stubs):
     ServerFaultError if the server fails unexpectedly, and otherwise the errors of the engine.
 
     Args:
-        address: HOST:PORT.
+        address: HOST:PORT, grpcs://HOST:PORT for TLS, or unix:PATH.
         timeout: maximum seconds of each call, such as a training or one batch of an import [default: unlimited];
             after them, the call raises DeadlineExceededError and the server cancels it.
         key: the key that the server asks for [default: no key].
+        tls: files for TLS; with them, HOST:PORT also means TLS.
     """
 
-    def __init__(self, address: str, timeout: float | None = None, key: str | None = None) -> None:
+    def __init__(
+        self, address: str, timeout: float | None = None, key: str | None = None, *, tls: ClientTls | None = None
+    ) -> None:
         self.address = address
         self.timeout = check_timeout(timeout)
         self._headers = headers_of(key)
-        self.channel = grpc.insecure_channel(address, options=OPTIONS)
+        self.channel: grpc.Channel = channel(grpc, address, tls, OPTIONS)
         super().__init__(self.channel)
 
     @property
@@ -185,6 +189,8 @@ def error_of(failure: grpc.RpcError, address: str, method: str, timeout: float |
             f"{method} had no answer from {address} within {limit}. The server gives up its work and undoes what it "
             "has not committed; allow more time, or request less"
         )
+    if code is Code.UNAVAILABLE and (reason := _refused(message, address)):
+        return ServerUnavailableError(f"{reason} ({message})")
     if code is Code.UNAVAILABLE and any(words in message.lower() for words in _NEVER_SENT):
         return ServerUnavailableError(f"no server at {address}; start one with: crossview serve ({message})")
     if code is Code.UNAVAILABLE:
@@ -193,6 +199,20 @@ def error_of(failure: grpc.RpcError, address: str, method: str, timeout: float |
             "unknown whether a change was made: check before you repeat it"
         )
     return BY_CODE.get(code, ServerFaultError)(message or f"the server answered with status {code.name}")
+
+
+def _refused(message: str, address: str) -> str:
+    """Return why a server refuses to connect; "" if it does not, or there is no server."""
+    if "WRONG_VERSION_NUMBER" in message:
+        return f"the server at {address} does not use TLS: omit grpcs:// and the files of TLS"
+    if "handshake failed" in message:
+        return f"{address} has no certificate that the client trusts: name the file of its authority with --tls-ca"
+    if "failed to connect" in message and "Socket closed" in message:
+        return (
+            f"the server at {address} closed the connection: it may use TLS (write grpcs:// before the address), "
+            "ask for a certificate of the client, or have too many connections"
+        )
+    return ""
 
 
 def _retry_seconds(call: grpc.Call) -> float | None:

@@ -1,10 +1,10 @@
 """The serve command."""
 
-import ipaddress
 import os
 import signal
 import threading
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, ClassVar
 
@@ -13,7 +13,48 @@ import typer
 from crossview.engine.home import Home
 from crossview.server.commands.connection_options import HomeOption
 from crossview.server.commands.output import say
+from crossview.server.configuration import Configuration, configured
+from crossview.server.exposure import is_loopback
 from crossview.server.settings import ServerSettings
+
+
+@dataclass(frozen=True, kw_only=True)
+class NetworkOptions:
+    """The options that state where a server listens, and how it protects its connections."""
+
+    PANEL: ClassVar[str] = "Network"
+
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; every address except a loopback address is open to the network.")
+    ] = ServerSettings.host
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 selects a free port.")] = (
+        ServerSettings.port
+    )
+    health_port: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=65535,
+            help="Separate port for health checks, without TLS, independent of the load on the main port.",
+        ),
+    ] = None
+    socket: Annotated[
+        Path | None,
+        typer.Option(metavar="PATH", help="Unix-domain socket to listen on as well, for this user only."),
+    ] = None
+    tcp: Annotated[bool, typer.Option("--tcp/--no-tcp", help="Whether to listen on the port.")] = True
+    tls_cert: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Certificate of the server with those of its issuers, in PEM."),
+    ] = None
+    tls_key: Annotated[Path | None, typer.Option(metavar="FILE", help="Private key of the certificate, in PEM.")] = None
+    tls_client_ca: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Authorities in PEM; clients must show a certificate of one of them."),
+    ] = None
+    insecure: Annotated[
+        bool, typer.Option("--insecure", help="Listen without TLS on an address that the network can reach.")
+    ] = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,9 +88,27 @@ class LoadOptions:
     max_megapixels: Annotated[float, typer.Option(min=0.01, metavar="N", help="Maximum megapixels of a picture.")] = (
         ServerSettings.max_megapixels
     )
-    grace: Annotated[float, typer.Option(min=0, help="Seconds for calls in progress to end when the server stops.")] = (
-        ServerSettings.grace_seconds
-    )
+    grace_seconds: Annotated[
+        float, typer.Option("--grace", min=0, help="Seconds for calls in progress to end when the server stops.")
+    ] = ServerSettings.grace_seconds
+
+
+ConfigOption = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Settings of the server in TOML [default: $CROSSVIEW_CONFIG, or none]."),
+]
+
+
+def configuration_of(flags: Mapping[str, object], file: Path | None) -> Configuration:
+    """Return the settings of a server for its flags and file, with the file of the environment as default."""
+    named = os.environ.get("CROSSVIEW_CONFIG")
+    defaults = {"workers": os.cpu_count() or 1}
+    return configured(flags, os.environ, file or (Path(named) if named else None), defaults)
+
+
+def _is_given(context: typer.Context, name: str) -> bool:
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,20 +127,14 @@ class AccessOptions:
 
 
 def serve(
+    context: typer.Context,
+    network: NetworkOptions,
     load: LoadOptions,
     access: AccessOptions,
-    host: Annotated[
-        str, typer.Option(help="Address to listen on; every address except a loopback address is open to the network.")
-    ] = ServerSettings.host,
-    port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Port to listen on; 0 selects a free port.")
-    ] = ServerSettings.port,
-    health_port: Annotated[
-        int | None,
-        typer.Option(
-            min=1, max=65535, help="Separate port for health checks, independent of the load on the main port."
-        ),
-    ] = None,
+    config: ConfigOption = None,
+    print_config: Annotated[
+        bool, typer.Option("--print-config", help="Print all settings in TOML with the origin of each, and exit.")
+    ] = False,
     log_requests: Annotated[
         bool,
         typer.Option("--log-requests", help="Log one line for each call: method, collection, status, time, bytes."),
@@ -91,33 +144,31 @@ def serve(
     """Serve the collections over gRPC.
 
     The server runs until SIGTERM or Ctrl-C. A message has at most 64 MiB, so clients can send whole photographs.
+    Options go before variables of the environment such as CROSSVIEW_SERVE_PORT, and those before the file of --config.
 
     Examples:
         crossview serve --port 50051
         crossview serve --load pets --processes 2 --health-port 50052
+        crossview serve --config crossview.toml --print-config
+        crossview serve --host 0.0.0.0 --tls-cert server.pem --tls-key server.key
     """
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         # Set before the imports below load the libraries. Calls share the cores, and waiting BLAS threads would spin.
         os.environ.setdefault(name, "1")
     from crossview.server.processes import prepare_process, temporary_files
 
-    settings = ServerSettings(
-        home=home,
-        host=host,
-        port=port,
-        health_port=health_port,
-        processes=load.processes,
-        workers=load.workers or os.cpu_count() or 1,
-        jobs=load.jobs,
-        load=tuple(load.load or ()),
-        max_megapixels=load.max_megapixels,
-        grace_seconds=load.grace,
-        log_requests=log_requests,
-        **vars(access),
+    options = {**asdict(network), **asdict(load), **asdict(access), "log_requests": log_requests, "home": home}
+    configuration = configuration_of(
+        {name: value for name, value in options.items() if _is_given(context, name)}, config
     )
+    if print_config:
+        say("\n".join(configuration.toml()))
+        return
+    settings = configuration.settings
     _warn_of_network(settings)
+    served = Home(settings.home)
     for name in settings.load:
-        Home(home).open(name).close()  # report a wrong name now, not only in the log
+        served.open(name).close()  # report a wrong name now, not only in the log
     prepare_process(settings)
     stopping = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -145,18 +196,11 @@ def _until(stopping: threading.Event, settings: ServerSettings) -> bool:
 
 
 def _warn_of_network(settings: ServerSettings) -> None:
-    """Print a warning if other machines can reach the server: what does not protect it."""
+    """Print a warning if other machines can reach the server, and nothing protects it."""
     from crossview.server.keys.keys import KeyRing
 
-    if not is_loopback(settings.host):
+    if settings.tcp and settings.insecure and not is_loopback(settings.host):
         keys = KeyRing(Home(settings.home).path, settings.require_keys).required()
-        lacking = "there is no encryption" if keys else "there is no authentication and no encryption"
-        say(f"warning: {settings.host} is open to the network; {lacking}", err=True)
-
-
-def is_loopback(host: str) -> bool:
-    """Return whether an address can be reached from this machine only."""
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return host == "localhost"
+        lacking = ["authentication"] * (not keys) + ["encryption"] * (settings.tls is None)
+        if lacking:
+            say(f"warning: {settings.host} is open to the network; there is no {' and no '.join(lacking)}", err=True)

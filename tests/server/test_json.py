@@ -63,6 +63,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 LINES = """
 learners
+doctor
 learners cca
 create new --views color
 list
@@ -150,7 +151,7 @@ def test_every_command_prints_its_documented_result(place: Path, monkeypatch: py
         found = envelope(words, (0, 1) if name == "verify" else (0,))
         assert list(found) == ["command", "collection", "result"]
         assert found["command"] == name
-        collection = None if name == "learners" or line in ("list", "alias") else words[len(name.split())]
+        collection = None if name in ("learners", "doctor") or line in ("list", "alias") else words[len(name.split())]
         assert found["collection"] == collection
         assert list(unlike(found["result"], RESULTS[name])) == [], line
         printed.add(name)
