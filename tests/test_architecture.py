@@ -65,6 +65,7 @@ MAY_IMPORT = {
     SUBSPACE: {"engine.learners", STEPS},
     "server": {
         *("server.commands", "server.client", "server.dispatch", "server.edge", "server.jobs", "server.services"),
+        "server.observing",
         *("server.writing", "server.wire"),
         *("engine", "engine.ingest", "engine.spaces", "features"),
     },
@@ -82,6 +83,10 @@ MAY_IMPORT = {
         *("engine", "features"),
     },
     "server.edge": {"server.dispatch", "server.limits", "server.methods", "server.wire", "engine"},
+    "server.observing": {
+        *("server.cache", "server.dispatch", "server.jobs", "server.methods", "server.settings", "server.wire"),
+        "engine",
+    },
     "server.services": {
         *("server.cache", "server.jobs", "server.open_pages", "server.settings", "server.wire", "server.writing"),
         *("engine", "engine.audit", "engine.changes", "engine.spaces"),

@@ -46,29 +46,59 @@ class LoadOptions:
     max_megapixels: Annotated[float, typer.Option(min=0.01, metavar="N", help="Maximum megapixels of a picture.")] = (
         ServerSettings.max_megapixels
     )
+    key_rate: Annotated[
+        float | None,
+        typer.Option(
+            min=0.01, metavar="N", help="Maximum requests a second of each key; callers without a key share one limit."
+        ),
+    ] = None
+    key_bytes: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Maximum bytes of the requests in progress of each key."),
+    ] = None
     grace: Annotated[float, typer.Option(min=0, help="Seconds for calls in progress to end when the server stops.")] = (
         ServerSettings.grace_seconds
     )
 
 
+@dataclass(frozen=True, kw_only=True)
+class WatchOptions:
+    """The options of what people and monitors see of a server."""
+
+    PANEL: ClassVar[str] = "Watch"
+
+    health_port: Annotated[
+        int | None,
+        typer.Option(
+            min=1, max=65535, help="Separate port for health checks, independent of the load on the main port."
+        ),
+    ] = (None,)
+    admin_port: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=65535,
+            help="Separate HTTP port for /metrics, /healthz and /readyz; further processes use the next ports.",
+        ),
+    ] = (None,)
+    admin_host: Annotated[str, typer.Option(help="Address of the port for metrics, which needs no key.")] = (
+        ServerSettings.admin_host,
+    )
+    log_requests: Annotated[
+        bool,
+        typer.Option("--log-requests", help="Log one line for each call: method, collection, status, time, bytes."),
+    ] = (False,)
+
+
 def serve(
     load: LoadOptions,
+    watch: WatchOptions,
     host: Annotated[
         str, typer.Option(help="Address to listen on; every address except a loopback address is open to the network.")
     ] = ServerSettings.host,
     port: Annotated[
         int, typer.Option(min=0, max=65535, help="Port to listen on; 0 selects a free port.")
     ] = ServerSettings.port,
-    health_port: Annotated[
-        int | None,
-        typer.Option(
-            min=1, max=65535, help="Separate port for health checks, independent of the load on the main port."
-        ),
-    ] = None,
-    log_requests: Annotated[
-        bool,
-        typer.Option("--log-requests", help="Log one line for each call: method, collection, status, time, bytes."),
-    ] = False,
     home: HomeOption = None,
 ) -> None:
     """Serve the collections over gRPC.
@@ -88,17 +118,23 @@ def serve(
         home=home,
         host=host,
         port=port,
-        health_port=health_port,
+        health_port=watch.health_port,
+        admin_port=watch.admin_port,
+        admin_host=watch.admin_host,
         processes=load.processes,
         workers=load.workers or os.cpu_count() or 1,
         jobs=load.jobs,
         load=tuple(load.load or ()),
         max_megapixels=load.max_megapixels,
+        key_rate=load.key_rate,
+        key_bytes=load.key_bytes,
         grace_seconds=load.grace,
-        log_requests=log_requests,
+        log_requests=watch.log_requests,
     )
     if not is_loopback(host):
         say(f"warning: {host} is open to the network; there is no authentication and no encryption", err=True)
+    if watch.admin_port is not None and not is_loopback(watch.admin_host):
+        say(f"warning: {watch.admin_host}:{watch.admin_port} shows metrics to the network, without a key", err=True)
     served = Home(home)
     for name in settings.load:
         served.open(name).close()  # report a wrong name now, not only in the log
