@@ -9,6 +9,7 @@ from typing import Any, Self, TypeVar
 
 import grpc
 from grpc_health.v1 import health
+from prometheus_client import CollectorRegistry, ProcessCollector
 
 from crossview.engine.errors import CancelledError, CrossviewError, StorageError
 from crossview.engine.home import Home
@@ -18,6 +19,7 @@ from crossview.engine.spaces import search  # noqa: F401
 from crossview.features.picture_pool import PicturePool
 from crossview.server.cache import OpenCollections
 from crossview.server.dispatch.dispatcher import Dispatcher, RequestLog
+from crossview.server.dispatch.quotas import Quotas
 from crossview.server.dispatch.rooms import Rooms
 from crossview.server.dispatch.streams import Silences
 from crossview.server.edge.handlers import Handlers
@@ -31,6 +33,9 @@ from crossview.server.keys.audit_log import AuditLog
 from crossview.server.keys.keys import KeyRing
 from crossview.server.limits import channel_options, give_memory_back, most_connections
 from crossview.server.methods import SERVICES
+from crossview.server.observing.admin import AdminPort
+from crossview.server.observing.call_metrics import CallMetrics
+from crossview.server.observing.server_metrics import ServerMetrics
 from crossview.server.serving import served_methods
 from crossview.server.settings import ServerSettings
 from crossview.server.socket_file import SocketFile
@@ -61,6 +66,9 @@ class RunningServer:
         self._health = Health(SERVICES)
         self._health_port: HealthPort | None = None
         self._socket: SocketFile | None = None
+        self.admin: AdminPort | None = None
+        """The port for administrators, if the settings name one."""
+        self._calls, self._quotas = CallMetrics(), Quotas(settings)
         self._server: Any = None
         self._rooms = Rooms(settings)
         self._loop = asyncio.new_event_loop()
@@ -71,9 +79,13 @@ class RunningServer:
             if settings.health_port is not None:
                 address = _address(settings.host, settings.health_port)
                 self._health_port = HealthPort(self._health, address, settings.processes > 1)
+            if settings.admin_port is not None:
+                self.admin = self._admin_port(settings.admin_host, settings.admin_port)
         except BaseException:
             if self._server is not None:  # listening failed here or on the port for health
                 self._run(self._server.stop(None))
+            if self._health_port is not None:
+                self._health_port.stop()
             self._end_loop()
             self.jobs.close()
             raise
@@ -82,10 +94,20 @@ class RunningServer:
         self._upkeep = threading.Thread(target=self._maintain, name="upkeep", daemon=True)
         self._upkeep.start()
 
+    def _admin_port(self, host: str, port: int) -> AdminPort:
+        """Return the port for administrators, with a registry of its own: a program may have several servers."""
+        registry = CollectorRegistry(auto_describe=False)
+        ports, dispatcher = (self.port,), self._dispatcher
+        registry.register(self._calls)
+        registry.register(ServerMetrics(self._rooms, dispatcher, self._quotas, self.collections, self.jobs, ports))
+        ProcessCollector(registry=registry)
+        return AdminPort(host, port, registry, lambda: self._health.serving)
+
     async def _start(self) -> int:
         settings = self.settings
         keys = KeyRing(self.collections.home.path, settings.require_keys)
-        self._dispatcher = Dispatcher(self._rooms, settings, (RequestLog(), AuditLog(), Access(keys)))
+        around = self._calls, RequestLog(), AuditLog(), Access(keys), self._quotas
+        self._dispatcher = Dispatcher(self._rooms, settings, around)
         awaited = AwaitedJobs(self.jobs, self._rooms.reads.run, self._dispatcher.stopped, self._dispatcher.silences)
         self._dispatcher.served = served_methods(settings, self.collections, self.jobs, awaited, self.writing)
         self._server = grpc.aio.server(
@@ -142,6 +164,8 @@ class RunningServer:
                 self._health_port.stop()
             if self._socket is not None:
                 self._socket.remove()
+            if self.admin is not None:
+                self.admin.stop()
             self._end_loop()
             self._rooms.close()
             self._upkeep.join()

@@ -83,6 +83,8 @@ class _Child:
     ready: Connection
     """Pipe that receives the address once the process serves."""
     started: float
+    number: int
+    """Its number among the processes, which a process that replaces it takes over."""
 
 
 class Processes:
@@ -98,8 +100,8 @@ class Processes:
         self._settings = replace(settings, port=self._reserved.getsockname()[1], workers=workers)
         self.address = f"{settings.host}:{self._settings.port}"
         self._children: list[_Child] = []
-        for _ in range(settings.processes):
-            self._start()
+        for number in range(settings.processes):
+            self._start(number)
         try:
             for child in self._children:
                 child.ready.recv()
@@ -113,7 +115,7 @@ class Processes:
             _log.error("a server process ended with code %s; starting another one", child.process.exitcode)
             time.sleep(max(0.0, child.started + _RESTART_SECONDS - time.monotonic()))
             self._children.remove(child)
-            self._start()
+            self._start(child.number)
 
     def stop(self) -> bool:
         """Stop every process once its calls have ended; return whether all processes exited in time."""
@@ -128,12 +130,14 @@ class Processes:
         before_it_served = -signal.SIGTERM  # a process handles the signal only once it serves
         return all(child.process.exitcode in (0, before_it_served) for child in self._children)
 
-    def _start(self) -> None:
+    def _start(self, number: int) -> None:
         ours, theirs = self._context.Pipe(duplex=False)
-        process = self._context.Process(target=_serve, args=(self._settings, theirs))
+        first = self._settings.admin_port
+        settings = replace(self._settings, admin_port=None if first is None else first + number)
+        process = self._context.Process(target=_serve, args=(settings, theirs))
         process.start()
         theirs.close()
-        self._children.append(_Child(process, ours, time.monotonic()))
+        self._children.append(_Child(process, ours, time.monotonic(), number))
 
 
 def start(settings: ServerSettings) -> "RunningServer | Processes":

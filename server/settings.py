@@ -13,6 +13,7 @@ MESSAGE_BYTES = 64 * 2**20
 _RANGES = {
     "port": (0, 65_535),
     "health_port": (1, 65_535),
+    "admin_port": (1, 65_535),
     "connections": (1, math.inf),
     "workers": (1, math.inf),
     "max_megapixels": (0.01, math.inf),
@@ -22,6 +23,8 @@ _RANGES = {
     "calls": (1, math.inf),
     "entries": (1, math.inf),
     "flight_bytes": (1, math.inf),
+    "key_rate": (0.01, math.inf),
+    "key_bytes": (1, math.inf),
     "queries": (1, math.inf),
     "hits": (1, math.inf),
     "answer_bytes": (1, math.inf),
@@ -34,7 +37,7 @@ _RANGES = {
     "idle_seconds": (0.0, math.inf),
     "silent_seconds": (0.01, math.inf),
 }
-_OPTIONAL = ("health_port", "connections")
+_OPTIONAL = ("health_port", "admin_port", "connections", "key_rate", "key_bytes")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +64,10 @@ class ServerSettings:
     """Whether the server may listen without TLS on an address that the network can reach."""
     health_port: int | None = None
     """Separate port for health checks, independent of the load on the main port [default: no separate port]."""
+    admin_port: int | None = None
+    """Separate HTTP port for metrics and health; each further process uses the next port [default: no such port]."""
+    admin_host: str = "127.0.0.1"
+    """Address of the port for metrics."""
     connections: int | None = None
     """Maximum number of connections; the server closes further ones [default: half of the descriptors]."""
     workers: int = 1
@@ -83,6 +90,10 @@ class ServerSettings:
     """Maximum number of values in one request, such as items, labels, attributes and rows, including nested ones."""
     flight_bytes: int = 4 * MESSAGE_BYTES
     """Maximum total size of the requests in progress; the server refuses further ones."""
+    key_rate: float | None = None
+    """Maximum number of requests a second of one key; callers without a key share one limit [default: no limit]."""
+    key_bytes: int | None = None
+    """Maximum size of the requests of one key in progress; callers without a key share it [default: no limit]."""
     queries: int = 10_000
     """Maximum number of queries in one request."""
     hits: int = 100_000
@@ -135,8 +146,15 @@ class ServerSettings:
             )
         if not self.host:
             raise InvalidInputError("the server's host is empty: give the address to listen on, such as 127.0.0.1")
+        if not self.admin_host:
+            raise InvalidInputError("the server's admin_host is empty: give an address, such as 127.0.0.1")
         for name in _RANGES:
             check_range(name, getattr(self, name))
+        if self.admin_port is not None and self.admin_port + self.processes - 1 > _RANGES["admin_port"][1]:
+            raise InvalidInputError(
+                f"the server's admin_port is {self.admin_port}, and each of {self.processes} processes needs a port of "
+                "its own, from there: choose a smaller one"
+            )
 
 
 def check_range(name: str, value: object) -> None:

@@ -65,7 +65,7 @@ MAY_IMPORT = {
     SUBSPACE: {"engine.learners", STEPS},
     "server": {
         *("server.commands", "server.client", "server.dispatch", "server.edge", "server.jobs", "server.keys"),
-        *("server.services", "server.writing", "server.wire"),
+        *("server.observing", "server.services", "server.writing", "server.wire"),
         *("engine", "engine.catalog.database", "engine.ingest", "engine.spaces", "features"),
     },
     "server.wire": {
@@ -88,6 +88,10 @@ MAY_IMPORT = {
         *("engine.catalog.names", "engine.catalog.private"),
     },
     "server.edge": {"server.dispatch", "server.limits", "server.methods", "server.wire", "engine"},
+    "server.observing": {
+        *("server.cache", "server.dispatch", "server.jobs", "server.methods", "server.settings", "server.wire"),
+        "engine",
+    },
     "server.services": {
         "server.dispatch.identity",
         *("server.cache", "server.jobs", "server.open_pages", "server.settings", "server.wire", "server.writing"),

@@ -88,6 +88,16 @@ class LoadOptions:
     max_megapixels: Annotated[float, typer.Option(min=0.01, metavar="N", help="Maximum megapixels of a picture.")] = (
         ServerSettings.max_megapixels
     )
+    key_rate: Annotated[
+        float | None,
+        typer.Option(
+            min=0.01, metavar="N", help="Maximum requests a second of each key; callers without a key share one limit."
+        ),
+    ] = None
+    key_bytes: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Maximum bytes of the requests in progress of each key."),
+    ] = None
     grace_seconds: Annotated[
         float, typer.Option("--grace", min=0, help="Seconds for calls in progress to end when the server stops.")
     ] = ServerSettings.grace_seconds
@@ -126,18 +136,44 @@ class AccessOptions:
     ] = None
 
 
+@dataclass(frozen=True, kw_only=True)
+class WatchOptions:
+    """The options of what people and monitors see of a server."""
+
+    PANEL: ClassVar[str] = "Watch"
+
+    health_port: Annotated[
+        int | None,
+        typer.Option(
+            min=1, max=65535, help="Separate port for health checks, independent of the load on the main port."
+        ),
+    ] = None
+    admin_port: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=65535,
+            help="Separate HTTP port for /metrics, /healthz and /readyz; further processes use the next ports.",
+        ),
+    ] = None
+    admin_host: Annotated[str, typer.Option(help="Address of the port for metrics, which needs no key.")] = (
+        ServerSettings.admin_host
+    )
+    log_requests: Annotated[
+        bool,
+        typer.Option("--log-requests", help="Log one line for each call: method, collection, status, time, bytes."),
+    ] = False
+
+
 def serve(
     context: typer.Context,
     network: NetworkOptions,
     load: LoadOptions,
     access: AccessOptions,
+    watch: WatchOptions,
     config: ConfigOption = None,
     print_config: Annotated[
         bool, typer.Option("--print-config", help="Print all settings in TOML with the origin of each, and exit.")
-    ] = False,
-    log_requests: Annotated[
-        bool,
-        typer.Option("--log-requests", help="Log one line for each call: method, collection, status, time, bytes."),
     ] = False,
     home: HomeOption = None,
 ) -> None:
@@ -157,7 +193,7 @@ def serve(
         os.environ.setdefault(name, "1")
     from crossview.server.processes import prepare_process, temporary_files
 
-    options = {**asdict(network), **asdict(load), **asdict(access), "log_requests": log_requests, "home": home}
+    options = {**asdict(network), **asdict(load), **asdict(access), **asdict(watch), "home": home}
     configuration = configuration_of(
         {name: value for name, value in options.items() if _is_given(context, name)}, config
     )
@@ -204,3 +240,6 @@ def _warn_of_network(settings: ServerSettings) -> None:
         lacking = ["authentication"] * (not keys) + ["encryption"] * (settings.tls is None)
         if lacking:
             say(f"warning: {settings.host} is open to the network; there is no {' and no '.join(lacking)}", err=True)
+    if settings.admin_port is not None and not is_loopback(settings.admin_host):
+        where = f"{settings.admin_host}:{settings.admin_port}"
+        say(f"warning: {where} shows metrics to the network, without a key", err=True)

@@ -16,7 +16,9 @@ from crossview.server.dispatch.streams import STOPPED
 from crossview.server.errors import ServerStoppedError
 from crossview.server.methods import Method
 from crossview.server.wire.entries import entries
+from crossview.server.wire.pieces import encoded
 from crossview.server.wire.status import Code
+from crossview.v1 import search_pb2
 
 DECODED_AT_ONCE = 1 << 16
 """Maximum bytes of a request that the event loop decodes, because a thread would take longer to start."""
@@ -60,7 +62,7 @@ class Protobuf:
 
     def encode(self, message: Message) -> bytes:
         """See ``Codec``."""
-        return message.SerializeToString()
+        return encoded(message)
 
 
 PROTOBUF = Protobuf()
@@ -135,7 +137,23 @@ class Call:
     sent: int = field(default=0, init=False)
     code: Code = field(default=Code.OK, init=False)
     """The status of the ended call."""
+    error: str = field(default="", init=False)
+    """Name of the error of a failed call."""
+    request: Message | None = field(default=None, init=False)
+    """The decoded request; None before it is decoded, and for a stream that one response answers."""
     began: float = field(default_factory=time.monotonic, init=False)
+    waited: float = field(default=0.0, init=False)
+    """Time in seconds in which the call waited for a thread."""
+    worked: float = field(default=0.0, init=False)
+    """Time in seconds in which a thread or the event loop worked on the response."""
+    encoding: float = field(default=0.0, init=False)
+    """Time in seconds in which the response was encoded."""
+    hits: int = field(default=0, init=False)
+    """Number of hits of the response to a search."""
+    together: int = field(default=0, init=False)
+    """Number of calls that one search answered, at the first of them; 0 at the others, and for other calls."""
+    _since: float = field(default=0.0, init=False)
+    """Time at which the call began to wait or to work."""
 
     @property
     def method(self) -> Method:
@@ -156,30 +174,63 @@ class Call:
         self.items += _items(request)
         if self.caller.identity is not LOCAL:
             permit(self.caller.identity, self.served.method, request)
+        if self.method.each is not None or not self.method.streams:
+            self.request = request
         return request
 
     def encode(self, response: Message) -> Any:
         """Return the encoded response without what the caller may not see, wrapped if the call has ``wrap``."""
+        began = time.monotonic()
         if self.caller.identity is not LOCAL:
             hide(self.caller.identity, response)
-        return self.caller.codec.encode(response if self.wrap is None else self.wrap(response))
+        if isinstance(response, search_pb2.SearchResponse):
+            self.hits = sum(len(one.hits) for one in response.results)
+        sent = self.caller.codec.encode(response if self.wrap is None else self.wrap(response))
+        self.encoding += time.monotonic() - began
+        return sent
+
+    def wait(self) -> None:
+        """Begin to wait for a thread."""
+        self._since = time.monotonic()
+
+    def work(self) -> None:
+        """End the wait and begin to work."""
+        now = time.monotonic()
+        self.waited += now - self._since
+        self._since = now
+
+    def rest(self) -> None:
+        """End the work."""
+        self.worked += time.monotonic() - self._since
+
+    def stages(self) -> tuple[float, float, float, float]:
+        """Return the seconds of waiting, of work, of encoding, and of the whole call."""
+        return self.waited, self.worked, self.encoding, time.monotonic() - self.began
 
     def immediate(self, request: Any) -> Message | None:
         """Return the response to a decoded request that needs no thread; None for other requests."""
         if self.served.immediate is None or not isinstance(request, Message) or self.stopping():
             return None
-        return self.served.immediate(request)
+        self.wait()
+        found = self.served.immediate(request)
+        if found is not None:
+            self.rest()
+        return found
 
     def answered(self, request: Any) -> Message:
         """Return the response to a request, decoded or ``Encoded``, or to an iterator over requests, in a thread.
 
         The work ends at its next checkpoint after the caller has left.
         """
-        with cancellable(self.check), acting(self.caller.identity):
-            checkpoint()
-            if self.served.answer is None:
-                raise NotImplementedError(f"{self.method.name} is answered in the event loop")
-            return self.served.answer(request.decoded() if isinstance(request, Encoded) else request, None)
+        self.work()
+        try:
+            with cancellable(self.check), acting(self.caller.identity):
+                checkpoint()
+                if self.served.answer is None:
+                    raise NotImplementedError(f"{self.method.name} is answered in the event loop")
+                return self.served.answer(request.decoded() if isinstance(request, Encoded) else request, None)
+        finally:
+            self.rest()
 
     def check(self) -> None:
         """Raise an error if the caller has left or the server stops."""

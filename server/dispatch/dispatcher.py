@@ -8,7 +8,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -18,6 +18,7 @@ from crossview.engine.errors import CrossviewError
 from crossview.engine.runtime.cancellation import cancellable, checkpoint
 from crossview.server.dispatch.call import DECODED_AT_ONCE, Call, Caller, Encoded, Served
 from crossview.server.dispatch.identity import acting
+from crossview.server.dispatch.quotas import Budget
 from crossview.server.dispatch.rooms import Rooms
 from crossview.server.dispatch.streams import END, OneMessage, Read, Silences, Stream
 from crossview.server.errors import DeadlineExceededError, OverloadedError, ServerStoppedError, SilentStreamError
@@ -66,32 +67,6 @@ class Gate:
         """See ``Around``."""
 
 
-_BUDGET_RETRY_SECONDS = 1.0
-"""Time after which a client should repeat a request that exceeded the budget."""
-
-
-class Budget:
-    """A limit of the total bytes of requests in progress; only the event loop uses it."""
-
-    def __init__(self, most: int) -> None:
-        self._most, self._used = most, 0
-
-    @contextmanager
-    def held(self, size: int) -> Iterator[None]:
-        """Count the bytes of a request during the block; raise OverloadedError if the total exceeds the limit."""
-        if self._used and self._used + size > self._most:
-            raise OverloadedError(
-                f"the requests in progress have {self._used / 1e6:,.0f} MB, and this one {size / 1e6:,.1f} MB more: "
-                f"try again in {_BUDGET_RETRY_SECONDS:g} s, or send less at a time",
-                _BUDGET_RETRY_SECONDS,
-            )
-        self._used += size
-        try:
-            yield
-        finally:
-            self._used -= size
-
-
 _STREAM_PATIENCE = 10.0
 """Maximum time for which the server retries a message of a stream that a full room refuses."""
 
@@ -120,7 +95,7 @@ class Dispatcher:
         self.served: Mapping[str, Served] = {}
         """The functions that answer each method, by path; set before the first call."""
         self._rooms, self._entries, self._around = rooms, settings.entries, tuple(around)
-        self._budget = Budget(settings.flight_bytes)
+        self.budget = Budget(settings)
         loop = asyncio.get_running_loop()
         self.stopped: asyncio.Future[None] = loop.create_future()
         """Done when all work must end."""
@@ -216,7 +191,7 @@ class Dispatcher:
         except Exception as error:
             refused = refusal(error)
             refused = replace(refused, message=call.caller.identity.shown(refused.message))
-            call.code = refused.code
+            call.code, call.error = refused.code, refused.error_name
             raise RefusedError(refused) from error
         finally:
             for one in reversed(self._around[:begun]):
@@ -225,12 +200,12 @@ class Dispatcher:
     async def _response_to_one(self, call: Call, read: Read) -> Any:
         """Read the request and return the encoded response to it."""
         data = await OneMessage(read, self.silences).read()
-        with self._budget.held(size := call.take(data)):
+        with self.budget.held(size := call.take(data), call.caller.identity.name):
             return await self._response(call, _request(call, data, size))
 
     async def _patient_response(self, call: Call, data: Any) -> Any:
         """Return the response to a message of a stream; retry if the room is full: later messages wait for it."""
-        with self._budget.held(size := call.take(data)):
+        with self.budget.held(size := call.take(data), call.caller.identity.name):
             request = _request(call, data, size)
             while True:
                 try:
@@ -253,11 +228,13 @@ class Dispatcher:
             if found is not None:
                 return call.encode(found)
         room = self._rooms.of(served.method, request if decoded else None)
+        call.wait()
         alike = served.together.alike(request) if served.together is not None and decoded else None
+        line = call.caller.identity.name
         if served.together is None or alike is None:
-            return await room.run(lambda: call.encode(call.answered(request)))
+            return await room.run(lambda: call.encode(call.answered(request)), line)
         alike = alike, call.caller.identity.paths
-        return await room.run_together(alike, (call, request), _answered_together, served.together.most)
+        return await room.run_together(alike, (call, request), _answered_together, served.together.most, line)
 
     async def _response_to_stream(self, call: Call, stream: Stream) -> Any:
         """Return the response to a stream; read its first two messages before it takes a thread."""
@@ -273,8 +250,9 @@ class Dispatcher:
                 return call.encode(found)
         requests = _messages(call, begin, stream, asyncio.get_running_loop())
         room = self._rooms.of(call.method, None)
-        with self._budget.held(size):
-            return await room.run(lambda: call.encode(call.answered(requests)))
+        call.wait()
+        with self.budget.held(size, call.caller.identity.name):
+            return await room.run(lambda: call.encode(call.answered(requests)), call.caller.identity.name)
 
 
 def _request(call: Call, data: Any, size: int) -> Message | Encoded:
@@ -301,10 +279,16 @@ def _answered_together(calls: list[tuple[Call, Message]]) -> list[Any]:
     together = calls[0][0].served.together
     if together is not None and len(calls) > 1:
         # If one request makes the common search fail, answer each call alone below, so that only that call fails.
+        for call, _ in calls:
+            call.work()
         first = calls[0][0].caller.identity  # equal to the others in what conditions may ask
         with suppress(Exception), cancellable(lambda: _check_all(calls)), acting(first):
             found = together.answers([request for _, request in calls])
+            for call, _ in calls:
+                call.rest()
+            calls[0][0].together = len(calls)
             return [call.encode(one) for (call, _), one in zip(calls, found, strict=True)]
+    calls[0][0].together = 1
     return [_outcome(call, request) for call, request in calls]
 
 

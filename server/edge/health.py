@@ -50,6 +50,11 @@ class Health:
             return None
         return _Status.SERVING if serving else _Status.NOT_SERVING
 
+    @property
+    def serving(self) -> bool:
+        """Whether the server serves."""
+        return self._serving[""]
+
     def change(self) -> asyncio.Future[bool]:
         """Return a future that is done when the status is set next."""
         loop = asyncio.get_running_loop()

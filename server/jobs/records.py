@@ -195,6 +195,13 @@ class Records:
             (job, owner) for job, owner in self._read("SELECT id, owner FROM jobs WHERE ended IS NULL ORDER BY number")
         ]
 
+    def counts(self) -> list[tuple[str, int, int]]:
+        """Return the number of kept jobs of each kind and state: (kind, state, number)."""
+        return [
+            (kind, state, number)
+            for kind, state, number in self._read("SELECT kind, state, count(*) FROM jobs GROUP BY kind, state")
+        ]
+
     def unfinished_of(self, collection: str) -> list[str]:
         """Return the unfinished jobs of a collection, by its resource name, the oldest first."""
         query = "SELECT id FROM jobs WHERE ended IS NULL AND collection = ? ORDER BY number"
