@@ -5,13 +5,14 @@ import logging
 import threading
 from collections.abc import Coroutine
 from functools import partial
+from importlib.metadata import version
 from typing import Any, Self, TypeVar
 
 import grpc
 from grpc_health.v1 import health
 from grpc_reflection.v1alpha import reflection
 
-from crossview.engine.errors import CancelledError, CrossviewError, StorageError
+from crossview.engine.errors import CancelledError, CrossviewError, NotInstalledError, StorageError
 from crossview.engine.home import Home
 from crossview.engine.ingest import importing  # noqa: F401  # imports now, not in the first call
 from crossview.engine.runtime.cancellation import cancellable
@@ -54,6 +55,7 @@ class RunningServer:
         self._health = Health(SERVICES)
         self._health_port: HealthPort | None = None
         self._server: Any = None
+        self._http: Any = None
         self._rooms = Rooms(settings)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="calls", daemon=True)
@@ -64,12 +66,16 @@ class RunningServer:
                 address = _address(settings.host, settings.health_port)
                 self._health_port = HealthPort(self._health, address, settings.processes > 1)
         except BaseException:
-            if self._server is not None:  # listening failed here or on the port for health
+            if self._server is not None:  # listening failed here or on another port
                 self._run(self._server.stop(None))
+            if self._http is not None:
+                self._run(self._http.stop(0.0))
             self._end_loop()
             self.jobs.close()
             raise
         self.address = f"{settings.host}:{self.port}"
+        self.http_port: int | None = None if self._http is None else self._http.port
+        """The port for HTTP; None without one."""
         self._stopping = threading.Event()
         self._upkeep = threading.Thread(target=self._maintain, name="upkeep", daemon=True)
         self._upkeep.start()
@@ -79,12 +85,16 @@ class RunningServer:
         self._dispatcher = Dispatcher(self._rooms, settings)
         awaited = AwaitedJobs(self.jobs, self._rooms.reads.run, self._dispatcher.stopped, self._dispatcher.silences)
         self._dispatcher.served = served_methods(settings, self.collections, self.jobs, awaited, self.writing)
+        connections = settings.connections or most_connections()
+        if settings.http_port is not None:
+            connections = max(1, connections // 2)
+            self._http = http_port(self._dispatcher, settings, self._health, connections)
         self._server = grpc.aio.server(
             options=(
                 ("grpc.max_receive_message_length", settings.message_bytes),
                 ("grpc.max_send_message_length", settings.message_bytes),
                 ("grpc.so_reuseport", int(settings.processes > 1)),  # a second server must not share the port
-                *channel_options(settings.connections or most_connections()),
+                *channel_options(connections),
             ),
             maximum_concurrent_rpcs=settings.calls,
         )
@@ -128,9 +138,12 @@ class RunningServer:
         self._health.stop()
         self._dispatcher.drain()
         stopped = asyncio.ensure_future(self._server.stop(seconds + self.settings.answer_seconds))
-        await asyncio.wait({stopped}, timeout=seconds)
+        ended = {stopped}
+        if self._http is not None:
+            ended.add(asyncio.ensure_future(self._http.stop(seconds + self.settings.answer_seconds)))
+        await asyncio.wait(ended, timeout=seconds)
         self._dispatcher.stop()
-        await stopped
+        await asyncio.gather(*ended)
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
@@ -173,6 +186,19 @@ class RunningServer:
 
     def __exit__(self, *_: object) -> None:
         self.stop()
+
+
+def http_port(dispatcher: Dispatcher, settings: ServerSettings, health: Health, connections: int) -> Any:
+    """Start the port for HTTP; raise NotInstalledError without its libraries, StorageError if it cannot listen."""
+    try:
+        from crossview.server.edge.http.application import application
+        from crossview.server.edge.http.port import HttpPort
+    except ModuleNotFoundError as error:
+        raise NotInstalledError(
+            f"the port for HTTP needs {error.name}: run python -m pip install 'crossview[http]'"
+        ) from error
+    app = application(dispatcher, settings, health.serves, version("crossview"))
+    return HttpPort(app, settings.host, settings.http_port or 0, settings.processes > 1, connections)
 
 
 def _address(host: str, port: int) -> str:

@@ -1,6 +1,7 @@
 """The settings of a server, as one value."""
 
 import math
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +13,7 @@ MESSAGE_BYTES = 64 * 2**20
 _RANGES = {
     "port": (0, 65_535),
     "health_port": (1, 65_535),
+    "http_port": (0, 65_535),
     "connections": (1, math.inf),
     "workers": (1, math.inf),
     "max_megapixels": (0.01, math.inf),
@@ -33,7 +35,8 @@ _RANGES = {
     "idle_seconds": (0.0, math.inf),
     "silent_seconds": (0.01, math.inf),
 }
-_OPTIONAL = ("health_port", "connections")
+_ORIGIN = re.compile(r"https?://[^/\s]+")
+_OPTIONAL = ("health_port", "http_port", "connections")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +51,10 @@ class ServerSettings:
     """Port to listen on; 0 selects a free port."""
     health_port: int | None = None
     """Separate port for health checks, independent of the load on the main port [default: no separate port]."""
+    http_port: int | None = None
+    """Port for calls over HTTP as JSON, Connect and gRPC-Web; 0 selects a free port [default: no such port]."""
+    http_origins: tuple[str, ...] = ()
+    """Origins, such as https://example.org, whose pages may call the HTTP port from a browser; "*": every origin."""
     connections: int | None = None
     """Maximum number of connections; the server closes further ones [default: half of the descriptors]."""
     workers: int = 1
@@ -101,6 +108,12 @@ class ServerSettings:
     def __post_init__(self) -> None:
         if not self.host:
             raise InvalidInputError("the server's host is empty: give the address to listen on, such as 127.0.0.1")
+        for origin in self.http_origins:
+            if origin != "*" and not _ORIGIN.fullmatch(origin):
+                raise InvalidInputError(
+                    f"the origin {origin!r} is not one: write the scheme, the host and its port if it has one, such as "
+                    "https://example.org or http://localhost:8000"
+                )
         for name, (least, most) in _RANGES.items():
             value = getattr(self, name)
             if value is None and name in _OPTIONAL:

@@ -64,7 +64,8 @@ MAY_IMPORT = {
     "engine.learners.steps": {"engine.learners"},
     SUBSPACE: {"engine.learners", STEPS},
     "server": {
-        *("server.commands", "server.client", "server.dispatch", "server.edge", "server.jobs", "server.services"),
+        *("server.commands", "server.client", "server.dispatch", "server.edge", "server.edge.http", "server.jobs"),
+        "server.services",
         *("server.writing", "server.wire"),
         *("engine", "engine.ingest", "engine.spaces", "features"),
     },
@@ -82,6 +83,9 @@ MAY_IMPORT = {
         *("engine", "features"),
     },
     "server.edge": {"server.dispatch", "server.limits", "server.methods", "server.wire", "engine"},
+    "server.edge.http": {
+        *("server.dispatch", "server.errors", "server.methods", "server.settings", "server.wire", "engine"),
+    },
     "server.services": {
         *("server.cache", "server.jobs", "server.open_pages", "server.settings", "server.wire", "server.writing"),
         *("engine", "engine.audit", "engine.changes", "engine.spaces"),
@@ -134,6 +138,7 @@ HOMES = {
         *("benchmarks/speed/hamming.py", "benchmarks/speed/near_pairs.py", "benchmarks/store/", "benchmarks/serve/"),
     ),
     "grpc": ("server/edge/", "server/client/", "server/listen.py", "benchmarks/serve/"),
+    **dict.fromkeys(("starlette", "uvicorn", "python_multipart"), ("server/edge/http/",)),
     "lxml": ("features/",),
     "cv2": ("features/", "benchmarks/changes/", "benchmarks/speed/extract.py"),
     "PIL": (

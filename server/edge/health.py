@@ -50,6 +50,10 @@ class Health:
             return None
         return _Status.SERVING if serving else _Status.NOT_SERVING
 
+    def serves(self) -> bool:
+        """Return whether the server serves."""
+        return self._serving[""]
+
     def change(self) -> asyncio.Future[bool]:
         """Return a future that is done when the status is set next."""
         loop = asyncio.get_running_loop()
