@@ -5,13 +5,14 @@ import logging
 import threading
 from collections.abc import Coroutine
 from functools import partial
+from importlib.metadata import version
 from typing import Any, Self, TypeVar
 
 import grpc
 from grpc_health.v1 import health
 from prometheus_client import CollectorRegistry, ProcessCollector
 
-from crossview.engine.errors import CancelledError, CrossviewError, StorageError
+from crossview.engine.errors import CancelledError, CrossviewError, NotInstalledError, StorageError
 from crossview.engine.home import Home
 from crossview.engine.ingest import importing  # noqa: F401  # imports now, not in the first call
 from crossview.engine.runtime.cancellation import cancellable
@@ -70,6 +71,7 @@ class RunningServer:
         """The port for administrators, if the settings name one."""
         self._calls, self._quotas = CallMetrics(), Quotas(settings)
         self._server: Any = None
+        self._http: Any = None
         self._rooms = Rooms(settings)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="calls", daemon=True)
@@ -82,14 +84,18 @@ class RunningServer:
             if settings.admin_port is not None:
                 self.admin = self._admin_port(settings.admin_host, settings.admin_port)
         except BaseException:
-            if self._server is not None:  # listening failed here or on the port for health
+            if self._server is not None:  # listening failed here or on another port
                 self._run(self._server.stop(None))
+            if self._http is not None:
+                self._run(self._http.stop(0.0))
             if self._health_port is not None:
                 self._health_port.stop()
             self._end_loop()
             self.jobs.close()
             raise
         self.address = f"{settings.host}:{self.port}" if settings.tcp else f"unix:{settings.socket}"
+        self.http_port: int | None = None if self._http is None else self._http.port
+        """The port for HTTP; None without one."""
         self._stopping = threading.Event()
         self._upkeep = threading.Thread(target=self._maintain, name="upkeep", daemon=True)
         self._upkeep.start()
@@ -101,7 +107,7 @@ class RunningServer:
         registry.register(self._calls)
         registry.register(ServerMetrics(self._rooms, dispatcher, self._quotas, self.collections, self.jobs, ports))
         ProcessCollector(registry=registry)
-        return AdminPort(host, port, registry, lambda: self._health.serving)
+        return AdminPort(host, port, registry, self._health.serves)
 
     async def _start(self) -> int:
         settings = self.settings
@@ -110,12 +116,17 @@ class RunningServer:
         self._dispatcher = Dispatcher(self._rooms, settings, around)
         awaited = AwaitedJobs(self.jobs, self._rooms.reads.run, self._dispatcher.stopped, self._dispatcher.silences)
         self._dispatcher.served = served_methods(settings, self.collections, self.jobs, awaited, self.writing)
+        self._certificate = None if settings.tls is None else LiveCertificate(settings.tls)
+        connections = settings.connections or most_connections()
+        if settings.http_port is not None:
+            connections = max(1, connections // 2)
+            self._http = http_port(self._dispatcher, settings, self._health, connections, self._certificate)
         self._server = grpc.aio.server(
             options=(
                 ("grpc.max_receive_message_length", settings.message_bytes),
                 ("grpc.max_send_message_length", settings.message_bytes),
                 ("grpc.so_reuseport", int(settings.processes > 1)),  # a second server must not share the port
-                *channel_options(settings.connections or most_connections()),
+                *channel_options(connections),
             ),
             maximum_concurrent_rpcs=settings.calls,
         )
@@ -131,7 +142,7 @@ class RunningServer:
         """Listen on the port, with TLS if the settings name a certificate; return the port."""
         settings = self.settings
         where = _address(settings.host, settings.port)
-        credentials = None if settings.tls is None else _credentials(LiveCertificate(settings.tls))
+        credentials = None if self._certificate is None else _credentials(self._certificate)
         try:
             if credentials is None:
                 return int(self._server.add_insecure_port(where))
@@ -177,9 +188,12 @@ class RunningServer:
         self._health.stop()
         self._dispatcher.drain()
         stopped = asyncio.ensure_future(self._server.stop(seconds + self.settings.answer_seconds))
-        await asyncio.wait({stopped}, timeout=seconds)
+        ended = {stopped}
+        if self._http is not None:
+            ended.add(asyncio.ensure_future(self._http.stop(seconds + self.settings.answer_seconds)))
+        await asyncio.wait(ended, timeout=seconds)
         self._dispatcher.stop()
-        await stopped
+        await asyncio.gather(*ended)
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
@@ -235,6 +249,24 @@ def _credentials(live: LiveCertificate) -> Any:
     return grpc.dynamic_ssl_server_credentials(
         configuration(first), lambda: configuration(live.current()), first.client_ca is not None
     )
+def http_port(
+    dispatcher: Dispatcher,
+    settings: ServerSettings,
+    health: Health,
+    connections: int,
+    certificate: LiveCertificate | None = None,
+) -> Any:
+    """Start the port for HTTP; raise NotInstalledError without its libraries, StorageError if it cannot listen."""
+    try:
+        from crossview.server.edge.http.application import application
+        from crossview.server.edge.http.port import HttpPort
+    except ModuleNotFoundError as error:
+        raise NotInstalledError(
+            f"the port for HTTP needs {error.name}: run python -m pip install 'crossview[http]'"
+        ) from error
+    app = application(dispatcher, settings, health.serves, version("crossview"))
+    tls = None if certificate is None else certificate.ssl_context()
+    return HttpPort(app, settings.host, settings.http_port or 0, settings.processes > 1, connections, tls)
 
 
 def _address(host: str, port: int) -> str:

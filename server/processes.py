@@ -98,6 +98,12 @@ class Processes:
         self._reserved = _reserved(settings.host, settings.port)
         workers = max(1, settings.workers // settings.processes)
         self._settings = replace(settings, port=self._reserved.getsockname()[1], workers=workers)
+        self._reserved_http: socket.socket | None = None
+        if settings.http_port is not None:
+            self._reserved_http = _reserved(settings.host, settings.http_port)
+            self._settings = replace(self._settings, http_port=self._reserved_http.getsockname()[1])
+        self.http_port = self._settings.http_port
+        """The port for HTTP; None without one."""
         self.address = f"{settings.host}:{self._settings.port}"
         self._children: list[_Child] = []
         for number in range(settings.processes):
@@ -127,6 +133,8 @@ class Processes:
             child.process.kill()
             child.process.join()
         self._reserved.close()
+        if self._reserved_http is not None:
+            self._reserved_http.close()
         before_it_served = -signal.SIGTERM  # a process handles the signal only once it serves
         return all(child.process.exitcode in (0, before_it_served) for child in self._children)
 

@@ -1,6 +1,7 @@
 """The settings of a server, as one value."""
 
 import math
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +15,7 @@ _RANGES = {
     "port": (0, 65_535),
     "health_port": (1, 65_535),
     "admin_port": (1, 65_535),
+    "http_port": (0, 65_535),
     "connections": (1, math.inf),
     "workers": (1, math.inf),
     "max_megapixels": (0.01, math.inf),
@@ -37,7 +39,8 @@ _RANGES = {
     "idle_seconds": (0.0, math.inf),
     "silent_seconds": (0.01, math.inf),
 }
-_OPTIONAL = ("health_port", "admin_port", "connections", "key_rate", "key_bytes")
+_ORIGIN = re.compile(r"https?://[^/\s]+")
+_OPTIONAL = ("health_port", "http_port", "admin_port", "connections", "key_rate", "key_bytes")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +67,10 @@ class ServerSettings:
     """Whether the server may listen without TLS on an address that the network can reach."""
     health_port: int | None = None
     """Separate port for health checks, independent of the load on the main port [default: no separate port]."""
+    http_port: int | None = None
+    """Port for calls over HTTP as JSON, Connect and gRPC-Web; 0 selects a free port [default: no such port]."""
+    http_origins: tuple[str, ...] = ()
+    """Origins, such as https://example.org, whose pages may call the HTTP port from a browser; "*": every origin."""
     admin_port: int | None = None
     """Separate HTTP port for metrics and health; each further process uses the next port [default: no such port]."""
     admin_host: str = "127.0.0.1"
@@ -148,6 +155,12 @@ class ServerSettings:
             raise InvalidInputError("the server's host is empty: give the address to listen on, such as 127.0.0.1")
         if not self.admin_host:
             raise InvalidInputError("the server's admin_host is empty: give an address, such as 127.0.0.1")
+        for origin in self.http_origins:
+            if origin != "*" and not _ORIGIN.fullmatch(origin):
+                raise InvalidInputError(
+                    f"the origin {origin!r} is not one: write the scheme, the host and its port if it has one, such as "
+                    "https://example.org or http://localhost:8000"
+                )
         for name in _RANGES:
             check_range(name, getattr(self, name))
         if self.admin_port is not None and self.admin_port + self.processes - 1 > _RANGES["admin_port"][1]:

@@ -64,8 +64,8 @@ MAY_IMPORT = {
     "engine.learners.steps": {"engine.learners"},
     SUBSPACE: {"engine.learners", STEPS},
     "server": {
-        *("server.commands", "server.client", "server.dispatch", "server.edge", "server.jobs", "server.keys"),
-        *("server.observing", "server.services", "server.writing", "server.wire"),
+        *("server.commands", "server.client", "server.dispatch", "server.edge", "server.edge.http", "server.jobs"),
+        *("server.keys", "server.observing", "server.services", "server.writing", "server.wire"),
         *("engine", "engine.catalog.database", "engine.ingest", "engine.spaces", "features"),
     },
     "server.wire": {
@@ -88,6 +88,9 @@ MAY_IMPORT = {
         *("engine.catalog.names", "engine.catalog.private"),
     },
     "server.edge": {"server.dispatch", "server.limits", "server.methods", "server.wire", "engine"},
+    "server.edge.http": {
+        *("server.dispatch", "server.errors", "server.methods", "server.settings", "server.wire", "engine"),
+    },
     "server.observing": {
         *("server.cache", "server.dispatch", "server.jobs", "server.methods", "server.settings", "server.wire"),
         "engine",
@@ -146,6 +149,7 @@ HOMES = {
         *("benchmarks/speed/hamming.py", "benchmarks/speed/near_pairs.py", "benchmarks/store/", "benchmarks/serve/"),
     ),
     "grpc": ("server/edge/", "server/client/", "server/listen.py", "benchmarks/serve/"),
+    **dict.fromkeys(("starlette", "uvicorn", "python_multipart"), ("server/edge/http/",)),
     "lxml": ("features/",),
     "cv2": ("features/", "benchmarks/changes/", "benchmarks/speed/extract.py"),
     "PIL": (

@@ -137,6 +137,30 @@ class AccessOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
+class HttpOptions:
+    """The options of the port for HTTP."""
+
+    PANEL: ClassVar[str] = "HTTP"
+
+    http_port: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            max=65535,
+            help="Port for HTTP: JSON by curl, Connect and gRPC-Web; 0 selects a free port. It needs crossview[http].",
+        ),
+    ] = None
+    http_origins: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--http-origin",
+            metavar="ORIGIN",
+            help="Origin of pages that may call the HTTP port, such as https://example.org. Repeat for several.",
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class WatchOptions:
     """The options of what people and monitors see of a server."""
 
@@ -170,6 +194,7 @@ def serve(
     network: NetworkOptions,
     load: LoadOptions,
     access: AccessOptions,
+    http: HttpOptions,
     watch: WatchOptions,
     config: ConfigOption = None,
     print_config: Annotated[
@@ -177,7 +202,7 @@ def serve(
     ] = False,
     home: HomeOption = None,
 ) -> None:
-    """Serve the collections over gRPC.
+    """Serve the collections over gRPC, and over HTTP if you name its port.
 
     The server runs until SIGTERM or Ctrl-C. A message has at most 64 MiB, so clients can send whole photographs.
     Options go before variables of the environment such as CROSSVIEW_SERVE_PORT, and those before the file of --config.
@@ -187,13 +212,12 @@ def serve(
         crossview serve --load pets --processes 2 --health-port 50052
         crossview serve --config crossview.toml --print-config
         crossview serve --host 0.0.0.0 --tls-cert server.pem --tls-key server.key
+        crossview serve --http-port 8080
     """
-    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-        # Set before the imports below load the libraries. Calls share the cores, and waiting BLAS threads would spin.
-        os.environ.setdefault(name, "1")
+    _use_one_thread_a_call()
     from crossview.server.processes import prepare_process, temporary_files
 
-    options = {**asdict(network), **asdict(load), **asdict(access), **asdict(watch), "home": home}
+    options = {**asdict(network), **asdict(load), **asdict(access), **asdict(watch), **asdict(http), "home": home}
     configuration = configuration_of(
         {name: value for name, value in options.items() if _is_given(context, name)}, config
     )
@@ -206,14 +230,26 @@ def serve(
     for name in settings.load:
         served.open(name).close()  # report a wrong name now, not only in the log
     prepare_process(settings)
-    stopping = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stopping.set())
+    stopping = _set_by_signals()
     remove_temporary_files = temporary_files()
     if not _until(stopping, settings):
         say("stopped during a call; every acknowledged change is kept", err=True)
         remove_temporary_files()
         os._exit(1)  # the thread of the running call would keep the process alive
+
+
+def _set_by_signals() -> threading.Event:
+    """Return an event that SIGTERM and Ctrl-C set."""
+    stopping = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stopping.set())
+    return stopping
+
+
+def _use_one_thread_a_call() -> None:
+    """Limit BLAS to one thread, before imports load it: calls share the cores, and its waiting threads would spin."""
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(name, "1")
 
 
 def _until(stopping: threading.Event, settings: ServerSettings) -> bool:
@@ -224,6 +260,8 @@ def _until(stopping: threading.Event, settings: ServerSettings) -> bool:
     if not served.names():
         say(f"warning: no collections to serve: {served.emptiness()}; is --home right?", err=True)
     say(f"crossview serves {served.path} on {running.address}")
+    if running.http_port is not None:
+        say(f"and over HTTP on {settings.host}:{running.http_port}")
     while not stopping.wait(1.0):
         if isinstance(running, Processes):
             running.replace_dead()

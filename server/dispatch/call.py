@@ -31,6 +31,9 @@ class Codec(Protocol):
     def size(self, data: Any) -> int:
         """Return the bytes of an encoded message."""
 
+    def quick(self, data: Any) -> bool:
+        """Return whether decoding takes so little time that the event loop can do it."""
+
     def decode(self, data: Any, method: Method, most: int) -> Message:
         """Return a request; raise InvalidInputError if it cannot be decoded, or has more than ``most`` entries."""
 
@@ -44,6 +47,10 @@ class Protobuf:
     def size(self, data: bytes) -> int:
         """See ``Codec``."""
         return len(data)
+
+    def quick(self, data: bytes) -> bool:
+        """See ``Codec``."""
+        return len(data) <= DECODED_AT_ONCE
 
     def decode(self, data: bytes, method: Method, most: int) -> Message:
         """See ``Codec``."""

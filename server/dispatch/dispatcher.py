@@ -16,7 +16,7 @@ from google.protobuf.message import Message
 
 from crossview.engine.errors import CrossviewError
 from crossview.engine.runtime.cancellation import cancellable, checkpoint
-from crossview.server.dispatch.call import DECODED_AT_ONCE, Call, Caller, Encoded, Served
+from crossview.server.dispatch.call import Call, Caller, Encoded, Served
 from crossview.server.dispatch.identity import acting
 from crossview.server.dispatch.quotas import Budget
 from crossview.server.dispatch.rooms import Rooms
@@ -200,13 +200,13 @@ class Dispatcher:
     async def _response_to_one(self, call: Call, read: Read) -> Any:
         """Read the request and return the encoded response to it."""
         data = await OneMessage(read, self.silences).read()
-        with self.budget.held(size := call.take(data), call.caller.identity.name):
-            return await self._response(call, _request(call, data, size))
+        with self.budget.held(call.take(data), call.caller.identity.name):
+            return await self._response(call, _request(call, data))
 
     async def _patient_response(self, call: Call, data: Any) -> Any:
         """Return the response to a message of a stream; retry if the room is full: later messages wait for it."""
-        with self.budget.held(size := call.take(data), call.caller.identity.name):
-            request = _request(call, data, size)
+        with self.budget.held(call.take(data), call.caller.identity.name):
+            request = _request(call, data)
             while True:
                 try:
                     return await self._response(call, request)
@@ -255,9 +255,9 @@ class Dispatcher:
             return await room.run(lambda: call.encode(call.answered(requests)), call.caller.identity.name)
 
 
-def _request(call: Call, data: Any, size: int) -> Message | Encoded:
+def _request(call: Call, data: Any) -> Message | Encoded:
     """Return a request, decoded if decoding takes less time than starting a thread."""
-    return call.decoded(data) if size <= DECODED_AT_ONCE else Encoded(call, data)
+    return call.decoded(data) if call.caller.codec.quick(data) else Encoded(call, data)
 
 
 async def _within(call: Call, seconds: float, work: Awaitable[Any]) -> Any:

@@ -50,9 +50,8 @@ class Health:
             return None
         return _Status.SERVING if serving else _Status.NOT_SERVING
 
-    @property
-    def serving(self) -> bool:
-        """Whether the server serves."""
+    def serves(self) -> bool:
+        """Return whether the server serves."""
         return self._serving[""]
 
     def change(self) -> asyncio.Future[bool]:

@@ -35,6 +35,9 @@ class Json:
     def size(self, data: str) -> int:
         return len(data)
 
+    def quick(self, data: str) -> bool:
+        return True
+
     def decode(self, data: str, method: Method, most: int) -> Message:
         return json_format.Parse(data, method.request())
 
