@@ -249,6 +249,8 @@ def _credentials(live: LiveCertificate) -> Any:
     return grpc.dynamic_ssl_server_credentials(
         configuration(first), lambda: configuration(live.current()), first.client_ca is not None
     )
+
+
 def http_port(
     dispatcher: Dispatcher,
     settings: ServerSettings,
