@@ -58,6 +58,9 @@ class Questions:
     def next(self, request: QuestionRequest) -> Question:
         """Return the next question for a person; one in ten is a question that another person has answered.
 
+        In a collection of more than 4,096 items, the question is chosen among as many drawn at random, and the items of
+        answers.
+
         Raises InvalidInputError, NotFoundError for an unknown view, NotReadyError for too few items.
         """
         _check(request)

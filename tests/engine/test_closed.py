@@ -63,6 +63,7 @@ ASKED: dict[str, Callable[[Collection], object]] = {
     "info": lambda one: one.info(),
     "storage.findings": lambda one: one.storage.findings(),
     "items.deleted": lambda one: one.items.deleted(),
+    "items.deleted_after": lambda one: one.items.deleted_after("", 1),
     "views": lambda one: one.views(),
     "spaces": lambda one: one.spaces(),
     "spaces.get": lambda one: one.spaces.get("raw"),
