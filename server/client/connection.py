@@ -65,7 +65,7 @@ def headers_of(key: str | None) -> tuple[tuple[str, str], ...]:
     if key is None:
         return ()
     if not _KEY.fullmatch(key):
-        raise InvalidInputError("the key has characters that no key has: give it as crossview key create printed it")
+        raise InvalidInputError("the key has characters that no key has: give it as it was printed")
     return (("authorization", f"Bearer {key}"),)
 
 

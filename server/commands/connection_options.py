@@ -63,7 +63,7 @@ class ConnectionOptions:
         typer.Option(
             "--api-key",
             metavar="KEY",
-            help="With --server: key for the server; other users of this machine can see it [default: $CROSSVIEW_KEY].",
+            help="With --server: key of the caller [default: $CROSSVIEW_KEY].",
         ),
     ] = field(default=None, repr=False)
 

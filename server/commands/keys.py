@@ -97,7 +97,7 @@ def list_(home: HomeOption = None, as_json: JsonOption = False) -> None:
         return
     if not found:
         required = "; servers of this home refuse every call" if keys.path.exists() else ""
-        say(f"no keys{required}; create one with: {hint('key create', 'KEY-NAME', '--scope', 'read')}")
+        say(f"no keys{required}; create one with: {hint('key create', 'website', '--scope', 'read')}")
         return
     rows = table("key", "scope", "collections", "created", "expires")
     for one in found:
@@ -108,10 +108,11 @@ def list_(home: HomeOption = None, as_json: JsonOption = False) -> None:
 
 
 def revoke(key_name: KeyNameArgument, home: HomeOption = None, as_json: JsonOption = False) -> None:
-    """Revoke a key: servers refuse its next call, and end its streams at their next message.
+    """Revoke a key: servers refuse its next call.
 
-    A running job of the key continues; cancel it with job cancel. After the last key, servers still refuse calls
-    without a key. To serve without keys again, stop the servers and remove the file .keys of the home.
+    Streams end at their next message. A running job of the key continues; cancel it with job cancel. After the last
+    key, servers still refuse calls without a key. To serve without keys again, stop the servers and remove the file
+    .keys of the home.
 
     Examples:
         crossview key revoke website

@@ -128,6 +128,9 @@ import more more.npy --dry-run
 import more more.npy
 space delete rows one --yes
 delete new --yes
+key create one --scope read --collections rows --expires 90d --home keyed
+key list --home keyed
+key revoke one --home keyed
 """
 
 
@@ -151,7 +154,8 @@ def test_every_command_prints_its_documented_result(place: Path, monkeypatch: py
         found = envelope(words, (0, 1) if name == "verify" else (0,))
         assert list(found) == ["command", "collection", "result"]
         assert found["command"] == name
-        collection = None if name in ("learners", "doctor") or line in ("list", "alias") else words[len(name.split())]
+        alone = name in ("learners", "doctor") or name.startswith("key ") or line in ("list", "alias")
+        collection = None if alone else words[len(name.split())]
         assert found["collection"] == collection
         assert list(unlike(found["result"], RESULTS[name])) == [], line
         printed.add(name)
