@@ -30,6 +30,7 @@ from crossview.server.methods import SERVICES
 from crossview.server.serving import served_methods
 from crossview.server.settings import ServerSettings
 from crossview.server.socket_file import SocketFile
+from crossview.server.succession import check_free
 from crossview.server.tls import Certificate, LiveCertificate
 from crossview.server.writing.process import WriteProcess
 
@@ -62,11 +63,18 @@ class RunningServer:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="calls", daemon=True)
         self._thread.start()
+        self._stopping = threading.Event()
         try:
+            if not settings.take_over and settings.processes == 1:
+                for port in (settings.port, settings.health_port):
+                    if port and (settings.tcp or port == settings.health_port):
+                        check_free(settings.host, port)
+            for name in settings.load if settings.take_over else ():
+                self._load(name)  # before the first connection
             self.port: int = self._run(self._start())
             if settings.health_port is not None:
                 address = _address(settings.host, settings.health_port)
-                self._health_port = HealthPort(self._health, address, settings.processes > 1)
+                self._health_port = HealthPort(self._health, address)
         except BaseException:
             if self._server is not None:  # listening failed here or on the port for health
                 self._run(self._server.stop(None))
@@ -74,7 +82,6 @@ class RunningServer:
             self.jobs.close()
             raise
         self.address = f"{settings.host}:{self.port}" if settings.tcp else f"unix:{settings.socket}"
-        self._stopping = threading.Event()
         self._upkeep = threading.Thread(target=self._maintain, name="upkeep", daemon=True)
         self._upkeep.start()
 
@@ -87,7 +94,7 @@ class RunningServer:
             options=(
                 ("grpc.max_receive_message_length", settings.message_bytes),
                 ("grpc.max_send_message_length", settings.message_bytes),
-                ("grpc.so_reuseport", int(settings.processes > 1)),  # a second server must not share the port
+                ("grpc.so_reuseport", 1),  # for the processes of this server, and the server that replaces it
                 *channel_options(settings.connections or most_connections()),
             ),
             maximum_concurrent_rpcs=settings.calls,
@@ -95,7 +102,9 @@ class RunningServer:
         self._server.add_generic_rpc_handlers(self._handlers())
         bound = self._bind() if settings.tcp else 0
         if settings.socket is not None:
-            self._socket = SocketFile(settings.socket, lambda path: self._server.add_insecure_port(f"unix:{path}"))
+            self._socket = SocketFile(
+                settings.socket, lambda path: self._server.add_insecure_port(f"unix:{path}"), settings.take_over
+            )
         await self._server.start()
         self._health.set(serving=not settings.load)
         return bound
@@ -158,12 +167,15 @@ class RunningServer:
         self._thread.join()
         self._loop.close()
 
-    def _load(self) -> None:
+    def _load(self, name: str) -> None:
+        with self.collections.use(name) as collection, cancellable(self._check_stopping):
+            collection.memory.load()
+
+    def _load_and_serve(self) -> None:
         """Load the collections of ``settings.load`` into memory, then report SERVING."""
         for name in self.settings.load:
             try:
-                with self.collections.use(name) as collection, cancellable(self._check_stopping):
-                    collection.memory.load()
+                self._load(name)
             except CancelledError:
                 return
             except CrossviewError as error:
@@ -177,7 +189,7 @@ class RunningServer:
             raise CancelledError("the server stops")
 
     def _maintain(self) -> None:
-        self._load()
+        self._load_and_serve()
         if self._stopping.wait(_SETTLED_SECONDS):
             return
         self.writing.start()

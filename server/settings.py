@@ -93,6 +93,8 @@ class ServerSettings:
     """Number of processes that share the port, each with its own indexes in memory; one process serves a connection."""
     load: tuple[str, ...] = ()
     """Collections to load at the start; health reports NOT_SERVING until they are loaded."""
+    take_over: bool = False
+    """Whether to replace the server of this home at the port: it stops once this one has loaded its collections."""
     log_requests: bool = False
     """Whether to log a line for each call."""
     grace_seconds: float = 10.0
