@@ -18,9 +18,9 @@ from crossview.engine.catalog.database import HEAD, known_versions, schema_versi
 from crossview.engine.errors import CrossviewError
 from crossview.engine.home import Home
 from crossview.server.exposure import check_exposure
-from crossview.server.processes import port_is_free
 from crossview.server.settings import ServerSettings
 from crossview.server.socket_file import is_answered
+from crossview.server.succession import port_is_free
 
 _GIB = 2**30
 _LEAST_MEMORY, _LEAST_DISK, _FULL_DISK = _GIB, _GIB, _GIB // 10

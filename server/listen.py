@@ -40,6 +40,7 @@ from crossview.server.observing.server_metrics import ServerMetrics
 from crossview.server.serving import served_methods
 from crossview.server.settings import ServerSettings
 from crossview.server.socket_file import SocketFile
+from crossview.server.succession import check_ports
 from crossview.server.tls import Certificate, LiveCertificate
 from crossview.server.writing.process import WriteProcess
 
@@ -76,11 +77,16 @@ class RunningServer:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="calls", daemon=True)
         self._thread.start()
+        self._stopping = threading.Event()
         try:
+            if not settings.take_over and settings.processes == 1:
+                check_ports(settings)
+            for name in settings.load if settings.take_over else ():
+                self._load(name)  # before the first connection
             self.port: int = self._run(self._start())
             if settings.health_port is not None:
                 address = _address(settings.host, settings.health_port)
-                self._health_port = HealthPort(self._health, address, settings.processes > 1)
+                self._health_port = HealthPort(self._health, address)
             if settings.admin_port is not None:
                 self.admin = self._admin_port(settings.admin_host, settings.admin_port)
         except BaseException:
@@ -96,7 +102,6 @@ class RunningServer:
         self.address = f"{settings.host}:{self.port}" if settings.tcp else f"unix:{settings.socket}"
         self.http_port: int | None = None if self._http is None else self._http.port
         """The port for HTTP; None without one."""
-        self._stopping = threading.Event()
         self._upkeep = threading.Thread(target=self._maintain, name="upkeep", daemon=True)
         self._upkeep.start()
 
@@ -125,7 +130,7 @@ class RunningServer:
             options=(
                 ("grpc.max_receive_message_length", settings.message_bytes),
                 ("grpc.max_send_message_length", settings.message_bytes),
-                ("grpc.so_reuseport", int(settings.processes > 1)),  # a second server must not share the port
+                ("grpc.so_reuseport", 1),  # for the processes of this server, and the server that replaces it
                 *channel_options(connections),
             ),
             maximum_concurrent_rpcs=settings.calls,
@@ -133,7 +138,9 @@ class RunningServer:
         self._server.add_generic_rpc_handlers(self._handlers())
         bound = self._bind() if settings.tcp else 0
         if settings.socket is not None:
-            self._socket = SocketFile(settings.socket, lambda path: self._server.add_insecure_port(f"unix:{path}"))
+            self._socket = SocketFile(
+                settings.socket, lambda path: self._server.add_insecure_port(f"unix:{path}"), settings.take_over
+            )
         await self._server.start()
         self._health.set(serving=not settings.load)
         return bound
@@ -203,12 +210,15 @@ class RunningServer:
         self._thread.join()
         self._loop.close()
 
-    def _load(self) -> None:
+    def _load(self, name: str) -> None:
+        with self.collections.use(name) as collection, cancellable(self._check_stopping):
+            collection.memory.load()
+
+    def _load_and_serve(self) -> None:
         """Load the collections of ``settings.load`` into memory, then report SERVING."""
         for name in self.settings.load:
             try:
-                with self.collections.use(name) as collection, cancellable(self._check_stopping):
-                    collection.memory.load()
+                self._load(name)
             except CancelledError:
                 return
             except CrossviewError as error:
@@ -222,7 +232,7 @@ class RunningServer:
             raise CancelledError("the server stops")
 
     def _maintain(self) -> None:
-        self._load()
+        self._load_and_serve()
         if self._stopping.wait(_SETTLED_SECONDS):
             return
         self.writing.start()
@@ -268,7 +278,7 @@ def http_port(
         ) from error
     app = application(dispatcher, settings, health.serves, version("crossview"))
     tls = None if certificate is None else certificate.ssl_context()
-    return HttpPort(app, settings.host, settings.http_port or 0, settings.processes > 1, connections, tls)
+    return HttpPort(app, settings.host, settings.http_port or 0, connections, tls)
 
 
 def _address(host: str, port: int) -> str:

@@ -1,6 +1,5 @@
 """Several server processes on one port, and a parent that starts and watches them without serving."""
 
-import errno
 import gc
 import logging
 import multiprocessing
@@ -13,7 +12,6 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
-from contextlib import closing
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
@@ -25,6 +23,7 @@ from crossview.server.exposure import check_exposure
 from crossview.server.keys.audit_log import log_changes
 from crossview.server.limits import keep_memory_together, raise_descriptors
 from crossview.server.settings import ServerSettings
+from crossview.server.succession import check_free
 
 if TYPE_CHECKING:
     from crossview.server.listen import RunningServer
@@ -95,6 +94,9 @@ class Processes:
 
     def __init__(self, settings: ServerSettings) -> None:
         self._context = multiprocessing.get_context("spawn")
+        if not settings.take_over:
+            for port in (settings.port, settings.http_port):
+                check_free(settings.host, port or 0)
         self._reserved = _reserved(settings.host, settings.port)
         workers = max(1, settings.workers // settings.processes)
         self._settings = replace(settings, port=self._reserved.getsockname()[1], workers=workers)
@@ -190,23 +192,10 @@ def _stop_with_parent(stopping: threading.Event) -> None:
     stopping.set()
 
 
-def port_is_free(host: str, port: int) -> bool:
-    """Return whether no program listens on a port, not even one that shares it."""
-    try:
-        with closing(socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)) as alone:
-            alone.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            alone.bind((host, port))
-    except OSError:
-        return False
-    return True
-
-
 def _reserved(host: str, port: int) -> socket.socket:
     """Return a socket that reserves a port for the processes that share it; port 0 selects a free port."""
     shared = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     try:
-        if port and not port_is_free(host, port):
-            raise OSError(errno.EADDRINUSE, os.strerror(errno.EADDRINUSE))
         shared.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         shared.bind((host, port))
     except OSError as error:

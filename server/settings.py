@@ -115,6 +115,8 @@ class ServerSettings:
     """Whether callers need a key even if the home has had none; a home with keys always requires them."""
     audit_log: Path | None = None
     """File to which the server appends a line of JSON for each change [default: the logger crossview.audit only]."""
+    take_over: bool = False
+    """Whether to replace the server of this home at the port: it stops once this one has loaded its collections."""
     log_requests: bool = False
     """Whether to log a line for each call."""
     grace_seconds: float = 10.0

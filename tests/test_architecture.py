@@ -66,7 +66,8 @@ MAY_IMPORT = {
     "server": {
         *("server.commands", "server.client", "server.dispatch", "server.edge", "server.edge.http", "server.jobs"),
         *("server.keys", "server.observing", "server.services", "server.writing", "server.wire"),
-        *("engine", "engine.catalog.database", "engine.ingest", "engine.spaces", "features"),
+        *("engine", "engine.catalog.database", "engine.catalog.file_errors", "engine.catalog.private"),
+        *("engine.ingest", "engine.spaces", "features"),
     },
     "server.wire": {
         "server.dispatch.identity",

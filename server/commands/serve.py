@@ -52,6 +52,9 @@ class NetworkOptions:
         Path | None,
         typer.Option(metavar="FILE", help="Authorities in PEM; clients must show a certificate of one of them."),
     ] = None
+    take_over: Annotated[
+        bool, typer.Option("--take-over", help="Replace the server of this home at the port, without a pause.")
+    ] = False
     insecure: Annotated[
         bool, typer.Option("--insecure", help="Listen without TLS on an address that the network can reach.")
     ] = False
@@ -255,16 +258,23 @@ def _use_one_thread_a_call() -> None:
 def _until(stopping: threading.Event, settings: ServerSettings) -> bool:
     """Serve until an event; return whether all calls ended in time."""
     from crossview.server.processes import Processes, start
+    from crossview.server.succession import Place, successor
 
+    settings = successor(settings)
     running, served = start(settings), Home(settings.home)
     if not served.names():
         say(f"warning: no collections to serve: {served.emptiness()}; is --home right?", err=True)
     say(f"crossview serves {served.path} on {running.address}")
     if running.http_port is not None:
         say(f"and over HTTP on {settings.host}:{running.http_port}")
+    place = Place(served.path, running.address)
+    previous = place.take(settings.take_over)
+    if previous is not None:
+        say(f"the previous server, process {previous}, ends its calls and stops", err=True)
     while not stopping.wait(1.0):
         if isinstance(running, Processes):
             running.replace_dead()
+    place.leave()
     say(f"stopping: calls in progress have {settings.grace_seconds:g} s to end", err=True)
     return running.stop()
 

@@ -68,6 +68,7 @@ def samples(registry: CollectorRegistry) -> list[dict[str, Any]]:
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
     block_on_close = False
+    allow_reuse_port = True  # for the server that replaces this one
 
     def __init__(self, host: str, port: int, admin: AdminPort) -> None:
         self.address_family = AF_INET6 if ":" in host else AF_INET

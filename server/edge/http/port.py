@@ -129,15 +129,14 @@ class HttpPort:
     Args:
         app: the ASGI application.
         host, port: the address; port 0 selects a free port.
-        share: whether other processes listen on the same port.
         connections: maximum number of connections.
         tls: the certificate; None without TLS.
     """
 
     def __init__(
-        self, app: Any, host: str, port: int, share: bool, connections: int, tls: ssl.SSLContext | None = None
+        self, app: Any, host: str, port: int, connections: int, tls: ssl.SSLContext | None = None
     ) -> None:
-        self._socket = listening_socket(host, port, share)
+        self._socket = listening_socket(host, port)
         self.port: int = self._socket.getsockname()[1]
         """The port on which it listens."""
         protocol = type("LimitedConnection", (Connection,), {"most": connections})
@@ -169,12 +168,12 @@ class HttpPort:
         await self._serving
 
 
-def listening_socket(host: str, port: int, share: bool) -> socket.socket:
-    """Return a bound socket; raise StorageError if another program uses the port."""
+def listening_socket(host: str, port: int) -> socket.socket:
+    """Return a bound socket that other processes of this user can share; raise StorageError if it cannot be bound."""
     family, kind, protocol, _, address = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM)[0]
     bound = socket.socket(family, kind, protocol)
     try:
-        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT if share else socket.SO_REUSEADDR, 1)
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         bound.bind(address)
     except OSError as error:
         bound.close()
