@@ -33,6 +33,7 @@ from crossview.server.commands import (
     search,
     serve,
     spaces,
+    stats,
     suggest,
     transfer,
     verify,
@@ -103,6 +104,7 @@ PANELS: dict[str, dict[str, Callable[..., None]]] = {
     },
     "Serve": {
         "serve": serve.serve,
+        "stats": stats.stats,
         "job list": jobs.list_,
         "job show": jobs.show_,
         "job cancel": jobs.cancel,

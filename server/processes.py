@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 from crossview.engine.errors import StorageError
 from crossview.server.limits import keep_memory_together, raise_descriptors
+from crossview.server.logs import log_to_stderr
 from crossview.server.settings import ServerSettings
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def prepare_process(settings: ServerSettings) -> None:
     raise_descriptors()
     keep_memory_together()
     sys.setswitchinterval(SWITCH_SECONDS)
-    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    log_to_stderr(settings.log_format)
     if settings.log_requests:
         logging.getLogger("crossview.requests").setLevel(logging.INFO)
 

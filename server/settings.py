@@ -6,6 +6,7 @@ from pathlib import Path
 
 from crossview.engine.errors import InvalidInputError
 from crossview.features.pictures import PictureLimits
+from crossview.server.logs import FORMATS
 
 MESSAGE_BYTES = 64 * 2**20
 """Default for the maximum size of a message; a photograph of a camera fits."""
@@ -30,13 +31,14 @@ _RANGES = {
     "processes": (1, math.inf),
     "jobs": (1, math.inf),
     "message_bytes": (1, 2**31 - 1),
+    "slow_ms": (0.0, math.inf),
     "grace_seconds": (0.0, math.inf),
     "answer_seconds": (0.0, math.inf),
     "deletion_seconds": (0.0, math.inf),
     "idle_seconds": (0.0, math.inf),
     "silent_seconds": (0.01, math.inf),
 }
-_OPTIONAL = ("health_port", "admin_port", "connections", "key_rate", "key_bytes")
+_OPTIONAL = ("health_port", "admin_port", "connections", "key_rate", "key_bytes", "slow_ms")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,6 +95,10 @@ class ServerSettings:
     """Collections to load at the start; health reports NOT_SERVING until they are loaded."""
     log_requests: bool = False
     """Whether to log a line for each call."""
+    log_format: str = "text"
+    """Format of the log: "text", or "json" for one JSON object a line."""
+    slow_ms: float | None = None
+    """Time in milliseconds above which a call is logged with its stages and sizes [default: no such log]."""
     grace_seconds: float = 10.0
     """Time that calls in progress have to end when the server stops."""
     answer_seconds: float = 2.0
@@ -114,6 +120,8 @@ class ServerSettings:
             raise InvalidInputError("the server's host is empty: give the address to listen on, such as 127.0.0.1")
         if not self.admin_host:
             raise InvalidInputError("the server's admin_host is empty: give an address, such as 127.0.0.1")
+        if self.log_format not in FORMATS:
+            raise InvalidInputError(f"the server's log_format is {self.log_format!r}; it must be text or json")
         for name, (least, most) in _RANGES.items():
             value = getattr(self, name)
             if value is None and name in _OPTIONAL:

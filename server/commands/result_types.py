@@ -33,6 +33,7 @@ from crossview.server.commands.feedback import DeletedJudgements, ForgottenAnswe
 from crossview.server.commands.items import DeletedItems
 from crossview.server.commands.neighbors import WrittenNeighbors
 from crossview.server.commands.search import HitCount
+from crossview.server.commands.stats import Stats
 from crossview.server.commands.transfer import ImportedData
 
 
@@ -96,6 +97,7 @@ RESULTS: dict[str, Any] = {
     "create": CollectionInfo,
     "list": list[str] | list[Item],
     "count": CountedItems,
+    "stats": Stats,
     "show": DescribedCollection,
     "rename": Renamed,
     "copy": CollectionInfo,

@@ -72,7 +72,7 @@ class WatchOptions:
         typer.Option(
             min=1, max=65535, help="Separate port for health checks, independent of the load on the main port."
         ),
-    ] = (None,)
+    ] = None
     admin_port: Annotated[
         int | None,
         typer.Option(
@@ -80,14 +80,21 @@ class WatchOptions:
             max=65535,
             help="Separate HTTP port for /metrics, /healthz and /readyz; further processes use the next ports.",
         ),
-    ] = (None,)
+    ] = None
     admin_host: Annotated[str, typer.Option(help="Address of the port for metrics, which needs no key.")] = (
-        ServerSettings.admin_host,
+        ServerSettings.admin_host
     )
     log_requests: Annotated[
         bool,
-        typer.Option("--log-requests", help="Log one line for each call: method, collection, status, time, bytes."),
-    ] = (False,)
+        typer.Option("--log-requests", help="Log one line for each call: method, collection, status, time, bytes, id."),
+    ] = False
+    log_format: Annotated[
+        str, typer.Option(metavar="text|json", help="Format of the log on standard error; json: one object a line.")
+    ] = ServerSettings.log_format
+    slow_ms: Annotated[
+        float | None,
+        typer.Option(min=0, metavar="N", help="Log calls that take more milliseconds, with their stages and sizes."),
+    ] = None
 
 
 def serve(
@@ -130,6 +137,8 @@ def serve(
         key_bytes=load.key_bytes,
         grace_seconds=load.grace,
         log_requests=watch.log_requests,
+        log_format=watch.log_format,
+        slow_ms=watch.slow_ms,
     )
     if not is_loopback(host):
         say(f"warning: {host} is open to the network; there is no authentication and no encryption", err=True)
