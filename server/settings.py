@@ -88,7 +88,7 @@ class ServerSettings:
     hits: int = 100_000
     """Maximum number of hits of one request: queries x k x named targets."""
     answer_bytes: int = MESSAGE_BYTES // 2
-    """Maximum size of the content of all hits of a search: keys, labels, attributes and texts."""
+    """Maximum size of the content of an answer: keys, labels, attributes and texts of hits, and vectors of queries."""
     processes: int = 1
     """Number of processes that share the port, each with its own indexes in memory; one process serves a connection."""
     load: tuple[str, ...] = ()
