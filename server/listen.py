@@ -19,7 +19,8 @@ from crossview.engine.runtime.cancellation import cancellable
 from crossview.engine.spaces import search  # noqa: F401
 from crossview.features.picture_pool import PicturePool
 from crossview.server.cache import OpenCollections
-from crossview.server.dispatch.dispatcher import Dispatcher, RequestLog
+from crossview.server.dispatch.call_log import RequestLog
+from crossview.server.dispatch.dispatcher import Dispatcher
 from crossview.server.dispatch.quotas import Quotas
 from crossview.server.dispatch.rooms import Rooms
 from crossview.server.dispatch.streams import Silences
@@ -117,7 +118,7 @@ class RunningServer:
     async def _start(self) -> int:
         settings = self.settings
         keys = KeyRing(self.collections.home.path, settings.require_keys)
-        around = self._calls, RequestLog(), AuditLog(), Access(keys), self._quotas
+        around = self._calls, RequestLog(settings.slow_ms), AuditLog(), Access(keys), self._quotas
         self._dispatcher = Dispatcher(self._rooms, settings, around)
         awaited = AwaitedJobs(self.jobs, self._rooms.reads.run, self._dispatcher.stopped, self._dispatcher.silences)
         self._dispatcher.served = served_methods(settings, self.collections, self.jobs, awaited, self.writing)

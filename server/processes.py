@@ -22,6 +22,7 @@ from crossview.engine.errors import StorageError
 from crossview.server.exposure import check_exposure
 from crossview.server.keys.audit_log import log_changes
 from crossview.server.limits import keep_memory_together, raise_descriptors
+from crossview.server.logs import log_to_stderr
 from crossview.server.settings import ServerSettings
 from crossview.server.succession import check_free
 
@@ -59,7 +60,7 @@ def prepare_process(settings: ServerSettings) -> None:
     raise_descriptors()
     keep_memory_together()
     sys.setswitchinterval(SWITCH_SECONDS)
-    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    log_to_stderr(settings.log_format)
     if settings.log_requests:
         logging.getLogger("crossview.requests").setLevel(logging.INFO)
     if settings.audit_log is not None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from crossview.engine.errors import InvalidInputError
 from crossview.features.pictures import PictureLimits
+from crossview.server.logs import FORMATS
 from crossview.server.tls import TlsFiles
 
 MESSAGE_BYTES = 64 * 2**20
@@ -33,6 +34,7 @@ _RANGES = {
     "processes": (1, math.inf),
     "jobs": (1, math.inf),
     "message_bytes": (1, 2**31 - 1),
+    "slow_ms": (0.0, math.inf),
     "grace_seconds": (0.0, math.inf),
     "answer_seconds": (0.0, math.inf),
     "deletion_seconds": (0.0, math.inf),
@@ -40,7 +42,7 @@ _RANGES = {
     "silent_seconds": (0.01, math.inf),
 }
 _ORIGIN = re.compile(r"https?://[^/\s]+")
-_OPTIONAL = ("health_port", "http_port", "admin_port", "connections", "key_rate", "key_bytes")
+_OPTIONAL = ("health_port", "http_port", "admin_port", "connections", "key_rate", "key_bytes", "slow_ms")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,7 +108,7 @@ class ServerSettings:
     hits: int = 100_000
     """Maximum number of hits of one request: queries x k x named targets."""
     answer_bytes: int = MESSAGE_BYTES // 2
-    """Maximum size of the content of all hits of a search: keys, labels, attributes and texts."""
+    """Maximum size of the content of an answer: keys, labels, attributes and texts of hits, and vectors of queries."""
     processes: int = 1
     """Number of processes that share the port, each with its own indexes in memory; one process serves a connection."""
     load: tuple[str, ...] = ()
@@ -119,6 +121,10 @@ class ServerSettings:
     """Whether to replace the server of this home at the port: it stops once this one has loaded its collections."""
     log_requests: bool = False
     """Whether to log a line for each call."""
+    log_format: str = "text"
+    """Format of the log: "text", or "json" for one JSON object a line."""
+    slow_ms: float | None = None
+    """Time in milliseconds above which a call is logged with its stages and sizes [default: no such log]."""
     grace_seconds: float = 10.0
     """Time that calls in progress have to end when the server stops."""
     answer_seconds: float = 2.0
@@ -157,6 +163,8 @@ class ServerSettings:
             raise InvalidInputError("the server's host is empty: give the address to listen on, such as 127.0.0.1")
         if not self.admin_host:
             raise InvalidInputError("the server's admin_host is empty: give an address, such as 127.0.0.1")
+        if self.log_format not in FORMATS:
+            raise InvalidInputError(f"the server's log_format is {self.log_format!r}; it must be text or json")
         for origin in self.http_origins:
             if origin != "*" and not _ORIGIN.fullmatch(origin):
                 raise InvalidInputError(

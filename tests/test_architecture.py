@@ -80,7 +80,7 @@ MAY_IMPORT = {
         *("engine.audit", "engine.catalog.extractors", "engine.catalog.roots"),
     },
     "server.dispatch": {
-        *("server.errors", "server.methods", "server.settings", "server.wire"),
+        *("server.errors", "server.logs", "server.methods", "server.settings", "server.wire"),
         *("engine", "features"),
     },
     "server.keys": {
@@ -103,6 +103,7 @@ MAY_IMPORT = {
     },
     "server.jobs": {
         *("server.channel", "server.dispatch", "server.errors", "server.forks", "server.methods", "server.settings"),
+        "server.logs",
         *(
             "server.wire",
             "engine",
@@ -114,6 +115,7 @@ MAY_IMPORT = {
     },
     "server.writing": {
         *("server.cache", "server.channel", "server.errors", "server.forks", "server.methods", "server.wire"),
+        "server.logs",
         *("engine", "engine.ingest", "features"),
     },
     "server.commands": {

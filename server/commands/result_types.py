@@ -35,6 +35,7 @@ from crossview.server.commands.items import DeletedItems
 from crossview.server.commands.keys import CreatedKey, PrintedKey
 from crossview.server.commands.neighbors import WrittenNeighbors
 from crossview.server.commands.search import HitCount
+from crossview.server.commands.stats import Stats
 from crossview.server.commands.transfer import ImportedData
 from crossview.server.doctor import Diagnosis
 
@@ -99,6 +100,7 @@ RESULTS: dict[str, Any] = {
     "create": CollectionInfo,
     "list": list[str] | list[Item],
     "count": CountedItems,
+    "stats": Stats,
     "show": DescribedCollection,
     "rename": Renamed,
     "copy": CollectionInfo,

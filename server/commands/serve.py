@@ -188,8 +188,15 @@ class WatchOptions:
     )
     log_requests: Annotated[
         bool,
-        typer.Option("--log-requests", help="Log one line for each call: method, collection, status, time, bytes."),
+        typer.Option("--log-requests", help="Log one line for each call: method, collection, status, time, bytes, id."),
     ] = False
+    log_format: Annotated[
+        str, typer.Option(metavar="text|json", help="Format of the log on standard error; json: one object a line.")
+    ] = ServerSettings.log_format
+    slow_ms: Annotated[
+        float | None,
+        typer.Option(min=0, metavar="N", help="Log calls that take more milliseconds, with their stages and sizes."),
+    ] = None
 
 
 def serve(

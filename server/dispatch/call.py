@@ -2,8 +2,10 @@
 
 import re
 import time
+import uuid
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Protocol
 
 from google.protobuf.message import DecodeError, Message
@@ -22,6 +24,9 @@ from crossview.v1 import search_pb2
 
 DECODED_AT_ONCE = 1 << 16
 """Maximum bytes of a request that the event loop decodes, because a thread would take longer to start."""
+ID_HEADER = "x-request-id"
+"""The header with which a caller names a call."""
+_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _COLLECTION = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 
 
@@ -166,6 +171,14 @@ class Call:
     def method(self) -> Method:
         """The called method."""
         return self.served.method
+
+    @cached_property
+    def id(self) -> str:
+        """The id of the call in logs: that of its header, if it is short and plain, otherwise a random one."""
+        given = next((value for name, value in self.caller.metadata() if name == ID_HEADER), "")
+        if isinstance(given, str) and _ID.fullmatch(given):
+            return given
+        return uuid.uuid4().hex[:16]
 
     def take(self, data: Any) -> int:
         """Add the size of a received, encoded message to ``received``, and return it."""

@@ -5,7 +5,6 @@ next message, and the caller. It gets the encoded response, or a RefusedError wi
 """
 
 import asyncio
-import logging
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -17,6 +16,7 @@ from google.protobuf.message import Message
 from crossview.engine.errors import CrossviewError
 from crossview.engine.runtime.cancellation import cancellable, checkpoint
 from crossview.server.dispatch.call import Call, Caller, Encoded, Served
+from crossview.server.dispatch.call_log import RequestLog
 from crossview.server.dispatch.identity import acting
 from crossview.server.dispatch.quotas import Budget
 from crossview.server.dispatch.rooms import Rooms
@@ -25,10 +25,6 @@ from crossview.server.errors import DeadlineExceededError, OverloadedError, Serv
 from crossview.server.methods import Method
 from crossview.server.settings import ServerSettings
 from crossview.server.wire.status import Code, Refusal, refusal
-
-REQUEST_LOG = "crossview.requests"
-"""Name of the logger of calls: a line at level INFO for each call, and for each message of a stream."""
-_log = logging.getLogger(REQUEST_LOG)
 
 
 class Around(Protocol):
@@ -39,22 +35,6 @@ class Around(Protocol):
 
     def end(self, call: Call) -> None:
         """Handle the end of a call, with its code, collection and sizes, unless ``begin`` raised an error."""
-
-
-class RequestLog:
-    """A log with a line for each call."""
-
-    def begin(self, call: Call) -> None:
-        """See ``Around``."""
-
-    def end(self, call: Call) -> None:
-        """See ``Around``."""
-        if _log.isEnabledFor(logging.INFO):
-            milliseconds = 1e3 * (time.monotonic() - call.began)
-            _log.info(
-                "%s collection=%s status=%s ms=%.1f request_bytes=%d response_bytes=%d",
-                *(call.method.name, call.collection, call.code.name, milliseconds, call.received, call.sent),
-            )
 
 
 class Gate:
@@ -189,7 +169,7 @@ class Dispatcher:
             call.left, call.code = True, Code.CANCELLED
             raise
         except Exception as error:
-            refused = refusal(error)
+            refused = refusal(error, call.id)
             refused = replace(refused, message=call.caller.identity.shown(refused.message))
             call.code, call.error = refused.code, refused.error_name
             raise RefusedError(refused) from error

@@ -11,6 +11,7 @@ import pytest
 from documented import unlike
 from long_jobs import ended
 from PIL import Image
+from ports import free_port
 from terminal import command_of, done, run
 
 from crossview.engine.comparisons import Answer, QuestionRequest
@@ -168,7 +169,11 @@ def test_every_command_prints_its_documented_result(place: Path, monkeypatch: py
             name = " ".join(words[:2])
             assert list(unlike(envelope(words)["result"], RESULTS[name])) == [], words
             printed.add(name)
-    assert {*printed, "changes"} == set(RESULTS)  # changes: tests/server/test_changes.py
+    with RunningServer(ServerSettings(home=place / "home", port=0, admin_port=free_port())) as running:
+        assert running.admin is not None
+        found = envelope(["stats", "--admin", f"127.0.0.1:{running.admin.port}"])["result"]
+        assert list(unlike(found, RESULTS["stats"])) == []
+    assert {*printed, "changes", "stats"} == set(RESULTS)  # changes: tests/server/test_changes.py
 
 
 def test_every_command_with_json_has_a_documented_result() -> None:

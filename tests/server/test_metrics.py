@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from long_jobs import until
+from ports import free_port
 from prometheus_client.parser import text_string_to_metric_families
 
 from crossview.engine.errors import CrossviewError, NotFoundError, StorageError
@@ -28,12 +29,6 @@ from crossview.server.settings import ServerSettings
 
 SEARCH = SearchRequest([Query("color", key="dots/dots-00.jpg")], k=3, targets=("color",))
 Values = dict[tuple[str, tuple[str, ...]], float]
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @pytest.fixture(scope="module")

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from crossview.engine.errors import InvalidInputError
+from crossview.engine.query import Query
 from crossview.server.client.client import Client
 from crossview.server.dispatch import quotas
 from crossview.server.dispatch.call import Call, Caller, Served
@@ -192,6 +194,17 @@ def test_the_expected_wait_counts_turns() -> None:
         await asyncio.gather(first, *waiting, return_exceptions=True)
 
     play(scene, 100, patience=4.5)
+
+
+def test_the_vectors_of_one_request_are_limited(home: Any) -> None:
+    """As the hits are: before the answer is made."""
+    settings = ServerSettings(home=home.path, port=0, answer_bytes=1_000)
+    with RunningServer(settings) as running, Client(running.address) as client:
+        drawn = client.open("drawn")
+        query = Query("color", vector=[1.0] * 64)
+        assert len(drawn.embed([query], space="raw")) == 1
+        with pytest.raises(InvalidInputError, match=r"one answer may contain 0\.0 MB"):
+            drawn.embed([query] * 10, space="raw")
 
 
 def test_a_server_limits_the_rate_of_callers(home: Any) -> None:
