@@ -4,7 +4,7 @@ import json
 import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from socket import AF_INET, AF_INET6, socket
+from socket import AF_INET, AF_INET6, SO_REUSEPORT, SOL_SOCKET, socket
 from socketserver import TCPServer
 from typing import Any
 
@@ -68,7 +68,6 @@ def samples(registry: CollectorRegistry) -> list[dict[str, Any]]:
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
     block_on_close = False
-    allow_reuse_port = True  # for the server that replaces this one
 
     def __init__(self, host: str, port: int, admin: AdminPort) -> None:
         self.address_family = AF_INET6 if ":" in host else AF_INET
@@ -78,6 +77,7 @@ class _Server(ThreadingHTTPServer):
 
     def server_bind(self) -> None:
         """Bind the socket without looking up a name, which can take long."""
+        self.socket.setsockopt(SOL_SOCKET, SO_REUSEPORT, 1)  # for the server that replaces this one
         TCPServer.server_bind(self)
 
     def process_request(self, request: Any, client_address: Any) -> None:

@@ -133,9 +133,7 @@ class HttpPort:
         tls: the certificate; None without TLS.
     """
 
-    def __init__(
-        self, app: Any, host: str, port: int, connections: int, tls: ssl.SSLContext | None = None
-    ) -> None:
+    def __init__(self, app: Any, host: str, port: int, connections: int, tls: ssl.SSLContext | None = None) -> None:
         self._socket = listening_socket(host, port)
         self.port: int = self._socket.getsockname()[1]
         """The port on which it listens."""
