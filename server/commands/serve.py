@@ -212,7 +212,7 @@ def serve(
     ] = False,
     home: HomeOption = None,
 ) -> None:
-    """Serve the collections over gRPC, and over HTTP if you name its port.
+    """Serve the collections over gRPC and, on another port, over HTTP.
 
     The server runs until SIGTERM or Ctrl-C. A message has at most 64 MiB, so clients can send whole photographs.
     Options go before variables of the environment such as CROSSVIEW_SERVE_PORT, and those before the file of --config.

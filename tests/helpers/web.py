@@ -40,7 +40,7 @@ def trailers(body: bytes) -> tuple[list[bytes], dict[str, str]]:
 
 
 def raw(port: int, data: bytes, seconds: float = 20.0) -> bytes:
-    """What a server answers to bytes, until it closes the connection or is silent for so long."""
+    """The answer of a server to bytes, until it closes the connection or is silent for so long."""
     with socket.create_connection(("127.0.0.1", port), timeout=seconds) as connection:
         found = b""
         try:

@@ -60,7 +60,7 @@ def test_the_mapping_is_that_of_protobuf(descriptor: Any, data: st.DataObject) -
         (search_pb2.SearchRequest, '{"k": NaN}', "NaN is not a number of JSON"),
         (search_pb2.SearchRequest, '{"k": 1, "k": 2}', "a name twice"),
         (search_pb2.SearchRequest, '{"sort_by": "a", "sortBy": "b"}', "sortBy: .*also given"),
-        (search_pb2.SearchRequest, '{"querie": []}', "querie: SearchRequest has no such field; is it queries?"),
+        (search_pb2.SearchRequest, '{"targetz": []}', "targetz: SearchRequest has no such field; is it targets?"),
         (search_pb2.SearchRequest, '{"k": 1.5}', "k: 1.5 must be a whole number"),
         (search_pb2.SearchRequest, '{"k": 5000000000}', "k: 5000000000 cannot be a value"),
         (search_pb2.SearchRequest, '{"k": true}', "k: True must be a whole number"),
