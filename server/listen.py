@@ -163,7 +163,7 @@ class RunningServer:
     def _handlers(self) -> tuple[Any, ...]:
         """Return the gRPC handlers of all services."""
         # Calls without keys have silences of their own, so that strangers cannot end those of callers with keys.
-        silences = Silences(max(1, self.settings.calls // 8), self.settings.silent_seconds)
+        silences = Silences(self.settings.calls // 2, self.settings.silent_seconds)
         ending = self._dispatcher.draining
         reflection = ReflectionService((*REFLECTION, health.SERVICE_NAME, *SERVICES), silences, ending)
         checks = HealthService(self._health, silences, ending)

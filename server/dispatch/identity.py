@@ -1,5 +1,6 @@
 """The identity of a caller: a name, a scope, and the collections that it reaches."""
 
+import ast
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,7 +22,7 @@ class Scope(Enum):
     """Create, copy, rename and delete collections and aliases; see the jobs of all keys and the paths of files."""
 
 
-_MISSING = re.compile(r"(?:no collection|alias) '([a-z0-9][a-z0-9_-]{0,62})'")
+_MISSING = re.compile(r"""(?:no collection|alias) ('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")""")
 """The beginning of the engine's messages on a missing collection, which may come from another process."""
 _RANKS = {scope: rank for rank, scope in enumerate(Scope)}
 
@@ -63,7 +64,7 @@ class Identity:
         The message on a missing collection lists others, and so becomes that on a refused one.
         """
         found = None if self.collections is None else _MISSING.match(message)
-        return message if found is None else _missing(found[1])
+        return message if found is None else _missing(ast.literal_eval(found[1]))
 
 
 LOCAL = Identity()

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
-from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
 
 from google.longrunning import operations_pb2
@@ -17,11 +16,15 @@ from crossview.v1 import duplicates_pb2, jobs_pb2, questions_pb2
 
 _NAMES = frozenset({"parent", "collection", "collection_id", "alias_id", "against"})
 """The fields that name a collection or an alias, in every message of a request."""
+_BARE = frozenset({"collection_id", "alias_id", "against"})
+"""Those of them that are the name itself; the others are resource names."""
 _NAME = "name"
 """The field that names a collection, or something in it, only in a request itself."""
 _OPERATIONS = operations_pb2.DESCRIPTOR.package
 _ABSOLUTE = re.compile(r"/|[A-Za-z]:[\\/]|\\\\|file:")
 """The beginning of an absolute path, of any system."""
+_WINDOWS = re.compile(r"[A-Za-z]:\\|\\\\")
+"""The beginning of an absolute path of Windows; elsewhere, a name may contain a backslash."""
 _PERSONS: dict[type[Message], Callable[[Any], Message]] = {
     questions_pb2.NextQuestionRequest: lambda request: request,
     questions_pb2.AddAnswerRequest: lambda request: request.answer,
@@ -72,7 +75,9 @@ def named_collections(request: Message) -> Iterator[str]:
             if message is None:
                 break
         text = "" if message is None else getattr(message, path[-1])
-        if text:
+        if text and path[-1] in _BARE:
+            yield text
+        elif text:
             yield text.removeprefix("collections/").partition("/")[0]
 
 
@@ -113,8 +118,9 @@ def relative(source: str, key: str) -> str:
 
     The key of an item consists of this alias and the path below the root, so that the key is the answer.
     """
-    name = PureWindowsPath(source).name if "\\" in source else PurePosixPath(source).name
-    return key if PurePosixPath(key).name == name else name
+    separator = "\\" if _WINDOWS.match(source) else "/"
+    name = source.replace(separator, "/").rpartition("/")[2]
+    return key if key.rpartition("/")[2] == name else name
 
 
 def _operations(response: Message) -> Sequence[Any]:

@@ -58,6 +58,18 @@ def test_a_home_without_jobs_has_no_records(tmp_path: Path, records: Records) ->
     assert list(tmp_path.iterdir()) == []
 
 
+def test_records_of_the_last_format_get_the_column_of_keys(tmp_path: Path, records: Records) -> None:
+    """In place: their jobs belong to no key, so only administrators see them."""
+    job = add(records)
+    records.close()
+    with closing(sqlite3.connect(tmp_path / ".jobs/jobs.db")) as database, database:
+        database.execute("ALTER TABLE jobs DROP COLUMN key")
+        database.execute("PRAGMA user_version = 2")
+    assert not records.get(job).done
+    assert records.key_of(job) == ""
+    assert records.page("", None, 10, key="0123456789ab") == []
+
+
 def test_records_of_an_earlier_format_are_dropped_and_those_of_a_later_one_kept(tmp_path: Path) -> None:
     """The messages of an earlier one cannot be read; a later version's are for that version."""
     for version, error in ((1, None), (99, "format 99, and this version reads")):

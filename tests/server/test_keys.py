@@ -140,6 +140,35 @@ def scope_of(method: Method, number: int) -> Scope:
     return [job for job in JOBS.values() for _ in requests_naming(job, OWN, OWN, NEW)][number].scope
 
 
+@pytest.mark.parametrize(
+    "name",
+    [f"collections/{OWN}", f"{OWN}/x", f"{OWN} ", f"{OWN}\n", f"../{OWN}", "'", '"', "\\", "Own", f"{OWN}/../{OTHER}"],
+)
+def test_text_that_is_no_name_reveals_nothing(channel: grpc.Channel, keys: dict[str, str], name: str) -> None:
+    """Whether the text is taken apart or not, no message lists other collections."""
+    for case in CASES:
+        method, number = case.values
+        request = requests_naming(method, name, OWN, NEW)[number]
+        code, message, response = called(channel, method, request, keys["write-own"])
+        assert OTHER not in message.replace(name, "").replace(repr(name), "")
+        assert OTHER not in str(response)
+        assert code in (*REFUSED, grpc.StatusCode.OK)
+
+
+REFUSED = grpc.StatusCode.NOT_FOUND, grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.PERMISSION_DENIED
+
+
+@pytest.mark.parametrize("name", ["own", "it's", 'a"b', "a\\b", "two\nlines"])
+def test_the_message_on_a_missing_collection_is_recognised(tmp_path: Path, name: str) -> None:
+    """The engine's own message, with any name."""
+    Home(tmp_path).create("listed", ["v=vectors:dim=2"]).close()
+    with pytest.raises(NotFoundError, match="listed") as missing:
+        Home(tmp_path).check_exists(name)
+    shown = Identity("me", Scope.READ, frozenset({"own"})).shown(str(missing.value))
+    assert "listed" not in shown
+    assert repr(name) in shown
+
+
 def test_the_table_gives_every_method_the_least_scope() -> None:
     """A method that reads needs read; only the names of a home need admin."""
     for method in METHODS.values():
@@ -246,6 +275,7 @@ def test_absolute_paths_are_for_administrators(server: RunningServer, keys: dict
         ("/srv/pics/x/b.jpg", "pics/x/a.jpg", "b.jpg"),
         ("C:\\me\\a.jpg", "pics/a.jpg", "pics/a.jpg"),
         ("/a.jpg", "photo", "a.jpg"),
+        ("/srv/pics/a\\xff.jpg", "pics/a\\xff.jpg", "pics/a\\xff.jpg"),
     ],
 )
 def test_a_path_without_its_root(source: str, key: str, shown: str) -> None:
