@@ -38,6 +38,22 @@ class NetworkOptions:
             help="Separate port for health checks, without TLS, independent of the load on the main port.",
         ),
     ] = None
+    http_port: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            max=65535,
+            help="Port for HTTP: JSON by curl, Connect and gRPC-Web; 0 selects a free port. It needs crossview[http].",
+        ),
+    ] = None
+    http_origins: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--http-origin",
+            metavar="ORIGIN",
+            help="Origin of pages that may call the HTTP port, such as https://example.org. Repeat for several.",
+        ),
+    ] = None
     socket: Annotated[
         Path | None,
         typer.Option(metavar="PATH", help="Unix-domain socket to listen on as well, for this user only."),
@@ -56,7 +72,7 @@ class NetworkOptions:
         bool, typer.Option("--take-over", help="Replace the server of this home at the port, without a pause.")
     ] = False
     insecure: Annotated[
-        bool, typer.Option("--insecure", help="Listen without TLS on an address that the network can reach.")
+        bool, typer.Option("--insecure", help="Listen without TLS or keys on an address that the network can reach.")
     ] = False
 
 
@@ -140,30 +156,6 @@ class AccessOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class HttpOptions:
-    """The options of the port for HTTP."""
-
-    PANEL: ClassVar[str] = "HTTP"
-
-    http_port: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            max=65535,
-            help="Port for HTTP: JSON by curl, Connect and gRPC-Web; 0 selects a free port. It needs crossview[http].",
-        ),
-    ] = None
-    http_origins: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--http-origin",
-            metavar="ORIGIN",
-            help="Origin of pages that may call the HTTP port, such as https://example.org. Repeat for several.",
-        ),
-    ] = None
-
-
-@dataclass(frozen=True, kw_only=True)
 class WatchOptions:
     """The options of what people and monitors see of a server."""
 
@@ -204,7 +196,6 @@ def serve(
     network: NetworkOptions,
     load: LoadOptions,
     access: AccessOptions,
-    http: HttpOptions,
     watch: WatchOptions,
     config: ConfigOption = None,
     print_config: Annotated[
@@ -227,7 +218,7 @@ def serve(
     _use_one_thread_a_call()
     from crossview.server.processes import prepare_process, temporary_files
 
-    options = {**asdict(network), **asdict(load), **asdict(access), **asdict(watch), **asdict(http), "home": home}
+    options = {**asdict(network), **asdict(load), **asdict(access), **asdict(watch), "home": home}
     configuration = configuration_of(
         {name: value for name, value in options.items() if _is_given(context, name)}, config
     )
