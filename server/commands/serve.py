@@ -30,14 +30,6 @@ class NetworkOptions:
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 selects a free port.")] = (
         ServerSettings.port
     )
-    health_port: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            max=65535,
-            help="Separate port for health checks, without TLS, independent of the load on the main port.",
-        ),
-    ] = None
     http_port: Annotated[
         int | None,
         typer.Option(
@@ -164,7 +156,9 @@ class WatchOptions:
     health_port: Annotated[
         int | None,
         typer.Option(
-            min=1, max=65535, help="Separate port for health checks, independent of the load on the main port."
+            min=1,
+            max=65535,
+            help="Separate port for health checks, without TLS, independent of the load on the main port.",
         ),
     ] = None
     admin_port: Annotated[
