@@ -3,6 +3,7 @@
 import base64
 import gzip
 import json
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,9 +17,10 @@ from google.protobuf.message import Message
 from google.rpc import status_pb2
 from web import JSON, SEARCH, STREAM, frame, json_frames, trailers
 
-from crossview.engine.errors import InvalidInputError, StorageError
+from crossview.engine.errors import InvalidInputError, NotInstalledError, StorageError
 from crossview.server.listen import RunningServer
 from crossview.server.methods import METHODS, Method, Touch
+from crossview.server.processes import Processes
 from crossview.server.settings import ServerSettings
 from crossview.server.wire.status import DETAILS_KEY, Code
 from crossview.v1 import search_pb2
@@ -368,3 +370,22 @@ def test_a_caller_that_leaves_ends_its_call(
     web.post("/google.longrunning.Operations/CancelOperation", json={"name": name})
     web.post("/google.longrunning.Operations/WaitOperation", json=waiting)
     assert "status=CANCELLED" in found[0]
+
+
+def test_the_port_needs_its_libraries(home: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error says how to install them."""
+    monkeypatch.setitem(sys.modules, "crossview.server.edge.http.port", None)
+    with pytest.raises(NotInstalledError, match=r"pip install 'crossview\[http\]'"):
+        RunningServer(ServerSettings(home=home.path, port=0, http_port=0))
+
+
+@pytest.mark.slow
+def test_several_processes_share_the_port(home: Any) -> None:
+    """Each answers; so does one at a free port that they choose."""
+    served = Processes(ServerSettings(home=home.path, port=0, http_port=0, processes=2))
+    try:
+        for _ in range(6):
+            found = httpx.post(f"http://127.0.0.1:{served.http_port}{SEARCH}", json=QUERY, timeout=60)
+            assert found.status_code == 200
+    finally:
+        served.stop()
