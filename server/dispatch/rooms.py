@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable, Hashable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from queue import SimpleQueue
 from typing import Any, TypeVar, cast
 
 from crossview.features.worker import cores
@@ -99,6 +100,8 @@ T = TypeVar("T")
 _SEARCH_PATIENCE, _READ_PATIENCE, _PICTURE_PATIENCE = 0.3, 1.0, 2.0
 """Maximum waiting time of a search, of another reading call, and of a search by picture, which waits longest because
 sending a picture again costs most."""
+_AHEAD_SECONDS, _MOST_AHEAD = 0.005, 32
+"""Time in which a thread ends the tasks that it has beforehand, and maximum number of these tasks."""
 _SMOOTHING = 0.1
 """Weight of the latest call in the exponential moving average of the duration of calls."""
 
@@ -159,8 +162,10 @@ class Room:
         """The calls that use places, by line, in order of arrival."""
         self._seconds = 0.0
         """Exponential moving average of the duration of calls."""
-        self._todo: FairQueue[Task] = FairQueue()
-        self._delivered = self._refused = 0
+        self._todo: SimpleQueue[Task | None] = SimpleQueue()
+        """The tasks of which each thread takes the next: few, because they no longer take turns."""
+        self._later: FairQueue[Task] = FairQueue()
+        self._under_way = self._refused = 0
         self._alike: dict[Hashable, _Alike] = {}
         self._abreast = min(threads, cores())
         """Maximum number of running tasks of similar calls; more would compete for the interpreter."""
@@ -199,7 +204,7 @@ class Room:
     def figures(self) -> RoomFigures:
         """Return what happens in the room now; any thread may call this."""
         waiting = sum(caller.waits for line in list(self._lines.values()) for caller in list(line))
-        busy = max(0, self._todo.taken - self._delivered)
+        busy = min(self._under_way, self._most_threads)
         return RoomFigures(waiting, busy, self._most_threads, self._refused)
 
     def _enter(self, argument: Any, line: str) -> Waiter:
@@ -266,7 +271,18 @@ class Room:
             loop = asyncio.get_running_loop()
             self._threads.append(threading.Thread(target=self._work, args=(loop,), name=self._kind, daemon=True))
             self._threads[-1].start()
-        self._todo.put(task.line, task)
+        self._later.put(task.line, task)
+        self._hand_out()
+
+    def _hand_out(self) -> None:
+        """Give the threads tasks of the lines in turn: one for each thread, and those that it ends in a moment.
+
+        With fewer tasks, threads would wait for the event loop; with more, another caller would wait for them.
+        """
+        ahead = min(_MOST_AHEAD, int(_AHEAD_SECONDS / self._seconds)) if self._seconds else 1
+        while self._later and self._under_way < self._most_threads * (1 + max(1, ahead)):
+            self._under_way += 1
+            self._todo.put(self._later.take())
 
     def _put_alike(self, alike: Hashable) -> None:
         """Queue the held tasks of similar calls, up to ``_abreast`` at a time."""
@@ -280,6 +296,8 @@ class Room:
     def _wait(self, line: str) -> float:
         """Return the expected waiting time of another call of a line in seconds; 0 while few calls wait."""
         ahead = self._taken
+        if ahead < 2 * self._most_threads:
+            return 0.0
         if len(self._lines) > 1 or line not in self._lines:  # lines take turns
             own = len(self._lines.get(line, ())) + 1
             ahead = sum(min(len(callers), own) for callers in self._lines.values())
@@ -288,10 +306,11 @@ class Room:
 
     def close(self) -> None:
         """Let the threads end after their current work."""
-        self._todo.end(len(self._threads))
+        for _ in self._threads:
+            self._todo.put(None)
 
     def _work(self, loop: asyncio.AbstractEventLoop) -> None:
-        while (task := self._todo.take()) is not None:
+        while (task := self._todo.get()) is not None:
             task.run()
             self._ended.append(task)
             task = None  # frees the memory of the request while the thread waits
@@ -309,11 +328,12 @@ class Room:
                 self._alike[task.alike].under_way -= 1
                 self._put_alike(task.alike)
                 seconds *= self._most_threads / self._abreast
-            self._delivered += 1
+            self._under_way -= 1
             for caller in task.callers:
                 self._leave(caller)
             self._seconds += _SMOOTHING * (seconds - self._seconds)
             task.deliver()
+        self._hand_out()
 
 
 def queries_of(request: Any) -> list[Any]:
