@@ -383,6 +383,14 @@ OTHER = {
     "crossview alias {} NAME",  # usage
     "cancel them, with: crossview job list",  # of a server: tests/server/test_aliases.py
     "crossview serve --max-megapixels N",  # it goes on until it is stopped
+    # Remedies of the doctor, with names that only the user knows: tests/server/test_doctor.py
+    "crossview serve --print-config, after the correction",
+    "crossview serve --tls-cert FILE --tls-key FILE",
+    "crossview serve --port 0, or stop the other program",
+    "crossview create NAME --home {}",
+    "crossview import {} EXPORT",
+    "crossview restore {} BACKUP",
+    "crossview backup {} {}.db",
 }
 """Texts that name a command and are no hints, or that other tests run."""
 
