@@ -48,6 +48,7 @@ def test_every_setting_of_the_files_exists() -> None:
         settings = configured({}, {**image, **added}, None, {}).settings
         assert settings.tls is not None
         assert (settings.host, settings.port, settings.health_port) == ("0.0.0.0", 50051, 50052)
+        assert settings.require_keys
         assert not settings.insecure
 
 
