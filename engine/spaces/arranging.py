@@ -33,7 +33,7 @@ GROUPED = ("label", "attribute")
 """The kinds of fields by which hits can be grouped."""
 _MORE = 4
 """Factor by which a search looks for more hits until there are enough groups."""
-_POOL, _MOST_IN_POOL = 5, 1_000
+_POOL, MOST_IN_POOL = 5, 1_000
 """Hits among which diversity chooses, for each wanted hit, and at most."""
 
 
@@ -110,7 +110,7 @@ def ranked(
 
 def _grouped(version: Version, request: SearchRequest, answer: Answer) -> Ranking:
     """Return a ranking whose lists lack the hits beyond the limit of their groups, as long as the request needs."""
-    wanted = max(request.k, min(_MOST_IN_POOL, _POOL * request.k)) if request.diversity else request.k
+    wanted = max(request.k, min(MOST_IN_POOL, _POOL * request.k)) if request.diversity else request.k
     fetched = wanted * (_MORE if request.per else 1)
     while True:
         checkpoint()

@@ -1,6 +1,7 @@
 """Copies among the hits of a search: pictures with nearly equal fingerprints, equal files, and judgements of people."""
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,12 +9,15 @@ from numpy.typing import NDArray
 from crossview.engine.catalog.catalog import Transaction
 from crossview.engine.catalog.checks import normal
 from crossview.engine.catalog.fingerprints import StoredPicture
+from crossview.engine.runtime.cancellation import checkpoint
 from crossview.features.errors import ImageError
 from crossview.features.fingerprint import ORIENTATIONS, packed_fingerprints
 
 _NEAR = 4
 """Number of differing bits of 64, in the best orientation, up to which pictures are copies: among the 499,500 pairs of
 the photographs of Corel, none is as near. Edited and cropped copies can be farther."""
+MOST_COMPARED = 10_000
+"""Maximum number of hits among which copies are found: each is compared with all before it."""
 Codes = NDArray[np.uint8]
 
 
@@ -24,28 +28,41 @@ def first_copies(tx: Transaction, ids: Sequence[int]) -> dict[int, int]:
     """
     pictures = {one.id: one for one in tx.fingerprints.pictures(ids)}
     codes, judged = _codes(tx, pictures), _judged(tx, pictures)
-    found, firsts = dict[int, int](), list[int]()
+    firsts = _Firsts(len(codes), judged)
+    found = dict[int, int]()
     for item in ids:
-        if item not in codes:
-            continue
-        same = [
-            judged.get((first, item), equal)
-            for first, equal in zip(firsts, _equal(item, firsts, pictures, codes), strict=True)
-        ]
-        found[item] = firsts[same.index(True)] if True in same else item
-        if found[item] == item:
-            firsts.append(item)
+        checkpoint()
+        if item in codes:
+            found[item] = firsts.of(item, codes[item], pictures[item].content_hash)
     return found
 
 
-def _equal(item: int, others: Sequence[int], pictures: dict[int, StoredPicture], codes: dict[int, Codes]) -> list[bool]:
-    """Return whether other pictures have the same file or nearly the same fingerprint as a picture."""
-    if not others:
-        return []
-    turned = np.stack([codes[other] for other in others])
-    near = np.bitwise_count(turned ^ codes[item][0]).sum(axis=2).min(axis=1) <= _NEAR
-    content = pictures[item].content_hash
-    return [bool(one) or content == pictures[other].content_hash != "" for one, other in zip(near, others, strict=True)]
+class _Firsts:
+    """The first pictures of their copies so far, in their order."""
+
+    def __init__(self, most: int, judged: Mapping[tuple[int, int], bool]) -> None:
+        self._judged, self._partners = judged, defaultdict[int, list[int]](list)
+        for first, second in judged:
+            self._partners[second].append(first)
+        self._items, self._places = list[int](), dict[int, int]()
+        self._of_content: dict[str, list[int]] = defaultdict(list)
+        self._turned = np.empty((most, len(ORIENTATIONS)), np.uint64)
+
+    def of(self, item: int, codes: Codes, content: str) -> int:
+        """Return the first picture of which an item with fingerprints, (8, 8), is a copy; add the item if none is."""
+        turned = codes.view(np.uint64)[:, 0]
+        apart = np.bitwise_count(self._turned[: len(self._items)] ^ turned[0])
+        places = {*np.flatnonzero((apart <= _NEAR).any(axis=1)).tolist(), *self._of_content[content]}
+        places |= {self._places[other] for other in self._partners[item] if other in self._places}
+        for first in (self._items[place] for place in sorted(places)):
+            if self._judged.get((first, item), True):
+                return first
+        self._places[item] = place = len(self._items)
+        self._turned[place] = turned
+        self._items.append(item)
+        if content:
+            self._of_content[content].append(place)
+        return item
 
 
 def _codes(tx: Transaction, pictures: dict[int, StoredPicture]) -> dict[int, Codes]:

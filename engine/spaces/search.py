@@ -13,9 +13,10 @@ from crossview.engine.catalog.joined import joined_view
 from crossview.engine.conditions.filter import Filter, field_of
 from crossview.engine.conditions.tree import Field, FieldTest, Not
 from crossview.engine.errors import InvalidInputError, NotReadyError
-from crossview.engine.query import Embedding, HitList, ItemEmbeddings, Query, SearchRequest
+from crossview.engine.query import PER_DUPLICATE, Embedding, HitList, ItemEmbeddings, Query, SearchRequest
 from crossview.engine.spaces.answer_size import take_room
-from crossview.engine.spaces.arranging import GROUPED, Ranking, is_arranged, ranked
+from crossview.engine.spaces.arranging import GROUPED, MOST_IN_POOL, Ranking, is_arranged, ranked
+from crossview.engine.spaces.copies import MOST_COMPARED
 from crossview.engine.spaces.every_view import by_every_view, check_without_view, in_each_view
 from crossview.engine.spaces.fusing import Fusion
 from crossview.engine.spaces.indexed import IndexedSpace
@@ -71,6 +72,10 @@ def check_arrangement(request: SearchRequest) -> None:
         raise InvalidInputError("hits_per limits the hits of a group: also give `per`")
     if not 0 <= request.diversity <= 1:
         raise InvalidInputError(f"diversity must be between 0 and 1, not {request.diversity:g}")
+    if request.diversity and request.k > MOST_IN_POOL:
+        raise InvalidInputError(f"diversity chooses at most {MOST_IN_POOL:,} hits, not {request.k:,}: lower k")
+    if request.per == PER_DUPLICATE and request.k > MOST_COMPARED:
+        raise InvalidInputError(f"copies are found among at most {MOST_COMPARED:,} hits, not {request.k:,}: lower k")
     if (request.per or request.diversity) and request.strategy.lists_items:
         raise InvalidInputError("a list of items by score has no groups and no diversity: give a query")
 

@@ -176,6 +176,8 @@ def test_mistakes_are_named(collection: Collection) -> None:
         (SearchRequest(query, per="view"), "by label, duplicate or an attribute, not by view"),
         (SearchRequest(query, at_most={"": 0.0}), "no named attributes, so it cannot use ''"),
         (SearchRequest(query, per="album", hits_per=0), "at least 1, not 0"),
+        (SearchRequest(query, k=1_001, diversity=0.5), "at most 1,000 hits, not 1,001: lower k"),
+        (SearchRequest(query, k=10_001, per="duplicate"), "at most 10,000 hits, not 10,001: lower k"),
         (SearchRequest(query, hits_per=2), "also give `per`"),
         (SearchRequest(query, diversity=1.5), "between 0 and 1, not 1.5"),
         (SearchRequest([Query("v")], sort_by="year", diversity=0.5), "give a query"),
