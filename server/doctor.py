@@ -123,7 +123,8 @@ def _folder(path: Path) -> Iterator[Diagnosis]:
     mode = stat.S_IMODE(path.stat().st_mode)
     if not os.access(path, os.R_OK | os.W_OK | os.X_OK):
         yield Diagnosis("home", "error", f"this user cannot write to {path}", f"chown -R $USER {path}")
-    elif mode & 0o077:
+        return
+    if mode & 0o077:
         message = f"{path} has mode {mode:04o}: other users can read it"
         yield Diagnosis("home", "warning", message, f"chmod -R go= {path}")
     else:
@@ -163,18 +164,24 @@ def _collections(home: Home) -> Iterator[Diagnosis]:
 
 
 def _network(settings: ServerSettings) -> Iterator[Diagnosis]:
-    if settings.tcp:
+    if settings.listens:
         tls = "crossview serve --tls-cert FILE --tls-key FILE"
         yield _tried("exposure", lambda: check_exposure(settings), f"{settings.host} is protected as it must be", tls)
-        ports = {"port": settings.port, "health port": settings.health_port}
-        for name, port in ports.items():
-            if not port:
-                continue
-            if port_is_free(settings.host, port):
-                yield Diagnosis(name, "ok", f"{settings.host}:{port} is free")
-            else:
-                message = f"{settings.host}:{port} is in use, by a running server or another program"
-                yield Diagnosis(name, "warning", message, "crossview serve --port 0, or stop the other program")
+    ports = {
+        "port": (settings.host, settings.port if settings.tcp else None),
+        "http port": (settings.host, settings.http_port),
+        "health port": (settings.host, settings.health_port),
+        "admin port": (settings.admin_host, settings.admin_port),
+    }
+    for name, (host, port) in ports.items():
+        if not port:
+            continue
+        if port_is_free(host, port):
+            yield Diagnosis(name, "ok", f"{host}:{port} is free")
+        else:
+            message = f"{host}:{port} is in use, by a running server or another program"
+            flag = "--" + name.replace(" ", "-")
+            yield Diagnosis(name, "warning", message, f"name another port with {flag}, or stop the other program")
     path = settings.socket
     if path is not None:
         yield _tried("socket", lambda: is_answered(path), f"{path} can be a socket", "name another path with --socket")

@@ -10,7 +10,7 @@ from crossview.server.settings import ServerSettings
 
 def check_exposure(settings: ServerSettings) -> None:
     """Raise InvalidInputError if a server would be open to the network without protection."""
-    if not settings.tcp or settings.insecure or is_loopback(settings.host):
+    if not settings.listens or settings.insecure or is_loopback(settings.host):
         return
     if settings.tls is None:
         raise InvalidInputError(

@@ -24,7 +24,7 @@ from crossview.server.keys.audit_log import log_changes
 from crossview.server.limits import keep_memory_together, raise_descriptors
 from crossview.server.logs import log_to_stderr
 from crossview.server.settings import ServerSettings
-from crossview.server.succession import check_free
+from crossview.server.succession import check_ports
 
 if TYPE_CHECKING:
     from crossview.server.listen import RunningServer
@@ -96,8 +96,7 @@ class Processes:
     def __init__(self, settings: ServerSettings) -> None:
         self._context = multiprocessing.get_context("spawn")
         if not settings.take_over:
-            for port in (settings.port, settings.http_port):
-                check_free(settings.host, port or 0)
+            check_ports(settings)
         self._reserved = _reserved(settings.host, settings.port)
         workers = max(1, settings.workers // settings.processes)
         self._settings = replace(settings, port=self._reserved.getsockname()[1], workers=workers)

@@ -58,7 +58,7 @@ class ServerSettings:
     socket: Path | None = None
     """Unix-domain socket to listen on as well; only this user can use it [default: no socket]."""
     tcp: bool = True
-    """Whether to listen on the port; without it, the server listens on the socket alone."""
+    """Whether gRPC listens on the port; without it, gRPC listens on the socket alone."""
     tls_cert: Path | None = None
     """Certificate of the server with those of its issuers, in PEM; the server loads changed files [default: no TLS]."""
     tls_key: Path | None = None
@@ -142,6 +142,11 @@ class ServerSettings:
         return PictureLimits(pixels=round(self.max_megapixels * 1e6))
 
     @property
+    def listens(self) -> bool:
+        """Whether the server answers calls on a port, over gRPC or HTTP."""
+        return self.tcp or self.http_port is not None
+
+    @property
     def tls(self) -> TlsFiles | None:
         """The files of the certificate; None without TLS."""
         if self.tls_cert is None or self.tls_key is None:
@@ -173,10 +178,20 @@ class ServerSettings:
                 )
         for name in _RANGES:
             check_range(name, getattr(self, name))
+        self._check_ports()
+
+    def _check_ports(self) -> None:
+        """Raise InvalidInputError for equal ports, and for processes without a port for administrators."""
         if self.admin_port is not None and self.admin_port + self.processes - 1 > _RANGES["admin_port"][1]:
             raise InvalidInputError(
                 f"the server's admin_port is {self.admin_port}, and each of {self.processes} processes needs a port of "
                 "its own, from there: choose a smaller one"
+            )
+        admin = [] if self.admin_port is None else [self.admin_port + number for number in range(self.processes)]
+        ports = [one for one in (self.tcp and self.port, self.http_port, self.health_port, *admin) if one]
+        if len(set(ports)) < len(ports):
+            raise InvalidInputError(
+                f"two ports of the server are equal ({', '.join(map(str, sorted(ports)))}): change one"
             )
 
 

@@ -26,7 +26,7 @@ class SocketFile:
 
     def __init__(self, path: Path, bind: Callable[[Path], object], replace: bool = False) -> None:
         self._path = Path(os.path.abspath(path))
-        if not replace and is_answered(self._path):
+        if is_answered(self._path) and not replace:
             raise StorageError(f"cannot listen on {path}; is another server using the socket?")
         try:
             folder = Path(tempfile.mkdtemp(prefix=".cv-", dir=self._path.parent))

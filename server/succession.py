@@ -77,17 +77,20 @@ def successor(settings: ServerSettings) -> ServerSettings:
 
 
 def check_ports(settings: ServerSettings) -> None:
-    """Raise StorageError if a program listens on a port of one process, even one that shares it."""
-    ports = [settings.port if settings.tcp else None, settings.health_port, settings.http_port]
-    for host, port in [*((settings.host, port) for port in ports), (settings.admin_host, settings.admin_port)]:
-        if port:
-            check_free(host, port)
+    """Raise StorageError if a program listens on a port of a server, even one that shares it."""
+    check_free(settings.host, settings.port if settings.tcp else None)
+    check_free(settings.host, settings.health_port, " for health checks")
+    check_free(settings.host, settings.http_port, " for HTTP")
+    for number in range(settings.processes if settings.admin_port else 0):
+        check_free(settings.admin_host, (settings.admin_port or 0) + number, " for administrators")
 
 
-def check_free(host: str, port: int) -> None:
-    """Raise StorageError if a program listens on a port, even one that shares it."""
+def check_free(host: str, port: int | None, use: str = "") -> None:
+    """Raise StorageError if a program listens on a port, even one that shares it; port 0 and None are free."""
     if port and not port_is_free(host, port):
-        raise StorageError(f"cannot listen on {host}:{port}; is another server using the port?")
+        raise StorageError(
+            f"cannot listen on {host}:{port}{use}; is another {'program' if use else 'server'} using the port?"
+        )
 
 
 def port_is_free(host: str, port: int) -> bool:

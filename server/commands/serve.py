@@ -275,7 +275,7 @@ def _warn_of_network(settings: ServerSettings) -> None:
     """Print a warning if other machines can reach the server, and nothing protects it."""
     from crossview.server.keys.keys import KeyRing
 
-    if settings.tcp and settings.insecure and not is_loopback(settings.host):
+    if settings.listens and settings.insecure and not is_loopback(settings.host):
         keys = KeyRing(Home(settings.home).path, settings.require_keys).required()
         lacking = ["authentication"] * (not keys) + ["encryption"] * (settings.tls is None)
         if lacking:

@@ -331,7 +331,8 @@ class Room:
             self._under_way -= 1
             for caller in task.callers:
                 self._leave(caller)
-            self._seconds += _SMOOTHING * (seconds - self._seconds)
+            if task.seconds:  # otherwise all callers had left before the work began
+                self._seconds += _SMOOTHING * (seconds - self._seconds)
             task.deliver()
         self._hand_out()
 

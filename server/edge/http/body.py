@@ -143,15 +143,22 @@ class _InTime:
             raise SilentStreamError(late) from None
 
 
-async def inflated_message(data: bytes, most: int) -> bytes:
-    """Return a message of a stream, decompressed by gzip; raise TooLargeError or EncodingError."""
+async def inflated_message(data: bytes, most: int, hold: Callable[[int], None]) -> bytes:
+    """Return a message of a stream, decompressed by gzip; ``hold`` counts its bytes as they appear.
+
+    Raises TooLargeError, EncodingError, and the errors of ``hold``.
+    """
     inflate, found = zlib.decompressobj(_GZIP), bytearray()
-    while data and not inflate.eof:
-        found += inflated(inflate, data)
-        if len(found) > most:
-            raise too_large(most)
-        data = inflate.unconsumed_tail
-        await asyncio.sleep(0)
+    for start in range(0, len(data), _PIECE):  # in parts, because zlib copies what it has not read yet
+        part = data[start : start + _PIECE]
+        while part and not inflate.eof:
+            piece = inflated(inflate, part)
+            hold(len(piece))
+            found += piece
+            if len(found) > most:
+                raise too_large(most)
+            part = inflate.unconsumed_tail
+            await asyncio.sleep(0)
     if not inflate.eof:
         raise EncodingError("a message ends before its gzip data does")
     return bytes(found)

@@ -42,7 +42,8 @@ class Exchange:
 
     def __init__(self, scope: Any, receive: Any, send: Send, arriving: Arriving) -> None:
         self._send, self._receive = send, receive
-        self.headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        self._pairs = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]]
+        self.headers = dict(self._pairs)
         length = self.headers.get("content-length", "" if "transfer-encoding" in self.headers else "0")
         self.body = Body(receive, arriving, int(length[:20]) if length.isdecimal() else None, self._body_ended)
         self._started = False
@@ -61,7 +62,7 @@ class Exchange:
         return Caller(codec, seconds, self._metadata)
 
     def _metadata(self) -> Iterable[tuple[str, str | bytes]]:
-        return self.headers.items()
+        return self._pairs  # with repeated names, which the check of keys refuses
 
     def seconds(self, name: str) -> float | None:
         """Return the time until the deadline from a header; None without one. Raises InvalidInputError."""

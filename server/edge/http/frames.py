@@ -112,7 +112,7 @@ class Frames:
                 return data
             if self._encoding != "gzip":
                 raise InvalidInputError(f"a frame is compressed, but {self._framing.encoding} is not gzip")
-            return await inflated_message(data, self._most)
+            return await inflated_message(data, self._most, self._body.hold)
         finally:
             self._body.release()
 

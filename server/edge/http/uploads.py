@@ -168,14 +168,25 @@ def _set(base: dict[str, Any], name: str, text: str, most: int) -> None:
     first, *inner = _SHORT.get(name, (name,))
     described = search_pb2.SearchRequest.DESCRIPTOR
     found = described.fields_by_camelcase_name.get(first) or described.fields_by_name.get(first)
-    if inner:
-        base.setdefault(first, {})[inner[0]] = text
-    elif found is not None and found.type == found.TYPE_STRING and found.is_repeated:
-        base.setdefault(first, []).append(text)
+    collects = found is not None and found.type == found.TYPE_STRING and found.is_repeated
+    if inner or collects:
+        held = _held(base, first, dict if inner else list)
+        held.update({inner[0]: text}) if inner else held.append(text)
     elif found is None or found.type in (found.TYPE_STRING, found.TYPE_ENUM):
         base[first] = text  # an unknown name is an error of the message
     else:
         base[first] = parsed(text.encode(), most)
+
+
+def _held(base: dict[str, Any], name: str, kind: type) -> Any:
+    """Return the object or array that a request has as a field, an empty one if it has none."""
+    if base.get(name) is None:
+        base[name] = kind()
+    if not isinstance(base[name], kind):
+        raise InvalidInputError(
+            f"the field {name!r} of 'request' must be {'an object' if kind is dict else 'an array'}"
+        )
+    return base[name]
 
 
 class Uploads:
