@@ -120,6 +120,8 @@ def _parsed(name: str, text: str, origin: str) -> object:
     try:
         if kind is bool:
             return _TRUTH[text.lower()]
+        if kind is Path and not text:
+            raise ValueError(name)
         if kind is tuple:
             return tuple(filter(None, map(str.strip, text.split(","))))
         return Path(text).expanduser() if kind is Path else kind(text)

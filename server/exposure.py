@@ -19,8 +19,8 @@ def check_exposure(settings: ServerSettings) -> None:
         )
     if not KeyRing(Home(settings.home).path, settings.require_keys).required():
         raise InvalidInputError(
-            f"{settings.host} is open to the network, and callers need no key: create one with crossview key create, "
-            "or give --insecure if something else keeps strangers out"
+            f"{settings.host} is open to the network, and callers need no key: give --require-keys, "
+            "or --insecure if something else keeps strangers out"
         )
 
 

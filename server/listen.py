@@ -109,7 +109,8 @@ class RunningServer:
     def _admin_port(self, host: str, port: int) -> AdminPort:
         """Return the port for administrators, with a registry of its own: a program may have several servers."""
         registry = CollectorRegistry(auto_describe=False)
-        ports, dispatcher = (self.port,), self._dispatcher
+        ports = tuple(port for port in (self.port, None if self._http is None else self._http.port) if port)
+        dispatcher = self._dispatcher
         registry.register(self._calls)
         registry.register(ServerMetrics(self._rooms, dispatcher, self._quotas, self.collections, self.jobs, ports))
         ProcessCollector(registry=registry)

@@ -110,9 +110,9 @@ def list_(home: HomeOption = None, as_json: JsonOption = False) -> None:
 def revoke(key_name: KeyNameArgument, home: HomeOption = None, as_json: JsonOption = False) -> None:
     """Revoke a key: servers refuse its next call.
 
-    Streams end at their next message. A running job of the key continues; cancel it with job cancel. After the last
-    key, servers still refuse calls without a key. To serve without keys again, stop the servers and remove the file
-    .keys of the home.
+    Open streams get an error for each further message. A running job of the key continues; cancel it with job cancel.
+    After the last key, servers still refuse calls without a key. To serve without keys again, stop the servers and
+    remove the file .keys of the home.
 
     Examples:
         crossview key revoke website

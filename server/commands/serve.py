@@ -266,9 +266,10 @@ def _until(stopping: threading.Event, settings: ServerSettings) -> bool:
     while not stopping.wait(1.0):
         if isinstance(running, Processes):
             running.replace_dead()
-    place.leave()
     say(f"stopping: calls in progress have {settings.grace_seconds:g} s to end", err=True)
-    return running.stop()
+    in_time = running.stop()
+    place.leave()  # not before: a server that takes over shares the ports until the end
+    return in_time
 
 
 def _warn_of_network(settings: ServerSettings) -> None:

@@ -20,7 +20,7 @@ from crossview.server.methods import Method
 from crossview.server.wire.entries import entries
 from crossview.server.wire.pieces import encoded
 from crossview.server.wire.status import Code
-from crossview.v1 import search_pb2
+from crossview.v1 import jobs_pb2, search_pb2
 
 DECODED_AT_ONCE = 1 << 16
 """Maximum bytes of a request that the event loop decodes, because a thread would take longer to start."""
@@ -209,6 +209,12 @@ class Call:
         self.encoding += time.monotonic() - began
         return sent
 
+    @property
+    def job(self) -> str | None:
+        """The kind of the job that the call submits, such as ``train``."""
+        given = self.request
+        return given.WhichOneof("request") if isinstance(given, jobs_pb2.SubmitJobRequest) else None
+
     def wait(self) -> None:
         """Begin to wait for a thread."""
         self._since = time.monotonic()
@@ -282,5 +288,7 @@ _COUNTED = ("items", "updates", "keys", "moved", "pictures", "judgements")
 
 
 def _items(request: Message) -> int:
-    """Return the number of entries that a request changes or names."""
+    """Return the number of entries that a request, or that of a job, changes or names."""
+    if isinstance(request, jobs_pb2.SubmitJobRequest) and (kind := request.WhichOneof("request")):
+        request = getattr(request, kind)
     return next((len(getattr(request, name)) for name in _COUNTED if hasattr(request, name)), 0)

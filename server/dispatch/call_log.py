@@ -65,7 +65,7 @@ def _details(call: Call) -> Iterator[tuple[str, Any]]:
     for name, seconds in zip(("wait_ms", "work_ms", "encode_ms"), call.stages(), strict=False):
         yield name, round(1e3 * seconds, 3)
     yield "hits", call.hits
-    request = call.request
+    request: Any = call.request
     if request is None:
         return
     known = request.DESCRIPTOR.fields_by_name
@@ -73,14 +73,14 @@ def _details(call: Call) -> Iterator[tuple[str, Any]]:
         if name in known and getattr(request, name):
             yield name, getattr(request, name)
     if "queries" in known:
-        yield "queries", len(getattr(request, "queries"))  # noqa: B009  # a field of some messages
-        yield "views", _names(one.view for one in list(getattr(request, "queries"))[:_LONGEST])  # noqa: B009
+        yield "queries", len(request.queries)
+        yield "views", _names(one.view for one in list(request.queries)[:_LONGEST])
     if "targets" in known:
-        yield "targets", _names(getattr(request, "targets"))  # noqa: B009
+        yield "targets", _names(request.targets)
     if "space" in known:
-        yield "space", _names([getattr(request, "space")])  # noqa: B009
+        yield "space", _names([request.space])
     if "filter" in known and request.HasField("filter"):
-        yield "filter_bytes", getattr(request, "filter").ByteSize()  # noqa: B009
+        yield "filter_bytes", request.filter.ByteSize()
 
 
 def _names(given: Any) -> str:

@@ -9,13 +9,14 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import takewhile
 from typing import Any, Protocol
 
 from google.protobuf.message import Message
 
 from crossview.engine.errors import CrossviewError
 from crossview.engine.runtime.cancellation import cancellable, checkpoint
-from crossview.server.dispatch.call import Call, Caller, Encoded, Served
+from crossview.server.dispatch.call import DECODED_AT_ONCE, Call, Caller, Encoded, Served
 from crossview.server.dispatch.call_log import RequestLog
 from crossview.server.dispatch.identity import acting
 from crossview.server.dispatch.quotas import Budget
@@ -134,12 +135,19 @@ class Dispatcher:
 
     def _open(self, call: Call) -> None:
         """Raise RefusedError if a gate refuses a stream; otherwise the stream could be silent without being allowed."""
+        gates = [one for one in self._around if isinstance(one, Gate)]
         try:
-            for one in self._around:
-                if isinstance(one, Gate):
-                    one.begin(call)
+            for gate in gates:
+                gate.begin(call)
         except CrossviewError as error:
-            raise RefusedError(refusal(error)) from error
+            refused = refusal(error, call.id)
+            call.code, call.error = refused.code, refused.error_name
+            records = list(takewhile(lambda one: one not in gates, self._around))
+            for one in records:
+                one.begin(call)
+            for one in reversed(records):
+                one.end(call)
+            raise RefusedError(refused) from error
 
     async def _answer_to_message(self, method: Method, data: Any, caller: Caller) -> Any:
         """Return the encoded answer to a message of a stream: a response, or the error of the message."""
@@ -202,11 +210,11 @@ class Dispatcher:
             return call.encode(found)
         if served.awaited is not None:
             if isinstance(request, Encoded):
-                request = await self._rooms.reads.run(request.decoded)
+                request = await self._rooms.reads.run(request.decoded, call.caller.identity.name)
             with acting(call.caller.identity):
                 found = await served.awaited(request)
             if found is not None:
-                return call.encode(found)
+                return await self._encoded(call, found)
         room = self._rooms.of(served.method, request if decoded else None)
         call.wait()
         alike = served.together.alike(request) if served.together is not None and decoded else None
@@ -216,6 +224,12 @@ class Dispatcher:
         alike = alike, call.caller.identity.paths
         return await room.run_together(alike, (call, request), _answered_together, served.together.most, line)
 
+    async def _encoded(self, call: Call, response: Message) -> Any:
+        """Return the encoded response of a job, which can be large, without holding up the event loop."""
+        if response.ByteSize() <= DECODED_AT_ONCE:
+            return call.encode(response)
+        return await asyncio.to_thread(call.encode, response)
+
     async def _response_to_stream(self, call: Call, stream: Stream) -> Any:
         """Return the response to a stream; read its first two messages before it takes a thread."""
         first = await stream.read()
@@ -223,11 +237,12 @@ class Dispatcher:
         begin = [data for data in (first, second) if data is not END]
         size = sum(map(call.take, begin))
         if len(begin) == 1 and call.served.awaited is not None:
-            request = await self._rooms.reads.run(lambda: call.decoded(first))
+            request = await self._rooms.reads.run(lambda: call.decoded(first), call.caller.identity.name)
             with acting(call.caller.identity):
                 found = await call.served.awaited(request)
             if found is not None:
-                return call.encode(found)
+                return await self._encoded(call, found)
+        call.items = 0  # ``_messages`` decodes and counts all
         requests = _messages(call, begin, stream, asyncio.get_running_loop())
         room = self._rooms.of(call.method, None)
         call.wait()

@@ -12,7 +12,7 @@ from google.protobuf.message import Message
 from crossview.server.dispatch.identity import Identity
 from crossview.server.errors import PermissionDeniedError
 from crossview.server.methods import JOBS, Method
-from crossview.v1 import duplicates_pb2, jobs_pb2, questions_pb2
+from crossview.v1 import collections_pb2, duplicates_pb2, jobs_pb2, questions_pb2
 
 _NAMES = frozenset({"parent", "collection", "collection_id", "alias_id", "against"})
 """The fields that name a collection or an alias, in every message of a request."""
@@ -51,10 +51,20 @@ def permit(identity: Identity, method: Method, request: Any) -> None:
     if identity.collections is not None:
         for name in named_collections(request):
             identity.check_reaches(name)
+    _check_paths(identity, request)
     holder = _PERSONS.get(type(request)) if identity.name else None
     if holder is not None:
         held: Any = holder(request)
         held.person = held.person or identity.name
+
+
+def _check_paths(identity: Identity, request: Message) -> None:
+    """Raise PermissionDeniedError if a caller names items by full paths, which it may not see."""
+    by_path = isinstance(request, collections_pb2.UpdateItemsRequest) and request.match_paths and not identity.paths
+    if by_path and any(_ABSOLUTE.match(one.key.replace("\\", "/")) for one in request.updates):
+        raise PermissionDeniedError(
+            f"the key {identity.name!r} sees no paths of files, so it cannot name items by them: name their keys"
+        )
 
 
 def check_scope(identity: Identity, method: Method) -> None:

@@ -279,7 +279,7 @@ class Room:
 
         With fewer tasks, threads would wait for the event loop; with more, another caller would wait for them.
         """
-        ahead = min(_MOST_AHEAD, int(_AHEAD_SECONDS / self._seconds)) if self._seconds else 1
+        ahead = int(min(_MOST_AHEAD, _AHEAD_SECONDS / self._seconds)) if self._seconds else 1
         while self._later and self._under_way < self._most_threads * (1 + max(1, ahead)):
             self._under_way += 1
             self._todo.put(self._later.take())

@@ -16,8 +16,8 @@ from crossview.server.wire.names import parse_operation
 from crossview.server.wire.status import error_in, refusal
 from crossview.v1.jobs_pb2 import SubmitJobRequest
 
-Run = Callable[[Callable[[], Any]], Awaitable[Any]]
-"""Runs short blocking work in a thread."""
+Run = Callable[[Callable[[], Any], str], Awaitable[Any]]
+"""Runs short blocking work of a caller, by the name of its key, in a thread."""
 
 
 class AwaitedJobs:
@@ -36,7 +36,7 @@ class AwaitedJobs:
         If the caller leaves or the server stops, the job is cancelled, unless an earlier call has submitted it.
         """
         who = identity_here()
-        submitting = asyncio.ensure_future(self._run(lambda: self._jobs.submit(request, who)))
+        submitting = asyncio.ensure_future(self._run(lambda: self._jobs.submit(request, who), who.name))
         try:
             operation, _ = await asyncio.shield(submitting)
             if not operation.done:
@@ -63,11 +63,11 @@ class AwaitedJobs:
         if seconds is not None and seconds < 0:
             raise InvalidInputError(f"the timeout is {seconds:g} seconds; it must be 0 or more")
         job, who = parse_operation(request.name), identity_here()
-        await self._run(lambda: self._jobs.check_sees(who, job))
-        operation: Operation = await self._run(lambda: self._jobs.records.get(job))
+        await self._run(lambda: self._jobs.check_sees(who, job), who.name)
+        operation: Operation = await self._run(lambda: self._jobs.records.get(job), who.name)
         if operation.done or seconds == 0:
             return operation
         with suppress(SilentStreamError):
             listener = Listener(self._silences, self._stopped)
             operation = await listener.hear(self._jobs.waiting.ended(job), seconds) or operation
-        return operation if operation.done else await self._run(lambda: self._jobs.records.get(job))
+        return operation if operation.done else await self._run(lambda: self._jobs.records.get(job), who.name)

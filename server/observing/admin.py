@@ -83,7 +83,11 @@ class _Server(ThreadingHTTPServer):
     def process_request(self, request: Any, client_address: Any) -> None:
         """Answer a connection in a thread; close it at once if too many are open."""
         if self._places.acquire(blocking=False):
-            super().process_request(request, client_address)
+            try:
+                super().process_request(request, client_address)
+            except BaseException:  # no thread can start
+                self._places.release()
+                raise
         else:
             self.shutdown_request(request)
 

@@ -75,6 +75,7 @@ ASKED: dict[str, Callable[[Collection], object]] = {
     "items.page": lambda one: one.items.page(EVERY_ITEM, "", 1),
     "search_pages": lambda one: next(one.search_pages(SearchRequest([VECTOR]))),
     "open_pages": lambda one: one.open_pages(SearchRequest([VECTOR])),
+    "memory.figures": lambda one: one.memory.figures(),
     "memory.load": lambda one: one.memory.load(),
     "items.counts": lambda one: one.items.counts("label"),
     "items.follow_files": lambda one: one.items.follow_files(FileChanges(missing=("a",))),

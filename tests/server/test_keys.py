@@ -4,6 +4,7 @@ import asyncio
 import json
 import stat
 import statistics
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -307,21 +308,23 @@ def test_a_revoked_key_ends_at_once(home: Home, server: RunningServer) -> None:
     secret, _ = made.create("short", "read", [OWN])
     request = crossview.SearchRequest([crossview.Query("v", vector=[1, 1])])
     with Client(server.address, key=secret) as client:
-        stream = client.open(OWN).search_stream(iter_slowly(request, lambda: made.revoke("short")))
+        answered = threading.Event()
+
+        def requests() -> Iterator[Any]:
+            yield request
+            assert answered.wait(60)
+            made.revoke("short")
+            yield request
+
+        stream = client.open(OWN).search_stream(requests())
         assert next(stream)
+        answered.set()
         with pytest.raises(UnauthenticatedError, match="revoked"):
             list(stream)
         with pytest.raises(UnauthenticatedError):
             client.names()
     with pytest.raises(NotFoundError, match="no key 'short'; there are: "):
         made.revoke("short")
-
-
-def iter_slowly(request: Any, then: Any) -> Iterator[Any]:
-    yield request
-    time.sleep(0.3)
-    then()
-    yield request
 
 
 def test_an_expired_key_ends(home: Home, server: RunningServer, monkeypatch: pytest.MonkeyPatch) -> None:

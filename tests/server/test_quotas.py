@@ -208,10 +208,9 @@ def test_the_vectors_of_one_request_are_limited(home: Any) -> None:
 
 def test_a_server_limits_the_rate_of_callers(home: Any) -> None:
     """With the status and the advice that clients know."""
-    settings = ServerSettings(home=home.path, port=0, key_rate=1.0)
+    settings = ServerSettings(home=home.path, port=0, key_rate=0.01)
     with RunningServer(settings) as running, Client(running.address) as client:
         client.names()
-        client.names()
-        with pytest.raises(OverloadedError, match="may send 1 requests a second") as caught:
+        with pytest.raises(OverloadedError, match=r"may send 0\.01 requests a second") as caught:
             client.names()
-        assert 0 < caught.value.retry_seconds <= 1
+        assert 0 < caught.value.retry_seconds <= 100

@@ -188,8 +188,12 @@ def test_a_server_is_open_to_the_network_only_with_tls_or_on_request(home: Home,
         with pytest.raises(InvalidInputError, match="is open to the network"):
             check_exposure(ServerSettings(host=open_to_all))
         check_exposure(ServerSettings(host=open_to_all, insecure=True))
-        check_exposure(ServerSettings(host=open_to_all, tls_cert=cert, tls_key=key))
+        with pytest.raises(InvalidInputError, match="callers need no key"):
+            check_exposure(ServerSettings(home=home.path, host=open_to_all, tls_cert=cert, tls_key=key))
+        check_exposure(ServerSettings(host=open_to_all, tls_cert=cert, tls_key=key, require_keys=True))
         check_exposure(ServerSettings(host=open_to_all, tcp=False, socket=ours.folder / "s"))
+        with pytest.raises(InvalidInputError, match="is open to the network"):
+            check_exposure(ServerSettings(host=open_to_all, tcp=False, socket=ours.folder / "s", http_port=8080))
     check_exposure(ServerSettings())
     refused = run("serve", "--home", home.path, "--host", "0.0.0.0", "--port", 0)
     assert refused.exit_code == 1

@@ -28,6 +28,10 @@ _UNITS = {"H": 3600.0, "M": 60.0, "S": 1.0, "m": 1e-3, "u": 1e-6, "n": 1e-9}
 JSON_TYPE = "application/json"
 
 
+_PART = 1 << 18
+"""Maximum bytes of a response that are sent at once."""
+
+
 class ClientLeftError(Exception):
     """The client has closed its connection, so nobody reads a response."""
 
@@ -134,9 +138,12 @@ class Exchange:
         return self._started
 
     async def write(self, data: bytes, more: bool = True) -> None:
-        """Send a piece of the response's body."""
+        """Send a piece of the response's body, in parts: each waits until the client has read those before."""
+        *parts, last = [data[start : start + _PART] for start in range(0, len(data), _PART)] or [b""]
+        for part in parts:
+            await self._send({"type": "http.response.body", "body": part, "more_body": True})
         self._finished = not more
-        await self._send({"type": "http.response.body", "body": data, "more_body": more})
+        await self._send({"type": "http.response.body", "body": last, "more_body": more})
 
     async def respond(
         self, data: bytes, content_type: str = JSON_TYPE, status: int = 200, headers: Iterable[_Header] = ()

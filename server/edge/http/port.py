@@ -4,6 +4,7 @@ import asyncio
 import logging
 import socket
 import ssl
+from contextlib import suppress
 from typing import Any
 
 import uvicorn
@@ -15,8 +16,12 @@ _HEAD_BYTES = 16 * 1024
 """Maximum size of the headers of a request, and of further bytes outside a body."""
 _HEAD_SECONDS, _IDLE_SECONDS, _UNREAD_SECONDS = 10.0, 60, 60.0
 """Maximum time of the headers; of a connection between two requests; of a response that the client does not read."""
+_END_SECONDS = 5.0
+"""Maximum time in which the connections end once they are cut off."""
 _MOST_AHEAD = 16
 """Maximum number of requests that a connection sends before the response to the first."""
+_WAITING = 2048
+"""Maximum number of connections that wait to be accepted."""
 _FIELD_COST = 64
 """Bytes by which a header counts more than its text."""
 
@@ -35,6 +40,8 @@ class Connection(HttpToolsProtocol):
         super().__init__(*arguments, **named)
         self._idle_bytes = self._fields = 0
         """Bytes since the last progress, and bytes of the headers and trailers of the request."""
+        self._cycles: list[Any] = []
+        """The requests without a whole response: uvicorn tells only the last one that the client has left."""
         self._head: asyncio.TimerHandle | None = None
         self._unread: asyncio.TimerHandle | None = None
 
@@ -51,6 +58,11 @@ class Connection(HttpToolsProtocol):
             if timer is not None:
                 timer.cancel()
         super().connection_lost(exc)
+        self.pipeline.clear()
+        for cycle in self._cycles:
+            if not cycle.response_complete:
+                cycle.disconnected = True
+                cycle.message_event.set()
 
     def data_received(self, data: bytes) -> None:
         """See ``asyncio.Protocol``."""
@@ -99,6 +111,7 @@ class Connection(HttpToolsProtocol):
             self._head = None
         self._progress()
         super().on_headers_complete()
+        self._cycles = [*(one for one in self._cycles if not one.response_complete), self.cycle]
 
     def on_body(self, body: bytes) -> None:
         """Add to the body."""
@@ -163,16 +176,19 @@ class HttpPort:
         for connection in list(self._server.server_state.connections):
             if connection.transport is not None:
                 connection.transport.abort()
-        await self._serving
+        await asyncio.wait({self._serving}, timeout=_END_SECONDS)
+        self._serving.cancel()  # a connection in its TLS handshake would hold it
+        with suppress(asyncio.CancelledError):
+            await self._serving
 
 
 def listening_socket(host: str, port: int) -> socket.socket:
     """Return a bound socket that other processes of this user can share; raise StorageError if it cannot be bound."""
-    family, kind, protocol, _, address = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM)[0]
-    bound = socket.socket(family, kind, protocol)
+    bound = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     try:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-        bound.bind(address)
+        bound.bind((host.strip("[]"), port))
+        bound.listen(_WAITING)  # connections wait until the event loop accepts them
     except OSError as error:
         bound.close()
         raise StorageError(f"cannot listen on {host}:{port} for HTTP; is another program using the port?") from error

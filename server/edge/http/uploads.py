@@ -116,8 +116,10 @@ class FormReader:
 
     def _add(self, data: bytes, start: int, end: int) -> None:
         part = self.parts[-1]
-        if not part.is_file and len(part.data) + end - start > _FIELD_BYTES:
-            raise InvalidInputError(f"the field {part.name[:50]!r} has more than {_FIELD_BYTES:,} bytes")
+        if not part.is_file:
+            self._field_bytes += end - start
+            if self._field_bytes > _FIELD_BYTES:
+                raise InvalidInputError(f"the fields that are no pictures have more than {_FIELD_BYTES:,} bytes")
         part.data += data[start:end]
 
     def _end(self) -> None:
@@ -140,7 +142,7 @@ class FormCodec:
 
     def quick(self, data: Form) -> bool:
         """See ``Codec``."""
-        return data.size <= DECODED_AT_ONCE
+        return data.size <= DECODED_AT_ONCE and JSON.quick("".join(text for _, text in data.fields).encode())
 
     def decode(self, data: Form, method: Method, most: int) -> Message:
         """Return the search: the field ``request`` as JSON, changed by the other fields, with a query per picture."""
