@@ -42,7 +42,7 @@ def test_every_setting_has_a_variable_and_a_line_of_the_file(name: str, tmp_path
     known = (True, 3, 2.5, "localhost", Path("/a/b"), ("a", "b"), "json", ("http://a", "http://b"))
     assert getattr(found.settings, name) in known
     if not others:
-        listed = str(text.split(",")).replace("'", '"')
+        listed = str([one.strip() for one in text.split(",")]).replace("'", '"')
         written = {int: "3", float: "2.5", bool: "true", tuple: listed}.get(kind_of(name), f'"{text}"')
         assert getattr(read(f"{name} = {written}", tmp_path), name) == getattr(found.settings, name)
     (tmp_path / "printed.toml").write_text("\n".join(found.toml()))

@@ -57,6 +57,7 @@ class FormReader:
             )
         self.parts: list[_Part] = []
         self._header = self._value = b""
+        self._field_bytes = 0
         callbacks: Any = {
             "on_part_begin": self._begin,
             "on_part_data": self._add,
