@@ -26,8 +26,8 @@ from crossview.server.wire.names import operation_name, parse_operation
 from crossview.v1.jobs_pb2 import JobMetadata, SubmitJobRequest
 
 FOLDER = ".jobs"
-MOST_WAITING = 100
-"""Maximum number of waiting jobs; the server refuses further ones."""
+MOST_WAITING, MOST_OF_KEY = 100, 25
+"""Maximum number of waiting jobs, and of those of one key; the server refuses further ones."""
 MOST_ENDED, KEPT_SECONDS = 1_000, 7 * 86_400.0
 """Maximum number of ended jobs to keep, and maximum time to keep them."""
 _BUSY_SECONDS = 30.0
@@ -58,6 +58,20 @@ _RETRY_SECONDS = 60.0
 """Time after which a client should repeat a request that the full queue refused."""
 
 
+def _check_waiting(database: sqlite3.Connection, key: str) -> None:
+    """Raise OverloadedError if no further job, or none of a key, by its id ("": none), may wait."""
+    query = "SELECT count(*), count(*) FILTER (WHERE key = ?) FROM jobs WHERE state = ?"
+    waiting, own = database.execute(query, (key, JobMetadata.STATE_WAITING)).fetchone()
+    if key and own >= MOST_OF_KEY:
+        raise OverloadedError(
+            f"{own} jobs of the key are waiting, the maximum: try again when some have ended", _RETRY_SECONDS
+        )
+    if waiting >= MOST_WAITING:
+        raise OverloadedError(
+            f"{waiting} jobs are waiting, the maximum: try again when some have ended", _RETRY_SECONDS
+        )
+
+
 class Records:
     """The records of a home. Several threads may call the methods; every method can raise StorageError."""
 
@@ -83,13 +97,7 @@ class Records:
                 )
             if known is not None:
                 return Operation.FromString(known[1]), False
-            (waiting,) = database.execute(
-                "SELECT count(*) FROM jobs WHERE state = ?", (JobMetadata.STATE_WAITING,)
-            ).fetchone()
-            if waiting >= MOST_WAITING:
-                raise OverloadedError(
-                    f"{waiting} jobs are waiting, the maximum: try again when some have ended", _RETRY_SECONDS
-                )
+            _check_waiting(database, key)
             metadata = metadata_of(operation)
             database.execute(
                 "INSERT INTO jobs (id, owner, kind, collection, state, digest, request, operation, key) "

@@ -20,7 +20,7 @@ from crossview.server.jobs import slot
 from crossview.server.jobs.jobs import Jobs
 from crossview.server.jobs.operation import new_operation
 from crossview.server.jobs.owner import Owner, bury
-from crossview.server.jobs.records import KEPT_SECONDS, MOST_ENDED, MOST_WAITING, Records
+from crossview.server.jobs.records import KEPT_SECONDS, MOST_ENDED, MOST_OF_KEY, MOST_WAITING, Records
 from crossview.server.jobs.slot import settled
 from crossview.server.wire.names import parse_operation
 from crossview.server.wire.status import error_in, refusal
@@ -94,6 +94,16 @@ def test_only_so_many_wait(records: Records) -> None:
     with pytest.raises(OverloadedError, match="100 jobs are waiting"):
         add(records)
     records.ask_to_stop(jobs[7], refusal(CancelledError("no")).status)
+    add(records)
+
+
+def test_one_key_leaves_places_for_others(records: Records) -> None:
+    """Its further jobs are refused; those of other keys wait."""
+    for _ in range(MOST_OF_KEY):
+        records.add(request(), new_operation(request()), "me", "0123456789ab")
+    with pytest.raises(OverloadedError, match="25 jobs of the key are waiting"):
+        records.add(request(), new_operation(request()), "me", "0123456789ab")
+    records.add(request(), new_operation(request()), "me", "ba9876543210")
     add(records)
 
 
