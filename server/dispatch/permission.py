@@ -58,7 +58,7 @@ def permit(identity: Identity, method: Method, request: Any) -> None:
         held.person = held.person or identity.name
 
 
-def _check_paths(identity: Identity, request: Message) -> None:
+def _check_paths(identity: Identity, request: Any) -> None:
     """Raise PermissionDeniedError if a caller names items by full paths, which it may not see."""
     by_path = isinstance(request, collections_pb2.UpdateItemsRequest) and request.match_paths and not identity.paths
     if by_path and any(_ABSOLUTE.match(one.key.replace("\\", "/")) for one in request.updates):
