@@ -17,7 +17,7 @@ _NEAR = 4
 """Number of differing bits of 64, in the best orientation, up to which pictures are copies: among the 499,500 pairs of
 the photographs of Corel, none is as near. Edited and cropped copies can be farther."""
 MOST_COMPARED = 10_000
-"""Maximum number of hits among which copies are found: each is compared with all before it."""
+"""Maximum number of hits of a search without copies: each is compared with all before it."""
 Codes = NDArray[np.uint8]
 
 

@@ -74,7 +74,7 @@ def check_arrangement(request: SearchRequest) -> None:
     if request.diversity and request.k > MOST_IN_POOL:
         raise InvalidInputError(f"diversity chooses at most {MOST_IN_POOL:,} hits, not {request.k:,}: lower k")
     if request.per == PER_DUPLICATE and request.k > MOST_COMPARED:
-        raise InvalidInputError(f"copies are found among at most {MOST_COMPARED:,} hits, not {request.k:,}: lower k")
+        raise InvalidInputError(f"without copies, there are at most {MOST_COMPARED:,} hits, not {request.k:,}: lower k")
     if (request.per or request.diversity) and request.strategy.lists_items:
         raise InvalidInputError("a list of items by score has no groups and no diversity: give a query")
 
