@@ -113,7 +113,7 @@ lock:
 	$(PYTHON) -m venv .venv-lock
 	.venv-lock/bin/python -m pip install -q --disable-pip-version-check uv
 	echo 'setuptools>=80' | $(LOCK) pyproject.toml - --extra dev -o requirements/dev.txt
-	echo 'setuptools>=80' | $(LOCK) pyproject.toml - --extra engine -c requirements/dev.txt -o requirements/user.txt
+	echo 'setuptools>=80' | $(LOCK) pyproject.toml - --extra engine --extra http -c requirements/dev.txt -o requirements/user.txt
 	$(LOCK) pyproject.toml -c requirements/dev.txt -o requirements/client.txt
 	$(LOCK) benchmarks/peers/constraints.txt -o requirements/peers.txt
 

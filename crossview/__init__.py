@@ -111,6 +111,7 @@ if TYPE_CHECKING:
     from crossview.engine.strategy import Moved as Moved
     from crossview.engine.strategy import Nearest as Nearest
     from crossview.engine.strategy import Weighted as Weighted
+    from crossview.server.client.channels import ClientTls as ClientTls
     from crossview.server.client.client import AsyncClient as AsyncClient
     from crossview.server.client.client import Client as Client
     from crossview.server.errors import DeadlineExceededError as DeadlineExceededError
@@ -142,6 +143,7 @@ _NAMES = {
     "Suggestions Verdict",
     "crossview.engine.recipe": "Grouping Pair Recipe Tune",
     "crossview.engine.strategy": "Combined Listed Moved Nearest Weighted",
+    "crossview.server.client.channels": "ClientTls",
     "crossview.server.client.client": "AsyncClient Client",
     "crossview.server.errors": "DeadlineExceededError OverloadedError ServerFaultError ServerStoppedError "
     "ServerUnavailableError",
@@ -199,12 +201,18 @@ def create(
     return Home(home).create(name, DEFAULT_VIEWS if views is None else views, description)
 
 
-def connect(address: str, timeout: float | None = None) -> "Client":
-    """Return a client of the server at ``address`` (HOST:PORT): a context manager with the methods of a ``Home``.
+def connect(
+    address: str, timeout: float | None = None, *, key: str | None = None, tls: "ClientTls | None" = None
+) -> "Client":
+    """Return a client of a server: a context manager with the methods of a ``Home``.
 
-    ``timeout`` is the maximum time of each call in seconds [default: unlimited]. Raises InvalidInputError unless the
-    timeout is positive. Connecting is lazy: if no server answers, the first call raises ServerUnavailableError.
+    ``address`` is HOST:PORT, grpcs://HOST:PORT for TLS, or unix:PATH. ``tls`` names the files of TLS, such as
+    ``ClientTls(ca="ca.pem")``; with it, HOST:PORT also means TLS. ``timeout`` is the maximum time of each call in
+    seconds [default: unlimited]. ``key`` is the key that the server asks for, as ``crossview key create`` printed it.
+    Raises InvalidInputError unless the timeout is positive and the files can be read.
+
+    Connecting is lazy: if no server answers, the first call raises ServerUnavailableError.
     """
     from crossview.server.client.client import Client
 
-    return Client(address, timeout)
+    return Client(address, timeout, key, tls=tls)

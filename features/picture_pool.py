@@ -51,6 +51,7 @@ class PicturePool:
         self._waiting = self._starting = 0
         self._failures: list[Exception] = []
         self._closed = False
+        self._spoilt = 0
 
     @property
     def max_pixels(self) -> int:
@@ -95,6 +96,12 @@ class PicturePool:
         for worker in started:
             self._end(worker)
 
+    def figures(self) -> tuple[int, int, int]:
+        """Return the numbers of running processes, of busy ones, and of pictures that killed a process or took too
+        long."""
+        with self._changed:
+            return len(self._started), len(self._started) - len(self._idle), self._spoilt
+
     def pids(self) -> list[int]:
         """Return the ids of the processes."""
         with self._changed:
@@ -124,6 +131,7 @@ class PicturePool:
                 answer = worker.read(work, image, packed, room)
             except TooSlowError:
                 self._end(worker)
+                self._spoilt += 1
                 return ImageError(f"reading this picture takes more than {self.limits.seconds:g} seconds")
             except WorkerDiedError:
                 self._end(worker)
@@ -133,6 +141,7 @@ class PicturePool:
             else:
                 self._give(worker)
                 return answer
+        self._spoilt += 1
         return ImageError("reading this picture kills the process that does it")
 
     def _taken(self) -> PictureWorker:

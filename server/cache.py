@@ -107,6 +107,11 @@ class OpenCollections:
         finally:
             self._leave(name, entry)
 
+    def names(self) -> list[str]:
+        """Return the names of the open collections, in order."""
+        with self._changed:
+            return sorted(name for name, entry in self._entries.items() if entry.collection is not None)
+
     def create(self, name: str, views: Sequence[str] | None, description: str) -> CollectionInfo:
         """Create a collection and keep it open; raise the errors of ``Home.create``."""
         with self._entry(name) as entry, entry.opening:

@@ -19,6 +19,14 @@ class ServerFaultError(CrossviewError, RuntimeError):
     """The server failed unexpectedly; the message contains the id of the error in the server's log."""
 
 
+class UnauthenticatedError(CrossviewError, PermissionError):
+    """The server takes only calls with a key, and the call has none, or one that is unknown, revoked or expired."""
+
+
+class PermissionDeniedError(CrossviewError, PermissionError):
+    """The key of the call is valid, but its scope does not allow the call."""
+
+
 class OverloadedError(CrossviewError, RuntimeError):
     """The server has too much work and refused the call; the call changed nothing.
 

@@ -5,30 +5,44 @@ import logging
 import threading
 from collections.abc import Coroutine
 from functools import partial
+from importlib.metadata import version
 from typing import Any, Self, TypeVar
 
 import grpc
 from grpc_health.v1 import health
-from grpc_reflection.v1alpha import reflection
+from prometheus_client import CollectorRegistry, ProcessCollector
 
-from crossview.engine.errors import CancelledError, CrossviewError, StorageError
+from crossview.engine.errors import CancelledError, CrossviewError, NotInstalledError, StorageError
 from crossview.engine.home import Home
 from crossview.engine.ingest import importing  # noqa: F401  # imports now, not in the first call
 from crossview.engine.runtime.cancellation import cancellable
 from crossview.engine.spaces import search  # noqa: F401
 from crossview.features.picture_pool import PicturePool
 from crossview.server.cache import OpenCollections
+from crossview.server.dispatch.call_log import RequestLog
 from crossview.server.dispatch.dispatcher import Dispatcher
+from crossview.server.dispatch.quotas import Quotas
 from crossview.server.dispatch.rooms import Rooms
+from crossview.server.dispatch.streams import Silences
 from crossview.server.edge.handlers import Handlers
 from crossview.server.edge.health import Health, HealthPort, HealthService
+from crossview.server.edge.reflection import NAMES as REFLECTION
 from crossview.server.edge.reflection import ReflectionService
 from crossview.server.jobs.awaited import AwaitedJobs
 from crossview.server.jobs.jobs import Jobs
+from crossview.server.keys.access import Access
+from crossview.server.keys.audit_log import AuditLog
+from crossview.server.keys.keys import KeyRing
 from crossview.server.limits import channel_options, give_memory_back, most_connections
 from crossview.server.methods import SERVICES
+from crossview.server.observing.admin import AdminPort
+from crossview.server.observing.call_metrics import CallMetrics
+from crossview.server.observing.server_metrics import ServerMetrics
 from crossview.server.serving import served_methods
 from crossview.server.settings import ServerSettings
+from crossview.server.socket_file import SocketFile
+from crossview.server.succession import check_ports
+from crossview.server.tls import Certificate, LiveCertificate
 from crossview.server.writing.process import WriteProcess
 
 _UPKEEP_SECONDS = 30.0
@@ -42,7 +56,8 @@ _log = logging.getLogger("crossview.server")
 class RunningServer:
     """A server that answers calls from its construction to ``stop``, or to the end of its ``with`` block.
 
-    Raises StorageError if it cannot listen on its address, InvalidInputError if its home is a file.
+    Raises StorageError if it cannot listen on its address, InvalidInputError if its home is a file or its certificate
+    cannot be used.
     """
 
     def __init__(self, settings: ServerSettings) -> None:
@@ -53,57 +68,107 @@ class RunningServer:
         self.writing = WriteProcess(self.collections.home.path, settings.writers, settings.idle_seconds)
         self._health = Health(SERVICES)
         self._health_port: HealthPort | None = None
+        self._socket: SocketFile | None = None
+        self.admin: AdminPort | None = None
+        """The port for administrators, if the settings name one."""
+        self._calls, self._quotas = CallMetrics(), Quotas(settings)
         self._server: Any = None
+        self._http: Any = None
         self._rooms = Rooms(settings)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="calls", daemon=True)
         self._thread.start()
+        self._stopping = threading.Event()
         try:
+            if not settings.take_over and settings.processes == 1:
+                check_ports(settings)
+            for name in settings.load if settings.take_over else ():
+                self._load(name)  # before the first connection
             self.port: int = self._run(self._start())
             if settings.health_port is not None:
                 address = _address(settings.host, settings.health_port)
-                self._health_port = HealthPort(self._health, address, settings.processes > 1)
+                self._health_port = HealthPort(self._health, address)
+            if settings.admin_port is not None:
+                self.admin = self._admin_port(settings.admin_host, settings.admin_port)
         except BaseException:
-            if self._server is not None:  # listening failed here or on the port for health
+            if self._server is not None:  # listening failed here or on another port
                 self._run(self._server.stop(None))
+            if self._http is not None:
+                self._run(self._http.stop(0.0))
+            if self._health_port is not None:
+                self._health_port.stop()
             self._end_loop()
             self.jobs.close()
             raise
-        self.address = f"{settings.host}:{self.port}"
-        self._stopping = threading.Event()
+        self.address = f"{settings.host}:{self.port}" if settings.tcp else f"unix:{settings.socket}"
+        self.http_port: int | None = None if self._http is None else self._http.port
+        """The port for HTTP; None without one."""
         self._upkeep = threading.Thread(target=self._maintain, name="upkeep", daemon=True)
         self._upkeep.start()
 
+    def _admin_port(self, host: str, port: int) -> AdminPort:
+        """Return the port for administrators, with a registry of its own: a program may have several servers."""
+        registry = CollectorRegistry(auto_describe=False)
+        ports = tuple(port for port in (self.port, None if self._http is None else self._http.port) if port)
+        dispatcher = self._dispatcher
+        registry.register(self._calls)
+        registry.register(ServerMetrics(self._rooms, dispatcher, self._quotas, self.collections, self.jobs, ports))
+        ProcessCollector(registry=registry)
+        return AdminPort(host, port, registry, self._health.serves)
+
     async def _start(self) -> int:
         settings = self.settings
-        self._dispatcher = Dispatcher(self._rooms, settings)
+        keys = KeyRing(self.collections.home.path, settings.require_keys)
+        around = self._calls, RequestLog(settings.slow_ms), AuditLog(), Access(keys), self._quotas
+        self._dispatcher = Dispatcher(self._rooms, settings, around)
         awaited = AwaitedJobs(self.jobs, self._rooms.reads.run, self._dispatcher.stopped, self._dispatcher.silences)
         self._dispatcher.served = served_methods(settings, self.collections, self.jobs, awaited, self.writing)
+        self._certificate = None if settings.tls is None else LiveCertificate(settings.tls)
+        connections = settings.connections or most_connections()
+        if settings.http_port is not None:
+            connections = max(1, connections // 2)
+            self._http = http_port(self._dispatcher, settings, self._health, connections, self._certificate)
         self._server = grpc.aio.server(
             options=(
                 ("grpc.max_receive_message_length", settings.message_bytes),
                 ("grpc.max_send_message_length", settings.message_bytes),
-                ("grpc.so_reuseport", int(settings.processes > 1)),  # a second server must not share the port
-                *channel_options(settings.connections or most_connections()),
+                ("grpc.so_reuseport", 1),  # for the processes of this server, and the server that replaces it
+                *channel_options(connections),
             ),
             maximum_concurrent_rpcs=settings.calls,
         )
         self._server.add_generic_rpc_handlers(self._handlers())
-        try:
-            bound: int = self._server.add_insecure_port(_address(settings.host, settings.port))
-        except RuntimeError as error:
-            where = f"{settings.host}:{settings.port}"
-            raise StorageError(f"cannot listen on {where}; is another server using the port?") from error
+        bound = self._bind() if settings.tcp else 0
+        if settings.socket is not None:
+            self._socket = SocketFile(
+                settings.socket, lambda path: self._server.add_insecure_port(f"unix:{path}"), settings.take_over
+            )
         await self._server.start()
         self._health.set(serving=not settings.load)
         return bound
 
+    def _bind(self) -> int:
+        """Listen on the port, with TLS if the settings name a certificate; return the port."""
+        settings = self.settings
+        where = _address(settings.host, settings.port)
+        credentials = None if self._certificate is None else _credentials(self._certificate)
+        try:
+            if credentials is None:
+                return int(self._server.add_insecure_port(where))
+            return int(self._server.add_secure_port(where, credentials))
+        except RuntimeError as error:
+            raise StorageError(
+                f"cannot listen on {settings.host}:{settings.port}; is another server using the port?"
+            ) from error
+
     def _handlers(self) -> tuple[Any, ...]:
         """Return the gRPC handlers of all services."""
-        silences, ending = self._dispatcher.silences, self._dispatcher.draining
-        names = (reflection.SERVICE_NAME, health.SERVICE_NAME, *SERVICES)
-        others = HealthService(self._health, silences, ending), ReflectionService(names, silences, ending)
-        return *Handlers(self._dispatcher).of(SERVICES), *(one.handler() for one in others)
+        # Calls without keys have silences of their own, so that strangers cannot end those of callers with keys.
+        silences = Silences(self.settings.calls // 2, self.settings.silent_seconds)
+        ending = self._dispatcher.draining
+        reflection = ReflectionService((*REFLECTION, health.SERVICE_NAME, *SERVICES), silences, ending)
+        checks = HealthService(self._health, silences, ending)
+        return *Handlers(self._dispatcher).of(SERVICES), checks.handler(), *reflection.handlers()
 
     def stop(self, grace: float | None = None) -> bool:
         """Refuse new calls, wait for calls in progress, and close the collections.
@@ -117,6 +182,10 @@ class RunningServer:
             self._run(self._stop(self.settings.grace_seconds if grace is None else grace))
             if self._health_port is not None:
                 self._health_port.stop()
+            if self._socket is not None:
+                self._socket.remove()
+            if self.admin is not None:
+                self.admin.stop()
             self._end_loop()
             self._rooms.close()
             self._upkeep.join()
@@ -128,9 +197,12 @@ class RunningServer:
         self._health.stop()
         self._dispatcher.drain()
         stopped = asyncio.ensure_future(self._server.stop(seconds + self.settings.answer_seconds))
-        await asyncio.wait({stopped}, timeout=seconds)
+        ended = {stopped}
+        if self._http is not None:
+            ended.add(asyncio.ensure_future(self._http.stop(seconds + self.settings.answer_seconds)))
+        await asyncio.wait(ended, timeout=seconds)
         self._dispatcher.stop()
-        await stopped
+        await asyncio.gather(*ended)
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
@@ -140,12 +212,15 @@ class RunningServer:
         self._thread.join()
         self._loop.close()
 
-    def _load(self) -> None:
+    def _load(self, name: str) -> None:
+        with self.collections.use(name) as collection, cancellable(self._check_stopping):
+            collection.memory.load()
+
+    def _load_and_serve(self) -> None:
         """Load the collections of ``settings.load`` into memory, then report SERVING."""
         for name in self.settings.load:
             try:
-                with self.collections.use(name) as collection, cancellable(self._check_stopping):
-                    collection.memory.load()
+                self._load(name)
             except CancelledError:
                 return
             except CrossviewError as error:
@@ -159,7 +234,7 @@ class RunningServer:
             raise CancelledError("the server stops")
 
     def _maintain(self) -> None:
-        self._load()
+        self._load_and_serve()
         if self._stopping.wait(_SETTLED_SECONDS):
             return
         self.writing.start()
@@ -173,6 +248,39 @@ class RunningServer:
 
     def __exit__(self, *_: object) -> None:
         self.stop()
+
+
+def _credentials(live: LiveCertificate) -> Any:
+    """Return credentials of gRPC that use the newest certificate for each new connection."""
+
+    def configuration(certificate: Certificate) -> Any:
+        pairs = [(certificate.key, certificate.chain)]
+        return grpc.ssl_server_certificate_configuration(pairs, root_certificates=certificate.client_ca)
+
+    first = live.current()
+    return grpc.dynamic_ssl_server_credentials(
+        configuration(first), lambda: configuration(live.current()), first.client_ca is not None
+    )
+
+
+def http_port(
+    dispatcher: Dispatcher,
+    settings: ServerSettings,
+    health: Health,
+    connections: int,
+    certificate: LiveCertificate | None = None,
+) -> Any:
+    """Start the port for HTTP; raise NotInstalledError without its libraries, StorageError if it cannot listen."""
+    try:
+        from crossview.server.edge.http.application import application
+        from crossview.server.edge.http.port import HttpPort
+    except ModuleNotFoundError as error:
+        raise NotInstalledError(
+            f"the port for HTTP needs {error.name}: run python -m pip install 'crossview[http]'"
+        ) from error
+    app = application(dispatcher, settings, health.serves, version("crossview"))
+    tls = None if certificate is None else certificate.ssl_context()
+    return HttpPort(app, settings.host, settings.http_port or 0, connections, tls)
 
 
 def _address(host: str, port: int) -> str:

@@ -14,6 +14,7 @@ from google.protobuf.descriptor import MethodDescriptor
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 
+from crossview.server.dispatch.identity import Scope
 from crossview.v1 import collections_pb2, jobs_pb2, questions_pb2, search_pb2, types_pb2
 
 
@@ -91,6 +92,8 @@ class Method:
     each: MessageStream | None = None
     awaited: bool = False
     """Whether the event loop waits for the response, without a thread."""
+    needs: Scope | None = None
+    """The scope that a key needs [default: the one of ``touches``]."""
 
     @property
     def name(self) -> str:
@@ -133,6 +136,11 @@ class Method:
         return self.touches is Touch.NOTHING
 
     @property
+    def scope(self) -> Scope:
+        """The scope that a key needs for the method."""
+        return _SCOPES[self.touches] if self.needs is None else self.needs
+
+    @property
     def threaded(self) -> bool:
         """Whether some requests need a thread of the room; the others only wait for a job."""
         return not self.awaited and (self.job is None or self.job.waits is not _always)
@@ -158,11 +166,18 @@ def _service(file: Any, **rows: _Row) -> dict[str, Method]:
     return {method.path: method for method in methods}
 
 
+_SCOPES = {
+    Touch.NOTHING: Scope.READ,
+    Touch.ITEMS: Scope.WRITE,
+    Touch.COLLECTION: Scope.WRITE,
+    Touch.JOBS: Scope.READ,  # a key manages only its own jobs, and needs the scope of a job to submit it
+}
 _search = partial(Method, touches=Touch.NOTHING, room=Room.SEARCHES)
 _read = partial(Method, touches=Touch.NOTHING, room=Room.READS)
 _items = partial(Method, touches=Touch.ITEMS, room=Room.WRITES)
 _write = partial(Method, touches=Touch.COLLECTION, room=Room.WRITES)
 _learn = partial(Method, touches=Touch.COLLECTION, room=Room.READS)  # a thread of this room submits the job
+_home = partial(_write, needs=Scope.ADMIN)  # changes names of the home
 _jobs = partial(Method, touches=Touch.JOBS, room=Room.READS)
 
 METHODS = {
@@ -179,14 +194,14 @@ METHODS = {
     ),
     **_service(
         collections_pb2,
-        CreateCollection=_write,
+        CreateCollection=_home,
         GetCollection=_read,
         ListCollections=_read,
-        DeleteCollection=_write,
-        RenameCollection=_write,
-        CopyCollection=partial(_write, room=Room.LONG),
-        SetAlias=_write,
-        DeleteAlias=_write,
+        DeleteCollection=_home,
+        RenameCollection=_home,
+        CopyCollection=partial(_home, room=Room.LONG),
+        SetAlias=_home,
+        DeleteAlias=_home,
         ListAliases=_read,
         CheckCollection=_read,
         AddView=_write,

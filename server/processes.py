@@ -12,7 +12,6 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
-from contextlib import closing
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
@@ -20,8 +19,12 @@ from multiprocessing.util import Finalize
 from typing import TYPE_CHECKING
 
 from crossview.engine.errors import StorageError
+from crossview.server.exposure import check_exposure
+from crossview.server.keys.audit_log import log_changes
 from crossview.server.limits import keep_memory_together, raise_descriptors
+from crossview.server.logs import log_to_stderr
 from crossview.server.settings import ServerSettings
+from crossview.server.succession import check_ports
 
 if TYPE_CHECKING:
     from crossview.server.listen import RunningServer
@@ -57,9 +60,11 @@ def prepare_process(settings: ServerSettings) -> None:
     raise_descriptors()
     keep_memory_together()
     sys.setswitchinterval(SWITCH_SECONDS)
-    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    log_to_stderr(settings.log_format)
     if settings.log_requests:
         logging.getLogger("crossview.requests").setLevel(logging.INFO)
+    if settings.audit_log is not None:
+        log_changes(settings.audit_log)
 
 
 def temporary_files() -> Callable[[], object]:
@@ -78,6 +83,8 @@ class _Child:
     ready: Connection
     """Pipe that receives the address once the process serves."""
     started: float
+    number: int
+    """Its number among the processes, which a process that replaces it takes over."""
 
 
 class Processes:
@@ -88,13 +95,21 @@ class Processes:
 
     def __init__(self, settings: ServerSettings) -> None:
         self._context = multiprocessing.get_context("spawn")
+        if not settings.take_over:
+            check_ports(settings)
         self._reserved = _reserved(settings.host, settings.port)
         workers = max(1, settings.workers // settings.processes)
         self._settings = replace(settings, port=self._reserved.getsockname()[1], workers=workers)
+        self._reserved_http: socket.socket | None = None
+        if settings.http_port is not None:
+            self._reserved_http = _reserved(settings.host, settings.http_port)
+            self._settings = replace(self._settings, http_port=self._reserved_http.getsockname()[1])
+        self.http_port = self._settings.http_port
+        """The port for HTTP; None without one."""
         self.address = f"{settings.host}:{self._settings.port}"
         self._children: list[_Child] = []
-        for _ in range(settings.processes):
-            self._start()
+        for number in range(settings.processes):
+            self._start(number)
         try:
             for child in self._children:
                 child.ready.recv()
@@ -108,7 +123,7 @@ class Processes:
             _log.error("a server process ended with code %s; starting another one", child.process.exitcode)
             time.sleep(max(0.0, child.started + _RESTART_SECONDS - time.monotonic()))
             self._children.remove(child)
-            self._start()
+            self._start(child.number)
 
     def stop(self) -> bool:
         """Stop every process once its calls have ended; return whether all processes exited in time."""
@@ -120,20 +135,27 @@ class Processes:
             child.process.kill()
             child.process.join()
         self._reserved.close()
+        if self._reserved_http is not None:
+            self._reserved_http.close()
         before_it_served = -signal.SIGTERM  # a process handles the signal only once it serves
         return all(child.process.exitcode in (0, before_it_served) for child in self._children)
 
-    def _start(self) -> None:
+    def _start(self, number: int) -> None:
         ours, theirs = self._context.Pipe(duplex=False)
-        process = self._context.Process(target=_serve, args=(self._settings, theirs))
+        first = self._settings.admin_port
+        settings = replace(self._settings, admin_port=None if first is None else first + number)
+        process = self._context.Process(target=_serve, args=(settings, theirs))
         process.start()
         theirs.close()
-        self._children.append(_Child(process, ours, time.monotonic()))
+        self._children.append(_Child(process, ours, time.monotonic(), number))
 
 
 def start(settings: ServerSettings) -> "RunningServer | Processes":
-    """Start to serve, in this process or in several others; raise the errors of RunningServer or Processes."""
+    """Start to serve, in this process or in several; raise the errors of RunningServer, Processes, check_exposure."""
+    check_exposure(settings)
     if settings.processes > 1:
+        if settings.tls is not None:
+            settings.tls.load()  # report a wrong file once, not in each process
         return Processes(settings)
     from crossview.server.listen import RunningServer  # deferred: this imports everything that calls need
 
@@ -172,13 +194,8 @@ def _stop_with_parent(stopping: threading.Event) -> None:
 
 def _reserved(host: str, port: int) -> socket.socket:
     """Return a socket that reserves a port for the processes that share it; port 0 selects a free port."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    shared = socket.socket(family)
+    shared = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     try:
-        if port:
-            with closing(socket.socket(family)) as alone:  # fails if any program listens, even one that shares its port
-                alone.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                alone.bind((host, port))
         shared.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         shared.bind((host, port))
     except OSError as error:

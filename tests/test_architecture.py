@@ -64,11 +64,13 @@ MAY_IMPORT = {
     "engine.learners.steps": {"engine.learners"},
     SUBSPACE: {"engine.learners", STEPS},
     "server": {
-        *("server.commands", "server.client", "server.dispatch", "server.edge", "server.jobs", "server.services"),
-        *("server.writing", "server.wire"),
-        *("engine", "engine.ingest", "engine.spaces", "features"),
+        *("server.commands", "server.client", "server.dispatch", "server.edge", "server.edge.http", "server.jobs"),
+        *("server.keys", "server.observing", "server.services", "server.writing", "server.wire"),
+        *("engine", "engine.catalog.database", "engine.catalog.file_errors", "engine.catalog.private"),
+        *("engine.ingest", "engine.spaces", "features"),
     },
     "server.wire": {
+        "server.dispatch.identity",
         *("server.errors", "engine", CONDITIONS, "engine.audit", "engine.changes", "engine.ingest", "engine.spaces"),
         *("engine.catalog.extractors", COMPARISONS, "features"),
     },
@@ -78,16 +80,30 @@ MAY_IMPORT = {
         *("engine.audit", "engine.catalog.extractors", "engine.catalog.roots"),
     },
     "server.dispatch": {
-        *("server.errors", "server.methods", "server.settings", "server.wire"),
+        *("server.errors", "server.logs", "server.methods", "server.settings", "server.wire"),
         *("engine", "features"),
     },
+    "server.keys": {
+        *("server.dispatch", "server.errors", "server.methods", "server.wire.status"),
+        *("engine", "engine.catalog.file_errors", "engine.catalog.folder", "engine.catalog.lock"),
+        *("engine.catalog.names", "engine.catalog.private"),
+    },
     "server.edge": {"server.dispatch", "server.limits", "server.methods", "server.wire", "engine"},
+    "server.edge.http": {
+        *("server.dispatch", "server.errors", "server.methods", "server.settings", "server.wire", "engine"),
+    },
+    "server.observing": {
+        *("server.cache", "server.dispatch", "server.jobs", "server.methods", "server.settings", "server.wire"),
+        "engine",
+    },
     "server.services": {
+        "server.dispatch.identity",
         *("server.cache", "server.jobs", "server.open_pages", "server.settings", "server.wire", "server.writing"),
         *("engine", "engine.audit", "engine.changes", "engine.spaces"),
     },
     "server.jobs": {
         *("server.channel", "server.dispatch", "server.errors", "server.forks", "server.methods", "server.settings"),
+        "server.logs",
         *(
             "server.wire",
             "engine",
@@ -99,10 +115,11 @@ MAY_IMPORT = {
     },
     "server.writing": {
         *("server.cache", "server.channel", "server.errors", "server.forks", "server.methods", "server.wire"),
+        "server.logs",
         *("engine", "engine.ingest", "features"),
     },
     "server.commands": {
-        *("server", "server.client", "server.demo", "server.drawing", "server.wire"),
+        *("server", "server.client", "server.demo", "server.drawing", "server.keys.keys", "server.wire"),
         *("engine", "engine.audit", "engine.changes", "engine.questions", "engine.ingest", "engine.spaces"),
         *("engine.training", "engine.transfer"),
         *(COMPARISONS, CONDITIONS, "features"),
@@ -113,6 +130,7 @@ MAY_IMPORT = {
     "tools": {
         *(*ROOMS, "features", "index", "crossview"),
         *("server.cli", "server.commands.command", "server.commands.result_types"),
+        *("server.configuration", "server.settings"),
     },
     "crossview": {"server.client", "server.errors", "engine", CONDITIONS, "engine.audit", "engine.changes", *LEARNERS},
 }
@@ -134,6 +152,7 @@ HOMES = {
         *("benchmarks/speed/hamming.py", "benchmarks/speed/near_pairs.py", "benchmarks/store/", "benchmarks/serve/"),
     ),
     "grpc": ("server/edge/", "server/client/", "server/listen.py", "benchmarks/serve/"),
+    **dict.fromkeys(("starlette", "uvicorn", "python_multipart"), ("server/edge/http/",)),
     "lxml": ("features/",),
     "cv2": ("features/", "benchmarks/changes/", "benchmarks/speed/extract.py"),
     "PIL": (

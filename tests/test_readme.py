@@ -194,6 +194,16 @@ def test_the_guide_of_searches(art: Path, served: bool) -> None:
     assert len(ast.literal_eval(keys)) == 3
 
 
+def test_the_guide_of_http(art: Path) -> None:
+    """Every line of curl is answered, with a hit or a count."""
+    _, lines, *_ = blocks("docs/guides/http.md", "sh")
+    with RunningServer(ServerSettings(home=art / "tour" / "mine", port=0, http_port=0)) as running:
+        output = run(["bash", "-euc", lines.replace("localhost:8080", f"localhost:{running.http_port}")], art)
+    for wanted in ('"hits":[{"item":"collections/art/items/pictures/', '"items":"', '{"status":"SERVING"}'):
+        assert wanted in output
+    assert '"openapi": "3.1' in (art / "openapi.json").read_text().replace('":"', '": "')
+
+
 def test_the_guide_of_feedback(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its commands search, undo and remember."""
     monkeypatch.setenv("CROSSVIEW_HOME", str(tmp_path / "home"))

@@ -1,5 +1,7 @@
 """Pages of the documents that are made from the code: an MkDocs hook, run by ``make docs``."""
 
+import ast
+import itertools
 import re
 import sys
 from collections.abc import Iterator, Sequence
@@ -16,7 +18,13 @@ _RPC = re.compile(r"((?:^ *//.*\n)*)^ *rpc (\w+)\((stream )?(\w+)\) returns \((s
 
 def on_files(files: Any, config: Any) -> Any:
     """Add the generated pages to those that lie in ``docs``."""
-    pages = {"commands": commands(), "json": json_results(), "learners": learners(), "grpc": grpc()}
+    pages = {
+        "commands": commands(),
+        "json": json_results(),
+        "learners": learners(),
+        "grpc": grpc(),
+        "settings": settings(),
+    }
     for name, lines in pages.items():
         files.append(File.generated(config, f"reference/{name}.md", content="\n".join(lines) + "\n"))
     return files
@@ -96,6 +104,47 @@ def grpc() -> Iterator[str]:
                 for comment, name, sent, request, returned, response in calls
             ]
             yield from _table(("call", "request", "response", ""), rows)
+
+
+def settings() -> Iterator[str]:
+    """Yield the page of all settings of a server, from the descriptions of their fields."""
+    from crossview.server.configuration import SETTINGS, VARIABLE, kind_of
+    from crossview.server.settings import ServerSettings
+
+    yield (
+        "# Settings\n\n`crossview serve` takes its settings from its options, from variables of the environment, and "
+        "from the TOML file of `--config` or `CROSSVIEW_CONFIG`, in this order. A path in the file is relative to the "
+        f"file, and a list in a variable has commas. `{VARIABLE}PORT` is the variable of `port`. "
+        "`crossview serve --print-config` prints all settings with their origin.\n"
+    )
+    meanings = _field_docstrings(ROOT / "server" / "settings.py")
+    words = {
+        bool: "true or false",
+        int: "whole number",
+        float: "number",
+        str: "text",
+        Path: "path",
+        tuple: "list of texts",
+    }
+    rows = []
+    for name in SETTINGS:
+        default = getattr(ServerSettings, name)
+        text = str(default).lower() if isinstance(default, bool) else str(default)
+        shown = "" if default is None or default == () else f"`{text}`"
+        rows.append((f"`{name}`", words[kind_of(name)], shown, meanings[name]))
+    yield from _table(("setting", "value", "default", "meaning"), rows)
+
+
+def _field_docstrings(path: Path) -> dict[str, str]:
+    """Return the description below each field of the classes of a file."""
+    found = {}
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ClassDef):
+            for field, text in itertools.pairwise(node.body):
+                match field, text:
+                    case ast.AnnAssign(target=ast.Name(name)), ast.Expr(ast.Constant(str(description))):
+                        found[name] = " ".join(description.split())
+    return found
 
 
 def _comment(lines: str) -> str:

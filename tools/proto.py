@@ -4,7 +4,9 @@
     python tools/proto.py --check    change nothing; exit 1 if server/pb differs from what proto/ gives
     python tools/proto.py --lint     change nothing; check proto/ by buf and buf.yaml, with npx
 
-The generated code imports itself as ``crossview.v1``, which is a link to server/pb.
+The generated code imports itself as ``crossview.v1``, which is a link to server/pb. proto/google has those files of
+googleapis-common-protos that proto/crossview imports, so that clients in other languages need no other files; Python
+takes their generated code from that package.
 """
 
 import argparse
@@ -25,34 +27,18 @@ DOCSTRING = "The gRPC interface, generated from proto/ by tools/proto.py."
 
 
 def compile_protos(out: Path) -> None:
-    """Run protoc over every file of proto/ into ``out``; raise RuntimeError if it fails."""
+    """Run protoc over every file of proto/crossview into ``out``; raise RuntimeError if it fails."""
     from grpc_tools import protoc  # type: ignore[import-untyped]  # it has no types
 
-    sources = sorted(str(path.relative_to(PROTO)) for path in PROTO.rglob("*.proto"))
-    bundled = [str(files("grpc_tools") / "_proto"), *google_protos(out / "include")]
+    sources = sorted(str(path.relative_to(PROTO)) for path in (PROTO / "crossview").rglob("*.proto"))
     outputs = [f"--{kind}_out={out}" for kind in ("python", "grpc_python", "mypy", "mypy_grpc")]
     plugins = [
         f"--plugin=protoc-gen-{name}={Path(sys.executable).parent / f'protoc-gen-{name}'}"
         for name in ("mypy", "mypy_grpc")
     ]
-    included = [f"-I{folder}" for folder in (PROTO, *bundled)]
+    included = [f"-I{folder}" for folder in (PROTO, files("grpc_tools") / "_proto")]
     if protoc.main(["protoc", *included, *plugins, *outputs, *sources]) != 0:
         raise RuntimeError("protoc failed; its messages are above")
-    shutil.rmtree(out / "include")
-
-
-def google_protos(scratch: Path) -> tuple[str, str]:
-    """Return the folders to include for google.longrunning and google.rpc, of googleapis-common-protos.
-
-    The package has its file under another name than the one it is compiled as, by which others import it.
-    """
-    from google.longrunning import operations_pb2
-
-    folder = Path(operations_pb2.__file__).parent
-    renamed = scratch / "google" / "longrunning"
-    renamed.mkdir(parents=True)
-    shutil.copyfile(folder / "operations_proto.proto", renamed / "operations.proto")
-    return str(scratch), str(folder.parent.parent)
 
 
 def generate(out: Path) -> None:
@@ -76,19 +62,9 @@ def differences(fresh: Path) -> list[str]:
 
 
 def lint() -> int:
-    """Check the proto files with buf, beside the files of Google that they import; return its exit status."""
-    with tempfile.TemporaryDirectory() as scratch:
-        workspace = Path(scratch)
-        shutil.copytree(PROTO, workspace / "proto")
-        _, bundled = google_protos(workspace / "imported")
-        for path in Path(bundled).glob("google/[ar]p[ic]/*.proto"):
-            copied = workspace / "imported" / path.relative_to(bundled)
-            copied.parent.mkdir(exist_ok=True)
-            shutil.copyfile(path, copied)
-        config = (ROOT / "buf.yaml").read_text().replace("  - path: proto\n", "  - path: proto\n  - path: imported\n")
-        (workspace / "buf.yaml").write_text(config)
-        npx = shutil.which("npx") or "/usr/bin/npx"
-        return subprocess.run([npx, "--yes", BUF, "lint", "proto"], cwd=workspace, check=False).returncode
+    """Check the proto files with buf; return its exit status."""
+    npx = shutil.which("npx") or "/usr/bin/npx"
+    return subprocess.run([npx, "--yes", BUF, "lint"], cwd=ROOT, check=False).returncode
 
 
 def main() -> int:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PATHS = (
-    *("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/**/*.md", "proto/**/*.proto"),
+    *("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/**/*.md", "proto/crossview/**/*.proto"),
     *(f"{room}/**/*.py" for room in ("engine", "features", "index", "server", "benchmarks", "tools", "tests/helpers")),
     "crossview/*.py",
 )

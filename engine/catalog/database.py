@@ -15,7 +15,7 @@ from crossview.engine.catalog.file_errors import DISK_FAILS, DISK_FULL, OPEN_FIL
 from crossview.engine.catalog.schema import metadata
 from crossview.engine.errors import BusyError, NotReadyError, StorageError
 
-HEAD = "0011"
+HEAD = "0012"
 """The schema version that this code reads and writes (the newest migration)."""
 
 # Options of a connection, by which _begin chooses the statement that begins its transaction.
@@ -208,6 +208,13 @@ def new_database(path: Path, version: str) -> None:
             make_tables(connection)
         else:
             migrate(connection, "", version)
+
+
+def schema_version(path: Path) -> str:
+    """Return the schema version of a catalog without changing it; StorageError."""
+    with storage_errors(), closing(sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True)) as database:
+        (version,) = database.execute("SELECT version_num FROM alembic_version").fetchone()
+    return str(version)
 
 
 def known_versions() -> set[str]:

@@ -17,7 +17,14 @@ from crossview.engine.catalog.bulk import batches, each, select_among
 from crossview.engine.catalog.captures import Captures
 from crossview.engine.catalog.checks import normal
 from crossview.engine.catalog.moves import Moves
-from crossview.engine.catalog.schema import items, labels, missing_files, notion_labels, thumbnails
+from crossview.engine.catalog.schema import (
+    is_deleted_picture,
+    items,
+    labels,
+    missing_files,
+    notion_labels,
+    thumbnails,
+)
 from crossview.engine.hits import TEXT_SHOWN
 from crossview.engine.item import FILE, Attributes, DeletedPicture, Item, Stored
 
@@ -76,13 +83,13 @@ class Items:
             for r in found
         }
 
-    def deleted_pictures(self) -> list[DeletedPicture]:
-        """Return the tombstones of items that had a picture, the latest of each key."""
-        query = sa.select(*(items.c[name] for name in DeletedPicture.__dataclass_fields__))
-        last: dict[str, DeletedPicture] = {}
-        for row in self._connection.execute(query.where(~LIVE, items.c.content_hash != "").order_by(items.c.id)):
-            last[normal(row.key)] = DeletedPicture(**row._mapping)
-        return sorted(last.values(), key=lambda one: one.key)
+    def deleted_pictures(self, after: str = "", limit: int | None = None) -> list[DeletedPicture]:
+        """Return the tombstones of items that had a picture, the latest of each key, in the order of keys.
+
+        They are those with keys above ``after``, at most ``limit`` [default: all].
+        """
+        query = _DELETED_PICTURES.where(items.c.key > after).limit(limit)
+        return [DeletedPicture(**row._mapping) for row in self._connection.execute(query)]
 
     def ids_of(self, keys: Iterable[str]) -> dict[str, int]:
         """Return the ids of the existing keys, by the keys in the given form."""
@@ -319,6 +326,29 @@ _shown = items.c.id, sa.func.json(_tags), items.c.key, _ATTRIBUTES_AS_TEXT, item
 _SHOWN = sa.select(sa.func.json_group_array(sa.func.json_array(*_shown))).where(LIVE)
 """Returns many items as one row, because the driver releases the interpreter lock for each row."""
 _in_another_form = items.c.normal_key > ""  # SQLite uses the index for this comparison, but not for "is not null"
+
+
+def _deleted_pictures() -> "sa.Select[Any]":
+    """Return the query of the tombstones of pictures that no later tombstone of an equal key follows.
+
+    It reads as many rows as it returns, by the index ``ix_items_deleted_pictures``.
+    """
+    later = items.alias()
+
+    def follows(same: "sa.ColumnElement[bool]") -> "sa.ColumnElement[bool]":
+        return sa.exists().where(is_deleted_picture(later), later.c.id > items.c.id, same)
+
+    equal = (
+        later.c.key == items.c.key,
+        later.c.key == items.c.normal_key,
+        later.c.normal_key == sa.func.coalesce(items.c.normal_key, items.c.key),
+    )
+    columns = (items.c[name] for name in DeletedPicture.__dataclass_fields__)
+    unfollowed = (~follows(same) for same in equal)
+    return sa.select(*columns).where(is_deleted_picture(items), *unfollowed).order_by(items.c.key)
+
+
+_DELETED_PICTURES = _deleted_pictures()
 
 
 def _purgeable(sequence: int) -> tuple["sa.ColumnElement[bool]", ...]:

@@ -63,6 +63,14 @@ items = sa.Table(
 )
 live_key = sa.Index("uq_items_live_key", items.c.key, unique=True, sqlite_where=items.c.deleted.is_(False))
 tombstones = sa.Index("ix_items_tombstones", items.c.sequence, sqlite_where=items.c.deleted.is_(True))
+
+
+def is_deleted_picture(table: sa.FromClause) -> "sa.ColumnElement[bool]":
+    """Return the condition of a tombstone of a picture, without parameters, so that SQLite can use its index."""
+    return sa.and_(table.c.deleted.is_(True), table.c.content_hash != sa.literal_column("''"))
+
+
+deleted_pictures = sa.Index("ix_items_deleted_pictures", items.c.key, sqlite_where=is_deleted_picture(items))
 # An index, because reading the column itself would pass over long texts.
 given_labels = sa.Index("ix_items_labels_given", items.c.labels_given, sqlite_where=items.c.labels_given.is_(True))
 

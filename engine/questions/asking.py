@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.catalog.catalog import Catalog, now
+from crossview.engine.catalog.catalog import Catalog, Transaction, now
 from crossview.engine.catalog.checks import check_seed
 from crossview.engine.catalog.description import RAW
 from crossview.engine.catalog.joined import joined_view
@@ -33,6 +33,9 @@ from crossview.engine.spaces.versions import Versions
 
 _REPEATED = 0.1
 """Share of questions that another person has answered, which measure the agreement of people."""
+MOST_DRAWN = 4_096
+"""Maximum number of items, besides those of answers, that one question is chosen among: its time and memory do not grow
+with the collection."""
 
 
 class _Items(NamedTuple):
@@ -55,19 +58,22 @@ class Questions:
     def next(self, request: QuestionRequest) -> Question:
         """Return the next question for a person; one in ten is a question that another person has answered.
 
+        In a collection of more than 4,096 items, the question is chosen among as many drawn at random, and the items of
+        answers.
+
         Raises InvalidInputError, NotFoundError for an unknown view, NotReadyError for too few items.
         """
         _check(request)
-        rng = np.random.default_rng(request.seed)
+        rng, size = np.random.default_rng(request.seed), QUESTIONS[request.kind]
         with self._catalog.read() as tx:
-            answers, keys = tx.answers.page(request.notion), tx.items.keys()
+            answers = tx.answers.page(request.notion)
+            known = tx.items.ids_of({key for one in answers for key in (one.anchor, *one.near, *one.far)})
             if request.view:
                 joined_view(tx, request.view)
-        again = _asked_of_others(answers, request, set(keys.values()))
+        again = _asked_of_others(answers, request, set(known))
         if again and rng.random() < _REPEATED:
             return again[int(rng.integers(len(again)))]
-        items = self._items(keys, request.view)
-        size = QUESTIONS[request.kind]
+        items = self._items(request.view, set(known.values()), int(rng.spawn(1)[0].integers(1 << 31)))
         if len(items.keys) <= size:
             what = f"with view {request.view!r} there are" if request.view else "there are"
             raise NotReadyError(f"a {request.kind} question needs {size + 1} items, and {what} {len(items.keys)}")
@@ -109,21 +115,37 @@ class Questions:
         with self._catalog.read() as tx:
             return tx.answers.page(notion, person, after, limit)
 
-    def _items(self, keys: Mapping[int, str], view: str) -> _Items:
-        """Return the items of a collection, or those with a row of a view."""
+    def _items(self, view: str, known: set[int], seed: int) -> _Items:
+        """Return the items with a row of a view, or all items: the known ones, and others drawn by the seed."""
         if not view:
-            return _Items([keys[item] for item in sorted(keys)], None)
+            with self._catalog.read() as tx:
+                return _Items(_keys_of(tx, _drawn(np.array(tx.items.ids(), np.int64), known, seed)), None)
 
         def targets(_: Version, raw: Space) -> Sequence[Target]:
             return raw.targets_for(view)
 
-        def held(_: Version, indexed: IndexedSpace) -> _Items:
+        def held(version: Version, indexed: IndexedSpace) -> _Items:
             (target,) = indexed.space.targets_for(view)
             index = indexed.indexes[target].index
-            ids = np.array([item for item in index.ids().tolist() if item in keys], np.int64)
-            return _Items([keys[item] for item in ids.tolist()], np.asarray(index.get(ids), np.float32))
+            ids = _drawn(index.ids(), known, seed)
+            with version.read() as tx:
+                return _Items(_keys_of(tx, ids), np.asarray(index.get(ids), np.float32))
 
         return self._versions().answered(RAW, targets, held)
+
+
+def _drawn(ids: NDArray[np.int64], known: set[int], seed: int) -> NDArray[np.int64]:
+    """Return all of a few ids; of many, the known ones and a random sample."""
+    if len(ids) <= MOST_DRAWN:
+        return ids
+    sample = np.random.default_rng(seed).choice(ids, MOST_DRAWN, replace=False)
+    return np.union1d(sample, np.intersect1d(ids, sorted(known)).astype(np.int64))
+
+
+def _keys_of(tx: Transaction, ids: NDArray[np.int64]) -> list[str]:
+    """Return the keys of existing items, in the order of their ids."""
+    keys: dict[int, str] = {item: key for item, key in tx.items.each("key", ids.tolist())}  # noqa: C416 - rows are not pairs
+    return [keys[item] for item in ids.tolist()]
 
 
 def _check(request: QuestionRequest) -> None:

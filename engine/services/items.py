@@ -153,6 +153,11 @@ class Items:
         with self._opened.read() as tx:
             return tx.items.deleted_pictures()
 
+    def deleted_after(self, after: str, limit: int) -> list[DeletedPicture]:
+        """Return up to ``limit`` pictures of deleted items with keys above ``after``, in the order of keys."""
+        with self._opened.read() as tx:
+            return tx.items.deleted_pictures(after, limit)
+
     def put(self, items: Sequence[NewItem], workers: int = 1) -> ImportReport:
         """Add or update items by key, in one change; a bad item is a failure of the report.
 

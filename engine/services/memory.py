@@ -33,3 +33,8 @@ class Memory:
         """Return the bytes of a space's smallest index in memory, of any state; 0 if there is none."""
         self._opened.check_open()
         return 0 if self._opened.reader is None else self._opened.reader.least_bytes(space)
+
+    def figures(self) -> tuple[int, int]:
+        """Return the bytes of the indexes in memory, and the number of versions of the collection in memory."""
+        self._opened.check_open()
+        return (0, 0) if self._opened.reader is None else self._opened.reader.figures()

@@ -41,6 +41,6 @@ def check_room(size: int) -> None:
     room = _room.get()
     if room is not None and size > room.left:
         raise AnswerTooLargeError(
-            f"the hits of one search may contain {room.most / 1e6:,.1f} MB of keys, labels, attributes and texts, and "
-            "these hits contain more: lower k, or send fewer queries at a time"
+            f"one answer may contain {room.most / 1e6:,.1f} MB of keys, labels, attributes, texts and vectors, and "
+            "this one contains more: lower k, or send fewer queries at a time"
         )

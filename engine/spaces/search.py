@@ -14,6 +14,7 @@ from crossview.engine.conditions.filter import Filter, field_of
 from crossview.engine.conditions.tree import Field, FieldTest, Not
 from crossview.engine.errors import InvalidInputError, NotReadyError
 from crossview.engine.query import PER_DUPLICATE, Embedding, HitList, ItemEmbeddings, Query, SearchRequest
+from crossview.engine.spaces.answer_size import take_room
 from crossview.engine.spaces.arranging import GROUPED, MOST_IN_POOL, Ranking, is_arranged, ranked
 from crossview.engine.spaces.copies import MOST_COMPARED
 from crossview.engine.spaces.every_view import by_every_view, check_without_view, in_each_view
@@ -230,6 +231,7 @@ def embed(
     found: dict[int, list[Embedding]] = defaultdict(list)
     for asked in query_probes(version, space, loaded, queries, targets):
         for target, vectors in asked.probes.items():
+            take_room(vectors.nbytes)
             bits = target.dim if target.codes else 0
             for number, vector in zip(
                 asked.numbers, vectors, strict=True

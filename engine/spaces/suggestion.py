@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +22,7 @@ from crossview.engine.spaces.search import check_queries
 from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.target import Neighbor, Target, on_common_scale
 from crossview.engine.spaces.version import Version
-from crossview.index.base import Selection
+from crossview.index.base import Searcher, Selection
 
 MOST_ITEMS = 1_000
 """Maximum number of items that calibrate; larger sets are sampled at random."""
@@ -58,12 +59,13 @@ class Voters:
         return [vote_shares(lists, self.labels, self.k, comparable) for lists in by_row]
 
     def _labelled(self, target: Target) -> Selection:
-        searcher = self.indexed.searcher(target)
-        ignored = self.indexed.space.ignored_labels
-        return self.version.remembered.value(("labelled", searcher, ignored), lambda: searcher.selection(self._ids()))
-
-    def _ids(self) -> NDArray[np.int64]:
-        return np.array(sorted(self.labels), np.int64)
+        searcher, place = self.indexed.searcher(target), ("labelled", self.indexed.space.ignored_labels)
+        # By weak references, because a selection keeps the rows of its searcher, which compaction can replace.
+        selections = self.version.remembered.value(place, WeakKeyDictionary[Searcher, Selection])
+        found = selections.get(searcher)
+        if found is None:
+            found = selections[searcher] = searcher.selection(np.array(sorted(self.labels), np.int64))
+        return found
 
 
 def vote_shares(

@@ -8,6 +8,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from typing import TypeVar
+from weakref import WeakSet
 
 from crossview.engine.catalog.catalog import Catalog, Transaction
 from crossview.engine.catalog.description import RAW, raw_identity
@@ -51,6 +52,8 @@ class Versions:
     ) -> None:
         self._catalog, self.files, self._spaces = catalog, files, spaces
         self._latest: tuple[int | None, Version] | None = None
+        self._living: WeakSet[Version] = WeakSet()
+        """The versions that searches or pages still use, and the latest one."""
         self._changing = threading.Lock()
         self._loading = Locks()
         self._upkeep: threading.Thread | None = None
@@ -84,6 +87,11 @@ class Versions:
         """Return the bytes of a space's smallest index in the latest version; 0 if it has none."""
         space = None if self._latest is None else self._latest[1].space(name)
         return 0 if space is None else min((one.index.nbytes for one in space.indexes.values()), default=0)
+
+    def figures(self) -> tuple[int, int]:
+        """Return the bytes of all indexes of the latest version, and the number of versions in memory."""
+        spaces = () if self._latest is None else tuple(self._latest[1].spaces.values())
+        return sum(one.index.nbytes for space in spaces for one in space.indexes.values()), len(self._living)
 
     def answered(self, name: str, targets_of: TargetsOf, answer: Callable[[Version, IndexedSpace], T]) -> T:
         """Return an answer from the current version and a space [default: the active one] with indexes of its targets.
@@ -281,6 +289,7 @@ class Versions:
         version = _next_version(None if self._latest is None else self._latest[1], self._catalog, tx, self._columns)
         self._spaces.of_history(version.history)
         self._latest = counter, version
+        self._living.add(version)
         self._keep_up(version)
         return version
 

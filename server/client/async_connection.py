@@ -8,7 +8,8 @@ from typing import Any, Self
 import grpc
 
 from crossview.engine.errors import CancelledError
-from crossview.server.client.connection import OPTIONS, check_timeout, error_of
+from crossview.server.client.channels import ClientTls, channel
+from crossview.server.client.connection import OPTIONS, check_timeout, error_of, headers_of
 from crossview.server.client.script import LOOK_SECONDS, Ask, Exchange, R, Requests, Script, Stubs, finished_async
 from crossview.server.wire.status import error_in
 
@@ -19,9 +20,11 @@ class AsyncConnection(Stubs):
     Arguments and errors are as in ``Connection``. If a task is cancelled, its call also ends on the server.
     """
 
-    def __init__(self, address: str, timeout: float | None = None) -> None:
-        self.address, self.timeout = address, check_timeout(timeout)
-        self._channel = grpc.aio.insecure_channel(address, options=OPTIONS)
+    def __init__(
+        self, address: str, timeout: float | None = None, key: str | None = None, *, tls: ClientTls | None = None
+    ) -> None:
+        self.address, self.timeout, self._headers = address, check_timeout(timeout), headers_of(key)
+        self._channel = channel(grpc.aio, address, tls, OPTIONS)
         super().__init__(self._channel)
 
     @property
@@ -48,7 +51,7 @@ class AsyncConnection(Stubs):
     async def _call(self, method: Callable[..., Any], request: Any) -> Any:
         sent = Requests(request) if isinstance(request, Iterator) else None
         try:
-            return await method(sent or request, timeout=self.timeout)
+            return await method(sent or request, timeout=self.timeout, metadata=self._headers)
         except asyncio.CancelledError:
             _raise_hidden(sent)
             raise
@@ -58,7 +61,7 @@ class AsyncConnection(Stubs):
     async def exchange(self, exchange: Exchange[R]) -> AsyncIterator[R]:
         """Yield the results of an exchange in order, as they arrive."""
         sent = Requests(exchange.requests)
-        responses = exchange.method(sent, timeout=self.timeout)
+        responses = exchange.method(sent, timeout=self.timeout, metadata=self._headers)
         try:
             async for answer in responses:
                 if answer.HasField("error"):

@@ -68,7 +68,7 @@ class HomeScript:
 
 
 class Client(Connection):
-    """The collections of a server at ``address`` (HOST:PORT); a context manager.
+    """The collections of a server at ``address``, which is as in ``Connection``; a context manager.
 
     Every method raises the errors of the engine. It also raises ServerUnavailableError if no server answers,
     ServerStoppedError if the server stops during the call, ServerFaultError if the server fails unexpectedly, and
@@ -125,7 +125,7 @@ class Client(Connection):
 
 
 class AsyncClient(AsyncConnection):
-    """The collections of the server at ``address`` (HOST:PORT); an asynchronous context manager.
+    """The collections of the server at ``address``; an asynchronous context manager.
 
     Arguments and errors are as in ``Client``. If a task is cancelled, its call also ends on the server.
 

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections.abc import Callable, Iterator
 from typing import Any, Self, cast
 
@@ -10,6 +11,7 @@ from google.protobuf.message import DecodeError
 from google.rpc import status_pb2
 
 from crossview.engine.errors import InvalidInputError
+from crossview.server.client.channels import ClientTls, channel
 from crossview.server.client.script import LOOK_SECONDS, Ask, Exchange, R, Requests, Script, Stubs, finished
 from crossview.server.errors import DeadlineExceededError, OverloadedError, ServerFaultError, ServerUnavailableError
 from crossview.server.methods import METHODS
@@ -48,11 +50,23 @@ OPTIONS = (
 )
 
 
+_KEY = re.compile(r"[!-~]+")
+
+
 def check_timeout(timeout: float | None) -> float | None:
     """Return the timeout of calls in seconds, None for no limit; raise InvalidInputError for an invalid one."""
     if timeout is not None and not 0 < timeout < math.inf:
         raise InvalidInputError(f"a timeout is a positive number of seconds, not {timeout}")
     return timeout
+
+
+def headers_of(key: str | None) -> tuple[tuple[str, str], ...]:
+    """Return the headers with a key; raise InvalidInputError, which does not show it, for text that is not a key."""
+    if key is None:
+        return ()
+    if not _KEY.fullmatch(key):
+        raise InvalidInputError("the key has characters that no key has: give it as it was printed")
+    return (("authorization", f"Bearer {key}"),)
 
 
 class Connection(Stubs):
@@ -62,15 +76,20 @@ class Connection(Stubs):
     ServerFaultError if the server fails unexpectedly, and otherwise the errors of the engine.
 
     Args:
-        address: HOST:PORT.
+        address: HOST:PORT, grpcs://HOST:PORT for TLS, or unix:PATH.
         timeout: maximum seconds of each call, such as a training or one batch of an import [default: unlimited];
             after them, the call raises DeadlineExceededError and the server cancels it.
+        key: the key that the server asks for [default: no key].
+        tls: files for TLS; with them, HOST:PORT also means TLS.
     """
 
-    def __init__(self, address: str, timeout: float | None = None) -> None:
+    def __init__(
+        self, address: str, timeout: float | None = None, key: str | None = None, *, tls: ClientTls | None = None
+    ) -> None:
         self.address = address
         self.timeout = check_timeout(timeout)
-        self.channel = grpc.insecure_channel(address, options=OPTIONS)
+        self._headers = headers_of(key)
+        self.channel: grpc.Channel = channel(grpc, address, tls, OPTIONS)
         super().__init__(self.channel)
 
     @property
@@ -92,7 +111,7 @@ class Connection(Stubs):
         """Return the response of a method of the server; raise its failure as an error of the engine."""
         sent = Requests(request) if isinstance(request, Iterator) else None
         try:
-            return method(sent or request, timeout=self.timeout)
+            return method(sent or request, timeout=self.timeout, metadata=self._headers)
         except grpc.RpcError as failure:
             raise self._error(failure, method, sent) from failure
 
@@ -113,7 +132,7 @@ class Connection(Stubs):
         The timeout applies to the whole stream.
         """
         sent = Requests(requests)
-        responses: Any = method(sent, timeout=self.timeout)
+        responses: Any = method(sent, timeout=self.timeout, metadata=self._headers)
         try:
             for answer in responses:
                 if answer.HasField("error"):
@@ -126,7 +145,7 @@ class Connection(Stubs):
 
     def _follow(self, method: Callable[..., Any], request: Any, look: Callable[[], None]) -> Any:
         """Call a method as ``call`` does, and call ``look`` every LOOK_SECONDS until the response arrives."""
-        call = cast(Any, method).future(request, timeout=self.timeout)
+        call = cast(Any, method).future(request, timeout=self.timeout, metadata=self._headers)
         try:
             while True:
                 try:
@@ -170,6 +189,8 @@ def error_of(failure: grpc.RpcError, address: str, method: str, timeout: float |
             f"{method} had no answer from {address} within {limit}. The server gives up its work and undoes what it "
             "has not committed; allow more time, or request less"
         )
+    if code is Code.UNAVAILABLE and (reason := _refused(message, address)):
+        return ServerUnavailableError(f"{reason} ({message})")
     if code is Code.UNAVAILABLE and any(words in message.lower() for words in _NEVER_SENT):
         return ServerUnavailableError(f"no server at {address}; start one with: crossview serve ({message})")
     if code is Code.UNAVAILABLE:
@@ -178,6 +199,20 @@ def error_of(failure: grpc.RpcError, address: str, method: str, timeout: float |
             "unknown whether a change was made: check before you repeat it"
         )
     return BY_CODE.get(code, ServerFaultError)(message or f"the server answered with status {code.name}")
+
+
+def _refused(message: str, address: str) -> str:
+    """Return why a server refuses to connect; "" if it does not, or there is no server."""
+    if "WRONG_VERSION_NUMBER" in message:
+        return f"the server at {address} does not use TLS: omit grpcs:// and the files of TLS"
+    if "handshake failed" in message:
+        return f"{address} has no certificate that the client trusts: name the file of its authority with --tls-ca"
+    if "failed to connect" in message and "Socket closed" in message:
+        return (
+            f"the server at {address} closed the connection: it may use TLS (write grpcs:// before the address), "
+            "ask for a certificate of the client, or have too many connections"
+        )
+    return ""
 
 
 def _retry_seconds(call: grpc.Call) -> float | None:

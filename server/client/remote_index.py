@@ -90,6 +90,7 @@ def _followed(collection: AnyCollection, walked: Walk, contents: Contents, write
     """Let the items follow the files, and return the changes and the item of each file."""
     for left in range(_ATTEMPTS - 1, -1, -1):
         known = _known(collection)
+        _check_paths(known)
         stored = {key: _stored(item) for key, item in known.items()}
         following = Found(walked.files, walked.folders, stored, _aliases(known), contents).following()
         matched = following.matched(walked.files, walked.folders)
@@ -129,6 +130,16 @@ def _known(collection: AnyCollection) -> dict[str, Item]:
         items.update((item.key, item) for item in page)
         after = page[-1].key
     return items
+
+
+def _check_paths(known: Mapping[str, Item]) -> None:
+    """Raise NotReadyError if the server hides the paths of files: without them, no item can follow its file."""
+    sources = [(item.source, item.key) for item in known.values() if item.source]
+    if any(source == key for source, key in sources) and not any(Path(source).is_absolute() for source, _ in sources):
+        raise NotReadyError(
+            "the server hides the paths of files from the key, and indexing needs them to recognise the files: use an "
+            "admin key"
+        )
 
 
 def _aliases(known: Mapping[str, Item]) -> dict[str, str]:

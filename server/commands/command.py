@@ -15,6 +15,7 @@ NOUNS = {
     "view": "Add, fit, list, place and delete the views of a collection.",
     "space": "List, activate, extend, assign and delete learned spaces.",
     "feedback": "Judgements that searches keep: show, undo, delete, remember.",
+    "key": "Create, list and revoke the keys for the servers of a home.",
     "job": "List, show, cancel and wait for the jobs of a server.",
 }
 """Groups of commands, each with its summary."""

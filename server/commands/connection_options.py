@@ -4,7 +4,7 @@ import math
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, cast
 
@@ -15,8 +15,13 @@ from crossview.server.commands.hints import remember_collection
 if TYPE_CHECKING:
     from crossview.engine.home import Home
     from crossview.server.backend import Backend, CollectionBackend
+    from crossview.server.client.channels import ClientTls
+    from crossview.server.client.client import Client
     from crossview.server.client.detached import DetachedCollection
     from crossview.server.client.remote_collection import RemoteCollection
+
+_TLS_FILES = ("tls_ca", "tls_client_cert", "tls_client_key")
+"""The options that name files for TLS; each has a variable of the environment, such as CROSSVIEW_TLS_CA."""
 
 HomeOption = Annotated[
     Path | None,
@@ -35,14 +40,40 @@ class ConnectionOptions:
         str | None,
         typer.Option("--server", metavar="HOST:PORT", help="Use a running server [default: $CROSSVIEW_SERVER]."),
     ] = None
+    tls_ca: Annotated[
+        Path | None,
+        typer.Option(
+            "--tls-ca", metavar="FILE", help="Authority of a server with TLS, in PEM [default: $CROSSVIEW_TLS_CA]."
+        ),
+    ] = None
+    tls_client_cert: Annotated[
+        Path | None,
+        typer.Option("--tls-client-cert", metavar="FILE", help="Certificate that this client shows to the server."),
+    ] = None
+    tls_client_key: Annotated[
+        Path | None,
+        typer.Option("--tls-client-key", metavar="FILE", help="Key of this certificate [default: in its file]."),
+    ] = None
     timeout: Annotated[
         float | None,
         typer.Option("--timeout", metavar="SECONDS", help="With --server: maximum time of a call."),
     ] = None
+    api_key: Annotated[
+        str | None,
+        typer.Option(
+            "--api-key",
+            metavar="KEY",
+            help="With --server: key of the caller [default: $CROSSVIEW_KEY].",
+        ),
+    ] = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if self.server is None and self.home is None:  # an explicit --home overrides the environment
             object.__setattr__(self, "server", os.environ.get("CROSSVIEW_SERVER") or None)
+        if self.server is not None and not self.server.startswith(("unix:", "grpc://")):
+            for name in _TLS_FILES:
+                named = getattr(self, name) or os.environ.get(f"CROSSVIEW_{name.upper()}")
+                object.__setattr__(self, name, Path(named) if named else None)
         if self.timeout is not None and not 0 < self.timeout < math.inf:
             raise typer.BadParameter(f"--timeout takes a positive number of seconds, not {self.timeout:g}")
 
@@ -51,15 +82,31 @@ class ConnectionOptions:
         """Yield the home or the server; raise a usage error if both are named."""
         if self.home is not None and self.server is not None:
             raise typer.BadParameter("a server has its own home: give --home or --server, not both")
+        if self.server is None and any(getattr(self, name) for name in _TLS_FILES):
+            raise typer.BadParameter("the files of TLS are for a server: give --server as well")
         if self.server is None and self.timeout is not None:
             raise typer.BadParameter("--timeout limits the calls of a server: give --server as well")
+        if self.server is None and self.api_key is not None:
+            raise typer.BadParameter("--api-key is for a server: give --server as well")
         if self.server is None:
             yield self._home()
             return
+        with self.client() as client:
+            yield client
+
+    def client(self) -> "Client":
+        """Return a client of the server, which must be given."""
         from crossview.server.client.client import Client
 
-        with Client(self.server, self.timeout) as client:
-            yield client
+        key = os.environ.get("CROSSVIEW_KEY") or None if self.api_key is None else self.api_key
+        return Client(str(self.server), self.timeout, key, tls=self._tls())
+
+    def _tls(self) -> "ClientTls | None":
+        """Return the files of TLS; None if none is named."""
+        from crossview.server.client.channels import ClientTls
+
+        files = ClientTls(ca=self.tls_ca, cert=self.tls_client_cert, key=self.tls_client_key)
+        return None if files == ClientTls() else files
 
     def _home(self) -> "Home":
         from crossview.engine.home import Home

@@ -37,6 +37,7 @@ OPTIONS = {
     "per_query": "--per-query",
     "ignore_labels": "--ignore-labels",
     "images": "--images",
+    "key": "--api-key",
     "keys": "--keys",
     "labels": "--labels",
     "likes": "--like",
@@ -93,7 +94,8 @@ _collection: ContextVar[str | None] = ContextVar("collection", default=None)
 
 def remember_where(options: Mapping[str, Any]) -> None:
     """Remember the home or server of the running command, so that its hints use the same collections."""
-    given = [(f"--{name}", str(options[name])) for name in ("home", "server") if options.get(name) is not None]
+    names = ("home", "server", "tls_ca", "tls_client_cert", "tls_client_key")
+    given = [(f"--{name.replace('_', '-')}", str(options[name])) for name in names if options.get(name) is not None]
     _where.set(tuple(word for pair in given for word in pair))
 
 

@@ -44,9 +44,7 @@ def _server(connection: ConnectionOptions) -> "Iterator[Client]":
     """Yield a client of the server; raise a usage error if none is named."""
     if connection.server is None:
         raise typer.BadParameter("only a server has jobs: give --server HOST:PORT")
-    from crossview.server.client.client import Client
-
-    with Client(connection.server, connection.timeout) as client:
+    with connection.client() as client:
         yield client
 
 

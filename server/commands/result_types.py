@@ -27,13 +27,17 @@ from crossview.server.commands.collections import Alias, Renamed
 from crossview.server.commands.common import Deleted
 from crossview.server.commands.copies import Compacted, Copy
 from crossview.server.commands.count import CountedItems
+from crossview.server.commands.doctor import PrintedDiagnoses
 from crossview.server.commands.duplicates import SpreadLabels
 from crossview.server.commands.embed import PrintedEmbedding, WrittenEmbeddings
 from crossview.server.commands.feedback import DeletedJudgements, ForgottenAnswers, RememberedAnswers
 from crossview.server.commands.items import DeletedItems
+from crossview.server.commands.keys import CreatedKey, PrintedKey
 from crossview.server.commands.neighbors import WrittenNeighbors
 from crossview.server.commands.search import HitCount
+from crossview.server.commands.stats import Stats
 from crossview.server.commands.transfer import ImportedData
+from crossview.server.doctor import Diagnosis
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,6 +100,7 @@ RESULTS: dict[str, Any] = {
     "create": CollectionInfo,
     "list": list[str] | list[Item],
     "count": CountedItems,
+    "stats": Stats,
     "show": DescribedCollection,
     "rename": Renamed,
     "copy": CollectionInfo,
@@ -140,6 +145,10 @@ RESULTS: dict[str, Any] = {
     "feedback delete": DeletedJudgements,
     "feedback remember": RememberedAnswers,
     "feedback forget": ForgottenAnswers,
+    "key create": CreatedKey,
+    "key list": list[PrintedKey],
+    "key revoke": PrintedKey,
+    "doctor": PrintedDiagnoses,
     "job list": list[Job],
     "job show": Job,
     "job cancel": Job,
@@ -162,7 +171,7 @@ def types_below(annotation: Any) -> Iterator[type]:
 
 def field_types(kind: type) -> dict[str, Any]:
     """Return the types of a dataclass's fields. Modules that the help of commands loads import no numpy for theirs."""
-    known = {"np": np, "NDArray": NDArray, "Meaning": Meaning, "ImportReport": ImportReport}
+    known = {"np": np, "NDArray": NDArray, "Meaning": Meaning, "ImportReport": ImportReport, "Diagnosis": Diagnosis}
     return get_type_hints(kind, localns=known)
 
 

@@ -1,10 +1,11 @@
 """The serve command."""
 
-import ipaddress
 import os
 import signal
 import threading
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Annotated, ClassVar
 
 import typer
@@ -12,7 +13,59 @@ import typer
 from crossview.engine.home import Home
 from crossview.server.commands.connection_options import HomeOption
 from crossview.server.commands.output import say
+from crossview.server.configuration import Configuration, configured
+from crossview.server.exposure import is_loopback
 from crossview.server.settings import ServerSettings
+
+
+@dataclass(frozen=True, kw_only=True)
+class NetworkOptions:
+    """The options that state where a server listens, and how it protects its connections."""
+
+    PANEL: ClassVar[str] = "Network"
+
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; every address except a loopback address is open to the network.")
+    ] = ServerSettings.host
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 selects a free port.")] = (
+        ServerSettings.port
+    )
+    http_port: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            max=65535,
+            help="Port for HTTP: JSON by curl, Connect and gRPC-Web; 0 selects a free port. It needs crossview[http].",
+        ),
+    ] = None
+    http_origins: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--http-origin",
+            metavar="ORIGIN",
+            help="Origin of pages that may call the HTTP port, such as https://example.org. Repeat for several.",
+        ),
+    ] = None
+    socket: Annotated[
+        Path | None,
+        typer.Option(metavar="PATH", help="Unix-domain socket to listen on as well, for this user only."),
+    ] = None
+    tcp: Annotated[bool, typer.Option("--tcp/--no-tcp", help="Whether to listen on the port.")] = True
+    tls_cert: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Certificate of the server with those of its issuers, in PEM."),
+    ] = None
+    tls_key: Annotated[Path | None, typer.Option(metavar="FILE", help="Private key of the certificate, in PEM.")] = None
+    tls_client_ca: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Authorities in PEM; clients must show a certificate of one of them."),
+    ] = None
+    take_over: Annotated[
+        bool, typer.Option("--take-over", help="Replace the server of this home at the port, without a pause.")
+    ] = False
+    insecure: Annotated[
+        bool, typer.Option("--insecure", help="Listen without TLS or keys on an address that the network can reach.")
+    ] = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,66 +99,133 @@ class LoadOptions:
     max_megapixels: Annotated[float, typer.Option(min=0.01, metavar="N", help="Maximum megapixels of a picture.")] = (
         ServerSettings.max_megapixels
     )
-    grace: Annotated[float, typer.Option(min=0, help="Seconds for calls in progress to end when the server stops.")] = (
-        ServerSettings.grace_seconds
-    )
+    key_rate: Annotated[
+        float | None,
+        typer.Option(
+            min=0.01, metavar="N", help="Maximum requests a second of each key; callers without a key share one limit."
+        ),
+    ] = None
+    key_bytes: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Maximum bytes of the requests in progress of each key."),
+    ] = None
+    grace_seconds: Annotated[
+        float, typer.Option("--grace", min=0, help="Seconds for calls in progress to end when the server stops.")
+    ] = ServerSettings.grace_seconds
 
 
-def serve(
-    load: LoadOptions,
-    host: Annotated[
-        str, typer.Option(help="Address to listen on; every address except a loopback address is open to the network.")
-    ] = ServerSettings.host,
-    port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Port to listen on; 0 selects a free port.")
-    ] = ServerSettings.port,
+ConfigOption = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Settings of the server in TOML [default: $CROSSVIEW_CONFIG, or none]."),
+]
+
+
+def configuration_of(flags: Mapping[str, object], file: Path | None) -> Configuration:
+    """Return the settings of a server for its flags and file, with the file of the environment as default."""
+    named = os.environ.get("CROSSVIEW_CONFIG")
+    defaults = {"workers": os.cpu_count() or 1}
+    return configured(flags, os.environ, file or (Path(named) if named else None), defaults)
+
+
+def _is_given(context: typer.Context, name: str) -> bool:
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AccessOptions:
+    """The options that state who may call a server, and that record what callers change."""
+
+    PANEL: ClassVar[str] = "Access"
+
+    require_keys: Annotated[
+        bool, typer.Option("--require-keys", help="Refuse calls without a key, even if the home has no keys yet.")
+    ] = False
+    audit_log: Annotated[
+        Path | None,
+        typer.Option("--audit-log", metavar="FILE", help="Append a line of JSON for each call that changes something."),
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class WatchOptions:
+    """The options of what people and monitors see of a server."""
+
+    PANEL: ClassVar[str] = "Watch"
+
     health_port: Annotated[
         int | None,
         typer.Option(
-            min=1, max=65535, help="Separate port for health checks, independent of the load on the main port."
+            min=1,
+            max=65535,
+            help="Separate port for health checks, without TLS, independent of the load on the main port.",
         ),
-    ] = None,
+    ] = None
+    admin_port: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=65535,
+            help="Separate HTTP port for /metrics, /healthz and /readyz; further processes use the next ports.",
+        ),
+    ] = None
+    admin_host: Annotated[str, typer.Option(help="Address of the port for metrics, which needs no key.")] = (
+        ServerSettings.admin_host
+    )
     log_requests: Annotated[
         bool,
-        typer.Option("--log-requests", help="Log one line for each call: method, collection, status, time, bytes."),
+        typer.Option("--log-requests", help="Log one line for each call: method, collection, status, time, bytes, id."),
+    ] = False
+    log_format: Annotated[
+        str, typer.Option(metavar="text|json", help="Format of the log on standard error; json: one object a line.")
+    ] = ServerSettings.log_format
+    slow_ms: Annotated[
+        float | None,
+        typer.Option(min=0, metavar="N", help="Log calls that take more milliseconds, with their stages and sizes."),
+    ] = None
+
+
+def serve(
+    context: typer.Context,
+    network: NetworkOptions,
+    load: LoadOptions,
+    access: AccessOptions,
+    watch: WatchOptions,
+    config: ConfigOption = None,
+    print_config: Annotated[
+        bool, typer.Option("--print-config", help="Print all settings in TOML with the origin of each, and exit.")
     ] = False,
     home: HomeOption = None,
 ) -> None:
-    """Serve the collections over gRPC.
+    """Serve the collections over gRPC and, on another port, over HTTP.
 
     The server runs until SIGTERM or Ctrl-C. A message has at most 64 MiB, so clients can send whole photographs.
+    Options go before variables of the environment such as CROSSVIEW_SERVE_PORT, and those before the file of --config.
 
     Examples:
         crossview serve --port 50051
         crossview serve --load pets --processes 2 --health-port 50052
+        crossview serve --config crossview.toml --print-config
+        crossview serve --host 0.0.0.0 --tls-cert server.pem --tls-key server.key
+        crossview serve --http-port 8080
     """
-    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-        # Set before the imports below load the libraries. Calls share the cores, and waiting BLAS threads would spin.
-        os.environ.setdefault(name, "1")
+    _use_one_thread_a_call()
     from crossview.server.processes import prepare_process, temporary_files
 
-    settings = ServerSettings(
-        home=home,
-        host=host,
-        port=port,
-        health_port=health_port,
-        processes=load.processes,
-        workers=load.workers or os.cpu_count() or 1,
-        jobs=load.jobs,
-        load=tuple(load.load or ()),
-        max_megapixels=load.max_megapixels,
-        grace_seconds=load.grace,
-        log_requests=log_requests,
+    options = {**asdict(network), **asdict(load), **asdict(access), **asdict(watch), "home": home}
+    configuration = configuration_of(
+        {name: value for name, value in options.items() if _is_given(context, name)}, config
     )
-    if not is_loopback(host):
-        say(f"warning: {host} is open to the network; there is no authentication and no encryption", err=True)
-    served = Home(home)
+    if print_config:
+        say("\n".join(configuration.toml()))
+        return
+    settings = configuration.settings
+    _warn_of_network(settings)
+    served = Home(settings.home)
     for name in settings.load:
         served.open(name).close()  # report a wrong name now, not only in the log
     prepare_process(settings)
-    stopping = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stopping.set())
+    stopping = _set_by_signals()
     remove_temporary_files = temporary_files()
     if not _until(stopping, settings):
         say("stopped during a call; every acknowledged change is kept", err=True)
@@ -113,24 +233,54 @@ def serve(
         os._exit(1)  # the thread of the running call would keep the process alive
 
 
+def _set_by_signals() -> threading.Event:
+    """Return an event that SIGTERM and Ctrl-C set."""
+    stopping = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stopping.set())
+    return stopping
+
+
+def _use_one_thread_a_call() -> None:
+    """Limit BLAS to one thread, before imports load it: calls share the cores, and its waiting threads would spin."""
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(name, "1")
+
+
 def _until(stopping: threading.Event, settings: ServerSettings) -> bool:
     """Serve until an event; return whether all calls ended in time."""
     from crossview.server.processes import Processes, start
+    from crossview.server.succession import Place, successor
 
+    settings = successor(settings)
     running, served = start(settings), Home(settings.home)
     if not served.names():
         say(f"warning: no collections to serve: {served.emptiness()}; is --home right?", err=True)
     say(f"crossview serves {served.path} on {running.address}")
+    if running.http_port is not None:
+        say(f"and over HTTP on {settings.host}:{running.http_port}")
+    place = Place(served.path, running.address)
+    previous = place.take(settings.take_over)
+    if previous is not None:
+        say(f"the previous server, process {previous}, ends its calls and stops", err=True)
     while not stopping.wait(1.0):
         if isinstance(running, Processes):
             running.replace_dead()
     say(f"stopping: calls in progress have {settings.grace_seconds:g} s to end", err=True)
-    return running.stop()
+    in_time = running.stop()
+    place.leave()  # not before: a server that takes over shares the ports until the end
+    return in_time
 
 
-def is_loopback(host: str) -> bool:
-    """Return whether an address can be reached from this machine only."""
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return host == "localhost"
+def _warn_of_network(settings: ServerSettings) -> None:
+    """Print a warning if other machines can reach the server, and nothing protects it."""
+    from crossview.server.keys.keys import KeyRing
+
+    if settings.listens and settings.insecure and not is_loopback(settings.host):
+        keys = KeyRing(Home(settings.home).path, settings.require_keys).required()
+        lacking = ["authentication"] * (not keys) + ["encryption"] * (settings.tls is None)
+        if lacking:
+            say(f"warning: {settings.host} is open to the network; there is no {' and no '.join(lacking)}", err=True)
+    if settings.admin_port is not None and not is_loopback(settings.admin_host):
+        where = f"{settings.admin_host}:{settings.admin_port}"
+        say(f"warning: {where} shows metrics to the network, without a key", err=True)

@@ -2,23 +2,32 @@
 
 import re
 import time
+import uuid
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Protocol
 
 from google.protobuf.message import DecodeError, Message
 
 from crossview.engine.errors import CancelledError, InvalidInputError
 from crossview.engine.runtime.cancellation import cancellable, checkpoint
+from crossview.server.dispatch.identity import LOCAL, Identity, acting
+from crossview.server.dispatch.permission import hide, named_collections, permit
 from crossview.server.dispatch.streams import STOPPED
 from crossview.server.errors import ServerStoppedError
 from crossview.server.methods import Method
 from crossview.server.wire.entries import entries
+from crossview.server.wire.pieces import encoded
 from crossview.server.wire.status import Code
+from crossview.v1 import jobs_pb2, search_pb2
 
 DECODED_AT_ONCE = 1 << 16
 """Maximum bytes of a request that the event loop decodes, because a thread would take longer to start."""
-_COLLECTION = re.compile(r"(?:collections/)?([a-z0-9][a-z0-9_-]{0,62})(?:/.*)?", re.DOTALL)
+ID_HEADER = "x-request-id"
+"""The header with which a caller names a call."""
+_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_COLLECTION = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 
 
 class Codec(Protocol):
@@ -26,6 +35,9 @@ class Codec(Protocol):
 
     def size(self, data: Any) -> int:
         """Return the bytes of an encoded message."""
+
+    def quick(self, data: Any) -> bool:
+        """Return whether decoding takes so little time that the event loop can do it."""
 
     def decode(self, data: Any, method: Method, most: int) -> Message:
         """Return a request; raise InvalidInputError if it cannot be decoded, or has more than ``most`` entries."""
@@ -40,6 +52,10 @@ class Protobuf:
     def size(self, data: bytes) -> int:
         """See ``Codec``."""
         return len(data)
+
+    def quick(self, data: bytes) -> bool:
+        """See ``Codec``."""
+        return len(data) <= DECODED_AT_ONCE
 
     def decode(self, data: bytes, method: Method, most: int) -> Message:
         """See ``Codec``."""
@@ -58,7 +74,7 @@ class Protobuf:
 
     def encode(self, message: Message) -> bytes:
         """See ``Codec``."""
-        return message.SerializeToString()
+        return encoded(message)
 
 
 PROTOBUF = Protobuf()
@@ -72,11 +88,13 @@ class Caller:
         codec: the encoding of the messages.
         seconds: time until the deadline; None without a deadline, or if the transport cancels calls at the deadline.
         metadata: returns the headers of the call, with names in lower case.
+        identity: who calls; the check of keys (``server.keys.access``) enters it before the request is read.
     """
 
     codec: Codec = PROTOBUF
     seconds: float | None = None
     metadata: Callable[[], Iterable[tuple[str, str | bytes]]] = tuple
+    identity: Identity = LOCAL
 
 
 @dataclass(frozen=True)
@@ -125,16 +143,42 @@ class Call:
     """Whether the caller has cancelled the call or its deadline has passed."""
     collection: str = field(default="-", init=False)
     """Name of the collection; "-" before the request is decoded, and for requests without a collection."""
+    items: int = field(default=0, init=False)
+    """Number of items, keys or other entries that the request changes or names."""
     received: int = field(default=0, init=False)
     sent: int = field(default=0, init=False)
     code: Code = field(default=Code.OK, init=False)
     """The status of the ended call."""
+    error: str = field(default="", init=False)
+    """Name of the error of a failed call."""
+    request: Message | None = field(default=None, init=False)
+    """The decoded request; None before it is decoded, and for a stream that one response answers."""
     began: float = field(default_factory=time.monotonic, init=False)
+    waited: float = field(default=0.0, init=False)
+    """Time in seconds in which the call waited for a thread."""
+    worked: float = field(default=0.0, init=False)
+    """Time in seconds in which a thread or the event loop worked on the response."""
+    encoding: float = field(default=0.0, init=False)
+    """Time in seconds in which the response was encoded."""
+    hits: int = field(default=0, init=False)
+    """Number of hits of the response to a search."""
+    together: int = field(default=0, init=False)
+    """Number of calls that one search answered, at the first of them; 0 at the others, and for other calls."""
+    _since: float = field(default=0.0, init=False)
+    """Time at which the call began to wait or to work."""
 
     @property
     def method(self) -> Method:
         """The called method."""
         return self.served.method
+
+    @cached_property
+    def id(self) -> str:
+        """The id of the call in logs: that of its header, if it is short and plain, otherwise a random one."""
+        given = next((value for name, value in self.caller.metadata() if name == ID_HEADER), "")
+        if isinstance(given, str) and _ID.fullmatch(given):
+            return given
+        return uuid.uuid4().hex[:16]
 
     def take(self, data: Any) -> int:
         """Add the size of a received, encoded message to ``received``, and return it."""
@@ -143,32 +187,76 @@ class Call:
         return size
 
     def decoded(self, data: Any) -> Message:
-        """Return the decoded request; raise the errors of ``Codec.decode``."""
+        """Return the decoded request; raise the errors of ``Codec.decode`` and of ``permit``."""
         request = self.caller.codec.decode(data, self.served.method, self.entries)
         if self.collection == "-":
             self.collection = _collection(request)
+        self.items += _items(request)
+        if self.caller.identity is not LOCAL:
+            permit(self.caller.identity, self.served.method, request)
+        if self.method.each is not None or not self.method.streams:
+            self.request = request
         return request
 
     def encode(self, response: Message) -> Any:
-        """Return the encoded response, wrapped if the call has ``wrap``."""
-        return self.caller.codec.encode(response if self.wrap is None else self.wrap(response))
+        """Return the encoded response without what the caller may not see, wrapped if the call has ``wrap``."""
+        began = time.monotonic()
+        if self.caller.identity is not LOCAL:
+            hide(self.caller.identity, response)
+        if isinstance(response, search_pb2.SearchResponse):
+            self.hits = sum(len(one.hits) for one in response.results)
+        sent = self.caller.codec.encode(response if self.wrap is None else self.wrap(response))
+        self.encoding += time.monotonic() - began
+        return sent
+
+    @property
+    def job(self) -> str | None:
+        """The kind of the job that the call submits, such as ``train``."""
+        given = self.request
+        return given.WhichOneof("request") if isinstance(given, jobs_pb2.SubmitJobRequest) else None
+
+    def wait(self) -> None:
+        """Begin to wait for a thread."""
+        self._since = time.monotonic()
+
+    def work(self) -> None:
+        """End the wait and begin to work."""
+        now = time.monotonic()
+        self.waited += now - self._since
+        self._since = now
+
+    def rest(self) -> None:
+        """End the work."""
+        self.worked += time.monotonic() - self._since
+
+    def stages(self) -> tuple[float, float, float, float]:
+        """Return the seconds of waiting, of work, of encoding, and of the whole call."""
+        return self.waited, self.worked, self.encoding, time.monotonic() - self.began
 
     def immediate(self, request: Any) -> Message | None:
         """Return the response to a decoded request that needs no thread; None for other requests."""
         if self.served.immediate is None or not isinstance(request, Message) or self.stopping():
             return None
-        return self.served.immediate(request)
+        self.wait()
+        found = self.served.immediate(request)
+        if found is not None:
+            self.rest()
+        return found
 
     def answered(self, request: Any) -> Message:
         """Return the response to a request, decoded or ``Encoded``, or to an iterator over requests, in a thread.
 
         The work ends at its next checkpoint after the caller has left.
         """
-        with cancellable(self.check):
-            checkpoint()
-            if self.served.answer is None:
-                raise NotImplementedError(f"{self.method.name} is answered in the event loop")
-            return self.served.answer(request.decoded() if isinstance(request, Encoded) else request, None)
+        self.work()
+        try:
+            with cancellable(self.check), acting(self.caller.identity):
+                checkpoint()
+                if self.served.answer is None:
+                    raise NotImplementedError(f"{self.method.name} is answered in the event loop")
+                return self.served.answer(request.decoded() if isinstance(request, Encoded) else request, None)
+        finally:
+            self.rest()
 
     def check(self) -> None:
         """Raise an error if the caller has left or the server stops."""
@@ -191,8 +279,16 @@ class Encoded:
 
 
 def _collection(request: Message) -> str:
-    """Return the collection that a request names, or "-". Only a valid name counts: it cannot break a log line."""
-    for name in ("parent", "name", "collection_id"):
-        if match := _COLLECTION.fullmatch(getattr(request, name, "")):
-            return match[1]
-    return "-"
+    """Return the first collection that a request names, or "-". Only a valid name counts: it cannot break a line."""
+    return next((name for name in named_collections(request) if _COLLECTION.fullmatch(name)), "-")
+
+
+_COUNTED = ("items", "updates", "keys", "moved", "pictures", "judgements")
+"""The repeated fields of requests with what they change."""
+
+
+def _items(request: Message) -> int:
+    """Return the number of entries that a request, or that of a job, changes or names."""
+    if isinstance(request, jobs_pb2.SubmitJobRequest) and (kind := request.WhichOneof("request")):
+        request = getattr(request, kind)
+    return next((len(getattr(request, name)) for name in _COUNTED if hasattr(request, name)), 0)

@@ -5,26 +5,27 @@ next message, and the caller. It gets the encoded response, or a RefusedError wi
 """
 
 import asyncio
-import logging
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
+from dataclasses import replace
+from itertools import takewhile
 from typing import Any, Protocol
 
 from google.protobuf.message import Message
 
+from crossview.engine.errors import CrossviewError
 from crossview.engine.runtime.cancellation import cancellable, checkpoint
 from crossview.server.dispatch.call import DECODED_AT_ONCE, Call, Caller, Encoded, Served
+from crossview.server.dispatch.call_log import RequestLog
+from crossview.server.dispatch.identity import acting
+from crossview.server.dispatch.quotas import Budget
 from crossview.server.dispatch.rooms import Rooms
 from crossview.server.dispatch.streams import END, OneMessage, Read, Silences, Stream
 from crossview.server.errors import DeadlineExceededError, OverloadedError, ServerStoppedError, SilentStreamError
 from crossview.server.methods import Method
 from crossview.server.settings import ServerSettings
 from crossview.server.wire.status import Code, Refusal, refusal
-
-REQUEST_LOG = "crossview.requests"
-"""Name of the logger of calls: a line at level INFO for each call, and for each message of a stream."""
-_log = logging.getLogger(REQUEST_LOG)
 
 
 class Around(Protocol):
@@ -37,46 +38,14 @@ class Around(Protocol):
         """Handle the end of a call, with its code, collection and sizes, unless ``begin`` raised an error."""
 
 
-class RequestLog:
-    """A log with a line for each call."""
+class Gate:
+    """An ``Around`` that also guards the opening of a stream whose messages are calls, before the first message."""
 
     def begin(self, call: Call) -> None:
         """See ``Around``."""
 
     def end(self, call: Call) -> None:
         """See ``Around``."""
-        if _log.isEnabledFor(logging.INFO):
-            milliseconds = 1e3 * (time.monotonic() - call.began)
-            _log.info(
-                "%s collection=%s status=%s ms=%.1f request_bytes=%d response_bytes=%d",
-                *(call.method.name, call.collection, call.code.name, milliseconds, call.received, call.sent),
-            )
-
-
-_BUDGET_RETRY_SECONDS = 1.0
-"""Time after which a client should repeat a request that exceeded the budget."""
-
-
-class Budget:
-    """A limit of the total bytes of requests in progress; only the event loop uses it."""
-
-    def __init__(self, most: int) -> None:
-        self._most, self._used = most, 0
-
-    @contextmanager
-    def held(self, size: int) -> Iterator[None]:
-        """Count the bytes of a request during the block; raise OverloadedError if the total exceeds the limit."""
-        if self._used and self._used + size > self._most:
-            raise OverloadedError(
-                f"the requests in progress have {self._used / 1e6:,.0f} MB, and this one {size / 1e6:,.1f} MB more: "
-                f"try again in {_BUDGET_RETRY_SECONDS:g} s, or send less at a time",
-                _BUDGET_RETRY_SECONDS,
-            )
-        self._used += size
-        try:
-            yield
-        finally:
-            self._used -= size
 
 
 _STREAM_PATIENCE = 10.0
@@ -107,7 +76,7 @@ class Dispatcher:
         self.served: Mapping[str, Served] = {}
         """The functions that answer each method, by path; set before the first call."""
         self._rooms, self._entries, self._around = rooms, settings.entries, tuple(around)
-        self._budget = Budget(settings.flight_bytes)
+        self.budget = Budget(settings)
         loop = asyncio.get_running_loop()
         self.stopped: asyncio.Future[None] = loop.create_future()
         """Done when all work must end."""
@@ -140,6 +109,7 @@ class Dispatcher:
 
         It reads further messages while the server answers earlier ones. The error of a message is the answer to it.
         """
+        self._open(Call(self.served[method.path], caller, self.stopped.done, self._entries))
         ahead = 1 if method.each is None else method.each.ahead
         answers: asyncio.Queue[asyncio.Task[Any] | None] = asyncio.Queue(ahead)
         stream = Stream(read, self.silences, self.draining)
@@ -162,6 +132,22 @@ class Dispatcher:
             await sender
         if ended is not None:
             raise RefusedError(refusal(ended)) from ended
+
+    def _open(self, call: Call) -> None:
+        """Raise RefusedError if a gate refuses a stream; otherwise the stream could be silent without being allowed."""
+        gates = [one for one in self._around if isinstance(one, Gate)]
+        try:
+            for gate in gates:
+                gate.begin(call)
+        except CrossviewError as error:
+            refused = refusal(error, call.id)
+            call.code, call.error = refused.code, refused.error_name
+            records = list(takewhile(lambda one: one not in gates, self._around))
+            for one in records:
+                one.begin(call)
+            for one in reversed(records):
+                one.end(call)
+            raise RefusedError(refused) from error
 
     async def _answer_to_message(self, method: Method, data: Any, caller: Caller) -> Any:
         """Return the encoded answer to a message of a stream: a response, or the error of the message."""
@@ -191,8 +177,9 @@ class Dispatcher:
             call.left, call.code = True, Code.CANCELLED
             raise
         except Exception as error:
-            refused = refusal(error)
-            call.code = refused.code
+            refused = refusal(error, call.id)
+            refused = replace(refused, message=call.caller.identity.shown(refused.message))
+            call.code, call.error = refused.code, refused.error_name
             raise RefusedError(refused) from error
         finally:
             for one in reversed(self._around[:begun]):
@@ -201,13 +188,13 @@ class Dispatcher:
     async def _response_to_one(self, call: Call, read: Read) -> Any:
         """Read the request and return the encoded response to it."""
         data = await OneMessage(read, self.silences).read()
-        with self._budget.held(size := call.take(data)):
-            return await self._response(call, _request(call, data, size))
+        with self.budget.held(call.take(data), call.caller.identity.name):
+            return await self._response(call, _request(call, data))
 
     async def _patient_response(self, call: Call, data: Any) -> Any:
         """Return the response to a message of a stream; retry if the room is full: later messages wait for it."""
-        with self._budget.held(size := call.take(data)):
-            request = _request(call, data, size)
+        with self.budget.held(call.take(data), call.caller.identity.name):
+            request = _request(call, data)
             while True:
                 try:
                     return await self._response(call, request)
@@ -223,14 +210,25 @@ class Dispatcher:
             return call.encode(found)
         if served.awaited is not None:
             if isinstance(request, Encoded):
-                request = await self._rooms.reads.run(request.decoded)
-            if (found := await served.awaited(request)) is not None:
-                return call.encode(found)
+                request = await self._rooms.reads.run(request.decoded, call.caller.identity.name)
+            with acting(call.caller.identity):
+                found = await served.awaited(request)
+            if found is not None:
+                return await self._encoded(call, found)
         room = self._rooms.of(served.method, request if decoded else None)
+        call.wait()
         alike = served.together.alike(request) if served.together is not None and decoded else None
+        line = call.caller.identity.name
         if served.together is None or alike is None:
-            return await room.run(lambda: call.encode(call.answered(request)))
-        return await room.run_together(alike, (call, request), _answered_together, served.together.most)
+            return await room.run(lambda: call.encode(call.answered(request)), line)
+        alike = alike, call.caller.identity.paths
+        return await room.run_together(alike, (call, request), _answered_together, served.together.most, line)
+
+    async def _encoded(self, call: Call, response: Message) -> Any:
+        """Return the encoded response of a job, which can be large, without holding up the event loop."""
+        if response.ByteSize() <= DECODED_AT_ONCE:
+            return call.encode(response)
+        return await asyncio.to_thread(call.encode, response)
 
     async def _response_to_stream(self, call: Call, stream: Stream) -> Any:
         """Return the response to a stream; read its first two messages before it takes a thread."""
@@ -239,19 +237,22 @@ class Dispatcher:
         begin = [data for data in (first, second) if data is not END]
         size = sum(map(call.take, begin))
         if len(begin) == 1 and call.served.awaited is not None:
-            request = await self._rooms.reads.run(lambda: call.decoded(first))
-            found = await call.served.awaited(request)
+            request = await self._rooms.reads.run(lambda: call.decoded(first), call.caller.identity.name)
+            with acting(call.caller.identity):
+                found = await call.served.awaited(request)
             if found is not None:
-                return call.encode(found)
+                return await self._encoded(call, found)
+        call.items = 0  # ``_messages`` decodes and counts all
         requests = _messages(call, begin, stream, asyncio.get_running_loop())
         room = self._rooms.of(call.method, None)
-        with self._budget.held(size):
-            return await room.run(lambda: call.encode(call.answered(requests)))
+        call.wait()
+        with self.budget.held(size, call.caller.identity.name):
+            return await room.run(lambda: call.encode(call.answered(requests)), call.caller.identity.name)
 
 
-def _request(call: Call, data: Any, size: int) -> Message | Encoded:
+def _request(call: Call, data: Any) -> Message | Encoded:
     """Return a request, decoded if decoding takes less time than starting a thread."""
-    return call.decoded(data) if size <= DECODED_AT_ONCE else Encoded(call, data)
+    return call.decoded(data) if call.caller.codec.quick(data) else Encoded(call, data)
 
 
 async def _within(call: Call, seconds: float, work: Awaitable[Any]) -> Any:
@@ -273,9 +274,16 @@ def _answered_together(calls: list[tuple[Call, Message]]) -> list[Any]:
     together = calls[0][0].served.together
     if together is not None and len(calls) > 1:
         # If one request makes the common search fail, answer each call alone below, so that only that call fails.
-        with suppress(Exception), cancellable(lambda: _check_all(calls)):
+        for call, _ in calls:
+            call.work()
+        first = calls[0][0].caller.identity  # equal to the others in what conditions may ask
+        with suppress(Exception), cancellable(lambda: _check_all(calls)), acting(first):
             found = together.answers([request for _, request in calls])
+            for call, _ in calls:
+                call.rest()
+            calls[0][0].together = len(calls)
             return [call.encode(one) for (call, _), one in zip(calls, found, strict=True)]
+    calls[0][0].together = 1
     return [_outcome(call, request) for call, request in calls]
 
 

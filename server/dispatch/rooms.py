@@ -13,6 +13,7 @@ from typing import Any, TypeVar, cast
 
 from crossview.features.worker import cores
 from crossview.server import methods
+from crossview.server.dispatch.fair_queue import FairQueue
 from crossview.server.errors import OverloadedError
 from crossview.server.methods import Method
 from crossview.server.settings import ServerSettings
@@ -24,29 +25,34 @@ Work = Callable[[list[Any]], list[Any]]
 
 @dataclass(eq=False)
 class Waiter:
-    """A call that waits for a thread: its input, and the future of the event loop for its outcome."""
+    """A call that waits for a thread: its input, its caller, and the future of the event loop for its outcome."""
 
     argument: Any
     future: asyncio.Future[Any]
+    line: str = ""
+    """The name of the caller, who waits in a line of its own."""
     outcome: Any = None
     """The result, or the error that the awaiting call raises."""
+    task: "Task | None" = None
+
+    @property
+    def waits(self) -> bool:
+        """Whether no thread has begun to work for the call, and the call has not left."""
+        return (self.task is None or not self.task.begun) and not self.future.done()
 
 
 class Task:
     """Work of a thread for one or several calls, which can join until the work begins."""
 
-    def __init__(self, work: Work, most: int = 1, alike: Hashable | None = None) -> None:
-        self._work, self._most = work, most
+    def __init__(self, work: Work, line: str = "", most: int = 1, alike: Hashable | None = None) -> None:
+        self._work, self._most, self.line = work, most, line
         self.alike = alike
         """The key that all joined calls share."""
-        self._callers: list[Waiter] = []
+        self.callers: list[Waiter] = []
         self._open = True
         self._joining = threading.Lock()
         self.seconds = 0.0
         """Duration of the work divided by the number of calls."""
-
-    def __len__(self) -> int:
-        return len(self._callers)
 
     @property
     def begun(self) -> bool:
@@ -56,16 +62,17 @@ class Task:
     def join(self, caller: Waiter) -> bool:
         """Add a waiting call; return False if the task has begun or is full."""
         with self._joining:
-            joined = self._open and len(self._callers) < self._most
+            joined = self._open and len(self.callers) < self._most
             if joined:
-                self._callers.append(caller)
+                self.callers.append(caller)
+                caller.task = self
             return joined
 
     def run(self) -> None:
         """Do the work for all calls that still wait, in a thread."""
         with self._joining:
             self._open = False
-        waiting = [caller for caller in self._callers if not caller.future.done()]
+        waiting = [caller for caller in self.callers if not caller.future.done()]
         if not waiting:
             return
         began = time.monotonic()
@@ -79,7 +86,8 @@ class Task:
 
     def deliver(self) -> None:
         """Deliver the outcome to every waiting call, in the event loop."""
-        for caller in self._callers:
+        for caller in self.callers:
+            caller.task = None  # a cycle would keep the request in memory
             if caller.future.done():  # the caller has left
                 continue
             if isinstance(caller.outcome, BaseException):
@@ -92,6 +100,8 @@ T = TypeVar("T")
 _SEARCH_PATIENCE, _READ_PATIENCE, _PICTURE_PATIENCE = 0.3, 1.0, 2.0
 """Maximum waiting time of a search, of another reading call, and of a search by picture, which waits longest because
 sending a picture again costs most."""
+_AHEAD_SECONDS, _MOST_AHEAD = 0.005, 32
+"""Time in which a thread ends the tasks that it has beforehand, and maximum number of these tasks."""
 _SMOOTHING = 0.1
 """Weight of the latest call in the exponential moving average of the duration of calls."""
 
@@ -106,6 +116,20 @@ class _Alike:
     last: Task | None = None
 
 
+@dataclass(frozen=True)
+class RoomFigures:
+    """What happens in a room at one time."""
+
+    waiting: int
+    """Number of calls that wait for a thread."""
+    busy: int
+    """Number of threads that work."""
+    threads: int
+    """Maximum number of threads."""
+    refused: int
+    """Number of calls that the room has refused since its start."""
+
+
 class Room:
     """Threads that answer one kind of call, and places for calls that wait for a thread.
 
@@ -116,6 +140,9 @@ class Room:
     A room can answer similar calls as one task: calls that arrive while one task per core is running join the next
     task. The threads wake the event loop once for all tasks that have ended, unlike an executor, which wakes it for
     each task; under load, waking is most of the cost of a call in the event loop.
+
+    Callers take turns: each has its own line, by the name of its key. If all places are taken, a caller with fewer
+    waiting calls gets the place of the latest call of the longest line.
 
     Args:
         kind: words for the calls, for messages and the names of threads.
@@ -130,10 +157,15 @@ class Room:
         self._most_threads, self._places = threads, threads + waiting
         self._threads: list[threading.Thread] = []
         self._taken = 0
-        """Number of used places. Only the event loop changes it, ``_threads`` and ``_seconds``."""
+        """Number of used places. Only the event loop changes it, ``_lines``, ``_threads`` and ``_seconds``."""
+        self._lines: dict[str, dict[Waiter, None]] = {}
+        """The calls that use places, by line, in order of arrival."""
         self._seconds = 0.0
         """Exponential moving average of the duration of calls."""
         self._todo: SimpleQueue[Task | None] = SimpleQueue()
+        """The tasks of which each thread takes the next: few, because they no longer take turns."""
+        self._later: FairQueue[Task] = FairQueue()
+        self._under_way = self._refused = 0
         self._alike: dict[Hashable, _Alike] = {}
         self._abreast = min(threads, cores())
         """Maximum number of running tasks of similar calls; more would compete for the interpreter."""
@@ -143,39 +175,70 @@ class Room:
         """Waiting calls with the time at which the room refuses them, in order of arrival."""
         self._timer: asyncio.TimerHandle | None = None
 
-    async def run(self, work: Callable[[], T]) -> T:
+    async def run(self, work: Callable[[], T], line: str = "") -> T:
         """Do the work in a thread and return its result; skip the work if the caller leaves before it begins.
 
         Raises OverloadedError if no place is free or the wait is too long, otherwise the errors of the work.
         """
-        caller, task = self._enter(None), Task(lambda _: [work()])
+        caller, task = self._enter(None, line), Task(lambda _: [work()], line)
         task.join(caller)
         self._put(task)
         self._limit_wait(caller, task)
         return cast(T, await caller.future)
 
-    async def run_together(self, alike: Hashable, argument: Any, work: Work, most: int) -> Any:
-        """Return the result of a call, from one task for up to ``most`` waiting calls with the same key ``alike``.
+    async def run_together(self, alike: Hashable, argument: Any, work: Work, most: int, line: str = "") -> Any:
+        """Return the result of a call, from one task for up to ``most`` waiting calls of the line with one ``alike``.
 
         Raises the errors of ``run``.
         """
-        caller, others = self._enter(argument), self._alike.setdefault(alike, _Alike())
+        alike = line, alike
+        caller, others = self._enter(argument, line), self._alike.setdefault(alike, _Alike())
         if others.last is None or not others.last.join(caller):
-            others.last = task = Task(work, most, alike)
+            others.last = task = Task(work, line, most, alike)
             task.join(caller)
             others.held.append(task)
             self._put_alike(alike)
         self._limit_wait(caller, others.last)
         return await caller.future
 
-    def _enter(self, argument: Any) -> Waiter:
+    def figures(self) -> RoomFigures:
+        """Return what happens in the room now; any thread may call this."""
+        waiting = sum(caller.waits for line in list(self._lines.values()) for caller in list(line))
+        busy = min(self._under_way, self._most_threads)
+        return RoomFigures(waiting, busy, self._most_threads, self._refused)
+
+    def _enter(self, argument: Any, line: str) -> Waiter:
         """Take a place for a call; raise OverloadedError if the room refuses the call."""
-        if self._taken >= self._places or self._wait() > self._patience:
+        if self._wait(line) > self._patience or (self._taken >= self._places and not self._make_place(line)):
             raise self._overloaded()
         self._taken += 1
-        return Waiter(argument, asyncio.get_running_loop().create_future())
+        caller = Waiter(argument, asyncio.get_running_loop().create_future(), line)
+        self._lines.setdefault(line, {})[caller] = None
+        return caller
+
+    def _leave(self, caller: Waiter) -> None:
+        """Free the place of a call, unless it is free already."""
+        line = self._lines.get(caller.line)
+        if line is not None and caller in line:
+            del line[caller]
+            self._taken -= 1
+            if not line:
+                del self._lines[caller.line]
+
+    def _make_place(self, line: str) -> bool:
+        """Refuse the latest waiting call of the longest line, if that line is longer than ``line`` would be."""
+        longest = max(self._lines.values(), key=len)
+        if len(longest) <= len(self._lines.get(line, ())) + 1:
+            return False
+        found = next((caller for caller in reversed(longest) if caller.waits), None)
+        if found is None:
+            return False
+        found.future.set_exception(self._overloaded())
+        self._leave(found)
+        return True
 
     def _overloaded(self) -> OverloadedError:
+        self._refused += 1
         return OverloadedError(
             f"too many {self._kind} are in progress or waiting: try again in {self._retry_seconds:g} s",
             self._retry_seconds,
@@ -208,7 +271,18 @@ class Room:
             loop = asyncio.get_running_loop()
             self._threads.append(threading.Thread(target=self._work, args=(loop,), name=self._kind, daemon=True))
             self._threads[-1].start()
-        self._todo.put(task)
+        self._later.put(task.line, task)
+        self._hand_out()
+
+    def _hand_out(self) -> None:
+        """Give the threads tasks of the lines in turn: one for each thread, and those that it ends in a moment.
+
+        With fewer tasks, threads would wait for the event loop; with more, another caller would wait for them.
+        """
+        ahead = int(min(_MOST_AHEAD, _AHEAD_SECONDS / self._seconds)) if self._seconds else 1
+        while self._later and self._under_way < self._most_threads * (1 + max(1, ahead)):
+            self._under_way += 1
+            self._todo.put(self._later.take())
 
     def _put_alike(self, alike: Hashable) -> None:
         """Queue the held tasks of similar calls, up to ``_abreast`` at a time."""
@@ -219,9 +293,15 @@ class Room:
         if not tasks.under_way:
             del self._alike[alike]
 
-    def _wait(self) -> float:
-        """Return the expected waiting time of another call in seconds; 0 while few calls wait."""
-        waiting = self._taken + 1 - self._most_threads
+    def _wait(self, line: str) -> float:
+        """Return the expected waiting time of another call of a line in seconds; 0 while few calls wait."""
+        ahead = self._taken
+        if ahead < 2 * self._most_threads:
+            return 0.0
+        if len(self._lines) > 1 or line not in self._lines:  # lines take turns
+            own = len(self._lines.get(line, ())) + 1
+            ahead = sum(min(len(callers), own) for callers in self._lines.values())
+        waiting = ahead + 1 - self._most_threads
         return waiting * self._seconds / self._most_threads if waiting > self._most_threads else 0.0
 
     def close(self) -> None:
@@ -248,9 +328,13 @@ class Room:
                 self._alike[task.alike].under_way -= 1
                 self._put_alike(task.alike)
                 seconds *= self._most_threads / self._abreast
-            self._taken -= len(task)
-            self._seconds += _SMOOTHING * (seconds - self._seconds)
+            self._under_way -= 1
+            for caller in task.callers:
+                self._leave(caller)
+            if task.seconds:  # otherwise all callers had left before the work began
+                self._seconds += _SMOOTHING * (seconds - self._seconds)
             task.deliver()
+        self._hand_out()
 
 
 def queries_of(request: Any) -> list[Any]:
@@ -280,6 +364,10 @@ class Rooms:
         if method.room is methods.Room.SEARCHES and (request is None or any(one.image for one in queries_of(request))):
             return self._pictures
         return self._rooms[method.room]
+
+    def figures(self) -> dict[str, RoomFigures]:
+        """Return what happens in every room, by its name."""
+        return {"pictures": self._pictures.figures()} | {room.value: one.figures() for room, one in self._rooms.items()}
 
     def close(self) -> None:
         """Close every room."""

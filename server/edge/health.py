@@ -50,6 +50,10 @@ class Health:
             return None
         return _Status.SERVING if serving else _Status.NOT_SERVING
 
+    def serves(self) -> bool:
+        """Return whether the server serves."""
+        return self._serving[""]
+
     def change(self) -> asyncio.Future[bool]:
         """Return a future that is done when the status is set next."""
         loop = asyncio.get_running_loop()
@@ -111,19 +115,19 @@ class HealthPort:
     The port accepts health checks under any load of the main port. Raises StorageError if it cannot listen.
     """
 
-    def __init__(self, state: Health, address: str, share: bool) -> None:
+    def __init__(self, state: Health, address: str) -> None:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="health", daemon=True)
         self._thread.start()
         try:
-            asyncio.run_coroutine_threadsafe(self._start(state, address, share), self._loop).result()
+            asyncio.run_coroutine_threadsafe(self._start(state, address), self._loop).result()
         except BaseException:
             self._end()
             raise
 
-    async def _start(self, state: Health, address: str, share: bool) -> None:
+    async def _start(self, state: Health, address: str) -> None:
         self._stopping: asyncio.Future[None] = self._loop.create_future()
-        options = *channel_options(HEALTH_CONNECTIONS), ("grpc.so_reuseport", int(share))
+        options = *channel_options(HEALTH_CONNECTIONS), ("grpc.so_reuseport", 1)
         self._server = grpc.aio.server(options=options)
         silences = Silences(_MOST_CALLS, _SILENT_SECONDS)
         self._server.add_generic_rpc_handlers((HealthService(state, silences, self._stopping).handler(),))

@@ -8,6 +8,7 @@ from typing import Any
 from google.longrunning.operations_pb2 import Operation, WaitOperationRequest
 
 from crossview.engine.errors import CancelledError, CrossviewError, InvalidInputError
+from crossview.server.dispatch.identity import identity_here
 from crossview.server.dispatch.streams import STOPPED, Listener, Silences, until
 from crossview.server.errors import ServerStoppedError, SilentStreamError
 from crossview.server.jobs.jobs import Jobs
@@ -15,8 +16,8 @@ from crossview.server.wire.names import parse_operation
 from crossview.server.wire.status import error_in, refusal
 from crossview.v1.jobs_pb2 import SubmitJobRequest
 
-Run = Callable[[Callable[[], Any]], Awaitable[Any]]
-"""Runs short blocking work in a thread."""
+Run = Callable[[Callable[[], Any], str], Awaitable[Any]]
+"""Runs short blocking work of a caller, by the name of its key, in a thread."""
 
 
 class AwaitedJobs:
@@ -34,7 +35,8 @@ class AwaitedJobs:
 
         If the caller leaves or the server stops, the job is cancelled, unless an earlier call has submitted it.
         """
-        submitting = asyncio.ensure_future(self._run(lambda: self._jobs.submit(request)))
+        who = identity_here()
+        submitting = asyncio.ensure_future(self._run(lambda: self._jobs.submit(request, who), who.name))
         try:
             operation, _ = await asyncio.shield(submitting)
             if not operation.done:
@@ -60,11 +62,12 @@ class AwaitedJobs:
         seconds = request.timeout.ToNanoseconds() / 1e9 if request.HasField("timeout") else None
         if seconds is not None and seconds < 0:
             raise InvalidInputError(f"the timeout is {seconds:g} seconds; it must be 0 or more")
-        job = parse_operation(request.name)
-        operation: Operation = await self._run(lambda: self._jobs.records.get(job))
+        job, who = parse_operation(request.name), identity_here()
+        await self._run(lambda: self._jobs.check_sees(who, job), who.name)
+        operation: Operation = await self._run(lambda: self._jobs.records.get(job), who.name)
         if operation.done or seconds == 0:
             return operation
         with suppress(SilentStreamError):
             listener = Listener(self._silences, self._stopped)
             operation = await listener.hear(self._jobs.waiting.ended(job), seconds) or operation
-        return operation if operation.done else await self._run(lambda: self._jobs.records.get(job))
+        return operation if operation.done else await self._run(lambda: self._jobs.records.get(job), who.name)

@@ -7,6 +7,7 @@ from google.longrunning import operations_pb2
 from google.protobuf.empty_pb2 import Empty
 
 from crossview.engine.errors import InvalidInputError
+from crossview.server.dispatch.identity import Scope, identity_here
 from crossview.server.jobs.jobs import Jobs
 from crossview.server.wire import pages
 from crossview.server.wire.message_batches import batches
@@ -24,7 +25,7 @@ class JobService:
 
     def SubmitJob(self, request: jobs_pb2.SubmitJobRequest, context: None) -> operations_pb2.Operation:
         """Put a request in the queue and return its operation."""
-        return self.jobs.submit(request)[0]
+        return self.jobs.submit(request, identity_here())[0]
 
 
 class OperationsService:
@@ -35,19 +36,23 @@ class OperationsService:
 
     def GetOperation(self, request: operations_pb2.GetOperationRequest, context: None) -> operations_pb2.Operation:
         """Return one operation."""
-        return self.jobs.records.get(parse_operation(request.name))
+        return self.jobs.records.get(self._seen(request.name))
 
     def ListOperations(
         self, request: operations_pb2.ListOperationsRequest, context: None
     ) -> operations_pb2.ListOperationsResponse:
-        """Return a page of operations of one or all collections, the newest first; large results shorten the page."""
+        """Return a page of the caller's operations of one or all collections, the newest first.
+
+        Large results shorten the page.
+        """
         if request.name not in ("", "operations"):
             raise InvalidInputError(f"the name of the list is 'operations', not {request.name!r}")
         size, before = pages.page_size(request.page_size), pages.number_from_token(request.page_token)
-        chosen = _collection(request.filter)
+        chosen, who = _collection(request.filter), identity_here()
         if chosen:
+            who.check_reaches(chosen)
             chosen = collection_name(self.jobs.home.collection_of(chosen))
-        found = self.jobs.records.page(chosen, before, size + 1)
+        found = self.jobs.records.page(chosen, before, size + 1, None if who.scope is Scope.ADMIN else who.id)
         page = next(batches(found[:size], lambda one: one[1].ByteSize(), pages.LARGEST_SIZE), [])
         return operations_pb2.ListOperationsResponse(
             operations=[operation for _, operation in page],
@@ -56,13 +61,19 @@ class OperationsService:
 
     def CancelOperation(self, request: operations_pb2.CancelOperationRequest, context: None) -> Empty:
         """Request the cancellation of a job; an ended job does not change."""
-        self.jobs.cancel(parse_operation(request.name))
+        self.jobs.cancel(self._seen(request.name))
         return Empty()
 
     def DeleteOperation(self, request: operations_pb2.DeleteOperationRequest, context: None) -> Empty:
         """Delete the record of a job that has ended."""
-        self.jobs.records.delete(parse_operation(request.name))
+        self.jobs.records.delete(self._seen(request.name))
         return Empty()
+
+    def _seen(self, name: str) -> str:
+        """Return the id of an operation's job; raise NotFoundError unless the caller sees the job."""
+        job = parse_operation(name)
+        self.jobs.check_sees(identity_here(), job)
+        return job
 
 
 def _collection(condition: str) -> str:

@@ -10,10 +10,11 @@ from google.rpc.status_pb2 import Status
 from crossview.engine.errors import BusyError, CancelledError, CrossviewError
 from crossview.engine.home import Home
 from crossview.features.picture_pool import PicturePool
+from crossview.server.dispatch.identity import LOCAL, Identity, acting
 from crossview.server.errors import JobStoppedError
-from crossview.server.jobs.operation import collection_of, in_collection, metadata_of, new_operation
+from crossview.server.jobs.operation import check_conditions, collection_of, in_collection, metadata_of, new_operation
 from crossview.server.jobs.owner import Owner, bury
-from crossview.server.jobs.records import Records
+from crossview.server.jobs.records import Records, no_operation
 from crossview.server.jobs.slot import Slot, settled
 from crossview.server.jobs.waiting import Waiting
 from crossview.server.methods import JOBS, Lane
@@ -55,15 +56,18 @@ class Jobs:
             self._recovery = threading.Thread(target=self._keep_recovering, name="jobs-recovery", daemon=True)
             self._recovery.start()
 
-    def submit(self, request: SubmitJobRequest) -> tuple[Operation, bool]:
-        """Put a request in the queue; return its operation, and whether the operation is new.
+    def submit(self, request: SubmitJobRequest, who: Identity = LOCAL) -> tuple[Operation, bool]:
+        """Put a request of a caller in the queue; return its operation, and whether the operation is new.
 
-        A job of an alias is one of the collection that the alias stands for now.
+        The job belongs to the caller's key: only callers with this key and administrators see it. A job of
+        an alias is one of the collection that the alias stands for now.
 
         Raises InvalidInputError, NotFoundError for the collection, AlreadyExistsError if another request has the id,
         OverloadedError if too many jobs wait, JobStoppedError if the server stops, StorageError.
         """
         name = collection_of(request)
+        with acting(who):
+            check_conditions(request)
         self.home.check_exists(name)
         if (named := self.home.collection_of(name)) != name:
             request = in_collection(request, named)
@@ -77,10 +81,15 @@ class Jobs:
                 shared = self.home, self.records, self._owner, self.waiting.look, self._pictures
                 self._slots = [Slot(kinds, *shared) for kinds in lanes]
             self._owner.stay()
-            submitted = self.records.add(request, operation, self._owner.id)
+            submitted = self.records.add(request, operation, self._owner.id, who.id)
             for slot in self._slots:
                 slot.wake()
         return submitted
+
+    def check_sees(self, who: Identity, job: str) -> None:
+        """Raise the NotFoundError of a missing job unless the caller sees a job."""
+        if not who.owns(self.records.key_of(job)):
+            raise no_operation(job)
 
     def cancel(self, job: str) -> None:
         """Request the cancellation of a job, which ends soon unless it has ended; raise NotFoundError."""
@@ -148,7 +157,7 @@ class Jobs:
         while left and not self._closing.wait(_LOOK_SECONDS):
             try:
                 left = self._recover()
-            except CrossviewError as error:  # the records are unreadable at the moment
+            except (CrossviewError, OSError) as error:  # the records are unreadable at the moment
                 _log.warning("%s", error)
 
 

@@ -9,8 +9,10 @@ from google.protobuf.any_pb2 import Any
 from google.rpc.status_pb2 import Status
 
 from crossview.engine.errors import InvalidInputError
+from crossview.server.wire.convert import to_filter
 from crossview.server.wire.names import collection_name, operation_name, parse_collection, parse_space, space_name
 from crossview.v1.jobs_pb2 import JobMetadata, SubmitJobRequest
+from crossview.v1.types_pb2 import Filter
 
 LOG_LINES = 100
 """Number of latest steps with a note that a job keeps."""
@@ -45,6 +47,14 @@ def in_collection(request: SubmitJobRequest, collection: str) -> SubmitJobReques
     else:
         inner.name = space_name(collection, parse_space(inner.name)[1])
     return named
+
+
+def check_conditions(request: SubmitJobRequest) -> None:
+    """Raise InvalidInputError for a condition that cannot be read, PermissionDeniedError for one on hidden fields."""
+    inner = getattr(request, kind_of(request))
+    for field in inner.DESCRIPTOR.fields:
+        if field.message_type is Filter.DESCRIPTOR and inner.HasField(field.name):
+            to_filter(getattr(inner, field.name))
 
 
 def new_operation(request: SubmitJobRequest) -> Operation:

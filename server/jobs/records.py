@@ -26,15 +26,15 @@ from crossview.server.wire.names import operation_name, parse_operation
 from crossview.v1.jobs_pb2 import JobMetadata, SubmitJobRequest
 
 FOLDER = ".jobs"
-MOST_WAITING = 100
-"""Maximum number of waiting jobs; the server refuses further ones."""
+MOST_WAITING, MOST_OF_KEY = 100, 25
+"""Maximum number of waiting jobs, and of those of one key; the server refuses further ones."""
 MOST_ENDED, KEPT_SECONDS = 1_000, 7 * 86_400.0
 """Maximum number of ended jobs to keep, and maximum time to keep them."""
 _BUSY_SECONDS = 30.0
 """Maximum time that a transaction waits for others."""
-_FORMAT = 2
-"""Version of the messages in the records. Opening drops the records of earlier versions, whose fields have other
-numbers."""
+_FORMAT = 3
+"""Version of the records. Opening adds the column ``key`` to those of version 2, and drops those of version 1, whose
+messages have other numbers of fields."""
 _SCHEMA = """
 CREATE TABLE jobs (
     number INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -47,13 +47,29 @@ CREATE TABLE jobs (
     digest BLOB NOT NULL,
     request BLOB,
     stop BLOB,
-    operation BLOB NOT NULL
+    operation BLOB NOT NULL,
+    key TEXT NOT NULL DEFAULT ''
 )
 """
+_ADD_KEY = "ALTER TABLE jobs ADD COLUMN key TEXT NOT NULL DEFAULT ''"
 _REMEDY = "check that the disk works and has space, or remove their file"
 _Change = Callable[[Operation], None]
 _RETRY_SECONDS = 60.0
 """Time after which a client should repeat a request that the full queue refused."""
+
+
+def _check_waiting(database: sqlite3.Connection, key: str) -> None:
+    """Raise OverloadedError if no further job, or none of a key, by its id ("": none), may wait."""
+    query = "SELECT count(*), count(*) FILTER (WHERE key = ?) FROM jobs WHERE state = ?"
+    waiting, own = database.execute(query, (key, JobMetadata.STATE_WAITING)).fetchone()
+    if key and own >= MOST_OF_KEY:
+        raise OverloadedError(
+            f"{own} jobs of the key are waiting, the maximum: try again when some have ended", _RETRY_SECONDS
+        )
+    if waiting >= MOST_WAITING:
+        raise OverloadedError(
+            f"{waiting} jobs are waiting, the maximum: try again when some have ended", _RETRY_SECONDS
+        )
 
 
 class Records:
@@ -67,34 +83,28 @@ class Records:
         """Device and inode of the connected file; the path may lead to another file by now."""
         self._lock = threading.Lock()
 
-    def add(self, request: SubmitJobRequest, operation: Operation, owner: str) -> tuple[Operation, bool]:
-        """Add a waiting request; return its operation, and whether the operation is new.
+    def add(self, request: SubmitJobRequest, operation: Operation, owner: str, key: str = "") -> tuple[Operation, bool]:
+        """Add a waiting request of a key, by its id ("": none); return its operation, and whether the operation is new.
 
         Raises AlreadyExistsError if another request has the id, OverloadedError if too many jobs wait.
         """
         job, same = parse_operation(operation.name), digest(request)
         with self._changing(create=True) as database:
-            known = database.execute("SELECT digest, operation FROM jobs WHERE id = ?", (job,)).fetchone()
-            if known is not None and known[0] != same:
+            known = database.execute("SELECT digest, operation, key FROM jobs WHERE id = ?", (job,)).fetchone()
+            if known is not None and (known[0], known[2]) != (same, key):
                 raise AlreadyExistsError(
                     f"another request already has the id {job!r}: give every request a new id, such as a UUID"
                 )
             if known is not None:
                 return Operation.FromString(known[1]), False
-            (waiting,) = database.execute(
-                "SELECT count(*) FROM jobs WHERE state = ?", (JobMetadata.STATE_WAITING,)
-            ).fetchone()
-            if waiting >= MOST_WAITING:
-                raise OverloadedError(
-                    f"{waiting} jobs are waiting, the maximum: try again when some have ended", _RETRY_SECONDS
-                )
+            _check_waiting(database, key)
             metadata = metadata_of(operation)
             database.execute(
-                "INSERT INTO jobs (id, owner, kind, collection, state, digest, request, operation) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO jobs (id, owner, kind, collection, state, digest, request, operation, key) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
                     *(job, owner, metadata.kind, metadata.collection, metadata.state),
-                    *(same, _named(request, job), operation.SerializeToString()),
+                    *(same, _named(request, job), operation.SerializeToString(), key),
                 ),
             )
         return operation, True
@@ -112,15 +122,25 @@ class Records:
             (json.dumps(jobs),),
         )
         known = {job for job, _, _ in found}
-        gone: dict[str, Operation | Exception] = {job: _missing(job) for job in jobs if job not in known}
+        gone: dict[str, Operation | Exception] = {job: no_operation(job) for job in jobs if job not in known}
         return gone | {job: Operation.FromString(operation) for job, ended, operation in found if ended}
 
-    def page(self, collection: str, before: int | None, size: int) -> list[tuple[int, Operation]]:
-        """Return numbered operations below ``before``, the newest first: of one collection, or of all for ""."""
+    def key_of(self, job: str) -> str:
+        """Return the id of the key that submitted a job, "" for none; raise NotFoundError if there is no job."""
+        (found,) = self._row(job, "key")
+        return str(found)
+
+    def page(
+        self, collection: str, before: int | None, size: int, key: str | None = None
+    ) -> list[tuple[int, Operation]]:
+        """Return numbered operations below ``before``, the newest first.
+
+        They are those of one collection, or of all for "", and of one key, or of all for None.
+        """
         found = self._read(
-            "SELECT number, operation FROM jobs WHERE (? = '' OR collection = ?) AND number < ? "
-            "ORDER BY number DESC LIMIT ?",
-            (collection, collection, 2**62 if before is None else before, size),
+            "SELECT number, operation FROM jobs WHERE (? = '' OR collection = ?) AND (? IS NULL OR key = ?) "
+            "AND number < ? ORDER BY number DESC LIMIT ?",
+            (collection, collection, key, key, 2**62 if before is None else before, size),
         )
         return [(number, Operation.FromString(operation)) for number, operation in found]
 
@@ -183,6 +203,13 @@ class Records:
             (job, owner) for job, owner in self._read("SELECT id, owner FROM jobs WHERE ended IS NULL ORDER BY number")
         ]
 
+    def counts(self) -> list[tuple[str, int, int]]:
+        """Return the number of kept jobs of each kind and state: (kind, state, number)."""
+        return [
+            (kind, state, number)
+            for kind, state, number in self._read("SELECT kind, state, count(*) FROM jobs GROUP BY kind, state")
+        ]
+
     def unfinished_of(self, collection: str) -> list[str]:
         """Return the unfinished jobs of a collection, by its resource name, the oldest first."""
         query = "SELECT id FROM jobs WHERE ended IS NULL AND collection = ? ORDER BY number"
@@ -198,7 +225,7 @@ class Records:
     def _row(self, job: str, column: str) -> tuple[Any, ...]:
         found = self._read(f"SELECT {column} FROM jobs WHERE id = ?", (job,))  # noqa: S608  # columns of this file
         if not found:
-            raise _missing(job)
+            raise no_operation(job)
         return found[0]
 
     def _read(self, query: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
@@ -275,7 +302,8 @@ class Records:
         return self._connection
 
 
-def _missing(job: str) -> NotFoundError:
+def no_operation(job: str) -> NotFoundError:
+    """Return the error of a job that does not exist, or that the caller does not see."""
     return NotFoundError(f"no operation {operation_name(job)!r}; those that ended long ago are deleted")
 
 
@@ -307,9 +335,13 @@ def _opened(path: Path) -> sqlite3.Connection:
         )
     if found < _FORMAT:
         database.execute("BEGIN IMMEDIATE")
-        if _format_of(database) < _FORMAT:  # another process may have done this meanwhile
+        found = _format_of(database)  # another process may have done this meanwhile
+        if found == _FORMAT - 1:
+            database.execute(_ADD_KEY)
+        elif found < _FORMAT:
             database.execute("DROP TABLE IF EXISTS jobs")
             database.execute(_SCHEMA)
+        if found < _FORMAT:
             database.execute(f"PRAGMA user_version = {_FORMAT}")
         database.execute("COMMIT")
     return database

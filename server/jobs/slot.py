@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from google.protobuf.any_pb2 import Any
 from google.rpc.status_pb2 import Status
 
-from crossview.engine.errors import BusyError, NotFoundError, StorageError
+from crossview.engine.errors import BusyError, CrossviewError, NotFoundError, StorageError
 from crossview.engine.home import Home
 from crossview.features.picture_pool import PicturePool
 from crossview.server.channel import ERROR, PROGRESS
@@ -75,7 +75,7 @@ class Slot:
                     self._run(found)
                 else:
                     self._wanted.wait()
-            except StorageError as error:
+            except CrossviewError as error:
                 _log.error("%s", error)
                 self._closing.wait(_AGAIN_SECONDS)
 
@@ -94,8 +94,10 @@ class Slot:
                     outcome = settled(self._home, request, outcome)
                 self._records.end(request.request_id, outcome)
                 break
-            except (BusyError, StorageError) as error:
-                _log.error("%s", error)
+            except Exception as error:  # noqa: BLE001 - the thread must stay for the next job
+                _log.error("cannot settle job %s yet: %s", request.request_id, error)
+                if not isinstance(error, (BusyError, StorageError)):  # such as a collection of a later version
+                    outcome = refusal(error).status
                 if self._closing.wait(_AGAIN_SECONDS):
                     break
         self._on_end()

@@ -1,6 +1,5 @@
 """A process that runs jobs one after another; it ends with its server, even if the server is killed."""
 
-import logging
 import os
 import queue
 import threading
@@ -22,6 +21,7 @@ from crossview.features.priority import give_way
 from crossview.server.channel import END, ERROR, PROGRESS, REQUEST, RESPONSE, STOP, Channel
 from crossview.server.jobs.operation import collection_of
 from crossview.server.jobs.work import carry_out
+from crossview.server.logs import log_to_stderr
 from crossview.server.wire.status import error_in, refusal
 from crossview.v1.jobs_pb2 import JobMetadata, SubmitJobRequest
 
@@ -35,7 +35,7 @@ def main(connection: "Connection[bytes, bytes]", home: str, pictures: Callable[[
     ``pictures`` makes the pool of processes that decode the pictures of requests, because they are untrusted.
     """
     give_way()
-    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    log_to_stderr()
     with closing(pictures()) as pool:
         worker = _Worker(Channel(connection), Home(home), pool)
         threading.Thread(target=worker.listen, daemon=True).start()

@@ -10,6 +10,7 @@ from crossview.engine.errors import InvalidInputError, collected_warnings
 from crossview.engine.item import Picture
 from crossview.engine.spaces.item_embeddings import ITEMS_AT_ONCE
 from crossview.server.cache import OpenCollections
+from crossview.server.dispatch.identity import identity_here
 from crossview.server.jobs.jobs import Jobs
 from crossview.server.wire import pages
 from crossview.server.wire.convert import from_item, from_item_embeddings, from_item_neighbors, to_filter, to_picture
@@ -54,7 +55,8 @@ class CollectionService(ItemWrites):
     def ListCollections(self, request: pb.ListCollectionsRequest, context: None) -> pb.ListCollectionsResponse:
         """Return a page of names."""
         size, after = pages.page_size(request.page_size), pages.from_token(request.page_token)
-        names = [name for name in sorted(self.collections.home.names()) if name > after]
+        who = identity_here()
+        names = [name for name in sorted(self.collections.home.names()) if name > after and who.reaches(name)]
         return pb.ListCollectionsResponse(
             collections=[pb.Collection(name=collection_name(name)) for name in names[:size]],
             next_page_token=pages.to_token(names[size - 1]) if len(names) > size else "",
@@ -93,7 +95,8 @@ class CollectionService(ItemWrites):
     def ListAliases(self, request: names_pb2.ListAliasesRequest, context: None) -> names_pb2.ListAliasesResponse:
         """Return a page of aliases."""
         size, after = pages.page_size(request.page_size), pages.from_token(request.page_token)
-        found = [(alias, name) for alias, name in self.collections.home.aliases().items() if alias > after]
+        who, aliases = identity_here(), self.collections.home.aliases()
+        found = [(alias, name) for alias, name in aliases.items() if alias > after and who.reaches(alias)]
         return names_pb2.ListAliasesResponse(
             aliases=[names_pb2.Alias(alias_id=alias, collection=collection_name(name)) for alias, name in found[:size]],
             next_page_token=pages.to_token(found[size - 1][0]) if len(found) > size else "",
@@ -124,7 +127,7 @@ class CollectionService(ItemWrites):
         """Return a page of the pictures whose items were deleted."""
         size, after = pages.page_size(request.page_size), pages.from_token(request.page_token)
         with self.collections.use(parse_collection(request.parent)) as collection:
-            deleted = [one for one in collection.items.deleted() if one.key > after]
+            deleted = collection.items.deleted_after(after, size + 1)
         return pb.ListDeletedItemsResponse(
             items=[to_message(pb.DeletedItem, one) for one in deleted[:size]],
             next_page_token=pages.to_token(deleted[size - 1].key) if len(deleted) > size else "",

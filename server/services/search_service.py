@@ -147,7 +147,8 @@ class SearchService:
     def Embed(self, request: search_pb2.EmbedRequest, context: None) -> search_pb2.EmbedResponse:
         """Return the vector of every query for every target."""
         self._check(request)
-        with self.collections.use(parse_collection(request.parent)) as collection:
+        name = parse_collection(request.parent)
+        with self.collections.use(name) as collection, room_for(self._settings.answer_bytes):
             queries = [to_query(query) for query in request.queries]
             return from_embeddings(collection.embed(queries, targets=tuple(request.targets), space=request.space))
 

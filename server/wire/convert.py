@@ -15,6 +15,8 @@ from crossview.engine.errors import InvalidInputError
 from crossview.engine.item import Capture, Failure, ImportReport, Item, ItemUpdate, NewItem, Picture
 from crossview.engine.query import ItemEmbeddings, ItemNeighbors
 from crossview.features.page import Page
+from crossview.server.dispatch.identity import identity_here
+from crossview.server.errors import PermissionDeniedError
 from crossview.server.wire import pages
 from crossview.server.wire.convert_conditions import from_condition, to_condition
 from crossview.server.wire.fields import to_message, to_value
@@ -46,13 +48,18 @@ def from_row(row: NDArray[np.float32] | Sequence[float]) -> types_pb2.Vector:
 
 def to_filter(message: types_pb2.Filter) -> Filter:
     """Return the filter of a message; an absent or empty message selects every item."""
-    return Filter(
+    found = Filter(
         labels=message.labels,
         without_labels=message.without_labels,
         keys=message.keys,
         key_prefix=message.key_prefix,
         attributes=from_struct(message.attributes),
     ).also(message.where, to_condition(message.condition) if message.HasField("condition") else EVERY)
+    if not identity_here().paths and any(test.field.kind == "path" for test in found.condition.tests()):
+        raise PermissionDeniedError(
+            "the key of this call sees no paths of files, so it cannot choose items by path: choose them by key"
+        )
+    return found
 
 
 def from_filter(given: FilterForm) -> types_pb2.Filter:

@@ -19,9 +19,11 @@ from crossview.server import errors as server_errors
 from crossview.server.errors import (
     DeadlineExceededError,
     OverloadedError,
+    PermissionDeniedError,
     ServerFaultError,
     ServerStoppedError,
     ServerUnavailableError,
+    UnauthenticatedError,
 )
 
 Code = IntEnum(
@@ -54,6 +56,8 @@ STATUSES: tuple[tuple[type[Exception], Code], ...] = (
     (errors.NotEnoughMemoryError, Code.RESOURCE_EXHAUSTED),
     (errors.BusyError, Code.ABORTED),
     (OverloadedError, Code.RESOURCE_EXHAUSTED),
+    (UnauthenticatedError, Code.UNAUTHENTICATED),
+    (PermissionDeniedError, Code.PERMISSION_DENIED),
     (ServerStoppedError, Code.UNAVAILABLE),
     (DeadlineExceededError, Code.DEADLINE_EXCEEDED),
     (errors.CancelledError, Code.CANCELLED),
@@ -118,14 +122,14 @@ class Refusal:
         return found
 
 
-def refusal(error: Exception) -> Refusal:
-    """Return the refusal of a failed call; log an unexpected error, and send only its id.
+def refusal(error: Exception, error_id: str = "") -> Refusal:
+    """Return the refusal of a failed call; log an unexpected error, and send only its id [default: a random one].
 
     Details of other errors (paths, processes and commands) also go only to the log.
     """
     code = status_of(error)
     if code is None:
-        error_id = uuid.uuid4().hex[:12]
+        error_id = error_id or uuid.uuid4().hex[:12]
         _log.error("error %s", error_id, exc_info=error)
         message = f"the server failed unexpectedly; its log explains error {error_id}"
         return Refusal(Code.INTERNAL, message, ServerFaultError.__name__, None)

@@ -1,6 +1,5 @@
 """A process that writes items for a server; it ends with the server, even if the server is killed."""
 
-import logging
 import os
 import threading
 import time
@@ -18,6 +17,7 @@ from crossview.engine.runtime.threads import one_blas_thread
 from crossview.features.priority import give_way
 from crossview.server.cache import OpenCollections
 from crossview.server.channel import ERROR, RESPONSE, STOP, Channel
+from crossview.server.logs import log_to_stderr
 from crossview.server.methods import METHODS, Touch
 from crossview.server.wire.status import error_in, refusal
 from crossview.server.writing.item_writes import ItemWrites
@@ -37,7 +37,7 @@ _UPKEEP_SECONDS = 30.0
 def main(connections: Sequence["Connection[bytes, bytes]"], home: str, idle_seconds: float) -> None:
     """Run the writes of each connection in a separate thread; close collections unused for ``idle_seconds``."""
     give_way(to_writes=False)
-    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    log_to_stderr()
     collections = OpenCollections(Home(home))
     channels = [Channel(connection) for connection in connections]
     for channel in channels:

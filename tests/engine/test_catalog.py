@@ -52,7 +52,10 @@ def test_new_tables_and_the_migrations_make_exactly_the_schema(tmp_path, make):
         assert connection.scalar(sa.text("SELECT version_num FROM alembic_version")) == HEAD
         indexes = sa.text("SELECT name, sql FROM sqlite_master WHERE type = 'index' AND sql LIKE '% WHERE %'")
         partial = {name: sql.partition(" WHERE ")[2] for name, sql in connection.execute(indexes)}
-    assert set(partial) == {"uq_items_live_key", "ix_items_labels_given", "ix_items_tombstones"}
+    assert set(partial) == {
+        *("uq_items_live_key", "ix_items_labels_given", "ix_items_tombstones", "ix_items_deleted_pictures")
+    }
+    assert partial["ix_items_deleted_pictures"] == "deleted IS 1 AND content_hash != ''"
     engine.dispose()
 
 

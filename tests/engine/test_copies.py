@@ -9,11 +9,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import sqlalchemy as sa
+from sqlalchemy.dialects import sqlite
 
+from crossview.engine.catalog.items import _DELETED_PICTURES
 from crossview.engine.collection import Collection
 from crossview.engine.errors import AlreadyExistsError, InvalidInputError, NotFoundError, StorageError
 from crossview.engine.home import Home
-from crossview.engine.item import NewItem
+from crossview.engine.item import DeletedPicture, NewItem
 from crossview.engine.query import Query, SearchRequest
 from crossview.engine.recipe import Recipe
 
@@ -237,3 +240,30 @@ def test_tombstones_of_pictures_stay(home: Home, line: Collection):
     line.items.delete(["item/001", "item/002"])
     line.storage.compact()
     assert [one.key for one in line.items.deleted()] == ["item/001"]
+
+
+def test_pictures_of_deleted_items_are_read_page_by_page(line: Collection):
+    """Each page reads what it returns, by an index; of equal keys the last one counts, in whatever form they are."""
+    forms = ["item/\u00e9", "item/e\u0301"]
+    with line._opened.catalog.write() as tx:
+        tx._connection.exec_driver_sql("UPDATE items SET content_hash = key")
+    for form in (*forms, "item/001", "item/001"):
+        line.items.put([NewItem(form, rows={"v": np.zeros(4)})])
+        with line._opened.catalog.write() as tx:
+            tx._connection.exec_driver_sql("UPDATE items SET content_hash = key || id WHERE NOT deleted")
+        line.items.delete([form])
+    line.items.delete([f"item/{number:03}" for number in range(2, 8)])
+    every, pages = line.items.deleted(), list[DeletedPicture]()
+    while page := line.items.deleted_after(pages[-1].key if pages else "", 3):
+        pages += page
+    assert pages == every
+    assert [one.key for one in every] == sorted([*(f"item/{number:03}" for number in range(1, 8)), forms[1]])
+    with line._opened.catalog.read() as tx:
+        last = tx._connection.exec_driver_sql("SELECT max(id) FROM items WHERE key = 'item/001'").scalar_one()
+        assert every[0].content_hash == f"item/001{last}"
+        query = _DELETED_PICTURES.where(sa.literal_column("items.key") > "").compile(
+            dialect=sqlite.dialect(), compile_kwargs={"literal_binds": True}
+        )
+        plan = [row[3] for row in tx._connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {query}")]
+    assert "SEARCH items USING INDEX ix_items_deleted_pictures (key>?)" in plan
+    assert not [step for step in plan if step.startswith("SCAN") or "TEMP B-TREE" in step]

@@ -42,7 +42,7 @@ def home(tmp_path_factory: pytest.TempPathFactory, pictures: Path) -> Home:
 
 @pytest.fixture(scope="session")
 def server(home: Home) -> Iterator[RunningServer]:
-    with RunningServer(ServerSettings(home=home.path, port=0)) as running:
+    with RunningServer(ServerSettings(home=home.path, port=0, http_port=0)) as running:
         yield running
 
 

@@ -12,7 +12,7 @@ from terminal import fill_rows
 from crossview.engine.errors import InvalidInputError, NotFoundError
 from crossview.engine.home import Home
 from crossview.server.client.client import Client
-from crossview.server.dispatch.dispatcher import REQUEST_LOG
+from crossview.server.dispatch.call_log import REQUEST_LOG
 from crossview.server.errors import ServerStoppedError
 from crossview.server.listen import RunningServer
 from crossview.server.settings import ServerSettings
@@ -21,7 +21,7 @@ from crossview.v1 import collections_pb2 as pb
 SERVICE = "/crossview.v1.CollectionService/"
 LINE = re.compile(
     r"(?P<method>\w+) collection=(?P<collection>\S+) status=(?P<status>[A-Z_]+) ms=(?P<ms>[\d.]+) "
-    r"request_bytes=(?P<request>\d+) response_bytes=(?P<response>\d+)"
+    r"request_bytes=(?P<request>\d+) response_bytes=(?P<response>\d+) id=(?P<id>[\w.-]+)"
 )
 
 

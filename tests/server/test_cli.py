@@ -13,7 +13,7 @@ from terminal import BOTH, done, result_of, run
 
 from crossview.engine.home import Home
 from crossview.server.client.client import Client
-from crossview.server.commands.serve import is_loopback
+from crossview.server.exposure import is_loopback
 from crossview.server.listen import RunningServer
 
 DOTS = "pictures/dots/dots-00.jpg"

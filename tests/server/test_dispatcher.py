@@ -14,7 +14,8 @@ from google.rpc import code_pb2
 from crossview.engine.errors import CancelledError, InvalidInputError, NotFoundError
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.server.dispatch.call import PROTOBUF, Call, Caller, Served
-from crossview.server.dispatch.dispatcher import Around, Dispatcher, RefusedError, RequestLog
+from crossview.server.dispatch.call_log import RequestLog
+from crossview.server.dispatch.dispatcher import Around, Dispatcher, RefusedError
 from crossview.server.dispatch.rooms import Rooms
 from crossview.server.dispatch.streams import END
 from crossview.server.methods import METHODS, Method
@@ -34,6 +35,9 @@ class Json:
 
     def size(self, data: str) -> int:
         return len(data)
+
+    def quick(self, data: str) -> bool:
+        return True
 
     def decode(self, data: str, method: Method, most: int) -> Message:
         return json_format.Parse(data, method.request())

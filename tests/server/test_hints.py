@@ -308,8 +308,19 @@ def _folder_of_pictures(stage: Stage) -> str:
     return stage.says("import", "drawn", stage.pictures)
 
 
+def _no_keys(stage: Stage) -> str:
+    return stage.says("key", "list")
+
+
+def _known_key(stage: Stage) -> str:
+    stage.says("key", "create", "website", "--scope", "read")
+    return stage.says("key", "create", "website", "--scope", "write")
+
+
 SCENARIOS: dict[str, tuple[Callable[[Stage], str], ...]] = {
     "create the collection with: `home.create(": (_no_collection,),
+    "hint('key create'": (_no_keys,),
+    "revoke it first with: ": (_known_key,),
     "make a copy with: `home.backup('NAME', 'FILE')`": (_no_copy,),
     "`collection.index(['PATH'])`": (_unfitted,),
     "`collection.index(['PATH'], IndexOptions(": (_unfitted_text, _no_texts, _no_rows_of_text),
@@ -362,6 +373,7 @@ SCENARIOS: dict[str, tuple[Callable[[Stage], str], ...]] = {
 OTHER = {
     "start one with: crossview serve",  # it goes on until it is stopped: tests/server/test_processes.py
     "hint('job wait'",  # of a server: tests/server/test_jobs_command.py
+    "list the collections of the key with: crossview list",  # of a server: tests/server/test_key_commands.py
     "crossview serves {} on {}",
     "hint(command, *named",  # the command line for a call in Python that the engine names
     "hint('annotate', name, '--label'",  # of an audit: tests/server/test_audit.py
@@ -371,6 +383,14 @@ OTHER = {
     "crossview alias {} NAME",  # usage
     "cancel them, with: crossview job list",  # of a server: tests/server/test_aliases.py
     "crossview serve --max-megapixels N",  # it goes on until it is stopped
+    # Remedies of the doctor, with names that only the user knows: tests/server/test_doctor.py
+    "crossview serve --print-config, after the correction",
+    "crossview serve --tls-cert FILE --tls-key FILE",
+    "crossview serve --port 0, or stop the other program",
+    "crossview create NAME --home {}",
+    "crossview import {} EXPORT",
+    "crossview restore {} BACKUP",
+    "crossview backup {} {}.db",
 }
 """Texts that name a command and are no hints, or that other tests run."""
 

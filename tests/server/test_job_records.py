@@ -13,13 +13,15 @@ from google.protobuf.any_pb2 import Any
 from long_jobs import until
 from terminal import fill_rows
 
-from crossview.engine.errors import BusyError, CancelledError, NotFoundError, StorageError
+from crossview.engine.errors import BusyError, CancelledError, NotFoundError, NotReadyError, StorageError
 from crossview.engine.home import Home
 from crossview.server.errors import JobStoppedError, OverloadedError
+from crossview.server.jobs import slot
 from crossview.server.jobs.jobs import Jobs
 from crossview.server.jobs.operation import new_operation
 from crossview.server.jobs.owner import Owner, bury
-from crossview.server.jobs.records import KEPT_SECONDS, MOST_ENDED, MOST_WAITING, Records
+from crossview.server.jobs.records import KEPT_SECONDS, MOST_ENDED, MOST_OF_KEY, MOST_WAITING, Records
+from crossview.server.jobs.slot import settled
 from crossview.server.wire.names import parse_operation
 from crossview.server.wire.status import error_in, refusal
 from crossview.v1 import collections_pb2 as pb
@@ -56,6 +58,18 @@ def test_a_home_without_jobs_has_no_records(tmp_path: Path, records: Records) ->
     assert list(tmp_path.iterdir()) == []
 
 
+def test_records_of_the_last_format_get_the_column_of_keys(tmp_path: Path, records: Records) -> None:
+    """In place: their jobs belong to no key, so only administrators see them."""
+    job = add(records)
+    records.close()
+    with closing(sqlite3.connect(tmp_path / ".jobs/jobs.db")) as database, database:
+        database.execute("ALTER TABLE jobs DROP COLUMN key")
+        database.execute("PRAGMA user_version = 2")
+    assert not records.get(job).done
+    assert records.key_of(job) == ""
+    assert records.page("", None, 10, key="0123456789ab") == []
+
+
 def test_records_of_an_earlier_format_are_dropped_and_those_of_a_later_one_kept(tmp_path: Path) -> None:
     """The messages of an earlier one cannot be read; a later version's are for that version."""
     for version, error in ((1, None), (99, "format 99, and this version reads")):
@@ -80,6 +94,16 @@ def test_only_so_many_wait(records: Records) -> None:
     with pytest.raises(OverloadedError, match="100 jobs are waiting"):
         add(records)
     records.ask_to_stop(jobs[7], refusal(CancelledError("no")).status)
+    add(records)
+
+
+def test_one_key_leaves_places_for_others(records: Records) -> None:
+    """Its further jobs are refused; those of other keys wait."""
+    for _ in range(MOST_OF_KEY):
+        records.add(request(), new_operation(request()), "me", "0123456789ab")
+    with pytest.raises(OverloadedError, match="25 jobs of the key are waiting"):
+        records.add(request(), new_operation(request()), "me", "0123456789ab")
+    records.add(request(), new_operation(request()), "me", "ba9876543210")
     add(records)
 
 
@@ -243,3 +267,27 @@ def test_jobs_are_settled_once_the_collection_can_be_read(tmp_path: Path, monkey
     finally:
         server.close()
         records.close()
+
+
+def test_a_slot_stays_whatever_hinders_the_settling_of_a_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A collection that is busy, and then one that this version cannot open: the next job is run all the same."""
+    home = Home(tmp_path)
+    fill_rows(home, 2)
+    hindrances = [BusyError("others write it"), NotReadyError("another version wrote it")]
+
+    def hindered(*given: object) -> object:
+        if hindrances:
+            raise hindrances.pop(0)
+        return settled(*given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(slot, "_AGAIN_SECONDS", 0.01)
+    monkeypatch.setattr(slot, "settled", hindered)
+    monkeypatch.setattr(slot._Run, "outcome", lambda _: JobStoppedError("its process died"))
+    jobs = Jobs(home)
+    try:
+        for expected in ("another version wrote it", "its process died"):
+            job = parse_operation(jobs.submit(request())[0].name)
+            until(lambda: jobs.records.get(job).done)  # noqa: B023  # called in this turn only
+            assert str(error_in(jobs.records.get(job).error)) == expected
+    finally:
+        jobs.close()

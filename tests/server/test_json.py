@@ -11,6 +11,7 @@ import pytest
 from documented import unlike
 from long_jobs import ended
 from PIL import Image
+from ports import free_port
 from terminal import command_of, done, run
 
 from crossview.engine.comparisons import Answer, QuestionRequest
@@ -63,6 +64,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 LINES = """
 learners
+doctor
 learners cca
 create new --views color
 list
@@ -127,6 +129,9 @@ import more more.npy --dry-run
 import more more.npy
 space delete rows one --yes
 delete new --yes
+key create one --scope read --collections rows --expires 90d --home keyed
+key list --home keyed
+key revoke one --home keyed
 """
 
 
@@ -150,7 +155,8 @@ def test_every_command_prints_its_documented_result(place: Path, monkeypatch: py
         found = envelope(words, (0, 1) if name == "verify" else (0,))
         assert list(found) == ["command", "collection", "result"]
         assert found["command"] == name
-        collection = None if name == "learners" or line in ("list", "alias") else words[len(name.split())]
+        alone = name in ("learners", "doctor") or name.startswith("key ") or line in ("list", "alias")
+        collection = None if alone else words[len(name.split())]
         assert found["collection"] == collection
         assert list(unlike(found["result"], RESULTS[name])) == [], line
         printed.add(name)
@@ -163,7 +169,11 @@ def test_every_command_prints_its_documented_result(place: Path, monkeypatch: py
             name = " ".join(words[:2])
             assert list(unlike(envelope(words)["result"], RESULTS[name])) == [], words
             printed.add(name)
-    assert {*printed, "changes"} == set(RESULTS)  # changes: tests/server/test_changes.py
+    with RunningServer(ServerSettings(home=place / "home", port=0, admin_port=free_port())) as running:
+        assert running.admin is not None
+        found = envelope(["stats", "--admin", f"127.0.0.1:{running.admin.port}"])["result"]
+        assert list(unlike(found, RESULTS["stats"])) == []
+    assert {*printed, "changes", "stats"} == set(RESULTS)  # changes: tests/server/test_changes.py
 
 
 def test_every_command_with_json_has_a_documented_result() -> None:

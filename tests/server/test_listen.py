@@ -5,7 +5,7 @@ from pathlib import Path
 import grpc
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
-from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
+from grpc_reflection.v1alpha import reflection_pb2
 from long_jobs import until
 from terminal import run
 
@@ -69,10 +69,19 @@ def test_what_cannot_be_loaded_keeps_health_from_serving(home: Home, caplog: pyt
 
 def test_reflection_lists_the_services(channel: grpc.Channel) -> None:
     """Tools such as grpcurl work without the proto files."""
-    stub = reflection_pb2_grpc.ServerReflectionStub(channel)
-    request = reflection_pb2.ServerReflectionRequest(list_services="")
-    (answer,) = stub.ServerReflectionInfo(iter([request]))
-    assert set(SERVICES) < {service.name for service in answer.list_services_response.service}
+    reflected = {f"grpc.reflection.{version}.ServerReflection" for version in ("v1", "v1alpha")}
+    for name in reflected:
+        ask = channel.stream_stream(
+            f"/{name}/ServerReflectionInfo",
+            reflection_pb2.ServerReflectionRequest.SerializeToString,
+            reflection_pb2.ServerReflectionResponse.FromString,
+        )
+        (answer,) = ask(iter([reflection_pb2.ServerReflectionRequest(list_services="")]))
+        listed = {service.name for service in answer.list_services_response.service}
+        assert {*SERVICES, *reflected} < listed
+        every = [reflection_pb2.ServerReflectionRequest(file_containing_symbol=one) for one in sorted(listed)]
+        described = [one.file_descriptor_response.file_descriptor_proto for one in ask(iter(every))]
+        assert all(described)
 
 
 def test_a_taken_port_is_an_error(server: RunningServer, home: Home) -> None:

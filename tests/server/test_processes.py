@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from ports import free_port
 from terminal import fill_rows
 
 from crossview.engine.errors import StorageError
@@ -20,6 +21,7 @@ from crossview.engine.item import ItemUpdate
 from crossview.engine.query import Query, SearchRequest
 from crossview.engine.recipe import Recipe
 from crossview.server.client.client import Client
+from crossview.server.commands.stats import fetched
 from crossview.server.errors import ServerUnavailableError
 from crossview.server.listen import RunningServer
 from crossview.server.processes import Processes, start
@@ -53,6 +55,19 @@ def children(process: "subprocess.Popen[str]") -> list[int]:
     """The server processes: those that a port is shared by, without Python's own helper."""
     listed = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
     return [int(one) for one in listed if b"spawn_main" in Path(f"/proc/{one}/cmdline").read_bytes()]
+
+
+def test_each_process_has_a_port_for_administrators(home: Home) -> None:
+    """The ports follow each other, so that a monitor tells the processes apart; their sums are those of the server."""
+    first = free_port()
+    with serving(home, "--processes", "2", "--admin-port", str(first)) as (_, address):
+        for _ in range(3):
+            with Client(address) as client:  # a connection of its own, which the system gives to one of them
+                client.names()
+        counts = [
+            fetched(f"127.0.0.1:{port}").one("calls_total", method="ListCollections") for port in (first, first + 1)
+        ]
+        assert sum(counts) == 3
 
 
 @pytest.fixture

@@ -145,6 +145,7 @@ def test_calls_that_send_no_request_make_room_too(running: RunningServer) -> Non
         *("/grpc.health.v1.Health/Check", "/grpc.health.v1.Health/Watch"),
         *(
             "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
+            "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
             "/google.longrunning.Operations/WaitOperation",
         ),
     ]

@@ -16,7 +16,7 @@ from terminal import fill_rows
 from crossview.engine.errors import InvalidInputError
 from crossview.engine.home import Home
 from crossview.server.client.client import Client
-from crossview.server.dispatch.dispatcher import Budget
+from crossview.server.dispatch.quotas import Budget
 from crossview.server.errors import OverloadedError
 from crossview.server.listen import RunningServer
 from crossview.server.settings import ServerSettings
@@ -148,10 +148,10 @@ def test_requests_under_way_have_a_budget(running: RunningServer, monkeypatch: p
 
 def test_a_budget_is_given_back() -> None:
     """However the block ends."""
-    budget = Budget(10)
-    with pytest.raises(ZeroDivisionError), budget.held(8):
+    budget = Budget(ServerSettings(flight_bytes=10))
+    with pytest.raises(ZeroDivisionError), budget.held(8, ""):
         1 / 0  # noqa: B018
-    with budget.held(8), pytest.raises(OverloadedError), budget.held(3):
+    with budget.held(8, ""), pytest.raises(OverloadedError), budget.held(3, ""):
         pass
-    with budget.held(11):
+    with budget.held(11, ""):
         pass

@@ -11,6 +11,7 @@ from crossview.engine.comparisons import Answer, ItemComparisons, QuestionReques
 from crossview.engine.errors import InvalidInputError, NotFoundError, NotReadyError
 from crossview.engine.home import Home
 from crossview.engine.item import NewItem
+from crossview.engine.questions import asking
 from crossview.engine.questions.collected_answers import by_notion, every_answer
 
 
@@ -150,3 +151,21 @@ def test_answers_on_deleted_items_are_not_asked_or_learned_from(things: Collecti
     assert things.count() == COUNT - 1
     things.items.put([NewItem(key(2), rows={"view": np.zeros(6)})])
     assert things.questions.answers()[0].triplets == [(key(0), key(1), key(2))]
+
+
+def test_a_question_of_many_items_reads_a_sample(things: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its memory does not grow with the collection: of the vectors, it copies those of a sample and of answers."""
+    things.questions.answer(said(0, (1,), (2,)))
+    index = things._opened.versions().answered(
+        "raw", lambda _, raw: raw.targets_for("view"), lambda _, space: next(iter(space.indexes.values())).index
+    )
+    read, real = [], type(index).get
+    monkeypatch.setattr(type(index), "get", lambda self, ids: read.append(len(ids)) or real(self, ids))
+    monkeypatch.setattr(asking, "MOST_DRAWN", 12)
+    asked = [QuestionRequest(notion="head", person="ann", view="view", seed=seed) for seed in range(20)]
+    questions = list(map(things.questions.next, asked))
+    assert max(read) <= 12 + 3
+    assert list(map(things.questions.next, asked)) == questions
+    assert len({name for one in questions for name in (one.anchor, *one.candidates)}) > 20
+    bare = [QuestionRequest(notion="head", person="ann", seed=seed) for seed in range(20)]
+    assert len({things.questions.next(one).anchor for one in bare}) > 12

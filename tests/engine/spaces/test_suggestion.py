@@ -1,5 +1,7 @@
 """Suggested labels: votes of the nearest labelled items, calibrated on unseen ones; nothing is written."""
 
+import gc
+import weakref
 from collections import Counter
 
 import numpy as np
@@ -183,3 +185,18 @@ def test_what_cannot_be_answered_is_refused(groups, home):
         bare.items.put([item("cat", 1)])
         with pytest.raises(NotReadyError, match="too few labelled items with view 'color' can vote"):
             bare.suggest(SuggestRequest([Query("color", key="cat/00")]))
+
+
+def test_voters_keep_no_index_that_compaction_replaced(line):
+    """While the state stays the same, what is remembered of it must not hold both."""
+    request = SuggestRequest([Query("color", vector=np.zeros(64))], k=3)
+    line.suggest(request)
+    line.items.delete([f"{number:03}" for number in range(10)])
+    line.suggest(request)
+    (covered,) = line._opened.versions().current().space("raw").indexes.values()
+    index = weakref.ref(covered.index)
+    assert covered.index.waste
+    del covered
+    line._opened.versions().compact()
+    gc.collect()
+    assert index() is None

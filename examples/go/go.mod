@@ -1,0 +1,3 @@
+module crossview
+
+go 1.24

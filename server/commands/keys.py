@@ -1,0 +1,156 @@
+"""Commands on the keys of a home: create, list and revoke. They work on this machine, not through a server."""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from crossview.server.commands.common import JsonOption, names, print_json, print_result
+from crossview.server.commands.connection_options import HomeOption
+from crossview.server.commands.hints import hint
+from crossview.server.commands.output import say, show, table
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from crossview.server.keys.keys import Key, Keys
+
+KeyNameArgument = Annotated[str, typer.Argument(metavar="KEY-NAME", help="Name of the key.")]
+
+
+@dataclass(frozen=True)
+class PrintedKey:
+    """A key of a home, without the key itself."""
+
+    name: str
+    scope: str
+    """``read``, ``write`` or ``admin``."""
+    collections: tuple[str, ...] | None
+    """The collections and aliases that callers with the key may name; null for all."""
+    created: str
+    expires: str | None
+    """The time from which the key is invalid; null for never."""
+    expired: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class CreatedKey(PrintedKey):
+    """A new key. Nothing can show the key again."""
+
+    key: str = field(repr=False)
+
+
+def create(
+    key_name: KeyNameArgument,
+    scope: Annotated[
+        str,
+        typer.Option(
+            metavar="read|write|admin", help="Rights of callers with the key; each contains the earlier ones."
+        ),
+    ],
+    collections: Annotated[
+        str | None,
+        typer.Option(metavar="A,B", help="Collections and aliases that callers may name [default: all]."),
+    ] = None,
+    expires: Annotated[
+        str | None,
+        typer.Option(metavar="90d", help="Hours, days, weeks or years until it is invalid [default: never]."),
+    ] = None,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Create a key for the servers of a home, and print it once.
+
+    From the first key on, servers of the home refuse every call without a key, without a restart. read searches and
+    reads, write also changes items, views, spaces and answers, and admin also creates, renames and deletes collections
+    and aliases.
+
+    Examples:
+        crossview key create website --scope read --collections pets
+        crossview key create importer --scope write --expires 90d
+    """
+    keys = _keys(home)
+    only = None if collections is None else names(collections)
+    first = not keys.path.exists()
+    secret, made = keys.create(key_name, scope, only, expires)
+    if as_json:
+        print_json(CreatedKey(**vars(_printed(made)), key=secret))
+    else:
+        say(secret)
+        say(f"created the key {key_name} ({_rights(made)}); store it now, because nothing can show it again", err=True)
+    if first:
+        say("from now on, servers of this home refuse calls without a key", err=True)
+    _note_missing(home, only or ())
+
+
+def list_(home: HomeOption = None, as_json: JsonOption = False) -> None:
+    """List the keys of a home, without the keys themselves.
+
+    Examples:
+        crossview key list
+        crossview key list --json
+    """
+    keys = _keys(home)
+    found = [_printed(one) for one in keys.all()]
+    if as_json:
+        print_json(found)
+        return
+    if not found:
+        required = "; servers of this home refuse every call" if keys.path.exists() else ""
+        say(f"no keys{required}; create one with: {hint('key create', 'website', '--scope', 'read')}")
+        return
+    rows = table("key", "scope", "collections", "created", "expires")
+    for one in found:
+        only = "all" if one.collections is None else ", ".join(one.collections)
+        expires = "never" if one.expires is None else f"{_time(one.expires)}{' (expired)' if one.expired else ''}"
+        rows.add_row(one.name, one.scope, only, _time(one.created), expires)
+    show(rows)
+
+
+def revoke(key_name: KeyNameArgument, home: HomeOption = None, as_json: JsonOption = False) -> None:
+    """Revoke a key: servers refuse its next call.
+
+    Open streams get an error for each further message. A running job of the key continues; cancel it with job cancel.
+    After the last key, servers still refuse calls without a key. To serve without keys again, stop the servers and
+    remove the file .keys of the home.
+
+    Examples:
+        crossview key revoke website
+        crossview key revoke website --json
+    """
+    keys = _keys(home)
+    print_result(_printed(keys.revoke(key_name)), f"revoked the key {key_name}", as_json)
+    if not keys.all():
+        say("no keys are left: servers of this home refuse every call", err=True)
+
+
+def _keys(home: "Path | None") -> "Keys":
+    from crossview.engine.home import Home
+    from crossview.server.keys.keys import Keys
+
+    return Keys(Home(home).path)
+
+
+def _printed(key: "Key") -> PrintedKey:
+    import time
+
+    return PrintedKey(key.name, key.scope, key.collections, key.created, key.expires, expired=time.time() >= key.ends)
+
+
+def _rights(key: "Key") -> str:
+    only = "all collections" if key.collections is None else ", ".join(key.collections)
+    return f"{key.scope}, {only}, {'never expires' if key.expires is None else f'expires {_time(key.expires)}'}"
+
+
+def _note_missing(home: "Path | None", only: tuple[str, ...]) -> None:
+    """Print the collections of a key that do not exist yet: perhaps their names are misspelt."""
+    from crossview.engine.home import Home
+
+    opened = Home(home)
+    known = {*opened.names(), *opened.aliases()}
+    if new := [one for one in only if one not in known]:
+        say(f"note: the home has no collection {', '.join(new)} yet", err=True)
+
+
+def _time(text: str) -> str:
+    return text[:19].replace("T", " ")

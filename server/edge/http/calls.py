@@ -1,0 +1,176 @@
+"""The methods over HTTP: plain JSON and Connect for one message, Connect and gRPC-Web for streams."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from starlette.routing import BaseRoute, Match
+
+from crossview.engine.errors import CancelledError, CrossviewError, InvalidInputError
+from crossview.server.dispatch.call import PROTOBUF, Codec
+from crossview.server.dispatch.dispatcher import Dispatcher, RefusedError
+from crossview.server.dispatch.streams import END, Read
+from crossview.server.edge.http.body import Arriving
+from crossview.server.edge.http.codecs import JSON, JSON_BYTES
+from crossview.server.edge.http.exchange import JSON_TYPE, ClientLeftError, Exchange, exact_status
+from crossview.server.edge.http.frames import FRAMINGS, Frames, Framing
+from crossview.server.errors import DeadlineExceededError, OverloadedError
+from crossview.server.methods import METHODS, Method
+from crossview.server.settings import ServerSettings
+from crossview.server.wire.status import Code, Refusal, refusal
+
+_UNARY: dict[str, Codec] = {JSON_TYPE: JSON, "application/proto": PROTOBUF}
+"""The encodings of calls with one message and one response, by content type."""
+_RETRY_SECONDS = 1.0
+
+
+class Calls:
+    """The dispatcher and the limits that all calls over HTTP share."""
+
+    def __init__(self, dispatcher: Dispatcher, settings: ServerSettings) -> None:
+        self.dispatcher, self._settings = dispatcher, settings
+        self.arriving = Arriving(settings.flight_bytes)
+        self._under_way = 0
+
+    @contextmanager
+    def counted(self) -> Iterator[None]:
+        """Count a call; raise OverloadedError if too many are under way."""
+        if self._under_way >= self._settings.calls:
+            raise OverloadedError(
+                f"{self._under_way:,} calls are in progress: try again in {_RETRY_SECONDS:g} s", _RETRY_SECONDS
+            )
+        self._under_way += 1
+        try:
+            yield
+        finally:
+            self._under_way -= 1
+
+    def most(self, codec: Codec) -> int:
+        """Return the maximum size of a message in bytes."""
+        most = self._settings.message_bytes
+        return min(most, JSON_BYTES) if codec is JSON else most
+
+    async def answer(self, method: Method, exchange: Exchange, codec: Codec, read: Read) -> None:
+        """Answer a call with one response, which is JSON or a refusal as JSON otherwise."""
+        try:
+            with self.counted():
+                exchange.check_version()
+                caller = exchange.caller(codec, exchange.seconds("connect-timeout-ms"))
+                found = await self.dispatcher.answer(method, read, caller)
+        except RefusedError as error:
+            await exchange.refuse(error.refusal, exact_status(error.__cause__))
+        except CrossviewError as error:
+            await exchange.refuse_error(error)
+        else:
+            await exchange.respond(found, "application/proto" if codec is PROTOBUF else JSON_TYPE)
+
+
+class MethodRoute(BaseRoute):
+    """The route of all methods, by their paths."""
+
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+
+    def matches(self, scope: Any) -> tuple[Match, Any]:
+        """Return whether the path is that of a method."""
+        if scope["type"] == "http" and scope["path"] in METHODS:
+            return Match.FULL, {}
+        return Match.NONE, {}
+
+    async def handle(self, scope: Any, receive: Any, send: Any) -> None:
+        """Answer a call."""
+        method = METHODS[scope["path"]]
+        exchange = Exchange(scope, receive, send, self._calls.arriving)
+        try:
+            async with exchange.cancelled_with_client():
+                await self._handle(method, scope["method"], exchange)
+        except ClientLeftError:
+            return
+
+    async def _handle(self, method: Method, verb: str, exchange: Exchange) -> None:
+        if verb != "POST":
+            wrong = _invalid(f"{method.path} takes POST, not {verb[:20]}")
+            await exchange.refuse(wrong, 405, [("allow", "POST")])
+            return
+        codec, framing = _UNARY.get(exchange.content_type), FRAMINGS.get(exchange.content_type)
+        streams = method.streams or method.each is not None
+        if codec is not None and not streams:
+            await self._calls.answer(method, exchange, codec, self._reader(exchange, codec))
+        elif framing is not None and (streams or framing.unary):
+            await self._handle_frames(method, exchange, framing)
+        else:
+            known = [*([] if streams else _UNARY), *(name for name, one in FRAMINGS.items() if streams or one.unary)]
+            wrong = _invalid(
+                f"{method.name} does not take the content type {exchange.content_type[:50]!r}; send "
+                f"{' or '.join(known[:2])}"
+            )
+            await exchange.refuse(wrong, 415, [("accept-post", ", ".join(known))])
+
+    def _reader(self, exchange: Exchange, codec: Codec) -> Read:
+        most = self._calls.most(codec)
+
+        async def read() -> bytes:
+            data = await exchange.body.read(most, exchange.headers.get("content-encoding", ""))
+            exchange.body.release()  # the dispatcher counts the request from now on
+            return data
+
+        return read
+
+    async def _handle_frames(self, method: Method, exchange: Exchange, framing: Framing) -> None:
+        """Answer a call in frames; its refusal is the last frame."""
+        refused: Refusal | None = None
+        try:
+            with self._calls.counted():
+                exchange.check_version()
+                seconds = exchange.seconds(framing.timeout)
+                encoding = exchange.headers.get(framing.encoding, "")
+                frames = Frames(exchange.body, framing, encoding, self._calls.most(framing.codec))
+                await self._answer_frames(method, exchange, framing, frames, seconds)
+        except RefusedError as error:
+            refused = error.refusal
+        except CrossviewError as error:
+            refused = refusal(error)
+        if not exchange.started:
+            await exchange.start(exchange.content_type)
+        await exchange.write(framing.end(refused), more=False)
+
+    async def _answer_frames(
+        self, method: Method, exchange: Exchange, framing: Framing, frames: Frames, seconds: float | None
+    ) -> None:
+        async def write(data: bytes) -> None:
+            if not exchange.started:
+                await exchange.start(exchange.content_type)
+            await exchange.write(framing.message(data))
+
+        if method.each is None:
+            caller = exchange.caller(framing.codec, seconds)
+            await write(await self._calls.dispatcher.answer(method, frames.read, caller))
+            return
+        failed: list[CrossviewError] = []
+
+        async def read() -> Any:
+            """Return the next message; at an error, end the stream after the answers to the messages before."""
+            try:
+                return await frames.read()
+            except CancelledError:
+                exchange.leave()
+                return END
+            except CrossviewError as error:
+                failed.append(error)
+                return END
+
+        try:
+            async with asyncio.timeout(seconds):
+                caller = exchange.caller(framing.codec, None)
+                await self._calls.dispatcher.answer_each(method, read, write, caller)
+        except TimeoutError as error:
+            raise DeadlineExceededError(
+                f"the stream of {method.name} did not end within {seconds:g} seconds; allow more time"
+            ) from error
+        if failed:
+            raise failed[0]
+
+
+def _invalid(message: str) -> Refusal:
+    return Refusal(Code.INVALID_ARGUMENT, message, InvalidInputError.__name__, None)

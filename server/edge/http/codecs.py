@@ -1,0 +1,36 @@
+"""The encoding of messages as JSON."""
+
+from google.protobuf.message import Message
+
+from crossview.server.dispatch.call import DECODED_AT_ONCE
+from crossview.server.methods import Method
+from crossview.server.wire.json_reading import from_json
+from crossview.server.wire.json_writing import to_json
+
+JSON_BYTES = 1 << 24
+"""Maximum size of a request in JSON: Python parses it in one step, during which the event loop waits."""
+_FEW = 256
+"""Maximum number of objects in a request that the event loop decodes, because objects take most of the time."""
+
+
+class Json:
+    """Protobuf's JSON mapping."""
+
+    def size(self, data: bytes) -> int:
+        """See ``Codec``."""
+        return len(data)
+
+    def quick(self, data: bytes) -> bool:
+        """See ``Codec``."""
+        return len(data) <= DECODED_AT_ONCE and data.count(b"{") <= _FEW
+
+    def decode(self, data: bytes, method: Method, most: int) -> Message:
+        """See ``Codec``."""
+        return from_json(data, method.request, most)
+
+    def encode(self, message: Message) -> bytes:
+        """See ``Codec``."""
+        return to_json(message)
+
+
+JSON = Json()

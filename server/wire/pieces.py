@@ -1,0 +1,79 @@
+"""Encoding of large answers in pieces: protobuf holds the interpreter while it encodes, so a long one stops all calls.
+
+A repeated field may be encoded in several parts, one after another: the parts make the same message.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from google.protobuf.message import Message
+
+from crossview.v1 import search_pb2
+
+AT_ONCE = 500
+"""Maximum number of hits that are encoded at once, in about a millisecond."""
+_RESULTS = search_pb2.SearchResponse.DESCRIPTOR.fields_by_name["results"]
+_HITS = search_pb2.HitList.DESCRIPTOR.fields_by_name["hits"]
+_RESPONSE = search_pb2.StreamSearchResponse.DESCRIPTOR.fields_by_name["response"]
+
+
+def encoded(message: Message) -> bytes:
+    """Return an encoded message; other threads run between the pieces of a large answer to a search."""
+    if isinstance(message, search_pb2.StreamSearchResponse) and message.HasField("response"):
+        body = encoded(message.response)
+        return _head(_RESPONSE.number, len(body)) + body
+    if isinstance(message, search_pb2.SearchResponse) and _hits(message) > AT_ONCE:
+        return b"".join(_pieces(message))
+    return message.SerializeToString()
+
+
+def _hits(response: search_pb2.SearchResponse) -> int:
+    return sum(len(one.hits) + 1 for one in response.results)
+
+
+def _pieces(response: search_pb2.SearchResponse) -> Iterator[bytes]:
+    """Yield the parts of an encoded response: small lists of hits together, a large one hit by hit."""
+    part, size = search_pb2.SearchResponse(), 0
+    for one in response.results:
+        count = len(one.hits) + 1
+        if size and size + count > AT_ONCE:
+            yield part.SerializeToString()
+            part, size = search_pb2.SearchResponse(), 0
+        if count <= AT_ONCE:
+            part.results.append(one)
+            size += count
+            continue
+        body = [_without(one, _HITS).SerializeToString()]
+        for first in range(0, count, AT_ONCE):
+            body.append(search_pb2.HitList(hits=one.hits[first : first + AT_ONCE]).SerializeToString())
+        yield _head(_RESULTS.number, sum(map(len, body)))
+        yield from body
+    yield part.SerializeToString()
+    yield _without(response, _RESULTS).SerializeToString()
+
+
+def _without(message: Any, left_out: Any) -> Message:
+    """Return a copy of a message without a field."""
+    made = type(message)()
+    for field, value in message.ListFields():
+        if field.number == left_out.number:
+            continue
+        if isinstance(value, Message) or field.is_repeated:
+            getattr(made, field.name).MergeFrom(value)
+        else:
+            setattr(made, field.name, value)
+    return made  # type: ignore[no-any-return]
+
+
+def _head(number: int, size: int) -> bytes:
+    """Return the tag of a field that holds a message, and the message's size."""
+    return _varint(number << 3 | 2) + _varint(size)
+
+
+def _varint(value: int) -> bytes:
+    made = bytearray()
+    while value > 0x7F:
+        made.append(value & 0x7F | 0x80)
+        value >>= 7
+    made.append(value)
+    return bytes(made)

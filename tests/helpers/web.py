@@ -1,0 +1,56 @@
+"""Frames and raw requests of HTTP, as clients of other languages send them."""
+
+import json
+import socket
+import struct
+from collections.abc import Iterator
+from typing import Any
+
+SEARCH = "/crossview.v1.SearchService/Search"
+STREAM = "/crossview.v1.SearchService/StreamSearch"
+JSON = {"content-type": "application/json"}
+
+
+def frame(data: bytes, flags: int = 0) -> bytes:
+    return struct.pack(">BI", flags, len(data)) + data
+
+
+def frames(body: bytes) -> Iterator[tuple[int, bytes]]:
+    """The flags and the data of each frame."""
+    while body:
+        flags, size = struct.unpack(">BI", body[:5])
+        assert len(body) >= 5 + size
+        yield flags, body[5 : 5 + size]
+        body = body[5 + size :]
+
+
+def json_frames(body: bytes) -> list[Any]:
+    """The values of the frames of a Connect stream; the last ends it."""
+    found = list(frames(body))
+    assert [flags for flags, _ in found] == [0] * (len(found) - 1) + [2]
+    return [json.loads(data) for _, data in found]
+
+
+def trailers(body: bytes) -> tuple[list[bytes], dict[str, str]]:
+    """The messages and the trailers of a response of gRPC-Web."""
+    *messages, (flags, last) = frames(body)
+    assert flags == 0x80
+    lines = dict(line.split(": ", 1) for line in last.decode("ascii").split("\r\n") if line)
+    return [data for _, data in messages], lines
+
+
+def raw(port: int, data: bytes, seconds: float = 20.0) -> bytes:
+    """The answer of a server to bytes, until it closes the connection or is silent for so long."""
+    with socket.create_connection(("127.0.0.1", port), timeout=seconds) as connection:
+        found = b""
+        try:
+            connection.sendall(data)
+            while part := connection.recv(65536):
+                found += part
+                head, end, body = found.partition(b"\r\n\r\n")
+                length = next((int(line[15:]) for line in head.split(b"\r\n") if line[:15] == b"content-length:"), None)
+                if end and length is not None and len(body) >= length:
+                    break
+        except (TimeoutError, ConnectionError):
+            pass
+        return found

@@ -1,0 +1,391 @@
+"""The port for HTTP answers as the port for gRPC: the same methods, errors, deadlines and limits."""
+
+import base64
+import gzip
+import json
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import grpc
+import httpx
+import pytest
+from google.protobuf import json_format
+from google.protobuf.message import Message
+from google.rpc import status_pb2
+from web import JSON, SEARCH, STREAM, frame, json_frames, trailers
+
+from crossview.engine.errors import InvalidInputError, NotInstalledError, StorageError
+from crossview.server.listen import RunningServer
+from crossview.server.methods import METHODS, Method, Touch
+from crossview.server.processes import Processes
+from crossview.server.settings import ServerSettings
+from crossview.server.wire.status import DETAILS_KEY, Code
+from crossview.v1 import search_pb2
+
+PLAIN = [method for method in METHODS.values() if not method.streams and method.each is None]
+QUERY = {"parent": "collections/drawn", "k": 2, "queries": [{"view": "color", "key": "pictures/dots/dots-00.jpg"}]}
+
+
+@pytest.fixture
+def web(server: RunningServer) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=f"http://127.0.0.1:{server.http_port}", timeout=60) as client:
+        yield client
+
+
+def call(channel: grpc.Channel, method: Method, request: Message) -> Message | grpc.Call:
+    """The response over gRPC, or the failed call."""
+    path = channel.unary_unary(method.path, lambda one: one.SerializeToString(), method.response.FromString)
+    try:
+        response: Message = path(request, timeout=60)
+    except grpc.RpcError as error:
+        return error
+    return response
+
+
+def plausible(method: Method) -> Message:
+    """A request that names what there is: the collection, one of its items, a view."""
+    request = method.request()
+    for field in method.descriptor.input_type.fields:
+        if field.type == field.TYPE_STRING and not field.is_repeated and field.name in ("parent", "name", "view"):
+            names = {"parent": "collections/drawn", "name": "collections/drawn", "view": "color"}
+            if "Item" in method.name or "Thumbnail" in method.name:
+                names["name"] = "collections/drawn/items/pictures/dots/dots-00.jpg"
+            if "Space" in method.name:
+                names["name"] = "collections/drawn/spaces/default"
+            setattr(request, field.name, names[field.name])
+    if "queries" in method.descriptor.input_type.fields_by_name:
+        request.queries.add(view="color", key="pictures/dots/dots-00.jpg")
+    return request
+
+
+@pytest.mark.parametrize("method", [one for one in PLAIN if one.reads], ids=lambda one: one.name)
+@pytest.mark.parametrize("encoding", ["json", "proto"])
+def test_every_reading_method_answers_as_over_grpc(
+    web: httpx.Client, channel: grpc.Channel, method: Method, encoding: str
+) -> None:
+    """The response is the same message; a refusal has the same code and message, and its status is not a fault."""
+    request = plausible(method)
+    if method.name == "WaitOperation":
+        request = method.request(name="operations/none")
+    wanted = call(channel, method, request)
+    text = json_format.MessageToJson(request).encode() if encoding == "json" else request.SerializeToString()
+    found = web.post(method.path, content=text, headers={"content-type": f"application/{encoding}"})
+    response = method.response()
+    if not isinstance(wanted, Message):
+        assert found.json()["code"] == wanted.code().name.lower()
+        assert (found.json()["message"], found.status_code < 500) == (wanted.details(), True)
+    elif encoding == "json":
+        assert found.status_code == 200, found.text
+        json_format.Parse(found.content, response)
+    else:
+        response.MergeFromString(found.content)
+    if isinstance(wanted, Message):
+        for message in (wanted, response):
+            if "seconds" in message.DESCRIPTOR.fields_by_name:
+                message.ClearField("seconds")
+        assert response == wanted
+    kind = "json" if found.status_code >= 400 else encoding
+    assert found.headers["content-type"] == f"application/{kind}"
+
+
+@pytest.mark.parametrize("method", [one for one in PLAIN if one.touches is not Touch.NOTHING], ids=lambda one: one.name)
+def test_every_writing_method_refuses_as_over_grpc(web: httpx.Client, channel: grpc.Channel, method: Method) -> None:
+    """An empty request has the same refusal, or the same response, on both ports."""
+    wanted = call(channel, method, method.request())
+    found = web.post(method.path, content=b"{}", headers=JSON)
+    if isinstance(wanted, Message):
+        assert json_format.Parse(found.content, method.response()) == wanted
+    else:
+        assert (found.json()["code"], found.json()["message"]) == (wanted.code().name.lower(), wanted.details())
+        assert 400 <= found.status_code < 500
+
+
+def test_a_collection_is_made_filled_and_searched(web: httpx.Client, nothing_stays: None) -> None:
+    """Every step by JSON alone, as with curl."""
+    service = "/crossview.v1.CollectionService/"
+    made = web.post(service + "CreateCollection", json={"collectionId": "web", "views": ["v=vectors:dim=3"]})
+    assert made.status_code == 200, made.text
+    items = [
+        {"key": f"k{n}", "labels": ["even" if n % 2 == 0 else "odd"], "rows": {"v": {"values": [n, 0, 1.5]}}}
+        for n in range(6)
+    ]
+    imported = web.post(service + "ImportItems", json={"parent": "collections/web", "items": items})
+    assert imported.status_code == 200, imported.text
+    assert imported.json()["added"] == "6"
+    query = {"view": "v", "vector": {"values": [2.1, 0, 1.5]}}
+    search = {"parent": "collections/web", "k": 2, "queries": [query], "filter": {"where": "label = even"}}
+    found = web.post(SEARCH, json=search)
+    assert [hit["key"] for hit in found.json()["results"][0]["hits"]] == ["k2", "k4"]
+
+
+def test_a_refusal_has_details_for_programs(web: httpx.Client) -> None:
+    """They are those of gRPC: the name of the error, in base64 without padding."""
+    found = web.post(SEARCH, json=QUERY | {"parent": "collections/none"})
+    body = found.json()
+    assert (found.status_code, body["code"]) == (404, "not_found")
+    detail = body["details"][0]
+    assert detail["type"] == "google.rpc.ErrorInfo"
+    assert b"NotFoundError" in base64.b64decode(detail["value"] + "==")
+
+
+def test_a_deadline_ends_a_call(web: httpx.Client) -> None:
+    """With the code of Connect, and soon."""
+    began = time.monotonic()
+    headers = JSON | {"connect-timeout-ms": "1"}
+    found = web.post(
+        "/crossview.v1.SearchService/FindDuplicates", json={"parent": "collections/drawn"}, headers=headers
+    )
+    assert (found.status_code, found.json()["code"]) == (504, "deadline_exceeded")
+    assert time.monotonic() - began < 10
+
+
+@pytest.mark.parametrize(
+    ("headers", "status", "message"),
+    [
+        ({"connect-timeout-ms": "soon"}, 400, "whole number of milliseconds"),
+        ({"connect-timeout-ms": "1" * 11}, 400, "whole number of milliseconds"),
+        ({"connect-protocol-version": "2"}, 400, "must be 1"),
+        ({"content-encoding": "br"}, 415, "send identity or gzip"),
+        ({"content-encoding": "gzip"}, 415, "not gzip"),
+        ({"content-type": "text/plain"}, 415, "application/json"),
+        ({"content-type": "application/connect+json"}, 415, "application/json"),
+    ],
+)
+def test_wrong_headers_are_refused(web: httpx.Client, headers: dict[str, str], status: int, message: str) -> None:
+    found = web.post(SEARCH, content=json.dumps(QUERY), headers=JSON | headers)
+    assert (found.status_code, message in found.json()["message"]) == (status, True), found.text
+
+
+def test_other_addresses_and_verbs_are_refused(web: httpx.Client) -> None:
+    assert (web.get("/none").status_code, web.get("/none").json()["code"]) == (404, "unimplemented")
+    assert (web.get(SEARCH).status_code, web.get(SEARCH).headers["allow"]) == (405, "POST")
+    assert web.put("/health").status_code == 405
+    assert web.post(STREAM, json=QUERY).status_code == 415
+
+
+def test_a_request_may_be_compressed(web: httpx.Client) -> None:
+    """By gzip; what it becomes has the limit of a message."""
+    headers = JSON | {"content-encoding": "gzip"}
+    found = web.post(SEARCH, content=gzip.compress(json.dumps(QUERY).encode()), headers=headers)
+    assert found.json() == web.post(SEARCH, json=QUERY).json()
+    bomb = web.post(SEARCH, content=gzip.compress(b" " * (1 << 25)), headers=headers)
+    assert (bomb.status_code, "16,777,216 bytes" in bomb.json()["message"]) == (413, True)
+    cut = web.post(SEARCH, content=gzip.compress(json.dumps(QUERY).encode())[:-9], headers=headers)
+    assert cut.status_code == 415
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+def test_a_body_above_the_limit_is_not_read(web: httpx.Client, chunked: bool) -> None:
+    """The refusal arrives although the client is still sending."""
+    pieces = (b" " * (1 << 20) for _ in range(20))
+    length = {} if chunked else {"content-length": str(20 << 20)}
+    found = web.post(SEARCH, content=pieces, headers=JSON | length)
+    assert (found.status_code, found.json()["code"]) == (413, "invalid_argument")
+
+
+@pytest.mark.parametrize("size", [1, 3])
+def test_a_connect_stream_answers_each_message(web: httpx.Client, size: int) -> None:
+    """In order; the error of a message is the answer to it alone."""
+    bad = QUERY | {"k": -1}
+    body = b"".join(frame(json.dumps(one).encode()) for one in [QUERY, bad, QUERY] * size)
+    found = web.post(STREAM, content=body, headers={"content-type": "application/connect+json"})
+    *answers, end = json_frames(found.content)
+    alone = web.post(SEARCH, json=QUERY).json()
+    assert [next(iter(one)) for one in answers] == ["response", "error", "response"] * size
+    assert answers[0]["response"] == alone
+    assert (found.status_code, found.headers["content-type"], end) == (200, "application/connect+json", {})
+
+
+def test_a_wrong_frame_ends_a_stream_after_the_answers_before(web: httpx.Client) -> None:
+    body = frame(json.dumps(QUERY).encode()) + frame(b"{}", 4)
+    found = web.post(STREAM, content=body, headers={"content-type": "application/connect+json"})
+    answer, end = json_frames(found.content)
+    assert list(answer) == ["response"]
+    assert (end["error"]["code"], "flags 4" in end["error"]["message"]) == ("invalid_argument", True)
+
+
+@pytest.mark.parametrize("cut", [3, 9])
+def test_a_stream_that_ends_inside_a_frame_is_refused(web: httpx.Client, cut: int) -> None:
+    """Also that of a method with one response, which then changes nothing."""
+    for path in (STREAM, "/crossview.v1.CollectionService/FitViews"):
+        body = frame(json.dumps({"parent": "collections/drawn"}).encode())[:cut]
+        found = web.post(path, content=body, headers={"content-type": "application/connect+json"})
+        (end,) = json_frames(found.content)
+        assert end["error"]["message"] == "the body ends inside a frame"
+
+
+def test_a_stream_of_requests_has_one_response(web: httpx.Client, nothing_stays: None) -> None:
+    """Fitting views by two messages, the last of which is compressed."""
+    headers = {"content-type": "application/connect+json", "connect-content-encoding": "gzip"}
+    body = frame(b'{"parent": "collections/none"}') + frame(gzip.compress(b"{}"), 1)
+    found = web.post("/crossview.v1.CollectionService/FitViews", content=body, headers=headers)
+    (end,) = json_frames(found.content)
+    assert end["error"]["code"] == "not_found"
+
+
+def test_grpc_web_carries_calls_and_streams(web: httpx.Client, channel: grpc.Channel) -> None:
+    """In binary and in base64; trailers have the status and the details of gRPC."""
+    request = json_format.ParseDict(QUERY, search_pb2.SearchRequest())
+    wanted = call(channel, METHODS[SEARCH], request)
+    bad = search_pb2.SearchRequest(parent="collections/none")
+    for kind in ("application/grpc-web", "application/grpc-web+proto", "application/grpc-web-text"):
+        text = "text" in kind
+
+        def send(path: str, body: bytes, kind: str = kind, text: bool = text) -> Any:
+            sent = base64.b64encode(body[:7]) + base64.b64encode(body[7:]) if text else body
+            response = web.post(path, content=sent, headers={"content-type": kind})
+            assert (response.status_code, response.headers["content-type"]) == (200, kind)
+            whole = response.content
+            if text:  # every frame may end with padding
+                whole = b"".join(base64.b64decode(whole[at : at + 4]) for at in range(0, len(whole), 4))
+            return trailers(whole)
+
+        messages, end = send(SEARCH, frame(request.SerializeToString()))
+        assert [search_pb2.SearchResponse.FromString(one) for one in messages] == [wanted]
+        assert end == {"grpc-status": "0"}
+        messages, end = send(SEARCH, frame(bad.SerializeToString()))
+        assert (messages, end["grpc-status"]) == ([], str(Code.NOT_FOUND.value))
+        assert end["crossview-error"] == "NotFoundError"
+        status = status_pb2.Status.FromString(base64.b64decode(end[DETAILS_KEY] + "=="))
+        assert (status.code, "none" in status.message) == (Code.NOT_FOUND, True)
+        messages, end = send(STREAM, frame(request.SerializeToString()) * 3)
+        answers = [search_pb2.StreamSearchResponse.FromString(one).response for one in messages]
+        assert (answers, end) == ([wanted] * 3, {"grpc-status": "0"})
+
+
+def test_grpc_web_has_deadlines(web: httpx.Client) -> None:
+    headers = {"content-type": "application/grpc-web", "grpc-timeout": "1m"}
+    body = frame(b"\x0a\x11collections/drawn")
+    found = web.post("/crossview.v1.SearchService/FindDuplicates", content=body, headers=headers)
+    assert trailers(found.content)[1]["grpc-status"] == str(Code.DEADLINE_EXCEEDED.value)
+    found = web.post(STREAM, content=body, headers=headers | {"grpc-timeout": "soon"})
+    assert trailers(found.content)[1]["grpc-status"] == str(Code.INVALID_ARGUMENT.value)
+
+
+def test_a_picture_is_uploaded_as_a_form(web: httpx.Client, pictures: Path) -> None:
+    """The answer is that to the same search as JSON."""
+    image = (pictures / "dots/dots-01.jpg").read_bytes()
+    query = {"view": "color", "image": base64.b64encode(image).decode()}
+    rest = {"k": 3, "targets": ["color"], "filter": {"where": "label = dots"}}
+    wanted = web.post(SEARCH, json={"parent": "collections/drawn", "queries": [query], **rest})
+    assert wanted.status_code == 200, wanted.text
+    address, files = "/v1/collections/drawn:search", {"image": ("a.jpg", image, "image/jpeg")}
+    fields = {"view": "color", "k": "3", "target": "color", "where": "label = dots"}
+    assert web.post(address, files=files, data=fields).json() == wanted.json()
+    assert web.post(address, files=files, data={"view": "color", "request": json.dumps(rest)}).json() == wanted.json()
+    two = web.post(address, files=[("image", ("a", image)), ("image", ("b", image))], data=fields).json()
+    assert [one["hits"] for one in two["results"]] == [wanted.json()["results"][0]["hits"]] * 2
+
+
+@pytest.mark.parametrize(
+    ("files", "fields", "message"),
+    [
+        ({"picture": b"x"}, {}, "send pictures as image"),
+        ({"image": b"x"}, {"view": "color"}, "picture"),
+        ({"image": b"x"}, {"k": "three"}, "not JSON"),
+        ({"image": b"x"}, {"kk": "3"}, "no such field"),
+        ({"image": b"x"}, {"request": "[]"}, "JSON object"),
+        ({"image": b"x"}, {"where": "a" * (1 << 21)}, "1,048,576 bytes"),
+        ({"image": b"x"}, {f"f{n}": "1" for n in range(300)}, "256 parts"),
+    ],
+)
+def test_a_wrong_form_is_refused(
+    web: httpx.Client, files: dict[str, bytes], fields: dict[str, str], message: str
+) -> None:
+    found = web.post("/v1/collections/drawn:search", files=files, data=fields)
+    assert (found.status_code, message in found.json()["message"]) == (400, True), found.text
+
+
+def test_health_is_that_of_the_server(home: Any) -> None:
+    """A server that still loads is alive, and not ready."""
+    with RunningServer(ServerSettings(home=home.path, port=0, http_port=0, load=("drawn",))) as running:
+        until = time.monotonic() + 60
+        seen = set()
+        while 200 not in seen and time.monotonic() < until:
+            found = httpx.get(f"http://127.0.0.1:{running.http_port}/health")
+            seen.add(found.status_code)
+            assert found.json()["status"] == ("SERVING" if found.status_code == 200 else "NOT_SERVING")
+            assert found.status_code in (200, 503)
+        assert 200 in seen
+
+
+def test_the_interface_describes_itself(web: httpx.Client) -> None:
+    """Every method with one message and one response, and no reference without its schema."""
+    text = web.get("/openapi.json").text
+    document = json.loads(text)
+    assert set(document["paths"]) == {method.path for method in PLAIN} | {"/v1/collections/{collection}:search"}
+    schemas = document["components"]["schemas"]
+    names = {part.split('"')[0] for part in text.split("#/components/schemas/")[1:]}
+    assert names <= set(schemas)
+    assert set(schemas["crossview.v1.Query"]["properties"]) >= {"view", "image", "vector", "key"}
+
+
+def test_pages_of_other_sites_cannot_call(web: httpx.Client, home: Any) -> None:
+    """Without the setting, no origin may; with it, those of the list."""
+    asks = {"origin": "https://a.example", "access-control-request-method": "POST"}
+    assert "access-control-allow-origin" not in web.options(SEARCH, headers=asks).headers
+    settings = ServerSettings(home=home.path, port=0, http_port=0, http_origins=("https://a.example",))
+    with RunningServer(settings) as running, httpx.Client(base_url=f"http://127.0.0.1:{running.http_port}") as other:
+        assert other.options(SEARCH, headers=asks).headers["access-control-allow-origin"] == "https://a.example"
+        refused = other.options(SEARCH, headers=asks | {"origin": "https://b.example"})
+        assert "access-control-allow-origin" not in refused.headers
+        answered = other.post(SEARCH, json=QUERY, headers={"origin": "https://a.example"})
+        assert answered.headers["access-control-allow-origin"] == "https://a.example"
+        assert other.get("/health", headers={"host": "a.example"}).status_code == 200
+
+
+def test_a_loopback_server_answers_for_no_other_host(web: httpx.Client) -> None:
+    """A site whose name leads to 127.0.0.1 reads nothing through a browser."""
+    found = web.post(SEARCH, json=QUERY, headers={"host": "evil.example"})
+    assert (found.status_code, found.json()["code"]) == (403, "permission_denied")
+    for host in ("localhost:80", "127.0.0.1", "[::1]:8080"):
+        assert web.get("/health", headers={"host": host}).status_code == 200
+
+
+def test_a_used_port_is_an_error(server: RunningServer, home: Any) -> None:
+    with pytest.raises(StorageError, match="for HTTP; is another program"):
+        RunningServer(ServerSettings(home=home.path, port=0, http_port=server.http_port))
+    with pytest.raises(InvalidInputError, match="is not one: write the scheme"):
+        ServerSettings(http_origins=("example.org",))
+
+
+def test_a_caller_that_leaves_ends_its_call(
+    web: httpx.Client, nothing_stays: None, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As over gRPC: the dispatcher notes a cancelled call."""
+    copy = {"name": "collections/drawn", "collectionId": "copy"}
+    assert web.post("/crossview.v1.CollectionService/CopyCollection", json=copy).status_code == 200
+    job = {"train": {"parent": "collections/copy", "learner": "lmnn", "views": ["color"]}}
+    name = web.post("/crossview.v1.JobService/SubmitJob", json=job).json()["name"]
+    waiting = {"name": name, "timeout": "30s"}
+    with caplog.at_level("INFO", "crossview.requests"):
+        with pytest.raises(httpx.ReadTimeout):
+            web.post("/google.longrunning.Operations/WaitOperation", json=waiting, timeout=0.3)
+        until = time.monotonic() + 10
+        while not (found := [one for one in caplog.messages if "WaitOperation" in one]) and time.monotonic() < until:
+            time.sleep(0.05)
+    web.post("/google.longrunning.Operations/CancelOperation", json={"name": name})
+    web.post("/google.longrunning.Operations/WaitOperation", json=waiting)
+    assert "status=CANCELLED" in found[0]
+
+
+def test_the_port_needs_its_libraries(home: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error says how to install them."""
+    monkeypatch.setitem(sys.modules, "crossview.server.edge.http.port", None)
+    with pytest.raises(NotInstalledError, match=r"pip install 'crossview\[http\]'"):
+        RunningServer(ServerSettings(home=home.path, port=0, http_port=0))
+
+
+@pytest.mark.slow
+def test_several_processes_share_the_port(home: Any) -> None:
+    """Each answers; so does one at a free port that they choose."""
+    served = Processes(ServerSettings(home=home.path, port=0, http_port=0, processes=2))
+    try:
+        for _ in range(6):
+            found = httpx.post(f"http://127.0.0.1:{served.http_port}{SEARCH}", json=QUERY, timeout=60)
+            assert found.status_code == 200
+    finally:
+        served.stop()
