@@ -9,7 +9,15 @@ import grpc
 
 from crossview.engine.errors import CancelledError
 from crossview.server.client.channels import ClientTls, channel
-from crossview.server.client.connection import OPTIONS, check_timeout, error_of, headers_of
+from crossview.server.client.connection import (
+    ATTEMPTS,
+    OPTIONS,
+    PAUSE,
+    check_timeout,
+    error_of,
+    headers_of,
+    never_began,
+)
 from crossview.server.client.script import LOOK_SECONDS, Ask, Exchange, R, Requests, Script, Stubs, finished_async
 from crossview.server.wire.status import error_in
 
@@ -51,6 +59,13 @@ class AsyncConnection(Stubs):
     async def _call(self, method: Callable[..., Any], request: Any) -> Any:
         sent = Requests(request) if isinstance(request, Iterator) else None
         try:
+            for _ in range(0 if sent else ATTEMPTS - 1):
+                try:
+                    return await method(request, timeout=self.timeout, metadata=self._headers)
+                except grpc.RpcError as failure:
+                    if not never_began(failure):
+                        raise
+                await asyncio.sleep(PAUSE)
             return await method(sent or request, timeout=self.timeout, metadata=self._headers)
         except asyncio.CancelledError:
             _raise_hidden(sent)

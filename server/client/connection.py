@@ -3,6 +3,7 @@
 import json
 import math
 import re
+import time
 from collections.abc import Callable, Iterator
 from typing import Any, Self, cast
 
@@ -51,6 +52,8 @@ OPTIONS = (
 
 
 _KEY = re.compile(r"[!-~]+")
+ATTEMPTS, PAUSE = 3, 0.1
+"""Maximum number of attempts of a call that a stopping server never began, and seconds between them."""
 
 
 def check_timeout(timeout: float | None) -> float | None:
@@ -110,8 +113,9 @@ class Connection(Stubs):
     def call(self, method: Callable[..., R], request: Any) -> R:
         """Return the response of a method of the server; raise its failure as an error of the engine."""
         sent = Requests(request) if isinstance(request, Iterator) else None
+        attempts = 1 if sent else ATTEMPTS
         try:
-            return method(sent or request, timeout=self.timeout, metadata=self._headers)
+            return repeated(lambda: method(sent or request, timeout=self.timeout, metadata=self._headers), attempts)
         except grpc.RpcError as failure:
             raise self._error(failure, method, sent) from failure
 
@@ -145,17 +149,22 @@ class Connection(Stubs):
 
     def _follow(self, method: Callable[..., Any], request: Any, look: Callable[[], None]) -> Any:
         """Call a method as ``call`` does, and call ``look`` every LOOK_SECONDS until the response arrives."""
-        call = cast(Any, method).future(request, timeout=self.timeout, metadata=self._headers)
+
+        def attempt() -> Any:
+            call = cast(Any, method).future(request, timeout=self.timeout, metadata=self._headers)
+            try:
+                while True:
+                    try:
+                        return call.result(timeout=LOOK_SECONDS)
+                    except grpc.FutureTimeoutError:
+                        look()
+            finally:
+                call.cancel()  # a signal may have interrupted the wait
+
         try:
-            while True:
-                try:
-                    return call.result(timeout=LOOK_SECONDS)
-                except grpc.FutureTimeoutError:
-                    look()
+            return repeated(attempt)
         except grpc.RpcError as failure:
             raise self._error(failure, method) from failure
-        finally:
-            call.cancel()  # a signal may have interrupted the wait
 
     def close(self) -> None:
         """Close the connection."""
@@ -168,6 +177,31 @@ class Connection(Stubs):
         self.close()
 
 
+def repeated(attempt: Callable[[], R], attempts: int = ATTEMPTS) -> R:
+    """Return the result of a call, repeated while a stopping server never begins it; raise grpc.RpcError."""
+    for _ in range(attempts - 1):
+        try:
+            return attempt()
+        except grpc.RpcError as failure:
+            if not never_began(failure):
+                raise
+        time.sleep(PAUSE)
+    return attempt()
+
+
+def never_began(failure: grpc.RpcError) -> bool:
+    """Return whether a stopping server ended the call before its program saw it, so that even a write can be repeated.
+
+    gRPC resets such calls without a message and without headers. All calls that began end with headers or with an
+    error of the server; those of a closed channel have a message of this program.
+    """
+    call = cast(grpc.Call, failure)
+    bare = not call.initial_metadata() and not call.trailing_metadata()
+    return call.code() is grpc.StatusCode.CANCELLED and bare and call.details() in _RESET
+
+
+_RESET = ("CANCELLED", "Received RST_STREAM with error code 8")
+"""Messages of gRPC about a call that its server has reset."""
 _TOO_MANY = "Concurrent RPC limit"
 """Words of gRPC's message from a server with too many calls."""
 _NEVER_SENT = ("failed to connect", "resolving", "resolution")
@@ -181,6 +215,8 @@ def error_of(failure: grpc.RpcError, address: str, method: str, timeout: float |
     named = {key: str(value) for key, value in call.trailing_metadata() or ()}.get(ERROR_KEY, "")
     if named in BY_NAME:
         return error_named(named, message, _retry_seconds(call))
+    if never_began(failure):
+        return ServerUnavailableError(f"the server at {address} stopped before {method} began: repeat it")
     if code is Code.RESOURCE_EXHAUSTED and _TOO_MANY in message:
         return OverloadedError(f"the server at {address} has too many calls ({message}): try again later", 1.0)
     if code is Code.DEADLINE_EXCEEDED:

@@ -12,7 +12,7 @@ from crossview.engine import errors
 from crossview.features import errors as image_errors
 from crossview.features.errors import TruncatedImageError
 from crossview.server.client.client import Client
-from crossview.server.client.connection import error_of
+from crossview.server.client.connection import ATTEMPTS, error_of, repeated
 from crossview.server.errors import DeadlineExceededError, OverloadedError, ServerFaultError, ServerUnavailableError
 from crossview.server.listen import RunningServer
 from crossview.server.settings import MESSAGE_BYTES
@@ -49,15 +49,20 @@ def test_full_disk_is_resource_exhausted() -> None:
 class Failed(grpc.RpcError):
     """A call that ended with a status, and with metadata that anybody on the way may have written."""
 
-    def __init__(self, code: grpc.StatusCode, *metadata: tuple[str, str | bytes]) -> None:
+    def __init__(
+        self, code: grpc.StatusCode, *metadata: tuple[str, str | bytes], details: str = "as the proxy puts it"
+    ) -> None:
         super().__init__()
-        self._code, self._metadata = code, metadata
+        self._code, self._metadata, self._details = code, metadata, details
 
     def code(self) -> grpc.StatusCode:
         return self._code
 
     def details(self) -> str:
-        return "as the proxy puts it"
+        return self._details
+
+    def initial_metadata(self) -> tuple[tuple[str, str | bytes], ...]:
+        return ()
 
     def trailing_metadata(self) -> tuple[tuple[str, str | bytes], ...]:
         return self._metadata
@@ -72,6 +77,34 @@ def test_a_status_of_a_proxy_is_an_error_too() -> None:
     details = (ERROR_KEY, "OverloadedError"), ("grpc-status-details-bin", b"\xff")
     assert isinstance(error_of(Failed(Code.RESOURCE_EXHAUSTED, *details), "host:1", "Search"), OverloadedError)
     assert isinstance(error_in(status_pb2.Status(code=99, message="?")), ServerFaultError)
+
+
+def test_a_call_that_a_stopping_server_never_began_is_repeated() -> None:
+    """Even a write; but no call that the server answered, or that this program ended."""
+    reset = Failed(Code.CANCELLED, details="CANCELLED")
+    failures: list[grpc.RpcError] = [reset, reset]
+
+    def attempt() -> int:
+        if failures:
+            raise failures.pop()
+        return 7
+
+    assert repeated(attempt) == 7
+    failures.extend([reset] * ATTEMPTS)
+    with pytest.raises(grpc.RpcError):
+        repeated(attempt)
+    assert failures == []
+    assert "repeat it" in str(error_of(reset, "host:1", "Search"))
+    assert isinstance(error_of(reset, "host:1", "Search"), ServerUnavailableError)
+    for other in (
+        Failed(Code.CANCELLED, (ERROR_KEY, "CancelledError"), details="CANCELLED"),
+        Failed(Code.CANCELLED, details="Locally cancelled by application!"),
+        Failed(Code.UNAVAILABLE, details="CANCELLED"),
+    ):
+        failures[:] = [other, other]
+        with pytest.raises(grpc.RpcError):
+            repeated(attempt)
+        assert failures == [other]
 
 
 def query(**values: object) -> search_pb2.Query:

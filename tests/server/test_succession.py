@@ -71,7 +71,7 @@ class Calling:
                     assert len(rows.search(NEAR)[0].hits) == 3
                 self.calls += 1
             except Exception as error:  # noqa: BLE001  # every failure counts
-                self.errors.append(repr(error))
+                self.errors.append(f"{kind}: {error!r}, caused by {error.__cause__!r}")
         client.close()
 
     def __enter__(self) -> "Calling":

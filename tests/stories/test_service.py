@@ -4,7 +4,6 @@ import importlib
 import sys
 import time
 from pathlib import Path
-from runpy import run_path
 
 import grpc
 import numpy as np
@@ -27,10 +26,9 @@ def stubs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """The messages and services as protoc makes them of the protos, nothing of ours."""
     (tmp_path / "stubs").mkdir()
     proto = ROOT / "proto"
-    files = [str(path) for path in sorted(proto.rglob("*.proto"))]
-    google = run_path(str(ROOT / "tools" / "proto.py"))["google_protos"](tmp_path / "google")
+    files = [str(path) for path in sorted((proto / "crossview").rglob("*.proto"))]
     bundled = Path(str(importlib.import_module("grpc_tools").__file__)).parent / "_proto"
-    included = [f"-I{folder}" for folder in (proto, bundled, *google)]
+    included = [f"-I{folder}" for folder in (proto, bundled)]
     out = str(tmp_path / "stubs")
     assert protoc.main(["", *included, f"--python_out={out}", f"--grpc_python_out={out}", *files]) == 0
     (tmp_path / "stubs" / "crossview" / "__init__.py").touch()  # or this project's package of the name would be found
