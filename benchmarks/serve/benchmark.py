@@ -23,17 +23,18 @@ from benchmarks.frame.plots import panels
 from benchmarks.frame.record import usable_cores
 from benchmarks.frame.tables import Row, figures_by, rows_with, table
 from benchmarks.frame.workers import alone
-from benchmarks.serve import beside, overload, speed
+from benchmarks.serve import beside, overload, ports, speed
 from benchmarks.serve.beside import measure_beside
 from benchmarks.serve.clients import clients
 from benchmarks.serve.data import SHARED, fill, requests
 from benchmarks.serve.figures import OURS, REFERENCE, STREAMS, Limit, medians
 from benchmarks.serve.overload import measure_overload
+from benchmarks.serve.ports import both_ports, measure_ports
 from benchmarks.serve.process import accepts, reference, serving
 from benchmarks.serve.speed import Served, check_answers, measure_limits, measure_speed
 from crossview.v1 import search_pb2
 
-PARTS = ("speed", "overload", "beside")
+PARTS = ("speed", "overload", "beside", "ports")
 _STEADY = 3  # times the seconds of other measurements: 20 calls a second are few
 
 SHARE, ABOVE = "share that ours reaches", "p50 of ours above, ms"
@@ -46,6 +47,10 @@ LIMITS: Mapping[tuple[str, str, int, str, str], Limit] = {
     ("speed", "code", 1, REFERENCE, ABOVE): Limit(most=1.0),
     ("speed", "vector", 32, STREAMS, "times unary"): Limit(1.3),
     ("speed", "code", 32, STREAMS, "times unary"): Limit(1.3),
+    (ports.PART, ports.KIND, ports.AT_ONCE, ports.PROTECTED, ports.PLAIN_SHARE): Limit(0.85),
+    (ports.PART, ports.KIND, ports.AT_ONCE, ports.JSON, ports.PLAIN_SHARE): Limit(0.35),
+    (ports.PART, ports.KIND, ports.BOTH_AT_ONCE, ports.BOTH, "failed"): Limit(most=0.0),
+    (ports.PART, ports.REFUSED, 0, ports.PROTECTED, ports.SAME_TIME): Limit(0.9, 1.1),
 }
 PICTURES = Limit(0.9)
 """Share of the pictures a second that the cores extract, with 32 at once."""
@@ -79,6 +84,11 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
                 for part, work in _parts(served, options, trial).items():
                     Console(stderr=True).print(f"trial {trial}: {part} ...", highlight=False)
                     rows += work(clients=run)
+        if ports.PART in options.parts:
+            with both_ports(home, requests(options.items, options.seed, options.data)["vector"]) as both:
+                for trial in range(options.trials):
+                    Console(stderr=True).print(f"trial {trial}: {ports.PART} ...", highlight=False)
+                    rows += measure_ports(both, run, options.seconds, trial)
     names = ("items", "seconds", "trials", "seed", "clients", "processes", "parts")
     return {"settings": {name: getattr(options, name) for name in names}, "rows": medians(rows)}
 
@@ -109,7 +119,7 @@ def _parts(served: Served, options: argparse.Namespace, trial: int) -> dict[str,
         "overload": partial(measure_overload, served, seconds=options.seconds),
         "beside": partial(measure_beside, served, seconds=_STEADY * options.seconds),
     }
-    return {name: every[name] for name in PARTS if name in options.parts}
+    return {name: work for name, work in every.items() if name in options.parts}
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
@@ -140,6 +150,11 @@ def markdown(document: Document) -> str:
                 head,
                 table([["beside" if part == beside.PART else "load", *_columns(chosen)], *_wide(chosen, settings)]),
             ]
+    if chosen := rows_with(rows, part=ports.PART):
+        parts += [
+            "## TLS, keys and HTTP",
+            table([["of", "method", "at once", "figure", "value", "limit"], *_each(chosen)]),
+        ]
     return "\n\n".join(parts)
 
 
@@ -163,6 +178,13 @@ def _shares(rows: list[Row], items: int) -> Iterator[list[str]]:
                 allowed = PICTURES if row["clients"] == 32 else None
                 name = f"{SHARE}: {limit['method']}, {row['method']}"
                 yield ["picture", str(row["clients"]), name, *_judged(row["value"] / limit["value"], allowed, items)]
+
+
+def _each(rows: list[Row]) -> Iterator[list[str]]:
+    for row in rows:
+        limit = LIMITS.get((row["part"], row["task"], row["clients"], row["method"], row["metric"]))
+        judged = _judged(row["value"], limit, LEGIBLE)
+        yield [row["task"], row["method"], str(row["clients"] or ""), row["metric"], *judged]
 
 
 def _columns(rows: list[Row]) -> list[str]:

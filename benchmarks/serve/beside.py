@@ -13,8 +13,10 @@ from benchmarks.serve.data import VECTORS
 from benchmarks.serve.figures import figure
 from benchmarks.serve.load import HEALTH, IMPORT, OK, TRAIN, Calls, Load
 from benchmarks.serve.speed import Served
-from benchmarks.store.data import DIM, VIEW
+from benchmarks.store.data import DIM, VIEW, keys
+from crossview.server.settings import ServerSettings
 from crossview.v1 import collections_pb2 as pb
+from crossview.v1 import search_pb2
 from crossview.v1.types_pb2 import Vector
 
 PART, IDLE, ALL = "beside", "idle", "all of these"
@@ -72,13 +74,15 @@ def _conditions(served: Served) -> Mapping[str, Sequence[Load]]:
     writers = Load(address=served.ours, requests=imports(1, "writer", 20 * WRITERS), method=IMPORT, at_once=WRITERS)
     learner = Load(address=served.ours, requests=(training(served.items),), method=TRAIN, timeout=600.0)
     bulk = Load(address=served.ours, requests=imports(BULK, "bulk", 20), method=IMPORT)
+    largest = Load(address=served.ours, requests=(largest_search(),))
     return {
         IDLE: (),
         f"{PICTURES_AT_ONCE} pictures at once": (pictures,),
         f"{WRITERS} writers": (writers,),
         "a training": (learner,),
         "an import": (bulk,),
-        ALL: (pictures, writers, learner, bulk),
+        "the largest search": (largest,),
+        ALL: (pictures, writers, learner, bulk, largest),
     }
 
 
@@ -91,6 +95,13 @@ def imports(size: int, name: str, count: int) -> tuple[bytes, ...]:
     parts = (items[start : start + size] for start in range(0, len(items), size))
     requests = (pb.ImportItemsRequest(parent=f"collections/{VECTORS}", items=part) for part in parts)
     return tuple(request.SerializeToString() for request in requests)
+
+
+def largest_search() -> bytes:
+    """Return a request of some 40 bytes for as many hits as a server allows."""
+    query = search_pb2.Query(view=VIEW, key=keys(0, 1)[0])
+    request = search_pb2.SearchRequest(parent=f"collections/{VECTORS}", queries=[query], k=ServerSettings.hits)
+    return request.SerializeToString()
 
 
 def training(items: int) -> bytes:

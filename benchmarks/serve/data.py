@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+from google.protobuf.json_format import MessageToJson
 
 from benchmarks.frame.record import ROOT
 from benchmarks.serve.drawn import picture
@@ -82,6 +83,11 @@ def search(*queries: pb.Query, collection: str = VECTORS, space: str = "raw") ->
     """Return an encoded request of so many queries."""
     request = pb.SearchRequest(parent=f"collections/{collection}", queries=queries, space=space, k=K)
     return request.SerializeToString()
+
+
+def as_json(requests: tuple[bytes, ...]) -> tuple[bytes, ...]:
+    """Return encoded searches as JSON."""
+    return tuple(MessageToJson(pb.SearchRequest.FromString(one), indent=None).encode() for one in requests)
 
 
 def _texts(count: int, seed: int) -> list[str]:

@@ -18,6 +18,8 @@ class Limit(NamedTuple):
     most: float = math.inf
 
     def __str__(self) -> str:
+        if -math.inf < self.least and self.most < math.inf:
+            return f"{self.least:g} to {self.most:g}"
         return f"at least {self.least:g}" if self.least > -math.inf else f"at most {self.most:g}"
 
     def __contains__(self, value: object) -> bool:

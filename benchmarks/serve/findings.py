@@ -50,7 +50,7 @@ class Findings:
     def note(self, part: str, method: str, request: bytes, status: str, message: str = "") -> None:
         """Count a call; what no client may cause is kept with its input, and so is what had no answer in time."""
         self.statuses.setdefault(part, Counter())[status] += 1
-        if status not in (*FAULTS, LATE, ENDED):
+        if status not in (*FAULTS, LATE, ENDED) and not _is_fault(status):
             return
         kind = part, method, status, re.sub(r"[0-9a-f]{8,}|\d+|'[^']*'", "#", message)[:120]
         known = self.faults.get(kind)
@@ -61,6 +61,10 @@ class Findings:
         """Return how many calls ended with one of these."""
         return sum(counts[status] for counts in self.statuses.values() for status in statuses)
 
+    def faults_of_http(self) -> int:
+        """Return how many answers over HTTP had a status of a failed server."""
+        return sum(count for counts in self.statuses.values() for name, count in counts.items() if _is_fault(name))
+
     def rows(self) -> ResultRows:
         """Return the calls by part and status."""
         return [
@@ -68,6 +72,11 @@ class Findings:
             for part, counts in self.statuses.items()
             for status, count in sorted(counts.items())
         ]
+
+
+def _is_fault(status: str) -> bool:
+    """Return whether a status of HTTP says that the server failed; 501 says that it does not know what is asked."""
+    return status.startswith("HTTP 5") and status != "HTTP 501"
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """Attacks on a server: damaged pictures and bombs, malformed messages, slow and vanishing clients, half streams.
 
-``python -m benchmarks hostile [--json OUT] [--report DIR] [--pictures 10000] [--messages 100000] [--megabytes 2000]``
+``python -m benchmarks hostile [--json OUT] [--report DIR] [--pictures 10000] [--messages 100000] [--megabytes 2000]
+[--requests 100000]``
 
 ``--parts attacks [--seconds 120]``: what exhausts a server, against one of 2 GiB and 256 descriptors (``attacks.py``).
 
@@ -29,12 +30,13 @@ from benchmarks.serve.figures import Limit, judged
 from benchmarks.serve.halves import half_messages
 from benchmarks.serve.load import IMPORT, SEARCH, STREAM, TRAIN
 from benchmarks.serve.malformed import in_turn, methods, requests
+from benchmarks.serve.malformed_http import send_all
 from benchmarks.serve.mutations import large_pictures, mutated
 from benchmarks.serve.vanishing import half_streams, unread, vanish
 from benchmarks.serve.victim import NAME, Victim
 from crossview.v1 import collections_pb2, search_pb2
 
-SENT = ("pictures", "messages", "clients", "streams")
+SENT = ("pictures", "messages", "clients", "streams", "http")
 PARTS = (*SENT, "attacks")
 LIMITS = {
     "calls that failed by the server": Limit(most=0),
@@ -55,6 +57,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
         "messages": partial(send_messages, count=options.messages, number=options.seed),
         "clients": partial(vanish_often, count=options.clients, number=options.seed),
         "streams": partial(send_halves, megabytes=options.megabytes),
+        "http": partial(send_http, count=options.requests, number=options.seed),
     }
     rows: list[dict[str, Any]] = []
     faults: list[dict[str, Any]] = []
@@ -70,7 +73,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
         if "attacks" in options.parts:
             Console(stderr=True).print("attacks ...", highlight=False)
             rows += measure_attacks(Path(folder), options.seconds, tuple(options.attacks))
-    names = ("pictures", "messages", "clients", "megabytes", "seed", "parts", "seconds", "attacks")
+    names = ("pictures", "messages", "clients", "megabytes", "requests", "seed", "parts", "seconds", "attacks")
     return {"settings": {name: getattr(options, name) for name in names}, "rows": rows, "faults": faults}
 
 
@@ -160,6 +163,12 @@ def send_halves(victim: Victim, megabytes: int) -> None:
     victim.revive("streams", SEARCH, b"")
 
 
+def send_http(victim: Victim, count: int, number: int) -> None:
+    """Send malformed requests over HTTP."""
+    asyncio.run(send_all(victim.http, count, number, victim.findings))
+    victim.revive("http", SEARCH, b"")
+
+
 def markdown(document: Document) -> str:
     """Return the report."""
     counts = [[row["part"], row["metric"], f"{row['value']:,}"] for row in rows_with(document["rows"], task="calls")]
@@ -189,6 +198,7 @@ def _cell(text: str) -> str:
 def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--pictures", type=positive, default=10_000, help="damaged pictures")
     parser.add_argument("--messages", type=positive, default=100_000, help="malformed messages over all RPCs")
+    parser.add_argument("--requests", type=positive, default=100_000, help="malformed requests over HTTP")
     parser.add_argument("--clients", type=positive, default=2_000, help="clients that vanish")
     parser.add_argument("--megabytes", type=positive, default=2_000, help="of streams and messages sent by half")
     parser.add_argument("--parts", nargs="*", choices=PARTS, default=list(SENT), metavar="PART", help=", ".join(PARTS))

@@ -10,11 +10,14 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing.synchronize import Event
+from pathlib import Path
 from typing import Any
 
 import grpc
 import numpy as np
 from numpy.typing import NDArray
+
+from benchmarks.serve.http_calls import HttpConnection
 
 SEARCH = "/crossview.v1.SearchService/Search"
 STREAM = "/crossview.v1.SearchService/StreamSearch"
@@ -22,10 +25,10 @@ IMPORT = "/crossview.v1.CollectionService/ImportItems"
 DELETE = "/crossview.v1.CollectionService/DeleteItems"
 TRAIN = "/crossview.v1.CollectionService/Train"
 HEALTH = "/grpc.health.v1.Health/Check"
-OK, REFUSED = 0, grpc.StatusCode.RESOURCE_EXHAUSTED.value[0]
+OK, UNKNOWN, UNAVAILABLE = 0, grpc.StatusCode.UNKNOWN.value[0], grpc.StatusCode.UNAVAILABLE.value[0]
+REFUSED = grpc.StatusCode.RESOURCE_EXHAUSTED.value[0]
 NAMES = {code.value[0]: code.name for code in grpc.StatusCode}
 
-_CHANNELS = 8  # connections of a client, over which its calls are spread, as those of several processes are
 _TICK = 0.001
 _AGAIN = 0.1
 """Seconds that a caller waits after a call that failed, as the server asks for."""
@@ -51,6 +54,14 @@ class Load:
     warm: float = 0.3
     """Seconds before; calls that end in them do not count."""
     timeout: float = 120.0
+    connections: int = 8
+    """Over which the calls are spread, as those of several processes are."""
+    http: bool = False
+    """Whether requests are JSON, posted over HTTP/1.1 by a connection for each call under way."""
+    key: str = ""
+    """The key of the caller, if any."""
+    authority: Path | None = None
+    """The certificate that the client trusts; with it, connections use TLS."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,6 +115,14 @@ def status_of(answer: bytes) -> int:
     return answer[place + 2]
 
 
+def _channel(load: Load) -> Any:
+    options = [*_LARGE, ("grpc.use_local_subchannel_pool", 1)]
+    if load.authority is None:
+        return grpc.aio.insecure_channel(load.address, options=options)
+    trusted = grpc.ssl_channel_credentials(load.authority.read_bytes())
+    return grpc.aio.secure_channel(load.address, trusted, options=options)
+
+
 @dataclass
 class _Client:
     load: Load
@@ -111,14 +130,18 @@ class _Client:
     rows: list[tuple[float, float, int]] = field(default_factory=list, init=False)
     start: float = field(default=0.0, init=False)
 
+    @property
+    def headers(self) -> tuple[tuple[str, str], ...]:
+        return (("authorization", f"Bearer {self.load.key}"),) if self.load.key else ()
+
     async def run(self) -> Calls:
         load = self.load
-        wanted = min(_CHANNELS, load.at_once if not load.rate else _CHANNELS)
-        options = [*_LARGE, ("grpc.use_local_subchannel_pool", 1)]
-        channels = [grpc.aio.insecure_channel(load.address, options=options) for _ in range(wanted)]
+        wanted = min(load.connections, load.at_once if not load.rate else load.connections)
+        channels = [] if load.http else [_channel(load) for _ in range(wanted)]
         self.start = time.perf_counter() + load.warm
         ways: Callable[[list[Any]], Awaitable[Any]]
         ways = self._streams if load.streams else self._steadily if load.rate else self._at_once
+        ways = self._over_http if load.http else ways
         work = asyncio.ensure_future(ways(channels))
         if not load.seconds:
             while not (self.stopped is None or self.stopped.is_set() or work.done()):
@@ -142,7 +165,8 @@ class _Client:
     async def _call(self, method: Any, number: int) -> int:
         began, code = time.perf_counter(), OK
         try:
-            await method(self.load.requests[number % len(self.load.requests)], timeout=self.load.timeout)
+            request = self.load.requests[number % len(self.load.requests)]
+            await method(request, timeout=self.load.timeout, metadata=self.headers)
         except grpc.aio.AioRpcError as error:
             code = error.code().value[0]
         self.note(began, code)
@@ -159,6 +183,26 @@ class _Client:
                 number += self.load.at_once
 
         await asyncio.gather(*map(caller, range(self.load.at_once)))
+
+    async def _over_http(self, _: list[Any]) -> None:
+        await asyncio.gather(*map(self._poster, range(self.load.at_once)))
+
+    async def _poster(self, number: int) -> None:
+        """Post requests over one connection, which is made again where it was lost."""
+        load, pause = self.load, self.load.at_once / self.load.rate if self.load.rate else 0.0
+        while not self.over:
+            began = time.perf_counter()
+            try:
+                async with HttpConnection(load.address, load.method, load.key) as connection:
+                    while not self.over:
+                        began = time.perf_counter()
+                        status = await connection.post(load.requests[number % len(load.requests)])
+                        self.note(began, OK if status == 200 else UNKNOWN)
+                        number += load.at_once
+                        await asyncio.sleep(max(0.0, began + pause - time.perf_counter()))
+            except (OSError, EOFError):
+                self.note(began, UNAVAILABLE)
+                await asyncio.sleep(_AGAIN)
 
     async def _steadily(self, channels: list[Any]) -> None:
         methods = [channel.unary_unary(self.load.method) for channel in channels]

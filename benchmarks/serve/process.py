@@ -93,13 +93,15 @@ def free_port() -> int:
 
 
 @contextmanager
-def serving(home: Path, *options: str, limits: Limits | None = None) -> Iterator[ServerProcess]:
-    """Give a healthy ``crossview serve`` of a home; its log is beside the home."""
+def serving(
+    home: Path, *options: str, limits: Limits | None = None, health: str | None = None
+) -> Iterator[ServerProcess]:
+    """Give a healthy ``crossview serve`` of a home; its log is beside the home. ``health`` is the address of checks."""
     command = [*CLI, "serve", "--home", str(home), "--port", "0", *options]
     command = command if limits is None else [*limits.command, *command]
     server = ServerProcess(command, home.with_name(f"{home.name}.log"))
     try:
-        until_healthy(server.address)
+        until_healthy(health or server.address)
         yield server
     finally:
         server.end()

@@ -2,8 +2,8 @@
 
 ``python -m benchmarks soak [--json OUT] [--report DIR] [--minutes 10] [--items 100000]``
 
-Half of the calls are searches; the others are pictures, writes and deletions of a fixed set of items, and one
-training. Memory is compared between a fifth of the run, minute 2 of 10, and its end, net of the rows stored meanwhile.
+Half of the calls are searches, some of them as JSON over HTTP; the others are pictures, writes and deletions of a fixed
+set of items, and one training. Memory is compared between a fifth of the run, minute 2 of 10, and its end, net of the rows stored meanwhile.
 Then the server gets SIGTERM under load: every call that it had accepted is answered, and what it answered is there
 afterwards. Then it is killed while items are written, and started again.
 """
@@ -28,10 +28,10 @@ from benchmarks.frame.benchmark import Benchmark, Document, positive
 from benchmarks.frame.workers import alone
 from benchmarks.serve.beside import imports, training
 from benchmarks.serve.clients import Clients, clients
-from benchmarks.serve.data import SHARED, VECTORS, fill, requests
+from benchmarks.serve.data import SHARED, VECTORS, as_json, fill, requests
 from benchmarks.serve.figures import OURS, Limit, figure, judged
 from benchmarks.serve.load import DELETE, HEALTH, IMPORT, OK, TRAIN, Calls, Load
-from benchmarks.serve.process import ServerProcess, serving, watched
+from benchmarks.serve.process import ServerProcess, free_port, serving, watched
 from benchmarks.store.data import DIM
 from crossview.v1 import collections_pb2 as pb
 from crossview.v1 import collections_pb2_grpc
@@ -62,8 +62,9 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
         asked = requests(options.items, options.seed, options.data)
         say = Console(stderr=True).print
         say("mixed load ...")
-        with serving(home) as server:
-            figures = _mixed(server, run, asked, options.items, seconds)
+        http = free_port()
+        with serving(home, "--http-port", str(http)) as server:
+            figures = _mixed((server, f"127.0.0.1:{http}"), run, asked, options.items, seconds)
         say("stop under load ...")
         figures |= _stopped(home, run, asked)
         say("kill and start ...")
@@ -74,13 +75,19 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _mixed(
-    server: ServerProcess, run: Clients, asked: Mapping[str, tuple[bytes, ...]], items: int, seconds: float
+    served: tuple[ServerProcess, str],
+    run: Clients,
+    asked: Mapping[str, tuple[bytes, ...]],
+    items: int,
+    seconds: float,
 ) -> dict[str, float]:
-    """Return memory and failures of the long part."""
+    """Return memory and failures of the long part; ``served`` is the server with the address of its port for HTTP."""
+    server, http = served
     rate = SEARCHES_A_SECOND / 2
     loads = {
         "searches": Load(address=server.address, requests=asked["vector"], rate=rate),
         "searches of codes": Load(address=server.address, requests=asked["code"], rate=rate),
+        "searches by JSON": Load(address=http, requests=as_json(asked["vector"]), rate=rate, http=True),
         "pictures": Load(address=server.address, requests=asked["picture"], rate=rate / 5),
         "writes": Load(address=server.address, requests=imports(1, "soak", WRITTEN), method=IMPORT, rate=rate),
         "deletions": Load(address=server.address, requests=_deletions(), method=DELETE, rate=rate * 0.8),
@@ -118,9 +125,11 @@ def _mixed(
 
 def _stopped(home: Path, run: Clients, asked: Mapping[str, tuple[bytes, ...]]) -> dict[str, float]:
     """Return what happens to calls in progress and to acknowledged writes when the server gets SIGTERM."""
-    with serving(home) as server:
+    http = free_port()
+    with serving(home, "--http-port", str(http)) as server:
         loads = [
             Load(address=server.address, requests=asked["batch"], at_once=4),
+            Load(address=f"127.0.0.1:{http}", requests=as_json(asked["batch"]), at_once=2, http=True),
             Load(address=server.address, requests=asked["picture"], at_once=2),
             _writes(server, "stop"),
         ]

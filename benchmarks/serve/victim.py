@@ -1,6 +1,9 @@
 """The server of a hostile run: watched, asked for its health, and started again where it has ended."""
 
+import json
 from contextlib import ExitStack, suppress
+from http import HTTPStatus
+from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -13,7 +16,7 @@ from benchmarks.serve.drawn import picture
 from benchmarks.serve.figures import OURS, figure
 from benchmarks.serve.findings import ENDED, FAULTS, LATE, Findings, health_checks, of_call
 from benchmarks.serve.load import NAMES, status_of
-from benchmarks.serve.process import serving, watched
+from benchmarks.serve.process import free_port, serving, watched
 from crossview.v1 import collections_pb2 as pb
 from crossview.v1 import collections_pb2_grpc
 from crossview.v1.types_pb2 import Vector
@@ -28,15 +31,17 @@ _OPTIONS = [
 
 
 class Victim:
-    """A server with a small collection; a context manager."""
+    """A server with a small collection, and a port for HTTP; a context manager."""
 
     def __init__(self, folder: Path) -> None:
         self._home = folder / "home"
         self.findings, self.memory, self.health = Findings(), list[int](), list[float]()
+        self._sent = 0
 
     def __enter__(self) -> Self:
         self._stack = ExitStack()
-        self._server = self._stack.enter_context(serving(self._home))
+        self.http = f"127.0.0.1:{(port := free_port())}"
+        self._server = self._stack.enter_context(serving(self._home, "--http-port", str(port)))
         self.address = self._server.address
         self._seen = self._stack.enter_context(watched(self._server))
         self._checks = self._stack.enter_context(health_checks(self.address))
@@ -81,13 +86,38 @@ class Victim:
                 call(request, timeout=_PATIENCE)
 
     def send(self, part: str, path: str, method: MethodDescriptor | None, request: bytes) -> None:
-        """Make a call, unary for no method, and note its result; a stream has the request twice."""
-        try:
-            self._called(path, method, request)
-            self.findings.note(part, path, request, "OK")
-        except grpc.RpcError as error:
-            self.findings.note(part, path, request, *of_call(error))
+        """Make a call, unary for no method, and note its result; a stream has the request twice.
+
+        Every second unary call goes over HTTP, by the protocol of Connect.
+        """
+        self._sent += 1
+        if self._sent % 2 and (method is None or not (method.client_streaming or method.server_streaming)):
+            self.findings.note(part, path, request, *self._posted(path, request))
+        else:
+            try:
+                self._called(path, method, request)
+                self.findings.note(part, path, request, "OK")
+            except grpc.RpcError as error:
+                self.findings.note(part, path, request, *of_call(error))
         self.revive(part, path, request)
+
+    def _posted(self, path: str, request: bytes) -> tuple[str, str]:
+        """Return the status and message of a call over HTTP."""
+        connection = HTTPConnection(self.http, timeout=_PATIENCE)
+        try:
+            connection.request("POST", path, request, {"content-type": "application/proto"})
+            with connection.getresponse() as answer:
+                body = answer.read()
+                if answer.status == HTTPStatus.OK:
+                    return "OK", ""
+            refused = json.loads(body)
+            return refused["code"].upper(), refused.get("message", "")
+        except TimeoutError:
+            return LATE, "no answer over HTTP"
+        except (OSError, HTTPException) as error:
+            return "UNAVAILABLE", f"over HTTP: {error}"
+        finally:
+            connection.close()
 
     def revive(self, part: str, path: str, request: bytes) -> None:
         """Start the server again where it has ended, which is noted as of this request."""
@@ -100,7 +130,7 @@ class Victim:
         """Return the calls by part and status, and what has a limit; once the run has ended."""
         checks = np.array(self.health)
         totals = {
-            "calls that failed by the server": self.findings.total(*FAULTS),
+            "calls that failed by the server": self.findings.total(*FAULTS) + self.findings.faults_of_http(),
             f"calls without an answer in {_PATIENCE:g} s": self.findings.total(LATE),
             "ends of the server": self.findings.total(ENDED),
             "most memory, MB": max(self.memory) / 1e6,

@@ -59,12 +59,12 @@ def test_errors_in_a_stream_have_a_status():
 def test_a_small_hostile_run(tmp_path):
     """Every part is run, and has its figures."""
     out = tmp_path / "a.json"
-    sizes = ["--pictures", "4", "--messages", "1", "--clients", "20", "--megabytes", "64"]
+    sizes = ["--pictures", "4", "--messages", "1", "--clients", "20", "--megabytes", "64", "--requests", "120"]
     assert hostile.BENCHMARK.main([*sizes, "--json", str(out)]) == 0
     document = json.loads(out.read_text())
     found = {row["metric"]: row["value"] for row in document["rows"] if row["task"] == "all"}
     assert hostile.LIMITS.keys() <= found.keys()
-    assert {"pictures", "messages", "clients"} <= {row["part"] for row in document["rows"]}
+    assert {"pictures", "messages", "clients", "http"} <= {row["part"] for row in document["rows"]}
     assert found["ends of the server"] == 0
 
 

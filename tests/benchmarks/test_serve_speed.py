@@ -107,4 +107,5 @@ def test_a_small_run_writes_figures_and_report(tmp_path):
     text = (tmp_path / "report" / "serve-speed.md").read_text()
     assert "| all of these | a search by vector |" in text
     assert "| searches by 64 vectors | crossview |" in text
+    assert "| vector | crossview, both ports | 128 | failed | 0 | at most 0 |" in text
     assert (tmp_path / "report" / "serve-speed.png").exists()

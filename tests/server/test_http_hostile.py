@@ -4,11 +4,12 @@ import random
 import socket
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import httpx
 import pytest
+from long_jobs import until
 from web import JSON, SEARCH, STREAM, frame, raw
 
 from crossview.engine.home import Home
@@ -176,11 +177,14 @@ def test_connections_are_limited(victim: RunningServer) -> None:
     with ExitStack() as held:
         for _ in range(20):
             held.enter_context(socket.create_connection(("127.0.0.1", victim.http_port or 0)))
-        time.sleep(0.3)
-        with pytest.raises(httpx.TransportError):
-            httpx.get(health)
-    time.sleep(0.3)
-    assert httpx.get(health).status_code == 200
+        until(lambda: not reached(health))
+    until(lambda: reached(health))
+
+
+def reached(address: str) -> bool:
+    with suppress(httpx.TransportError):
+        return httpx.get(address).status_code == 200
+    return False
 
 
 def test_requests_that_arrive_have_a_budget(home: Home) -> None:
@@ -190,13 +194,16 @@ def test_requests_that_arrive_have_a_budget(home: Home) -> None:
     with RunningServer(settings) as running:
         with socket.create_connection(("127.0.0.1", running.http_port or 0)) as slow:
             slow.sendall(head + b"content-length: 5000000\r\n\r\n" + b" " * 1_900_000)
-            time.sleep(0.5)
-            found = httpx.post(f"http://127.0.0.1:{running.http_port}{SEARCH}", content=b" " * 500_000, headers=JSON)
-            assert (found.status_code, found.json()["code"]) == (429, "resource_exhausted")
+            until(lambda: posted(running).status_code == 429)
+            found = posted(running)
+            assert found.json()["code"] == "resource_exhausted"
             assert int(found.headers["retry-after"]) >= 1
-        time.sleep(0.5)
-        found = httpx.post(f"http://127.0.0.1:{running.http_port}{SEARCH}", content=b" " * 500_000, headers=JSON)
-        assert found.status_code == 400
+        until(lambda: posted(running).status_code == 400)
+
+
+def posted(server: RunningServer) -> httpx.Response:
+    """The response to half a megabyte that is no search."""
+    return httpx.post(f"http://127.0.0.1:{server.http_port}{SEARCH}", content=b" " * 500_000, headers=JSON)
 
 
 def test_a_stopped_server_ends_its_streams(home: Home) -> None:
@@ -205,7 +212,7 @@ def test_a_stopped_server_ends_its_streams(home: Home) -> None:
         head = b"POST " + STREAM.encode() + b" HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n"
         with socket.create_connection(("127.0.0.1", running.http_port or 0)) as waiting:
             waiting.sendall(head + b"content-type: application/connect+json\r\n\r\n")
-            time.sleep(0.3)
+            until(lambda: len(running._dispatcher.silences) > 0)
             began = time.monotonic()
             running.stop(0.5)
             assert time.monotonic() - began < 5

@@ -3,7 +3,6 @@
 import json
 import re
 import socket
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -20,10 +19,7 @@ from crossview.engine.errors import CrossviewError, NotFoundError, StorageError
 from crossview.engine.home import Home
 from crossview.engine.query import Query, SearchRequest
 from crossview.server.client.client import Client
-from crossview.server.dispatch.call import Call, Caller, Served
 from crossview.server.listen import RunningServer
-from crossview.server.methods import METHODS
-from crossview.server.observing.call_metrics import CallMetrics
 from crossview.server.observing.histogram import Histogram
 from crossview.server.settings import ServerSettings
 
@@ -217,16 +213,3 @@ def test_the_dashboard_names_only_metrics_that_exist(watched: RunningServer) -> 
     assert {re.sub("_(bucket|sum|count)$", "", name) for name in named} >= {
         re.sub("_(bucket|sum|count)$", "", name) for name in known if name.startswith("crossview_")
     }
-
-
-@pytest.mark.slow
-def test_a_call_costs_microseconds() -> None:
-    """Less than twenty on a busy machine; the guide has the measured figure."""
-    metrics, method = CallMetrics(), METHODS["/crossview.v1.SearchService/Search"]
-    call = Call(Served(method, None), Caller(), lambda: False, 1)
-    call.waited = call.worked = call.encoding = 0.001
-    began = time.perf_counter()
-    for _ in range(20_000):
-        metrics.begin(call)
-        metrics.end(call)
-    assert (time.perf_counter() - began) / 20_000 < 20e-6
