@@ -144,6 +144,8 @@ def _toml(value: object) -> str:
         return f"[{', '.join(map(_toml, value))}]"
     if isinstance(value, bool | int | float):
         return str(value).lower()
+    if isinstance(value, Path):
+        value = value.absolute()  # the text may become a file in another folder
     return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")
 
 

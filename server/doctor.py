@@ -44,7 +44,7 @@ class Diagnosis:
 def diagnoses(settings: ServerSettings) -> Iterator[Diagnosis]:
     """Yield the results of all checks, in order. No check migrates a collection."""
     yield from _machine()
-    yield from _libraries()
+    yield from _libraries(settings)
     try:
         home = Home(settings.home)
     except CrossviewError as error:
@@ -87,27 +87,28 @@ def _available_memory() -> int | None:
     return min(found, default=None)
 
 
-def _libraries() -> Iterator[Diagnosis]:
-    old, missing = [], []
+def _libraries(settings: ServerSettings) -> Iterator[Diagnosis]:
+    extras = ("engine", "http") if settings.http_port is not None else ("engine",)
+    old, missing = [], dict[str, list[str]]()
     for line in importlib.metadata.requires("crossview") or ():
-        extra = "extra ==" in line
-        if extra and not re.search(r"extra == ['\"]engine['\"]", line):
-            continue
+        named = re.search(r"extra == ['\"](\w+)['\"]", line)
         needed = _REQUIREMENT.match(line)
-        if needed is None:
+        if needed is None or (named is not None and named[1] not in extras):
             continue
+        extra = extras[0] if named is None else named[1]
         try:
             installed = importlib.metadata.version(needed[1])
         except importlib.metadata.PackageNotFoundError:
-            missing.append(needed[1])
+            missing.setdefault(extra, []).append(needed[1])
             continue
         if _numbers(installed) < _numbers(needed[2]):
-            old.append(f"{needed[1]} {installed} is older than {needed[2]}")
-    if missing:
-        message = f"missing: {', '.join(missing)}; this program is only a client of servers"
-        yield Diagnosis("libraries", "warning", message, "pip install 'crossview[engine]'")
-    for message in old:
-        yield Diagnosis("libraries", "error", message, "pip install --upgrade 'crossview[engine]'")
+            message = f"{needed[1]} {installed} is older than {needed[2]}"
+            old.append(Diagnosis("libraries", "error", message, f"pip install --upgrade 'crossview[{extra}]'"))
+    for extra, names in missing.items():
+        without = "this program is only a client of servers" if extra == "engine" else "the port for HTTP needs them"
+        message = f"missing: {', '.join(names)}; {without}"
+        yield Diagnosis("libraries", "warning", message, f"pip install 'crossview[{extra}]'")
+    yield from old
     if not missing and not old:
         yield Diagnosis("libraries", "ok", "all libraries are installed in fitting versions")
 

@@ -3,9 +3,9 @@
 ``python -m benchmarks soak [--json OUT] [--report DIR] [--minutes 10] [--items 100000]``
 
 Half of the calls are searches, some of them as JSON over HTTP; the others are pictures, writes and deletions of a fixed
-set of items, and one training. Memory is compared between a fifth of the run, minute 2 of 10, and its end, net of the rows stored meanwhile.
-Then the server gets SIGTERM under load: every call that it had accepted is answered, and what it answered is there
-afterwards. Then it is killed while items are written, and started again.
+set of items, and one training. Memory is compared between a fifth of the run, minute 2 of 10, and its end, net of the
+rows stored meanwhile. Then the server gets SIGTERM under load: every call that it had accepted is answered, and what it
+answered is there afterwards. Then it is killed while items are written, and started again.
 """
 
 import argparse

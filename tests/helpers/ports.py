@@ -1,6 +1,7 @@
 """Free ports."""
 
 import socket
+from contextlib import suppress
 
 
 def free_port() -> int:
@@ -8,3 +9,12 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+def free_neighbors() -> int:
+    """The first of two ports in a row that no program uses now."""
+    while True:
+        first = free_port()
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", first + 1))
+            return first

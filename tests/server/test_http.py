@@ -251,6 +251,8 @@ def test_grpc_web_carries_calls_and_streams(web: httpx.Client, channel: grpc.Cha
         assert end["crossview-error"] == "NotFoundError"
         status = status_pb2.Status.FromString(base64.b64decode(end[DETAILS_KEY] + "=="))
         assert (status.code, "none" in status.message) == (Code.NOT_FOUND, True)
+        messages, end = send(SEARCH, frame(request.SerializeToString()) * 2)
+        assert (messages, end["grpc-status"]) == ([], str(Code.INVALID_ARGUMENT.value))
         messages, end = send(STREAM, frame(request.SerializeToString()) * 3)
         answers = [search_pb2.StreamSearchResponse.FromString(one).response for one in messages]
         assert (answers, end) == ([wanted] * 3, {"grpc-status": "0"})

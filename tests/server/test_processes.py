@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from ports import free_port
+from ports import free_neighbors
 from terminal import fill_rows
 
 from crossview.engine.errors import StorageError
@@ -59,7 +59,7 @@ def children(process: "subprocess.Popen[str]") -> list[int]:
 
 def test_each_process_has_a_port_for_administrators(home: Home) -> None:
     """The ports follow each other, so that a monitor tells the processes apart; their sums are those of the server."""
-    first = free_port()
+    first = free_neighbors()
     with serving(home, "--processes", "2", "--admin-port", str(first)) as (_, address):
         for _ in range(3):
             with Client(address) as client:  # a connection of its own, which the system gives to one of them

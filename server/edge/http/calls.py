@@ -144,12 +144,12 @@ class MethodRoute(BaseRoute):
             await exchange.write(framing.message(data))
 
         if method.each is None:
-            caller = exchange.caller(framing.codec, seconds)
-            await write(await self._calls.dispatcher.answer(method, frames.read, caller))
+            caller, read = exchange.caller(framing.codec, seconds), frames.read if method.streams else frames.read_only
+            await write(await self._calls.dispatcher.answer(method, read, caller))
             return
         failed: list[CrossviewError] = []
 
-        async def read() -> Any:
+        async def read_next() -> Any:
             """Return the next message; at an error, end the stream after the answers to the messages before."""
             try:
                 return await frames.read()
@@ -163,7 +163,7 @@ class MethodRoute(BaseRoute):
         try:
             async with asyncio.timeout(seconds):
                 caller = exchange.caller(framing.codec, None)
-                await self._calls.dispatcher.answer_each(method, read, write, caller)
+                await self._calls.dispatcher.answer_each(method, read_next, write, caller)
         except TimeoutError as error:
             raise DeadlineExceededError(
                 f"the stream of {method.name} did not end within {seconds:g} seconds; allow more time"

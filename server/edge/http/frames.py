@@ -116,6 +116,13 @@ class Frames:
         finally:
             self._body.release()
 
+    async def read_only(self) -> Any:
+        """Return the only message, once the body has ended; END for none. Raises as ``read``, also for a second one."""
+        message = await self.read()
+        if message is not END and await self.read() is not END:
+            raise InvalidInputError("the body has more than one message; this method takes one")
+        return message
+
     async def _take(self, size: int) -> bytes | None:
         """Return so many bytes; None if the body ends before the first. Raises InvalidInputError if it ends later."""
         while len(self._data) < size:
