@@ -4,19 +4,19 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import grpc
 import numpy as np
 import pytest
+from certificates import authority
 
 from crossview.engine.home import Home
 from crossview.engine.query import Query, SearchRequest
+from crossview.server.keys.keys import Keys
 from crossview.server.listen import RunningServer
-from crossview.v1 import search_pb2
+from crossview.server.settings import ServerSettings
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
@@ -24,11 +24,12 @@ pytestmark = pytest.mark.slow
 _NO_NETWORK = ("ENOTFOUND", "EAI_AGAIN", "ECONNREFUSED", "ETIMEDOUT", "ENETUNREACH", "no such host", "dial tcp")
 
 
-@pytest.fixture(scope="module", params=["node", "go"])
+@pytest.fixture(scope="module", params=["node", "fetch", "go"])
 def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """The command of an example, built from a copy beside the folder proto."""
-    folder = tmp_path_factory.mktemp("clients") / "examples" / request.param
-    shutil.copytree(EXAMPLES / request.param, folder, ignore=shutil.ignore_patterns("node_modules", "v1"))
+    language = "go" if request.param == "go" else "node"
+    folder = tmp_path_factory.mktemp("clients") / "examples" / language
+    shutil.copytree(EXAMPLES / language, folder, ignore=shutil.ignore_patterns("node_modules", "v1"))
     (folder.parents[1] / "proto").symlink_to(ROOT / "proto")
     return BUILT[request.param](folder)
 
@@ -38,6 +39,12 @@ def in_node(folder: Path) -> list[str]:
     needs("node", "npm")
     fetched(folder, "npm", "install", "--no-audit", "--no-fund")
     return ["node", str(folder / "search.js")]
+
+
+def in_node_alone(folder: Path) -> list[str]:
+    """Nothing is installed."""
+    needs("node")
+    return ["node", str(folder / "fetch.js")]
 
 
 def in_go(folder: Path) -> list[str]:
@@ -52,7 +59,7 @@ def in_go(folder: Path) -> list[str]:
     return [str(folder / "search")]
 
 
-BUILT = {"node": in_node, "go": in_go}
+BUILT = {"node": in_node, "fetch": in_node_alone, "go": in_go}
 
 
 def needs(*commands: str) -> None:
@@ -87,81 +94,78 @@ def expected(home: Home, query: Query, **options: Any) -> list[tuple[str, str]]:
     return [(hit.key, f"{hit.distance:.4f}") for found in lists for hit in found.hits]
 
 
+def address_of(program: list[str], server: RunningServer) -> str:
+    """The address of a server of this machine, as the program takes it."""
+    secure = server.settings.tls is not None
+    if "fetch.js" in program[-1]:
+        return f"http{'s' * secure}://localhost:{server.http_port}"
+    return f"localhost:{server.port}"
+
+
+@pytest.fixture
+def served(home: Home) -> Iterator[RunningServer]:
+    """A server with a port for HTTP."""
+    with RunningServer(ServerSettings(home=home.path, host="localhost", port=0, http_port=0)) as running:
+        yield running
+
+
 def test_a_program_searches_by_vector_and_by_picture(
-    program: list[str], server: RunningServer, home: Home, pictures: Path
+    program: list[str], served: RunningServer, home: Home, pictures: Path
 ) -> None:
     """It finds what Python finds, and prints the status of a search that the server refuses."""
+    address = address_of(program, served)
     with home.open("drawn") as collection:
         view = next(one for one in collection.info().views if one.name == "color")
     vector = np.random.default_rng(0).random(view.dim or 0).astype(np.float32).round(3)
     by_vector = ("--vector", ",".join(map(str, vector.tolist())), "--view", "color", "--space", "raw", "-k", 3)
-    done = search(program, *by_vector, server.address, "drawn")
+    done = search(program, *by_vector, address, "drawn")
     assert (done.returncode, done.stderr) == (0, "")
     assert hits(done.stdout) == expected(home, Query("color", vector=vector), space="raw", k=3)
     picture = pictures / "dots" / "dots-00.jpg"
     by_picture = ("--image", picture, "--view", "color", "-k", 2)
-    done = search(program, *by_picture, server.address, "drawn", CROSSVIEW_KEY="abc")
+    done = search(program, *by_picture, address, "drawn", CROSSVIEW_KEY="abc")
     assert (done.returncode, done.stderr) == (0, "")
     assert hits(done.stdout) == expected(home, Query("color", image=picture.read_bytes()), k=2)
     refused: dict[tuple[object, ...], str] = {
-        (*by_picture, server.address, "none"): "notfound: no collection 'none'",
-        ("--vector", "1,2", "--view", "color", server.address, "drawn"): "invalidargument: ",
+        (*by_picture, address, "none"): "notfound: no collection 'none'",
+        ("--vector", "1,2", "--view", "color", address, "drawn"): "invalidargument: ",
     }
     for arguments, message in refused.items():
         done = search(program, *arguments)
         assert (done.returncode, done.stdout) == (1, "")
         assert done.stderr.lower().replace("_", "").startswith(message)
-    done = search(program, server.address, "drawn")
+    done = search(program, address, "drawn")
     assert done.returncode == 2
     assert "usage: " in done.stderr
 
 
 @pytest.fixture
-def certificate(tmp_path: Path) -> tuple[Path, Path]:
-    """The private key and the certificate of localhost, which signs itself."""
-    if not shutil.which("openssl"):
-        pytest.skip("needs openssl")
-    key, made = tmp_path / "key.pem", tmp_path / "cert.pem"
-    name = ("-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost")
-    files = ("-keyout", str(key), "-out", str(made))
-    kind = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1")
-    subprocess.run(
-        ["openssl", "req", "-x509", "-nodes", "-days", "1", *kind, *files, *name], check=True, capture_output=True
-    )
-    return key, made
-
-
-@pytest.fixture
-def encrypted(certificate: tuple[Path, Path]) -> Iterator[tuple[str, list[str]]]:
-    """The address of a port with TLS that answers one hit, and the authorizations that it received."""
-    received: list[str] = []
-
-    def answer(_: search_pb2.SearchRequest, context: grpc.ServicerContext) -> search_pb2.SearchResponse:
-        received.append(str(dict(context.invocation_metadata()).get("authorization")))
-        return search_pb2.SearchResponse(results=[{"target": "color", "hits": [{"key": "a", "distance": 0.5}]}])
-
-    handler = grpc.unary_unary_rpc_method_handler(
-        answer, search_pb2.SearchRequest.FromString, search_pb2.SearchResponse.SerializeToString
-    )
-    methods: Sequence[Any] = [grpc.method_handlers_generic_handler("crossview.v1.SearchService", {"Search": handler})]
-    server = grpc.server(ThreadPoolExecutor(1), handlers=methods)
-    key, made = (path.read_bytes() for path in certificate)
-    port = server.add_secure_port("localhost:0", grpc.ssl_server_credentials([(key, made)]))
-    server.start()
-    yield f"localhost:{port}", received
-    server.stop(None).wait()
+def guarded(home: Home, tmp_path: Path) -> Iterator[tuple[RunningServer, Path, str]]:
+    """A server with TLS and keys, the authority of its certificate, and a key that may read."""
+    needs("openssl")
+    place = Home(shutil.copytree(home.path, tmp_path / "home"))
+    key, _ = Keys(place.path).create("reader", "read", ["drawn"])
+    issuer = authority(tmp_path)
+    cert, private = issuer.sign("server")
+    settings = ServerSettings(home=place.path, host="localhost", port=0, http_port=0, tls_cert=cert, tls_key=private)
+    with RunningServer(settings) as running:
+        yield running, issuer.ca, key
 
 
 def test_a_program_sends_its_key_over_tls(
-    program: list[str], encrypted: tuple[str, list[str]], certificate: tuple[Path, Path]
+    program: list[str], guarded: tuple[RunningServer, Path, str], home: Home, pictures: Path
 ) -> None:
     """To a server whose certificate is signed, and to no other."""
-    address, received = encrypted
-    query = ("--vector", "1", "--view", "color")
-    done = search(program, *query, "--ca", certificate[1], address, "drawn", CROSSVIEW_KEY="secret")
-    assert (done.stdout, done.stderr) == ("0.5000\ta\tcolor\t\n", "")
-    assert received == ["Bearer secret"]
-    refused = search(program, *query, address, "drawn", CROSSVIEW_KEY="secret")
-    assert refused.returncode == 1
-    assert "unavailable" in refused.stderr.lower()
-    assert received == ["Bearer secret"]
+    server, ca, key = guarded
+    picture = pictures / "dots" / "dots-00.jpg"
+    query = ("--image", picture, "--view", "color", "-k", 2, address_of(program, server), "drawn")
+    trusting = () if "fetch.js" in program[-1] else ("--ca", ca)
+    done = search(program, *trusting, *query, CROSSVIEW_KEY=key, NODE_EXTRA_CA_CERTS=str(ca))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert hits(done.stdout) == expected(home, Query("color", image=picture.read_bytes()), k=2)
+    done = search(program, *trusting, *query, CROSSVIEW_KEY="wrong", NODE_EXTRA_CA_CERTS=str(ca))
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.lower().startswith("unauthenticated: ")
+    done = search(program, *query, CROSSVIEW_KEY=key)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "unavailable" in done.stderr.lower()
