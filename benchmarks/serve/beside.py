@@ -14,7 +14,6 @@ from benchmarks.serve.figures import figure
 from benchmarks.serve.load import HEALTH, IMPORT, OK, TRAIN, Calls, Load
 from benchmarks.serve.speed import Served
 from benchmarks.store.data import DIM, VIEW, keys
-from crossview.server.settings import ServerSettings
 from crossview.v1 import collections_pb2 as pb
 from crossview.v1 import search_pb2
 from crossview.v1.types_pb2 import Vector
@@ -24,6 +23,8 @@ SEARCHES, CHECKS = "a search by vector", "a health check"
 A_SECOND, CHECKS_A_SECOND = 20.0, 10.0
 PICTURES_AT_ONCE, WRITERS, BULK = 8, 64, 500
 TRAINED_ON = 2_000
+MOST_HITS = 100_000
+"""That a server allows a request."""
 
 _CALM = 60.0
 
@@ -100,7 +101,7 @@ def imports(size: int, name: str, count: int) -> tuple[bytes, ...]:
 def largest_search() -> bytes:
     """Return a request of some 40 bytes for as many hits as a server allows."""
     query = search_pb2.Query(view=VIEW, key=keys(0, 1)[0])
-    request = search_pb2.SearchRequest(parent=f"collections/{VECTORS}", queries=[query], k=ServerSettings.hits)
+    request = search_pb2.SearchRequest(parent=f"collections/{VECTORS}", queries=[query], k=MOST_HITS)
     return request.SerializeToString()
 
 

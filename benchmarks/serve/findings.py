@@ -75,7 +75,7 @@ class Findings:
 
 
 def _is_fault(status: str) -> bool:
-    """Return whether a status of HTTP says that the server failed; 501 says that it does not know what is asked."""
+    """Return whether a status of HTTP says that the server failed; 501 says that it has no such method or encoding."""
     return status.startswith("HTTP 5") and status != "HTTP 501"
 
 

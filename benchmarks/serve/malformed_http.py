@@ -173,7 +173,7 @@ async def _send(address: str, request: bytes, findings: Findings, bytewise: bool
             host, _, port = address.rpartition(":")
             reader, writer = await asyncio.open_connection(host, int(port))
             try:
-                with suppress(OSError):  # refused before all of it was sent
+                with suppress(OSError):  # refused before the whole request was sent
                     await _write(writer, request, bytewise)
                 with suppress(OSError):
                     answer = await reader.read(2_000)

@@ -1,7 +1,8 @@
-"""What protection and HTTP cost a search by vector: TLS and a key, JSON, 128 connections of both kinds, refusals."""
+"""Searches by vector with TLS and a key, as JSON, and over 128 connections of both kinds; and the time of refusals."""
 
+import json
 import shutil
-import time
+import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -9,26 +10,20 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from benchmarks.frame.record import ROOT
 from benchmarks.serve.certificate import make_certificate
 from benchmarks.serve.clients import Clients
 from benchmarks.serve.data import TEXTS, VECTORS, as_json
 from benchmarks.serve.figures import OURS, figure
 from benchmarks.serve.load import OK, Calls, Load, together
-from benchmarks.serve.process import free_port, serving
-from crossview.server.dispatch.call import Call, Caller
-from crossview.server.dispatch.call import Served as ServedMethod
-from crossview.server.dispatch.identity import Scope
-from crossview.server.keys.keys import Keys
-from crossview.server.methods import METHODS
-from crossview.server.observing.call_metrics import CallMetrics
+from benchmarks.serve.process import CLI, free_port, serving
 from crossview.v1 import collections_pb2
 
 PART, KIND, AT_ONCE, BOTH_AT_ONCE = "ports", "vector", 32, 128
 PROTECTED, JSON, BOTH = "crossview, TLS and a key", "crossview, JSON over HTTP", "crossview, both ports"
-REFUSED, MISSING, RECORDED = "a refused collection", "a missing collection", "records of a call"
-PLAIN_SHARE, SAME_TIME, MICROSECONDS = "times plain gRPC", "times a missing one", "microseconds"
+REFUSED, MISSING = "a refused collection", "a missing collection"
+PLAIN_SHARE, SAME_TIME = "times plain gRPC", "times a missing one"
 _DESCRIBE = "/crossview.v1.CollectionService/GetCollection"
-_RECORDS = 20_000
 
 Figures = list[dict[str, Any]]
 
@@ -51,7 +46,7 @@ def both_ports(home: Path, requests: tuple[bytes, ...]) -> Iterator[Ports]:
     """Give the ports of a home, which is copied for the server with keys."""
     guarded = home.with_name("guarded")
     shutil.copytree(home, guarded)
-    key, _ = Keys(guarded).create("benchmark", Scope.READ.value, [VECTORS])
+    key = _new_key(guarded)
     cert, private = make_certificate(home.parent)
     port = free_port()
     with ExitStack() as stack:
@@ -80,7 +75,7 @@ def measure_ports(ports: Ports, clients: Clients, seconds: float, trial: int) ->
         for name in (PROTECTED, JSON)
     ]
     rows += _of_calls(BOTH, _at_once(ports, clients, seconds), BOTH_AT_ONCE)
-    return [*rows, *_refusals(ports, clients, seconds), figure(PART, RECORDED, OURS, MICROSECONDS, _record_time())]
+    return [*rows, *_refusals(ports, clients, seconds)]
 
 
 def _of_calls(name: str, calls: Calls, count: int) -> Figures:
@@ -115,16 +110,11 @@ def _refusals(ports: Ports, clients: Clients, seconds: float) -> Figures:
     return [*rows, figure(PART, REFUSED, PROTECTED, SAME_TIME, times[0] / times[1])]
 
 
-def _record_time() -> float:
-    """Return the microseconds that the metrics of one call take."""
-    metrics, method = CallMetrics(), METHODS["/crossview.v1.SearchService/Search"]
-    call = Call(ServedMethod(method, None), Caller(), lambda: False, 1)
-    call.waited = call.worked = call.encoding = 0.001
-    began = time.perf_counter()
-    for _ in range(_RECORDS):
-        metrics.begin(call)
-        metrics.end(call)
-    return 1e6 * (time.perf_counter() - began) / _RECORDS
+def _new_key(home: Path) -> str:
+    """Return a new key that may read the vectors."""
+    words = ["key", "create", "benchmark", "--scope", "read", "--collections", VECTORS, "--home", str(home), "--json"]
+    done = subprocess.run([*CLI, *words], cwd=ROOT, capture_output=True, text=True, check=True)
+    return str(json.loads(done.stdout)["result"]["key"])
 
 
 def _described(name: str) -> tuple[bytes, ...]:
