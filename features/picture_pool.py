@@ -3,10 +3,12 @@
 import hashlib
 import pickle
 import threading
+import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -16,6 +18,7 @@ from crossview.features.errors import ImageError
 from crossview.features.picture_worker import Packed, PictureWorker, TooSlowError, WorkerDiedError
 from crossview.features.pictures import Checkpoint, PictureLimits, PictureTask, Result, Work
 from crossview.features.pixel_budget import PixelBudget
+from crossview.features.stages import Place, present, stage, within
 from crossview.features.worker import cores
 
 _AHEAD = 2
@@ -64,11 +67,13 @@ class PicturePool:
         """See ``Pictures.stream``."""
         left = threading.Event()
         pending: deque[Future[Any]] = deque()
+        place = present()
         try:
             for task in tasks:
                 if len(pending) == self._ahead * self.workers:
                     yield _result(pending.popleft(), checkpoint)
-                pending.append(self._threads.submit(self._read, work, task.image, self._pack(task.extractors), left))
+                asked = _Asked(work, task.image, self._pack(task.extractors), left, place)
+                pending.append(self._threads.submit(self._read, asked))
             while pending:
                 yield _result(pending.popleft(), checkpoint)
         finally:
@@ -118,17 +123,22 @@ class PicturePool:
             packed[view] = found
         return packed
 
-    def _read(self, work: Work[Any], image: bytes | Path, packed: Packed, left: threading.Event) -> Any:
+    def _read(self, asked: "_Asked") -> Any:
         """Return the result of one picture; runs in a thread of the pool."""
+        with within(asked.place):
+            return self._tried(asked)
 
+    def _tried(self, asked: "_Asked") -> Any:
         def room(pixels: int) -> AbstractContextManager[None]:
             # A large TIFF is decoded strip by strip, in the memory of ``max_pixels`` at most.
-            return self._budget.held(min(pixels, self.max_pixels), lambda: not (left.is_set() or self._closed))
+            return self._budget.held(min(pixels, self.max_pixels), lambda: not (asked.left.is_set() or self._closed))
 
-        for _ in range(_ATTEMPTS):
-            worker = self._taken()
+        for attempt in range(_ATTEMPTS):
+            with stage("wait for a process", None if attempt else asked.since):
+                worker = self._taken()
             try:
-                answer = worker.read(work, image, packed, room)
+                with stage("read a picture", process=worker.pid):
+                    answer = worker.read(asked.work, asked.image, asked.packed, room)
             except TooSlowError:
                 self._end(worker)
                 self._spoilt += 1
@@ -194,6 +204,20 @@ class PicturePool:
         with self._changed:
             self._started.discard(worker)
             self._changed.notify_all()
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A picture to read."""
+
+    work: Work[Any]
+    image: bytes | Path
+    packed: Packed
+    left: threading.Event
+    """Set once the caller has left."""
+    place: Place
+    """The place for the stages."""
+    since: float = field(default_factory=time.monotonic)
 
 
 def _result(future: Future[Any], checkpoint: Checkpoint) -> Any:

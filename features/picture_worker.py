@@ -20,7 +20,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -31,6 +31,8 @@ from crossview.features.decode import pixels_to_decode
 from crossview.features.errors import ImageError, ImageTooLargeError
 from crossview.features.pictures import PictureLimits, encoded_picture
 from crossview.features.pixel_budget import NotWantedError
+from crossview.features.stages import Packed as PackedStage
+from crossview.features.stages import Recording, listening, present
 from crossview.features.worker import become_worker
 
 _KEPT = 64
@@ -63,6 +65,8 @@ class _Order:
     """See ``PictureLimits``."""
     file: Path | None
     """The file of the picture; None if its bytes follow."""
+    recorded: bool
+    """Whether the answer has the stages of the work."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +89,7 @@ class _Answer:
 
     result: Any = None
     error: BaseException | None = None
+    stages: Sequence[PackedStage] = ()
 
 
 class PictureWorker:
@@ -136,7 +141,8 @@ class PictureWorker:
         """
         limits, file = self._limits, image if isinstance(image, Path) else None
         digests = {view: digest for view, (digest, _) in packed.items()}
-        self._send(_Order(work, digests, limits.pixels, limits.trusted, file))
+        place = present()
+        self._send(_Order(work, digests, limits.pixels, limits.trusted, file, place is not None))
         if isinstance(image, bytes):
             self._send_bytes(image)
         until = time.monotonic() + limits.seconds
@@ -147,6 +153,8 @@ class PictureWorker:
             message = self._receive(until)
         if isinstance(message, _Header):
             message = self._decoded(room(message.pixels))
+        if place is not None:
+            place[0].take(message.stages, place[1])
         if message.error is None or isinstance(message.error, ImageError):
             return message.result if message.error is None else message.error
         raise message.error
@@ -260,7 +268,10 @@ class _Reader:
         self.connection.send(_Header(header.result))
         if not self.connection.recv():
             return _Answer()
-        return _tried(partial(order.work, data, extractors, order.max_pixels))
+        recording = Recording() if order.recorded else None
+        with listening(recording):
+            made = _tried(partial(order.work, data, extractors, order.max_pixels))
+        return made if recording is None else replace(made, stages=recording.packed())
 
     def _extractors(self, digests: Mapping[str, str]) -> dict[str, ImageExtractor]:
         missing = [view for view, digest in digests.items() if digest not in self.known]

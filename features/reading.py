@@ -6,16 +6,22 @@ from crossview.features.base import FeatureRows, ImageExtractor
 from crossview.features.decode import decode
 from crossview.features.image import Image
 from crossview.features.pictures import MAX_PIXELS
+from crossview.features.stages import stage
 
 
 def rows(data: bytes, extractors: Mapping[str, ImageExtractor], max_pixels: int = MAX_PIXELS) -> dict[str, FeatureRows]:
     """Return the rows of a picture file by view, without views that have no row; ImageError for an unreadable file."""
-    return rows_of(decode(data, max_pixels=max_pixels).image, extractors)
+    with stage("decode"):
+        image = decode(data, max_pixels=max_pixels).image
+    return rows_of(image, extractors)
 
 
 def rows_of(image: Image, extractors: Mapping[str, ImageExtractor]) -> dict[str, FeatureRows]:
     """Return the rows of an image by view, without views that have no row."""
-    found = {view: extractor.extract([image]).rows for view, extractor in extractors.items()}
+    found = {}
+    for view, extractor in extractors.items():
+        with stage("extract", view=view):
+            found[view] = extractor.extract([image]).rows
     return {view: rows[0] for view, rows in found.items() if len(rows)}
 
 

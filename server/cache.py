@@ -16,6 +16,7 @@ from crossview.engine.info import CollectionInfo
 from crossview.engine.runtime.locks import wait_for
 from crossview.engine.spaces.paging import Pages
 from crossview.features.picture_pool import PicturePool
+from crossview.features.stages import stage
 from crossview.server.limits import most_collections
 from crossview.server.open_pages import FoundDuplicates, OpenPages
 
@@ -87,7 +88,8 @@ class OpenCollections:
             # another process may have deleted or renamed the collection
             if entry.collection is None or not entry.collection.storage.is_alive():
                 self._make_room()
-                entry.collection = self.home.open(name, self.pictures)
+                with stage("open the collection"):
+                    entry.collection = self.home.open(name, self.pictures)
             return entry.collection
 
     @contextmanager

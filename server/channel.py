@@ -1,8 +1,8 @@
 """The channel between a server and one of its worker processes: messages with tags, in both directions.
 
 The server sends REQUEST with a request, STOP with the Status that the work must end with, and END. The process sends
-PROGRESS with a JobMetadata.Progress, and at the end RESPONSE with the response of the method, as an Any, or ERROR with
-a Status. A closed channel means that the other process has ended.
+PROGRESS with a JobMetadata.Progress, STAGES with a StringValue of JSON, and at the end RESPONSE with the response of
+the method, as an Any, or ERROR with a Status. A closed channel means that the other process has ended.
 """
 
 import threading
@@ -11,7 +11,7 @@ from multiprocessing.connection import Connection
 from google.protobuf.message import Message
 
 REQUEST, STOP, END = b"R", b"S", b"E"
-PROGRESS, RESPONSE, ERROR = b"P", b"D", b"F"
+PROGRESS, STAGES, RESPONSE, ERROR = b"P", b"T", b"D", b"F"
 
 
 class Channel:

@@ -62,9 +62,12 @@ class RunningServer:
 
     def __init__(self, settings: ServerSettings) -> None:
         self.settings = settings
+        self._tracing = tracing_of(settings)
         pictures = partial(PicturePool, settings.workers, settings.picture_limits)
         self.collections = OpenCollections(Home(settings.home), settings.deletion_seconds, pictures(), settings.load)
-        self.jobs = Jobs(self.collections.home, settings.jobs, pictures)
+        self.jobs = Jobs(
+            self.collections.home, settings.jobs, pictures, None if self._tracing is None else self._tracing.end_job
+        )
         self.writing = WriteProcess(self.collections.home.path, settings.writers, settings.idle_seconds)
         self._health = Health(SERVICES)
         self._health_port: HealthPort | None = None
@@ -99,6 +102,8 @@ class RunningServer:
                 self._health_port.stop()
             self._end_loop()
             self.jobs.close()
+            if self._tracing is not None:
+                self._tracing.close()
             raise
         self.address = f"{settings.host}:{self.port}" if settings.tcp else f"unix:{settings.socket}"
         self.http_port: int | None = None if self._http is None else self._http.port
@@ -119,7 +124,8 @@ class RunningServer:
     async def _start(self) -> int:
         settings = self.settings
         keys = KeyRing(self.collections.home.path, settings.require_keys)
-        around = self._calls, RequestLog(settings.slow_ms), AuditLog(), Access(keys), self._quotas
+        traced = () if self._tracing is None else (self._tracing,)
+        around = *traced, self._calls, RequestLog(settings.slow_ms), AuditLog(), Access(keys), self._quotas
         self._dispatcher = Dispatcher(self._rooms, settings, around)
         awaited = AwaitedJobs(self.jobs, self._rooms.reads.run, self._dispatcher.stopped, self._dispatcher.silences)
         self._dispatcher.served = served_methods(settings, self.collections, self.jobs, awaited, self.writing)
@@ -191,6 +197,8 @@ class RunningServer:
             self._upkeep.join()
             self.jobs.close()
             self.writing.close()
+            if self._tracing is not None:
+                self._tracing.close()
         return self.collections.close()
 
     async def _stop(self, seconds: float) -> None:
@@ -281,6 +289,18 @@ def http_port(
     app = application(dispatcher, settings, health.serves, version("crossview"))
     tls = None if certificate is None else certificate.ssl_context()
     return HttpPort(app, settings.host, settings.http_port or 0, connections, tls)
+
+
+def tracing_of(settings: ServerSettings) -> Any:
+    """Return the traces that the settings name, or None; raise NotInstalledError without their library."""
+    if settings.trace_url is None and settings.trace_file is None:
+        return None
+    try:
+        from crossview.server.observing.tracing import Tracing
+
+        return Tracing(settings.trace_url, settings.trace_file, settings.trace_ratio)
+    except ModuleNotFoundError as error:
+        raise NotInstalledError(f"traces need {error.name}: run python -m pip install 'crossview[tracing]'") from error
 
 
 def _address(host: str, port: int) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 
 from google.protobuf.message import Message
 
+from crossview.features.stages import stage
 from crossview.server.cache import OpenCollections
 from crossview.server.dispatch.call import Served, Together
 from crossview.server.jobs.awaited import AwaitedJobs
@@ -77,7 +78,10 @@ def forwarded(answer: Answer, response: type[Message], process: WriteProcess, co
 
     def forward(request: Message, context: None) -> Message:
         if not _has_pictures(request):
-            with collections.use(_collection(request)):  # makes a deletion of the collection wait for the write
+            with (
+                collections.use(_collection(request)),  # makes a deletion of the collection wait for the write
+                stage("write in another process"),
+            ):
                 packed = process.answer(request)
             if packed is not None:
                 return response.FromString(packed.value)

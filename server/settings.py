@@ -35,12 +35,14 @@ _RANGES = {
     "jobs": (1, math.inf),
     "message_bytes": (1, 2**31 - 1),
     "slow_ms": (0.0, math.inf),
+    "trace_ratio": (0.0, 1.0),
     "grace_seconds": (0.0, math.inf),
     "answer_seconds": (0.0, math.inf),
     "deletion_seconds": (0.0, math.inf),
     "idle_seconds": (0.0, math.inf),
     "silent_seconds": (0.01, math.inf),
 }
+_COLLECTOR = re.compile(r"https?://[^/\s]\S*")
 _ORIGIN = re.compile(r"https?://[^/\s]+")
 _OPTIONAL = ("health_port", "http_port", "admin_port", "connections", "key_rate", "key_bytes", "slow_ms")
 
@@ -125,6 +127,12 @@ class ServerSettings:
     """Format of the log: "text", or "json" for one JSON object a line."""
     slow_ms: float | None = None
     """Time in milliseconds above which a call is logged with its stages and sizes [default: no such log]."""
+    trace_url: str | None = None
+    """Address of a collector for traces (OTLP over HTTP), such as http://localhost:4318 [default: no collector]."""
+    trace_file: Path | None = None
+    """File to which the server appends traces, one JSON object for each span [default: no file]."""
+    trace_ratio: float = 1.0
+    """Share of the traces that begin at this server to record; calls inside a trace follow its flag."""
     grace_seconds: float = 10.0
     """Time that calls in progress have to end when the server stops."""
     answer_seconds: float = 2.0
@@ -170,6 +178,10 @@ class ServerSettings:
             raise InvalidInputError("the server's admin_host is empty: give an address, such as 127.0.0.1")
         if self.log_format not in FORMATS:
             raise InvalidInputError(f"the server's log_format is {self.log_format!r}; it must be text or json")
+        if self.trace_url is not None and not _COLLECTOR.fullmatch(self.trace_url):
+            raise InvalidInputError(
+                f"the server's trace_url is {self.trace_url!r}; it must be an address such as http://localhost:4318"
+            )
         for origin in self.http_origins:
             if origin != "*" and not _ORIGIN.fullmatch(origin):
                 raise InvalidInputError(

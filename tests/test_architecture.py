@@ -90,11 +90,12 @@ MAY_IMPORT = {
     },
     "server.edge": {"server.dispatch", "server.limits", "server.methods", "server.wire", "engine"},
     "server.edge.http": {
-        *("server.dispatch", "server.errors", "server.methods", "server.settings", "server.wire", "engine"),
+        *("server.dispatch", "server.errors", "server.exposure", "server.methods", "server.settings", "server.wire"),
+        "engine",
     },
     "server.observing": {
         *("server.cache", "server.dispatch", "server.jobs", "server.methods", "server.settings", "server.wire"),
-        "engine",
+        *("engine", "engine.catalog.private", "features"),
     },
     "server.services": {
         "server.dispatch.identity",
@@ -166,6 +167,7 @@ HOMES = {
     "sqlalchemy": ("engine/catalog/",),
     "alembic": ("engine/catalog/",),
     "typer": ("server/", "tools/documents.py"),
+    "opentelemetry": ("server/observing/",),
     "matplotlib": ("benchmarks/",),
 }
 

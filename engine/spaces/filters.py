@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from crossview.engine.catalog.catalog import Transaction
 from crossview.engine.catalog.item_columns import ItemColumns, matching_among
 from crossview.engine.conditions.tree import Condition
+from crossview.features.stages import stage
 from crossview.index.base import Searcher, Selection
 
 MOST_BYTES = 1 << 28
@@ -75,7 +76,7 @@ class Filters:
             if passing is not None:
                 self._passing[chosen] = passing  # move to the end: the most recently used
         if passing is None or passing.sequence != sequence:
-            with read() as tx:
+            with stage("filter items"), read() as tx:
                 passing = _Passing(sequence, self._matching(tx, chosen, passing))
             with self._lock:
                 self._passing[chosen] = passing

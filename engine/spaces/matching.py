@@ -15,6 +15,7 @@ from crossview.engine.spaces.query_rows import query_rows
 from crossview.engine.spaces.space import Space, Vectors
 from crossview.engine.spaces.target import Neighbor, Target
 from crossview.engine.spaces.version import Version
+from crossview.features.stages import stage
 from crossview.index.base import Selection
 
 Probes = Mapping[Target, Vectors]
@@ -66,7 +67,9 @@ def query_probes(
             yield Asked(view, by_class, None, space.probe_classes(view, labels, names), [None] * len(labels))
         if others:
             found = query_rows(version, loaded, view, queries, others)
-            yield Asked(view, others, found.rows, space.probe(view, found.rows, names, items=as_items), found.own)
+            with stage("map queries", view=view):
+                probes = space.probe(view, found.rows, names, items=as_items)
+            yield Asked(view, others, found.rows, probes, found.own)
 
 
 def neighbours(
@@ -81,7 +84,9 @@ def neighbours(
     for target, vectors in probes.items():
         searcher = indexed.searcher(target)
         most = min(k + any(one is not None for one in own), max(1, len(searcher)))
-        found = searcher.search(vectors, most, None if only is None else only(target))
+        chosen = None if only is None else only(target)
+        with stage("search an index", target=target):
+            found = searcher.search(vectors, most, chosen)
         lists[target] = [
             [Neighbor(*pair) for pair in zip(ids, distances, strict=True) if pair[0] not in (-1, query)][:k]
             for ids, distances, query in zip(found.ids.tolist(), found.distances.tolist(), own, strict=True)
@@ -96,7 +101,8 @@ def hits_of(
     scores: Mapping[int, Mapping[str, float]] = _NO_SCORES,
 ) -> list[Hits]:
     """Return the hits of every query, with the scores of their items."""
-    items = version.shown({item for found in lists for item, _ in found})
+    with stage("read hits"):
+        items = version.shown({item for found in lists for item, _ in found})
     take_room(sum([items[item].size for found in lists for item, _ in found]))
     if not scores:
         return [tuple([items[item].hit(distance, target) for item, distance in found]) for found in lists]

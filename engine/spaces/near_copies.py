@@ -17,6 +17,7 @@ from crossview.engine.spaces.query_rows import query_rows
 from crossview.engine.spaces.sketches import Rows
 from crossview.engine.spaces.target import Neighbor, Target
 from crossview.engine.spaces.version import Version
+from crossview.features.stages import stage
 
 Copies = Mapping[int, float]
 """The near copies of a query: the distance of their rows by item id, from 0 for equal rows to 1, ascending."""
@@ -77,7 +78,8 @@ def copies_in_view(
     if sketch is None or not len(rows):
         return [{}] * len(rows)
     points, searcher = sketch.points(rows), indexed.searcher(sketch.target)
-    found = searcher.search(sketch.codes(points), min(k + _SPARE, max(1, len(searcher))))
+    with stage("search near copies", view=view):
+        found = searcher.search(sketch.codes(points), min(k + _SPARE, max(1, len(searcher))))
     close = found.distances <= sketch.radii(points)[:, None]
     if not close.any():
         return [{}] * len(rows)

@@ -24,6 +24,7 @@ from crossview.features.base import Extractor, FeatureRows, ImageExtractor, Quer
 from crossview.features.errors import ImageError
 from crossview.features.pictures import Pictures, PictureTask
 from crossview.features.reading import rows as read_rows
+from crossview.features.stages import stage
 
 _TEXT_QUOTED = 80
 
@@ -119,7 +120,9 @@ def _rows_of_pictures(
 ) -> dict[int, dict[str, FeatureRows]]:
     """Return the rows of pictures by query number and by view; a view without a row is left out."""
     taking = {view: one for view, one in extractors.items() if isinstance(one, ImageExtractor)}
-    results = pictures.run(read_rows, [PictureTask(image, taking) for image in images.values()], checkpoint)
+    tasks = [PictureTask(image, taking) for image in images.values()]
+    with stage("read pictures", pictures=len(tasks)):
+        results = pictures.run(read_rows, tasks, checkpoint)
     found = {}
     for number, result in zip(images, results, strict=True):
         with _naming(number, queries):

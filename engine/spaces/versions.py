@@ -28,6 +28,7 @@ from crossview.engine.spaces.snapshot_files import SnapshotFiles
 from crossview.engine.spaces.space import Space
 from crossview.engine.spaces.target import Target
 from crossview.engine.spaces.version import StaleError, Version, Views
+from crossview.features.stages import stage
 
 _log = logging.getLogger(__name__)
 _FEWEST_SAVED = 10_000
@@ -113,7 +114,7 @@ class Versions:
             with self._held_version() as version:
                 if (space := _ready(version, name, targets_of)) is not None:
                     return answer(version, space)
-            with suppress(StaleError):  # another space has taken its name
+            with suppress(StaleError), stage("load a space"):  # another space may have taken its name
                 self._load(name, targets_of)
             checkpoint()
 

@@ -9,6 +9,7 @@ from crossview.engine.errors import InvalidInputError
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.spaces.space import Space, Vectors
 from crossview.engine.spaces.target import Neighbor, Target
+from crossview.features.stages import stage
 from crossview.index.base import Index, Selection
 
 _FIRST_DEPTH = 4
@@ -58,10 +59,11 @@ def nearest_by_weights(
     left, depth, size = list(range(len(own))), _FIRST_DEPTH * (k + 1), max(1, *(len(part[0]) for part in parts))
     while left:
         checkpoint()
-        results = [
-            index.search(vectors[left].astype(np.float32), min(depth, size), chosen)
-            for index, vectors, _, chosen in parts
-        ]
+        with stage("search indexes", targets=len(parts)):
+            results = [
+                index.search(vectors[left].astype(np.float32), min(depth, size), chosen)
+                for index, vectors, _, chosen in parts
+            ]
         unseen = np.zeros(len(left))
         for (_, _, weight, _), result in zip(parts, results, strict=True):
             unseen += weight * result.distances[:, -1].astype(np.float64) ** 2

@@ -36,6 +36,7 @@ from crossview.engine.training.supervision import (
 )
 from crossview.engine.training.taxonomy import check_taxonomy
 from crossview.engine.training.tuning import assemble, check_tried, tune
+from crossview.features.stages import stage
 
 
 def training(tx: Transaction, name: str, recipe: Recipe, progress: Progress | None = None) -> Callable[[], Space]:
@@ -96,8 +97,10 @@ def _fit(
     """Return a space fitted on the examples ``given``, with the chosen settings; ``found`` are all items."""
     tuning = None
     if recipe.tune is not None:
-        recipe, tuning = tune(recipe, parts, given, progress)
-    fitted = learn(assemble(recipe, parts), given, progress)
+        with stage("tune"):
+            recipe, tuning = tune(recipe, parts, given, progress)
+    with stage("fit", items=len(given)):
+        fitted = learn(assemble(recipe, parts), given, progress)
     settings, scales = recipe.all_settings(), score_scales(fitted, given)
     sketches = sketches_of(found, parts, recipe.seed)
     made = replace(
@@ -109,7 +112,8 @@ def _fit(
         scales=scales,
         sketches=sketches,
     )
-    return calibrated(made, lambda some: learn(fitted.again(), some), given)
+    with stage("calibrate"):
+        return calibrated(made, lambda some: learn(fitted.again(), some), given)
 
 
 def _with_views(tx: Transaction, recipe: Recipe) -> tuple[Recipe, tuple[str, ...]]:

@@ -75,6 +75,8 @@ def to_job(operation: Operation) -> Job:
         started=_to_time(metadata.start_time),
         ended=_to_time(metadata.end_time),
         error=operation.error.message,
+        call_id=metadata.call_id,
+        traceparent=metadata.traceparent,
         result=_to_result(operation.response) if operation.HasField("response") else None,
     )
 

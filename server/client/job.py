@@ -43,6 +43,10 @@ class Job:
     """These times are ISO 8601, UTC; "" before the event."""
     error: str
     """The reason why the job failed or was cancelled; otherwise ""."""
+    call_id: str
+    """The id of the call that submitted the job, as in the log of the server; "" from an earlier server."""
+    traceparent: str
+    """The place of this call in a trace, as the header of W3C Trace Context; "" without a trace."""
     result: Result | None
     """The result of the method that the job runs; None unless the job is done."""
 

@@ -183,6 +183,22 @@ class WatchOptions:
         float | None,
         typer.Option(min=0, metavar="N", help="Log calls that take more milliseconds, with their stages and sizes."),
     ] = None
+    trace_url: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL", help="Collector for traces of calls (OTLP over HTTP). It needs crossview[tracing]."
+        ),
+    ] = None
+    trace_file: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Append traces of calls, one JSON object a span. It needs crossview[tracing]."
+        ),
+    ] = None
+    trace_ratio: Annotated[
+        float,
+        typer.Option(min=0, max=1, metavar="N", help="Share of the traces that begin at this server to record."),
+    ] = ServerSettings.trace_ratio
 
 
 def serve(

@@ -12,7 +12,9 @@ from google.protobuf.message import DecodeError, Message
 
 from crossview.engine.errors import CancelledError, InvalidInputError
 from crossview.engine.runtime.cancellation import cancellable, checkpoint
+from crossview.features.stages import Recording, listening, stage
 from crossview.server.dispatch.identity import LOCAL, Identity, acting
+from crossview.server.dispatch.origin import Origin, Trace, caused_by
 from crossview.server.dispatch.permission import hide, named_collections, permit
 from crossview.server.dispatch.streams import STOPPED
 from crossview.server.errors import ServerStoppedError
@@ -164,6 +166,8 @@ class Call:
     """Number of hits of the response to a search."""
     together: int = field(default=0, init=False)
     """Number of calls that one search answered, at the first of them; 0 at the others, and for other calls."""
+    recording: Recording | None = field(default=None, init=False)
+    """The stages of the call; None unless a record around it sets one to fill."""
     _since: float = field(default=0.0, init=False)
     """Time at which the call began to wait or to work."""
 
@@ -180,6 +184,15 @@ class Call:
             return given
         return uuid.uuid4().hex[:16]
 
+    @cached_property
+    def trace(self) -> Trace:
+        """The place of the call in a trace: that of its headers, or that which a record around the call sets."""
+        return Trace.of(self.caller.metadata())
+
+    def origin(self) -> Origin:
+        """Return the origin of work that the call causes."""
+        return Origin(self.id, self.trace)
+
     def take(self, data: Any) -> int:
         """Add the size of a received, encoded message to ``received``, and return it."""
         size = self.caller.codec.size(data)
@@ -188,7 +201,9 @@ class Call:
 
     def decoded(self, data: Any) -> Message:
         """Return the decoded request; raise the errors of ``Codec.decode`` and of ``permit``."""
+        began = time.monotonic()
         request = self.caller.codec.decode(data, self.served.method, self.entries)
+        self.note("decode the request", began)
         if self.collection == "-":
             self.collection = _collection(request)
         self.items += _items(request)
@@ -207,7 +222,13 @@ class Call:
             self.hits = sum(len(one.hits) for one in response.results)
         sent = self.caller.codec.encode(response if self.wrap is None else self.wrap(response))
         self.encoding += time.monotonic() - began
+        self.note("encode the response", began)
         return sent
+
+    def note(self, name: str, began: float) -> None:
+        """Record a stage that ends now, by the monotonic clock, if the call has a recording."""
+        if self.recording is not None:
+            self.recording.add(name, began)
 
     @property
     def job(self) -> str | None:
@@ -223,6 +244,7 @@ class Call:
         """End the wait and begin to work."""
         now = time.monotonic()
         self.waited += now - self._since
+        self.note("wait for a thread", self._since)
         self._since = now
 
     def rest(self) -> None:
@@ -238,9 +260,13 @@ class Call:
         if self.served.immediate is None or not isinstance(request, Message) or self.stopping():
             return None
         self.wait()
-        found = self.served.immediate(request)
+        before = 0 if self.recording is None else len(self.recording.stages)
+        with listening(self.recording), stage("work"):
+            found = self.served.immediate(request)
         if found is not None:
             self.rest()
+        elif self.recording is not None:
+            del self.recording.stages[before:]  # a thread begins again
         return found
 
     def answered(self, request: Any) -> Message:
@@ -250,7 +276,13 @@ class Call:
         """
         self.work()
         try:
-            with cancellable(self.check), acting(self.caller.identity):
+            with (
+                listening(self.recording),
+                stage("work"),
+                cancellable(self.check),
+                acting(self.caller.identity),
+                caused_by(self.origin),
+            ):
                 checkpoint()
                 if self.served.answer is None:
                     raise NotImplementedError(f"{self.method.name} is answered in the event loop")

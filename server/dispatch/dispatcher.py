@@ -16,9 +16,11 @@ from google.protobuf.message import Message
 
 from crossview.engine.errors import CrossviewError
 from crossview.engine.runtime.cancellation import cancellable, checkpoint
+from crossview.features.stages import Recording, listening, stage
 from crossview.server.dispatch.call import DECODED_AT_ONCE, Call, Caller, Encoded, Served
 from crossview.server.dispatch.call_log import RequestLog
 from crossview.server.dispatch.identity import acting
+from crossview.server.dispatch.origin import caused_by
 from crossview.server.dispatch.quotas import Budget
 from crossview.server.dispatch.rooms import Rooms
 from crossview.server.dispatch.streams import END, OneMessage, Read, Silences, Stream
@@ -188,6 +190,7 @@ class Dispatcher:
     async def _response_to_one(self, call: Call, read: Read) -> Any:
         """Read the request and return the encoded response to it."""
         data = await OneMessage(read, self.silences).read()
+        call.note("read the request", call.began)
         with self.budget.held(call.take(data), call.caller.identity.name):
             return await self._response(call, _request(call, data))
 
@@ -211,8 +214,7 @@ class Dispatcher:
         if served.awaited is not None:
             if isinstance(request, Encoded):
                 request = await self._rooms.reads.run(request.decoded, call.caller.identity.name)
-            with acting(call.caller.identity):
-                found = await served.awaited(request)
+            found = await _awaited(call, served.awaited(request))
             if found is not None:
                 return await self._encoded(call, found)
         room = self._rooms.of(served.method, request if decoded else None)
@@ -238,8 +240,7 @@ class Dispatcher:
         size = sum(map(call.take, begin))
         if len(begin) == 1 and call.served.awaited is not None:
             request = await self._rooms.reads.run(lambda: call.decoded(first), call.caller.identity.name)
-            with acting(call.caller.identity):
-                found = await call.served.awaited(request)
+            found = await _awaited(call, call.served.awaited(request))
             if found is not None:
                 return await self._encoded(call, found)
         call.items = 0  # ``_messages`` decodes and counts all
@@ -253,6 +254,16 @@ class Dispatcher:
 def _request(call: Call, data: Any) -> Message | Encoded:
     """Return a request, decoded if decoding takes less time than starting a thread."""
     return call.decoded(data) if call.caller.codec.quick(data) else Encoded(call, data)
+
+
+async def _awaited(call: Call, answer: Awaitable[Message | None]) -> Message | None:
+    """Return the awaited answer to a call, whose identity and origin a job takes over."""
+    began = time.monotonic()
+    with acting(call.caller.identity), caused_by(call.origin):
+        found = await answer
+    if found is not None:
+        call.note("wait for the job", began)
+    return found
 
 
 async def _within(call: Call, seconds: float, work: Awaitable[Any]) -> Any:
@@ -277,11 +288,21 @@ def _answered_together(calls: list[tuple[Call, Message]]) -> list[Any]:
         for call, _ in calls:
             call.work()
         first = calls[0][0].caller.identity  # equal to the others in what conditions may ask
-        with suppress(Exception), cancellable(lambda: _check_all(calls)), acting(first):
-            found = together.answers([request for _, request in calls])
+        listens = [call.recording for call, _ in calls if call.recording is not None]
+        common = Recording() if listens else None
+        with suppress(Exception):
+            with (
+                listening(common),
+                stage("work", calls=len(calls)),
+                cancellable(lambda: _check_all(calls)),
+                acting(first),
+            ):
+                found = together.answers([request for _, request in calls])
             for call, _ in calls:
                 call.rest()
             calls[0][0].together = len(calls)
+            for recording in listens:
+                recording.share(common or recording)
             return [call.encode(one) for (call, _), one in zip(calls, found, strict=True)]
     calls[0][0].together = 1
     return [_outcome(call, request) for call, request in calls]

@@ -9,6 +9,7 @@ from google.longrunning.operations_pb2 import Operation, WaitOperationRequest
 
 from crossview.engine.errors import CancelledError, CrossviewError, InvalidInputError
 from crossview.server.dispatch.identity import identity_here
+from crossview.server.dispatch.origin import origin_here
 from crossview.server.dispatch.streams import STOPPED, Listener, Silences, until
 from crossview.server.errors import ServerStoppedError, SilentStreamError
 from crossview.server.jobs.jobs import Jobs
@@ -35,8 +36,8 @@ class AwaitedJobs:
 
         If the caller leaves or the server stops, the job is cancelled, unless an earlier call has submitted it.
         """
-        who = identity_here()
-        submitting = asyncio.ensure_future(self._run(lambda: self._jobs.submit(request, who), who.name))
+        who, origin = identity_here(), origin_here()
+        submitting = asyncio.ensure_future(self._run(lambda: self._jobs.submit(request, who, origin), who.name))
         try:
             operation, _ = await asyncio.shield(submitting)
             if not operation.done:

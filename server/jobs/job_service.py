@@ -8,6 +8,7 @@ from google.protobuf.empty_pb2 import Empty
 
 from crossview.engine.errors import InvalidInputError
 from crossview.server.dispatch.identity import Scope, identity_here
+from crossview.server.dispatch.origin import origin_here
 from crossview.server.jobs.jobs import Jobs
 from crossview.server.wire import pages
 from crossview.server.wire.message_batches import batches
@@ -25,7 +26,7 @@ class JobService:
 
     def SubmitJob(self, request: jobs_pb2.SubmitJobRequest, context: None) -> operations_pb2.Operation:
         """Put a request in the queue and return its operation."""
-        return self.jobs.submit(request, identity_here())[0]
+        return self.jobs.submit(request, identity_here(), origin_here())[0]
 
 
 class OperationsService:

@@ -11,11 +11,12 @@ from crossview.engine.errors import BusyError, CancelledError, CrossviewError
 from crossview.engine.home import Home
 from crossview.features.picture_pool import PicturePool
 from crossview.server.dispatch.identity import LOCAL, Identity, acting
+from crossview.server.dispatch.origin import NO_ORIGIN, Origin
 from crossview.server.errors import JobStoppedError
 from crossview.server.jobs.operation import check_conditions, collection_of, in_collection, metadata_of, new_operation
 from crossview.server.jobs.owner import Owner, bury
 from crossview.server.jobs.records import Records, no_operation
-from crossview.server.jobs.slot import Slot, settled
+from crossview.server.jobs.slot import Ended, Slot, settled
 from crossview.server.jobs.waiting import Waiting
 from crossview.server.methods import JOBS, Lane
 from crossview.server.wire.names import collection_name, parse_collection
@@ -41,9 +42,17 @@ class Jobs:
         home: the home of the collections and of the records.
         at_once: maximum number of long jobs that run at once; further ones wait in order.
         pictures: makes, in the process of a job, the pool that reads the pictures of requests.
+        ended: takes each ended job with its stages; None: record no stages.
     """
 
-    def __init__(self, home: Home, at_once: int = 1, pictures: Callable[[], PicturePool] = PicturePool) -> None:
+    def __init__(
+        self,
+        home: Home,
+        at_once: int = 1,
+        pictures: Callable[[], PicturePool] = PicturePool,
+        ended: Ended | None = None,
+    ) -> None:
+        self._ended = ended
         self.home, self._at_once, self._pictures = home, at_once, pictures
         self.records = Records(home.path)
         self._owner: Owner | None = None
@@ -56,7 +65,9 @@ class Jobs:
             self._recovery = threading.Thread(target=self._keep_recovering, name="jobs-recovery", daemon=True)
             self._recovery.start()
 
-    def submit(self, request: SubmitJobRequest, who: Identity = LOCAL) -> tuple[Operation, bool]:
+    def submit(
+        self, request: SubmitJobRequest, who: Identity = LOCAL, origin: Origin = NO_ORIGIN
+    ) -> tuple[Operation, bool]:
         """Put a request of a caller in the queue; return its operation, and whether the operation is new.
 
         The job belongs to the caller's key: only callers with this key and administrators see it. A job of
@@ -71,14 +82,14 @@ class Jobs:
         self.home.check_exists(name)
         if (named := self.home.collection_of(name)) != name:
             request = in_collection(request, named)
-        operation = new_operation(request)
+        operation = new_operation(request, origin)
         with self._starting:
             if self._closing.is_set():
                 raise JobStoppedError("the server stops, and takes no more jobs")
             if self._owner is None:
                 self._owner = Owner(self.records.folder)
                 lanes = [*[_kinds(Lane.LONG)] * self._at_once, _kinds(Lane.QUICK)]
-                shared = self.home, self.records, self._owner, self.waiting.look, self._pictures
+                shared = self.home, self.records, self._owner, self.waiting.look, self._pictures, self._ended
                 self._slots = [Slot(kinds, *shared) for kinds in lanes]
             self._owner.stay()
             submitted = self.records.add(request, operation, self._owner.id, who.id)

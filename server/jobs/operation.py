@@ -9,6 +9,7 @@ from google.protobuf.any_pb2 import Any
 from google.rpc.status_pb2 import Status
 
 from crossview.engine.errors import InvalidInputError
+from crossview.server.dispatch.origin import NO_ORIGIN, Origin
 from crossview.server.wire.convert import to_filter
 from crossview.server.wire.names import collection_name, operation_name, parse_collection, parse_space, space_name
 from crossview.v1.jobs_pb2 import JobMetadata, SubmitJobRequest
@@ -57,8 +58,8 @@ def check_conditions(request: SubmitJobRequest) -> None:
             to_filter(getattr(inner, field.name))
 
 
-def new_operation(request: SubmitJobRequest) -> Operation:
-    """Return the operation of a new request, in the state waiting; raise InvalidInputError for an invalid id."""
+def new_operation(request: SubmitJobRequest, origin: Origin = NO_ORIGIN) -> Operation:
+    """Return the operation of a new request of a call, in the state waiting; InvalidInputError for an invalid id."""
     inner = getattr(request, kind_of(request))
     given = request.request_id or getattr(inner, "request_id", "")
     if given and not _ID.fullmatch(given):
@@ -71,6 +72,9 @@ def new_operation(request: SubmitJobRequest) -> Operation:
         collection=collection_name(collection_of(request)),
         state=JobMetadata.STATE_WAITING,
         request_id=given,
+        call_id=origin.call_id,
+        traceparent=origin.trace.traceparent,
+        tracestate=origin.trace.tracestate,
     )
     metadata.create_time.GetCurrentTime()
     operation.metadata.Pack(metadata)

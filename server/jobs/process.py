@@ -27,13 +27,14 @@ class WorkerProcess:
         home: folder of the collections.
         held: descriptor of the owner's lock, which the process holds while it lives.
         pictures: makes, in the process, the pool that reads the pictures of requests.
+        recorded: whether the process sends the stages of each job.
     """
 
-    def __init__(self, home: Path, held: int, pictures: Callable[[], PicturePool]) -> None:
+    def __init__(self, home: Path, held: int, pictures: Callable[[], PicturePool], recorded: bool = False) -> None:
         ours, its = CONTEXT.Pipe()
         lock = Connection(os.dup(held))  # multiprocessing passes a descriptor to a process only as a Connection
         with its, lock:
-            self._process = CONTEXT.Process(target=_carry_out, args=(its, lock, str(home), pictures))
+            self._process = CONTEXT.Process(target=_carry_out, args=(its, lock, str(home), pictures, recorded))
             self._process.start()
         self._channel = Channel(ours)
         self.receive = self._channel.receive
@@ -79,10 +80,11 @@ def _carry_out(
     lock: "Connection[bytes, bytes]",
     home: str,
     pictures: Callable[[], PicturePool],
+    recorded: bool,
 ) -> None:
     """Run the worker in the process, which holds the lock until its end."""
     os.setpgrp()  # Ctrl-C in a terminal must reach only the server
     from crossview.server.jobs.worker import main
 
-    main(channel, home, pictures)
+    main(channel, home, pictures, recorded)
     lock.close()

@@ -1,5 +1,6 @@
 """A slot: runs one job at a time, each in a separate process, and settles jobs whose processes died."""
 
+import json
 import logging
 import threading
 import time
@@ -7,13 +8,16 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
+from google.longrunning.operations_pb2 import Operation
 from google.protobuf.any_pb2 import Any
+from google.protobuf.wrappers_pb2 import StringValue
 from google.rpc.status_pb2 import Status
 
 from crossview.engine.errors import BusyError, CrossviewError, NotFoundError, StorageError
 from crossview.engine.home import Home
 from crossview.features.picture_pool import PicturePool
-from crossview.server.channel import ERROR, PROGRESS
+from crossview.features.stages import Packed
+from crossview.server.channel import ERROR, PROGRESS, STAGES
 from crossview.server.errors import JobStoppedError
 from crossview.server.jobs.operation import collection_of, kind_of
 from crossview.server.jobs.owner import Owner
@@ -35,10 +39,15 @@ _AGAIN_SECONDS = 1.0
 _log = logging.getLogger("crossview.jobs")
 
 
+Ended = Callable[[Operation, Sequence[Packed]], None]
+"""Takes the operation of an ended job, and the stages of its process."""
+
+
 class Slot:
     """A thread that runs the owner's jobs of some kinds, one at a time, from construction to ``join``.
 
     Calls ``on_end`` after each job. ``pictures`` makes, in the process of a job, the pool that reads its pictures.
+    ``ended`` takes each ended job with its stages, if the slot is to record them.
     """
 
     def __init__(
@@ -49,8 +58,9 @@ class Slot:
         owner: Owner,
         on_end: Callable[[], None],
         pictures: Callable[[], PicturePool],
+        ended: "Ended | None" = None,
     ) -> None:
-        self._kinds, self._pictures = kinds, pictures
+        self._kinds, self._pictures, self._ended = kinds, pictures, ended
         self._home, self._records, self._owner, self._on_end = home, records, owner, on_end
         self._wanted, self._closing = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._serve, name="jobs", daemon=True)
@@ -80,10 +90,12 @@ class Slot:
                 self._closing.wait(_AGAIN_SECONDS)
 
     def _run(self, request: SubmitJobRequest) -> None:
+        stages: list[Packed] = []
         try:
-            process = WorkerProcess(self._home.path, self._owner.descriptor, self._pictures)
+            recorded = self._ended is not None
+            process = WorkerProcess(self._home.path, self._owner.descriptor, self._pictures, recorded)
             try:
-                outcome = _Run(self._records, request, process).outcome()
+                outcome = _Run(self._records, request, process, stages).outcome()
             finally:
                 process.end()
         except Exception as error:  # noqa: BLE001  # such as a process that cannot start: callers get the error
@@ -101,6 +113,9 @@ class Slot:
                 if self._closing.wait(_AGAIN_SECONDS):
                     break
         self._on_end()
+        if self._ended is not None:
+            with suppress(CrossviewError):  # such as a record that is already deleted
+                self._ended(self._records.get(request.request_id), stages)
 
 
 @dataclass
@@ -110,6 +125,8 @@ class _Run:
     records: Records
     request: SubmitJobRequest
     process: WorkerProcess
+    stages: list[Packed]
+    """Takes the stages that the process reports."""
     _steps: list[JobMetadata.Progress] = field(default_factory=list)
     _noted: float = 0.0
     _looked: float = 0.0
@@ -122,6 +139,9 @@ class _Run:
             self.process.carry_out(self.request)
             while True:
                 received = self.process.receive(_TICK)
+                if received is not None and received[0] == STAGES:
+                    self.stages.extend(json.loads(StringValue.FromString(received[1]).value))
+                    continue
                 if received is not None and received[0] != PROGRESS:
                     self._note()
                     tag, body = received

@@ -1,14 +1,16 @@
 """A process that runs jobs one after another; it ends with its server, even if the server is killed."""
 
+import json
 import os
 import queue
 import threading
 import time
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from multiprocessing.connection import Connection
 
 from google.protobuf.any_pb2 import Any
+from google.protobuf.wrappers_pb2 import StringValue
 from google.rpc.status_pb2 import Status
 
 from crossview.engine.collection import Collection
@@ -18,7 +20,8 @@ from crossview.engine.runtime.threads import one_blas_thread
 from crossview.engine.training import evaluator, extension, trainer  # noqa: F401  # the fork server imports them once for all forks
 from crossview.features.picture_pool import PicturePool
 from crossview.features.priority import give_way
-from crossview.server.channel import END, ERROR, PROGRESS, REQUEST, RESPONSE, STOP, Channel
+from crossview.features.stages import Recording, listening
+from crossview.server.channel import END, ERROR, PROGRESS, REQUEST, RESPONSE, STAGES, STOP, Channel
 from crossview.server.jobs.operation import collection_of
 from crossview.server.jobs.work import carry_out
 from crossview.server.logs import log_to_stderr
@@ -29,15 +32,18 @@ _REPORT_SECONDS = 0.1
 """Minimum interval between two reported steps; a step with a note is always reported."""
 
 
-def main(connection: "Connection[bytes, bytes]", home: str, pictures: Callable[[], PicturePool]) -> None:
+def main(
+    connection: "Connection[bytes, bytes]", home: str, pictures: Callable[[], PicturePool], recorded: bool = False
+) -> None:
     """Run the jobs of the server at the other end of a connection, with low priority.
 
-    ``pictures`` makes the pool of processes that decode the pictures of requests, because they are untrusted.
+    ``pictures`` makes the pool of processes that decode the pictures of requests, because they are untrusted. If
+    ``recorded``, it sends the stages of each job before the outcome.
     """
     give_way()
     log_to_stderr()
     with closing(pictures()) as pool:
-        worker = _Worker(Channel(connection), Home(home), pool)
+        worker = _Worker(Channel(connection), Home(home), pool, recorded)
         threading.Thread(target=worker.listen, daemon=True).start()
         worker.work()
 
@@ -45,8 +51,8 @@ def main(connection: "Connection[bytes, bytes]", home: str, pictures: Callable[[
 class _Worker:
     """The state of the process: the main thread runs jobs, and another thread listens for messages to stop them."""
 
-    def __init__(self, channel: Channel, home: Home, pictures: PicturePool) -> None:
-        self._channel, self._home, self._pictures = channel, home, pictures
+    def __init__(self, channel: Channel, home: Home, pictures: PicturePool, recorded: bool) -> None:
+        self._channel, self._home, self._pictures, self._recorded = channel, home, pictures, recorded
         self._requests: queue.SimpleQueue[SubmitJobRequest | None] = queue.SimpleQueue()
         self._stop: Status | None = None
 
@@ -70,7 +76,12 @@ class _Worker:
         """Run jobs until the server sends END."""
         while (request := self._requests.get()) is not None:
             try:
-                with cancellable(self._check), one_blas_thread(), self._opened(request) as collection:
+                with (
+                    self._recording(),
+                    cancellable(self._check),
+                    one_blas_thread(),
+                    self._opened(request) as collection,
+                ):
                     response = carry_out(collection, request, _Reporter(self._channel))
             except Exception as error:  # noqa: BLE001  # every error becomes a status
                 self._channel.send(ERROR, refusal(error).status)
@@ -78,6 +89,17 @@ class _Worker:
                 packed = Any()
                 packed.Pack(response)
                 self._channel.send(RESPONSE, packed)
+
+    @contextmanager
+    def _recording(self) -> Iterator[None]:
+        """Send the stages of the block at its end, if the server wants them."""
+        recording = Recording() if self._recorded else None
+        try:
+            with listening(recording):
+                yield
+        finally:
+            if recording is not None:
+                self._channel.send(STAGES, StringValue(value=json.dumps(recording.packed())))
 
     def _opened(self, request: SubmitJobRequest) -> Collection:
         return self._home.open(collection_of(request), self._pictures)

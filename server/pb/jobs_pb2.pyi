@@ -138,6 +138,9 @@ class JobMetadata(_message.Message):
     END_TIME_FIELD_NUMBER: _builtins.int
     REQUEST_ID_FIELD_NUMBER: _builtins.int
     CANCELLING_FIELD_NUMBER: _builtins.int
+    CALL_ID_FIELD_NUMBER: _builtins.int
+    TRACEPARENT_FIELD_NUMBER: _builtins.int
+    TRACESTATE_FIELD_NUMBER: _builtins.int
     kind: _builtins.str
     """The field of SubmitJobRequest that was set, such as "train"."""
     collection: _builtins.str
@@ -149,6 +152,12 @@ class JobMetadata(_message.Message):
     """The id from the request. Empty: the server chose the operation's name."""
     cancelling: _builtins.bool
     """Whether a client has requested cancellation."""
+    call_id: _builtins.str
+    """The id of the call that submitted the job, as in the log of the server."""
+    traceparent: _builtins.str
+    """The place of this call in a trace, as the header of W3C Trace Context; empty without a trace."""
+    tracestate: _builtins.str
+    """The header tracestate that belongs to it."""
     @_builtins.property
     def progress(self) -> Global___JobMetadata.Progress:
         """The last step."""
@@ -177,10 +186,13 @@ class JobMetadata(_message.Message):
         end_time: _timestamp_pb2.Timestamp | None = ...,
         request_id: _builtins.str = ...,
         cancelling: _builtins.bool = ...,
+        call_id: _builtins.str = ...,
+        traceparent: _builtins.str = ...,
+        tracestate: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "end_time", b"end_time", "progress", b"progress", "start_time", b"start_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["cancelling", b"cancelling", "collection", b"collection", "create_time", b"create_time", "end_time", b"end_time", "kind", b"kind", "log", b"log", "logged", b"logged", "progress", b"progress", "request_id", b"request_id", "start_time", b"start_time", "state", b"state"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["call_id", b"call_id", "cancelling", b"cancelling", "collection", b"collection", "create_time", b"create_time", "end_time", b"end_time", "kind", b"kind", "log", b"log", "logged", b"logged", "progress", b"progress", "request_id", b"request_id", "start_time", b"start_time", "state", b"state", "traceparent", b"traceparent", "tracestate", b"tracestate"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

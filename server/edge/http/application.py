@@ -1,6 +1,5 @@
 """The ASGI application of a server: calls, uploads, health and the description of the interface."""
 
-import ipaddress
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,15 +15,15 @@ from crossview.server.dispatch.dispatcher import Dispatcher
 from crossview.server.edge.http.calls import Calls, MethodRoute
 from crossview.server.edge.http.openapi import openapi
 from crossview.server.edge.http.uploads import UPLOAD_PATH, Uploads
+from crossview.server.exposure import is_loopback
 from crossview.server.settings import ServerSettings
 
 _HEADERS = (
     *("content-type", "authorization", "connect-protocol-version", "connect-timeout-ms", "connect-content-encoding"),
-    *("x-grpc-web", "x-user-agent", "grpc-timeout", "grpc-encoding"),
+    *("x-grpc-web", "x-user-agent", "grpc-timeout", "grpc-encoding", "traceparent", "tracestate"),
 )
 """Headers that pages of the origins may send."""
 _DAY = 86_400
-_LOOPBACK_NAMES = ("localhost", "localhost.")
 
 
 def application(
@@ -85,7 +84,7 @@ def known_hosts(settings: ServerSettings) -> frozenset[str] | None:
     A server that only this machine can reach answers no request for another host: a page of a foreign site can make
     its name stand for 127.0.0.1 (DNS rebinding), and would otherwise read the collections through a browser.
     """
-    if not _is_loopback(settings.host) or "*" in settings.http_origins:
+    if not is_loopback(settings.host) or "*" in settings.http_origins:
         return None
     return frozenset(_name(origin.partition("://")[2]) for origin in settings.http_origins)
 
@@ -94,13 +93,6 @@ def _name(host: str) -> str:
     """Return a host without its port, in lower case."""
     name = host.rpartition("]")[0] + "]" if host.startswith("[") else host.partition(":")[0]
     return name.lower()
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return host in _LOOPBACK_NAMES
 
 
 class KnownHosts:
@@ -113,7 +105,7 @@ class KnownHosts:
         """Answer a request."""
         if scope["type"] == "http" and self._names is not None:
             host = next((value.decode("latin-1") for name, value in scope["headers"] if name == b"host"), "")
-            if host and not _is_loopback(_name(host)) and _name(host) not in self._names:
+            if host and not is_loopback(_name(host)) and _name(host) not in self._names:
                 message = f"this server does not answer for the host {host[:100]!r}; name it by --http-origin"
                 await JSONResponse({"code": "permission_denied", "message": message}, 403)(scope, receive, send)
                 return
