@@ -13,7 +13,7 @@ PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
 READY := .venv/.ready
 TOOLS := .venv/.tools
 
-.PHONY: setup demo test test-slow test-all coverage docs lint proto bench figures peers stores lock clean
+.PHONY: setup demo test test-slow test-all coverage docs lint proto bench figures peers stores lock sbom clean
 
 # What a user needs, and no more; the other targets add the tools of development, once.
 setup: $(READY)
@@ -117,5 +117,17 @@ lock:
 	$(LOCK) pyproject.toml -c requirements/dev.txt -o requirements/client.txt
 	$(LOCK) benchmarks/peers/constraints.txt -o requirements/peers.txt
 
+# The bill of materials of what users install, in CycloneDX: each package with its version, its origin and its hashes.
+SBOM := .venv-sbom/bin/cyclonedx-py requirements --pyproject pyproject.toml --output-reproducible --of JSON
+sbom: .venv-sbom/.ready
+	mkdir -p sbom
+	PYTHONWARNINGS=ignore $(SBOM) -o sbom/user.json requirements/user.txt
+	PYTHONWARNINGS=ignore $(SBOM) -o sbom/client.json requirements/client.txt
+
+.venv-sbom/.ready:
+	$(PYTHON) -m venv .venv-sbom
+	.venv-sbom/bin/python -m pip install -q --disable-pip-version-check cyclonedx-bom==7.5.0
+	@touch $@
+
 clean:
-	rm -rf .venv .venv-lock .venv-peers .venv-stores build *.egg-info demo-out bench-out site .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv-lock .venv-sbom sbom .venv-peers .venv-stores build *.egg-info demo-out bench-out site .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -75,10 +75,12 @@ def vote_shares(
 
     ``lists`` are the voters in each target, of which the k nearest vote if the targets are ``comparable``.
     """
-    voters = [one.item for found in lists for one in found]
+    every = [one for found in lists for one in found]
     if comparable:  # an item can be in several targets, one for each metric of the view
-        by_distance = sorted((one for found in lists for one in found), key=lambda one: one.distance)
-        voters = list(dict.fromkeys(one.item for one in by_distance))[:k]
+        every.sort(key=lambda one: one.distance)
+        voters = list(dict.fromkeys(one.item for one in every))[:k]
+    else:
+        voters = [one.item for one in every]
     votes = Counter(label for item in voters for label in labels[item])
     return {label: count / len(voters) for label, count in votes.items()}
 

@@ -118,6 +118,8 @@ def _print(found: "Job", as_json: bool, log: bool = False) -> None:
     say(f"{found.id}: {found.kind} of {found.collection}, {_state(found)}")
     times = (("created", found.created), ("started", found.started), ("ended", found.ended))
     say("; ".join(f"{name} {_time(time)}" for name, time in times if time))
+    if log and found.call_id:
+        say(f"submitted by the call {found.call_id}")
     for step in found.log if log else ():
         say(f"  {numbered(step.what, step.done, step.total, step.note)}")
     if _progress(found):

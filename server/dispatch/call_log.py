@@ -56,6 +56,8 @@ def _facts(call: Call, milliseconds: float) -> Iterator[tuple[str, Any]]:
     yield "request_bytes", call.received
     yield "response_bytes", call.sent
     yield "id", call.id
+    if call.recording is not None:
+        yield "trace", call.trace.trace_id
     if call.caller.identity.name:
         yield "key", call.caller.identity.name
 

@@ -17,6 +17,11 @@ class Trace:
     traceparent: str = ""
     tracestate: str = ""
 
+    @property
+    def trace_id(self) -> str:
+        """The id of the trace; empty without one."""
+        return self.traceparent[3:35]
+
     @classmethod
     def of(cls, metadata: Iterable[tuple[str, str | bytes]]) -> "Trace":
         """Return the place that the headers of a call name; a wrong or repeated ``traceparent`` counts as none."""

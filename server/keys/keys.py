@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from crossview.engine.catalog.file_errors import file_errors
 from crossview.engine.catalog.folder import sync_folder
@@ -243,8 +244,9 @@ def _read(path: Path) -> list[Key]:
 
 def _key(stored: Mapping[str, object]) -> Key:
     """Return a stored key; raise ValueError, TypeError or KeyError for a damaged one."""
-    only = stored["collections"]
-    key = Key(**{**stored, "collections": None if only is None else tuple(only)})  # type: ignore[arg-type]
+    given: dict[str, Any] = dict(stored)
+    only = given["collections"]
+    key = Key(**{**given, "collections": None if only is None else tuple(only)})
     Scope(key.scope)
     if len(bytes.fromhex(key.sha256)) != _SECRET_BYTES or not key.ends:
         raise ValueError("not a hash or not a time")

@@ -52,7 +52,7 @@ def _pieces(response: search_pb2.SearchResponse) -> Iterator[bytes]:
     yield _without(response, _RESULTS).SerializeToString()
 
 
-def _without(message: Any, left_out: Any) -> Message:
+def _without(message: Message, left_out: Any) -> Message:
     """Return a copy of a message without a field."""
     made = type(message)()
     for field, value in message.ListFields():
@@ -62,7 +62,7 @@ def _without(message: Any, left_out: Any) -> Message:
             getattr(made, field.name).MergeFrom(value)
         else:
             setattr(made, field.name, value)
-    return made  # type: ignore[no-any-return]
+    return made
 
 
 def _head(number: int, size: int) -> bytes:

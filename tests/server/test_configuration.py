@@ -15,7 +15,7 @@ from crossview.engine.errors import InvalidInputError
 from crossview.server.configuration import SETTINGS, configured, kind_of
 from crossview.server.settings import ServerSettings
 
-VALUES = {bool: "true", int: "3", float: "2.5", str: "localhost", Path: "/a/b", tuple: "a, b"}
+VALUES = {bool: "true", int: "3", float: "0.5", str: "localhost", Path: "/a/b", tuple: "a, b"}
 ADDED = {
     "tls_cert": {"TLS_KEY": "/k"},
     "tls_key": {"TLS_CERT": "/c"},
@@ -29,7 +29,7 @@ def read(text: str, folder: Path) -> ServerSettings:
     return configured({}, {}, file, {}).settings
 
 
-OTHER_VALUES = {"http_origins": "http://a,http://b", "log_format": "json"}
+OTHER_VALUES = {"http_origins": "http://a,http://b", "log_format": "json", "trace_url": "http://c:4318"}
 
 
 @pytest.mark.parametrize("name", SETTINGS)
@@ -39,11 +39,11 @@ def test_every_setting_has_a_variable_and_a_line_of_the_file(name: str, tmp_path
     text = OTHER_VALUES.get(name, VALUES[kind_of(name)])
     found = configured({}, {f"CROSSVIEW_SERVE_{name.upper()}": text, **others}, None, {})
     assert found.origins[name] == f"CROSSVIEW_SERVE_{name.upper()}"
-    known = (True, 3, 2.5, "localhost", Path("/a/b"), ("a", "b"), "json", ("http://a", "http://b"))
+    known = (True, 3, 0.5, "localhost", Path("/a/b"), ("a", "b"), "json", ("http://a", "http://b"), "http://c:4318")
     assert getattr(found.settings, name) in known
     if not others:
         listed = str([one.strip() for one in text.split(",")]).replace("'", '"')
-        written = {int: "3", float: "2.5", bool: "true", tuple: listed}.get(kind_of(name), f'"{text}"')
+        written = {int: "3", float: "0.5", bool: "true", tuple: listed}.get(kind_of(name), f'"{text}"')
         assert getattr(read(f"{name} = {written}", tmp_path), name) == getattr(found.settings, name)
     (tmp_path / "printed.toml").write_text("\n".join(found.toml()))
     assert configured({}, {}, tmp_path / "printed.toml", {}).settings == found.settings

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import grpc
 import httpx
@@ -28,6 +29,7 @@ from crossview.server.listen import RunningServer
 from crossview.server.settings import ServerSettings
 from crossview.v1 import jobs_pb2, search_pb2
 
+ROOT = Path(__file__).parents[2]
 TRACE, PARENT = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 TRACEPARENT = f"00-{TRACE}-{PARENT}-01"
 SEARCH = "/crossview.v1.SearchService/Search"
@@ -128,8 +130,11 @@ def test_a_search_by_picture_over_http_is_one_trace_through_the_process_that_rea
     assert file.stat().st_mode & 0o777 == 0o600
 
 
-def test_a_search_by_vector_over_grpc_has_exactly_these_spans(traced: Traced, file: Path, home: Home) -> None:
-    """In the event loop if the answer is in memory, which reads no hits from the disk; the first one loads them."""
+def test_a_search_by_vector_over_grpc_has_exactly_these_spans(
+    traced: Traced, file: Path, home: Home, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The first search, in a thread, loads the space; the second is answered in the event loop. Logs name the trace."""
+    caplog.set_level("INFO", "crossview.requests")
     server = traced(http_port=None)
     with home.open("drawn") as collection:
         (dim,) = [view.dim for view in collection.info().views if view.name == "color"]
@@ -147,6 +152,8 @@ def test_a_search_by_vector_over_grpc_has_exactly_these_spans(traced: Traced, fi
     waited = ("wait for a thread", [])
     assert tree(found, first) == (first["name"], [*around[0], waited, opened, *around[1]])
     assert {one["trace_id"] for one in found} == {TRACE}
+    logged = [vars(record)["fields"]["trace"] for record in caplog.records if record.name == "crossview.requests"]
+    assert logged == [TRACE, TRACE]
 
 
 def test_concurrent_calls_keep_their_stages_apart(traced: Traced, file: Path, pictures: Path) -> None:
@@ -343,3 +350,16 @@ def test_the_pool_records_each_picture_with_the_stages_of_its_process(pictures: 
         pool.close()
     names = [one.name for one in recording.stages]
     assert sorted(names) == sorted(["read pictures", *["wait for a process", "read a picture", "decode"] * 2])
+
+
+def test_the_example_draws_a_trace(tmp_path: Path) -> None:
+    """A line for each span of the last search, with names as text."""
+    shared = {"trace_id": "t", "start": "2026-11-27T05:41:28.320284+00:00", "ms": 2.5}
+    root = shared | {"span_id": "a", "parent_id": "", "name": SEARCH[1:], "attributes": {"rpc.method": "Search"}}
+    below = shared | {"span_id": "b", "parent_id": "a", "name": "work", "attributes": {"crossview.view": "<script>&"}}
+    (tmp_path / "traces").write_text("".join(json.dumps(one) + "\n" for one in (below, root)))
+    drawn = subprocess.run(
+        [sys.executable, ROOT / "examples" / "waterfall.py", tmp_path / "traces"], capture_output=True, check=True
+    )
+    texts = [one.text for one in ElementTree.fromstring(drawn.stdout).iter() if one.tag.endswith("text")]  # noqa: S314
+    assert texts == ["Search", "2.50 ms", "work, view <script>&", "2.50 ms"]
