@@ -1,6 +1,7 @@
 """Traces: the spans of calls and jobs, through threads, processes that read pictures, and indexes."""
 
 import json
+import shutil
 import subprocess
 import sys
 import threading
@@ -187,9 +188,10 @@ def test_concurrent_calls_keep_their_stages_apart(traced: Traced, file: Path, pi
 
 
 def test_a_job_is_in_the_trace_of_its_call_and_its_record_names_the_call(
-    traced: Traced, file: Path, home: Home
+    traced: Traced, file: Path, home: Home, tmp_path: Path
 ) -> None:
-    server = traced()
+    shutil.copytree(home.path / "drawn", tmp_path / "home" / "drawn")
+    server = traced(home=tmp_path / "home")
     with Client(server.address) as client:
         with grpc.insecure_channel(server.address) as channel:
             submit = channel.unary_unary(
@@ -203,7 +205,6 @@ def test_a_job_is_in_the_trace_of_its_call_and_its_record_names_the_call(
             submit(request, metadata=headers)
         until(lambda: client.jobs.get("traced").has_ended, 60)
         job = client.jobs.get("traced")
-        client.open("drawn").spaces.delete("traced")
     assert (job.state, job.error, job.call_id) == ("done", "", "submitted")
     found = spans(server, file)
     submitted = named(found, "crossview.v1.JobService/SubmitJob")
