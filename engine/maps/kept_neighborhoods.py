@@ -9,7 +9,7 @@ from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.runtime.threads import one_blas_thread
 
 NEIGHBORS, SAMPLE = 10, 1_000
-_DISTANCES = 1 << 24
+_DISTANCES = 1 << 22
 """Maximum number of distances in memory at once."""
 
 

@@ -86,7 +86,7 @@ def _between(share: float) -> Colour:
 def _draw_points(draw: ImageDraw.ImageDraw, points: NDArray[np.float32], colours: Sequence[Colour]) -> None:
     if not len(points):  # all items have been deleted since
         return
-    radius = min(6.0, max(1.0, 90 / math.sqrt(len(points))))
+    radius = min(6.0, max(1.0, 140 / math.sqrt(len(points))))
     low, high = points.min(axis=0).astype(np.float64), points.max(axis=0).astype(np.float64)
     span = float(max(*(high - low), np.finfo(np.float32).tiny))  # one scale for both axes: distances count
     centred = (points - (low + high) / 2) / span * (SIDE - 24)
