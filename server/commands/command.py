@@ -138,6 +138,11 @@ def again(*more: str) -> str:
     return shlex.join((*_words.get(), *more))
 
 
+def command_line() -> str:
+    """Return the running command line, quoted for a shell, for the record of a result."""
+    return shlex.join(_words.get())
+
+
 def running() -> str:
     """Return the name of the running command, such as ``view add``."""
     return _command.get()
