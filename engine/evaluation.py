@@ -8,6 +8,8 @@ from crossview.engine.catalog.checks import check_seed
 from crossview.engine.conditions.filter import EVERY_ITEM, FilterForm
 from crossview.engine.errors import InvalidInputError
 from crossview.engine.item import let_one_be_several
+from crossview.engine.markup import Markup
+from crossview.engine.notebook import evaluation_html, shown
 
 if TYPE_CHECKING:
     import numpy as np
@@ -355,3 +357,7 @@ class Evaluation:
     """As ``curves``."""
     examples: tuple[QueryExample, ...] = ()
     """The best queries, the best first, and the worst, the worst first, by space, target and database."""
+
+    @shown
+    def _repr_html_(self) -> Markup:
+        return evaluation_html(self)

@@ -1,20 +1,17 @@
 """Hits: the results of a search."""
 
-import base64
-import html
 from collections.abc import Callable, Hashable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from importlib import import_module
 from typing import Any, ClassVar, Self
 
-from crossview.engine.errors import CrossviewError, NotReadyError
+from crossview.engine.errors import NotReadyError
+from crossview.engine.markup import Markup
+from crossview.engine.notebook import lists_html, shown
 from crossview.features.base import QueryWords
 
 TEXT_SHOWN = 200
 """Maximum number of characters of an item's text in a hit."""
-_DRAWN = 50
-"""Maximum number of hits that a notebook shows; a longer table with thumbnails is slow to load."""
 Thumbnail = Callable[[str], bytes]
 """A function that returns the thumbnail (JPEG) of an item by its key."""
 
@@ -96,26 +93,18 @@ class HitList:
             raise NotReadyError("a table of hits needs pandas: install it with: pip install pandas") from error
         return pandas.DataFrame([_row(hit) for hit in self.hits])
 
-    def _repr_html_(self) -> str:
-        """Return the first hits as an HTML table for notebooks; content of users is escaped."""
-        head = f"{len(self.hits)} hits for query {self.query}" + (f" in {self.target}" if self.target else "")
-        rows = "".join(map(self._html_row, self.hits[:_DRAWN]))
-        more = f"<p>and {len(self.hits) - _DRAWN} more</p>" if len(self.hits) > _DRAWN else ""
-        columns = "".join(f"<th>{name}</th>" for name in ("", "match", "key", "distance", "labels", "text"))
-        return f"<p>{html.escape(head)}</p><table><tr>{columns}</tr>{rows}</table>{more}"
+    @shown
+    def _repr_html_(self) -> Markup:
+        """Return the first hits as pictures for notebooks; content of users is escaped."""
+        return lists_html([self], vars(self).get("_thumbnail"))
 
-    def _html_row(self, hit: Hit) -> str:
-        match = "" if hit.match is None else f"{hit.match:.2f}"
-        cells = match, hit.key, f"{hit.distance:.4g}", ", ".join(hit.labels), hit.text
-        return f"<tr><td>{self._picture(hit.key)}</td>{''.join(f'<td>{html.escape(one)}</td>' for one in cells)}</tr>"
 
-    def _picture(self, key: str) -> str:
-        """Return the image element of an item; "" without a thumbnail, or if the collection is closed or deleted."""
-        data, thumbnail = b"", vars(self).get("_thumbnail")
-        if thumbnail is not None:
-            with suppress(CrossviewError):
-                data = thumbnail(key)
-        return f'<img src="data:image/jpeg;base64,{base64.b64encode(data).decode()}" alt="">' if data else ""
+class HitLists(list[HitList]):
+    """The lists of a search: a list that a notebook shows with thumbnails."""
+
+    @shown
+    def _repr_html_(self) -> Markup:
+        return lists_html(self, vars(self[0]).get("_thumbnail") if self else None)
 
 
 def _row(hit: Hit) -> dict[str, Any]:

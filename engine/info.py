@@ -6,6 +6,8 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Self
 
 from crossview.engine.labels import LabelReport
+from crossview.engine.markup import Markup
+from crossview.engine.notebook import collection_html, shown, space_html
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -269,6 +271,10 @@ class SpaceInfo(SpaceDescription):
         """Return the dimension of a target's vectors, in words."""
         return f"{self.dim.get(target, '?')} bits" if self.binary else str(self.dim.get(target, "?"))
 
+    @shown
+    def _repr_html_(self) -> Markup:
+        return space_html(self)
+
 
 @dataclass(frozen=True, kw_only=True)
 class CollectionInfo:
@@ -290,3 +296,7 @@ class CollectionInfo:
     description: str = ""
     notion_labels: Mapping[str, int] = field(default_factory=dict)
     """Number of items with a label in each notion of similarity."""
+
+    @shown
+    def _repr_html_(self) -> Markup:
+        return collection_html(self)

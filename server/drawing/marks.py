@@ -13,17 +13,17 @@ from crossview.server.drawing.lettering import Colour, Lettering
 
 Point = tuple[float, float]
 COLOURS: dict[str, Colour] = {
-    "ink": (27, 29, 33),
-    "faint": (93, 99, 109),
-    "grid": (228, 229, 232),
+    "ink": (24, 26, 25),
+    "faint": (93, 98, 94),
+    "grid": (222, 222, 218),
     "paper": (255, 255, 255),
-    "accent": (47, 95, 208),
-    "s0": (47, 95, 208),
-    "s1": (209, 105, 0),
-    "s2": (0, 133, 102),
-    "s3": (184, 75, 135),
+    "accent": (10, 112, 104),
+    "s0": (10, 112, 104),
+    "s1": (208, 112, 10),
+    "s2": (63, 98, 214),
+    "s3": (194, 64, 138),
     "s4": (110, 110, 116),
-    "s5": (0, 130, 180),
+    "s5": (125, 143, 0),
 }
 """The colours of a PNG by role; pages define them in ``page.css``. Those of series differ for colour-blind people."""
 SERIES = 6

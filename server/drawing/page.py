@@ -104,10 +104,10 @@ def charts(drawings: Sequence[Drawing]) -> Markup:
 def strip_of(strip: Strip) -> Markup:
     """Return a row of pictures: the query and its hits."""
     marked = element("span", strip.tally, class_="soft") if strip.tally else None
-    tiles = [_tile(strip.query, strip.badge, query=True)]
-    tiles += [_tile(hit, str(rank)) for rank, hit in enumerate(strip.hits, 1)]
-    listed = element("ol", [element("li", one) for one in tiles], class_="tiles")
-    return element("div", element("h3", strip.title, " ", marked), listed, class_="strip")
+    hits = [element("li", _tile(hit, str(rank))) for rank, hit in enumerate(strip.hits, 1)]
+    listed = element("ol", hits, class_="tiles") if hits else element("p", "no hits", class_="note")
+    pair = element("div", _tile(strip.query, strip.badge, query=True), listed, class_="pair")
+    return element("div", element("h3", strip.title, " ", marked), pair, class_="strip")
 
 
 def tiles(shown: Sequence[Tile]) -> Markup:

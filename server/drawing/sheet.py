@@ -48,14 +48,14 @@ LARGEST = {"JPEG": 65_535, "WEBP": 16_383}
 """Maximum width and height of a format in pixels; the other formats have no such limit."""
 
 # The colours of ``page.css``.
-PAPER = (250, 250, 250)
-INK = (27, 29, 33)
-FAINT = (93, 99, 109)
-RULE = (225, 227, 231)
-EMPTY = (240, 241, 243)
-RIGHT = (23, 120, 74)
-WRONG = (179, 55, 44)
-QUERY = (47, 95, 208)
+PAPER = (250, 250, 248)
+INK = (24, 26, 25)
+FAINT = (93, 98, 94)
+RULE = (222, 222, 218)
+EMPTY = (240, 240, 236)
+RIGHT = (10, 112, 104)
+WRONG = (143, 59, 0)
+QUERY = INK
 
 
 def contact_sheet(strips: Sequence[Strip], title: str = "") -> Image.Image:
