@@ -187,6 +187,17 @@ def test_an_audit_and_duplicates_have_reports(home: Home, tmp_path: Path) -> Non
     assert "identical, 100.0%" in read.text
 
 
+@pytest.mark.parametrize("given", [("--api-key", "cvk_secret"), ("--api-key=cvk_secret",)])
+def test_a_key_is_in_no_report(home: Home, tmp_path: Path, given: tuple[str, ...]) -> None:
+    """The command on the page shows that a key was given, and not which."""
+    with reached(home, "remote") as where:
+        result = run("audit", "odd", "--report", tmp_path / "report", *where, *given)
+    assert result.exit_code == 0, result.output
+    text = (tmp_path / "report" / "index.html").read_text(encoding="utf-8")
+    assert "cvk_secret" not in text
+    assert "--api-key" in text
+
+
 def test_a_report_needs_a_folder(home: Home, tmp_path: Path) -> None:
     (file := tmp_path / "file").write_text("mine")
     for command in (("audit", "odd"), ("duplicates", "odd"), ("evaluate", "odd", "--view", "left")):
