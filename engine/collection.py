@@ -16,10 +16,10 @@ from crossview.engine.errors import CrossviewError, NotFoundError
 from crossview.engine.evaluation import Evaluation, EvaluationRequest
 from crossview.engine.explanation import ExplainRequest, Explanation
 from crossview.engine.hits import HitLists
-from crossview.engine.info import CollectionInfo, SpaceInfo
+from crossview.engine.info import CollectionInfo, SpaceInfo, collection_html
 from crossview.engine.item import DEFAULT_INDEXING, Failure, ImportReport, IndexOptions, one_or_several
 from crossview.engine.markup import Markup
-from crossview.engine.notebook import SAMPLE, collection_html, shown
+from crossview.engine.notebook import SAMPLE, shown
 from crossview.engine.query import (
     HITS_A_PAGE,
     Embedding,

@@ -9,7 +9,7 @@ from crossview.engine.conditions.filter import EVERY_ITEM, FilterForm
 from crossview.engine.errors import InvalidInputError
 from crossview.engine.item import let_one_be_several
 from crossview.engine.markup import Markup
-from crossview.engine.notebook import evaluation_html, shown
+from crossview.engine.notebook import Figure, figures_html, shown
 
 if TYPE_CHECKING:
     import numpy as np
@@ -360,4 +360,12 @@ class Evaluation:
 
     @shown
     def _repr_html_(self) -> Markup:
-        return evaluation_html(self)
+        count, words = (self.comparisons, "comparisons") if self.comparisons else (self.queries, "queries")
+        return figures_html(f"Evaluation by {count:,} {words}", [_figure(row) for row in self.rows], self.protocol)
+
+
+def _figure(row: EvaluationRow) -> Figure:
+    place = f"{row.query_view} → {row.database_view}" + (f", {row.database}" if row.database else "")
+    metric = "mAP" if row.metric == "map" else row.metric.replace("_", " ")
+    error = "" if row.standard_error is None else f" ± {row.standard_error:.3f}"
+    return Figure((place, metric, str(row.k or "")), row.space, f"{row.value:.3f}{error}")

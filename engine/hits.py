@@ -1,13 +1,13 @@
 """Hits: the results of a search."""
 
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from importlib import import_module
 from typing import Any, ClassVar, Self
 
 from crossview.engine.errors import NotReadyError
-from crossview.engine.markup import Markup
-from crossview.engine.notebook import lists_html, shown
+from crossview.engine.markup import Markup, element, markup
+from crossview.engine.notebook import LISTS, SHOWN, Pictures, more_of, shown, tile
 from crossview.features.base import QueryWords
 
 TEXT_SHOWN = 200
@@ -96,7 +96,7 @@ class HitList:
     @shown
     def _repr_html_(self) -> Markup:
         """Return the first hits as pictures for notebooks; content of users is escaped."""
-        return lists_html([self], vars(self).get("_thumbnail"))
+        return _html([self])
 
 
 class HitLists(list[HitList]):
@@ -104,7 +104,7 @@ class HitLists(list[HitList]):
 
     @shown
     def _repr_html_(self) -> Markup:
-        return lists_html(self, vars(self[0]).get("_thumbnail") if self else None)
+        return _html(self)
 
 
 def _row(hit: Hit) -> dict[str, Any]:
@@ -112,3 +112,25 @@ def _row(hit: Hit) -> dict[str, Any]:
     row = {one.name: getattr(hit, one.name) for one in fields(hit) if one.name not in ("attributes", "scores")}
     row |= {f"attributes.{name}": value for name, value in hit.attributes.items()}
     return row | {f"scores.{name}": value for name, value in hit.scores.items()}
+
+
+def _html(lists: Sequence[HitList]) -> Markup:
+    """Return lists of hits as rows of pictures."""
+    pictures = Pictures(vars(lists[0]).get("_thumbnail") if lists else None)
+    return markup([_html_list(one, pictures) for one in lists[:LISTS]], more_of(len(lists) - LISTS, "lists"))
+
+
+def _html_list(one: HitList, pictures: Pictures) -> Markup:
+    where = f" in {one.target}" if one.target else ""
+    tiles = [_html_hit(hit, pictures) for hit in one.hits[:SHOWN]]
+    head = element("h4", f"{len(one.hits):,} hits for query {one.query}{where}")
+    return markup(head, element("div", tiles, class_="tiles"), more_of(len(one.hits) - SHOWN, "hits"))
+
+
+def _html_hit(hit: Hit, pictures: Pictures) -> Markup:
+    match, bar = "", None
+    if hit.match is not None:
+        match = f"match {hit.match:.2f}, "
+        bar = element("span", element("i", style=f"width:{min(max(100 * hit.match, 0), 100):.0f}%"), class_="bar")
+    figures = [bar, element("span", f"{match}{hit.distance:.4g}")]
+    return tile(pictures.of(hit.key), hit.key, hit.labels, hit.text, figures)

@@ -8,10 +8,10 @@ from typing import Any, Concatenate, Self, Unpack, cast, overload
 
 from crossview.engine.conditions.filter import EVERY_ITEM, FilterForm
 from crossview.engine.hits import HitLists
-from crossview.engine.info import SpaceInfo, ViewInfo
+from crossview.engine.info import SpaceInfo, ViewInfo, collection_html
 from crossview.engine.item import DEFAULT_INDEXING, ImportReport, IndexOptions, Item
 from crossview.engine.markup import Markup
-from crossview.engine.notebook import SAMPLE, collection_html, shown
+from crossview.engine.notebook import SAMPLE, shown
 from crossview.engine.query import HITS_A_PAGE, HitList, OneQuery, SearchRequest, check_size, request_of
 from crossview.engine.runtime.progress import Progress
 from crossview.server.client.async_connection import AsyncConnection, Bridge
