@@ -128,7 +128,7 @@ MAY_IMPORT = {
     },
     "server.demo": {"server.drawing", "server.backend", "server.errors", "engine", "engine.changes"},
     "server.drawing": {"engine", "engine.audit", "engine.changes", "engine.ingest", "features"},
-    "benchmarks": {*ROOMS, "features", "index", "crossview"},
+    "benchmarks": {*ROOMS, "features", "index", "crossview", "server.drawing"},
     "tools": {
         *(*ROOMS, "features", "index", "crossview"),
         *("server.cli", "server.commands.command", "server.commands.result_types"),

@@ -7,9 +7,12 @@ from pathlib import Path
 from typing import Any, Concatenate, Self, Unpack, cast, overload
 
 from crossview.engine.conditions.filter import EVERY_ITEM, FilterForm
-from crossview.engine.info import SpaceInfo, ViewInfo
+from crossview.engine.hits import HitLists
+from crossview.engine.info import SpaceInfo, ViewInfo, collection_html
 from crossview.engine.item import DEFAULT_INDEXING, ImportReport, IndexOptions, Item
 from crossview.engine.map import MapInfo
+from crossview.engine.markup import Markup
+from crossview.engine.notebook import SAMPLE, shown
 from crossview.engine.query import HITS_A_PAGE, HitList, OneQuery, SearchRequest, check_size, request_of
 from crossview.engine.runtime.progress import Progress
 from crossview.server.client.async_connection import AsyncConnection, Bridge
@@ -42,6 +45,10 @@ class RemoteCollection:
 
     def __repr__(self) -> str:
         return f"<crossview collection {self.name!r} on the server at {self.connection.address}>"
+
+    @shown
+    def _repr_html_(self) -> Markup:
+        return collection_html(self.info(), self.items(limit=SAMPLE, sample=SAMPLE), self.thumbnail)
 
     info = blocking(CollectionScript.info)
     findings = blocking(CollectionScript.findings)
@@ -100,7 +107,7 @@ class RemoteCollection:
     def search(self, request: SearchRequest | None = None, **query: Any) -> list[HitList]:
         """Return the nearest items of every query in every target; see ``Collection.search``."""
         found = self._search(request_of(request, cast(OneQuery, query)))
-        return [one.illustrated(self.thumbnail) for one in found]
+        return HitLists(one.illustrated(self.thumbnail) for one in found)
 
     @overload
     def search_pages(self, request: SearchRequest, size: int = HITS_A_PAGE) -> Iterator[list[HitList]]: ...
@@ -116,7 +123,7 @@ class RemoteCollection:
         check_size(size)
         while True:
             found, token = self._search_page(wanted, size, token)
-            yield [one.illustrated(self.thumbnail) for one in found]
+            yield HitLists(one.illustrated(self.thumbnail) for one in found)
             if not token:
                 return
 
