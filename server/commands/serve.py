@@ -38,6 +38,9 @@ class NetworkOptions:
             help="Port for HTTP: JSON by curl, Connect and gRPC-Web; 0 selects a free port. It needs crossview[http].",
         ),
     ] = None
+    web: Annotated[
+        bool, typer.Option("--web", help="Serve pages for people on the HTTP port; without one, on a free port.")
+    ] = False
     http_origins: Annotated[
         list[str] | None,
         typer.Option(
@@ -208,6 +211,7 @@ def serve(
         crossview serve --config crossview.toml --print-config
         crossview serve --host 0.0.0.0 --tls-cert server.pem --tls-key server.key
         crossview serve --http-port 8080
+        crossview serve --web --http-port 8080
     """
     _use_one_thread_a_call()
     from crossview.server.processes import prepare_process, temporary_files
@@ -259,6 +263,8 @@ def _until(stopping: threading.Event, settings: ServerSettings) -> bool:
     say(f"crossview serves {served.path} on {running.address}")
     if running.http_port is not None:
         say(f"and over HTTP on {settings.host}:{running.http_port}")
+    if settings.web:
+        say(f"open {page_address(settings, running.http_port)}")
     place = Place(served.path, running.address)
     previous = place.take(settings.take_over)
     if previous is not None:
@@ -270,6 +276,13 @@ def _until(stopping: threading.Event, settings: ServerSettings) -> bool:
     in_time = running.stop()
     place.leave()  # not before: a server that takes over shares the ports until the end
     return in_time
+
+
+def page_address(settings: ServerSettings, port: int | None, path: str = "/") -> str:
+    """Return the address of a page, for a browser on this machine."""
+    host = {"0.0.0.0": "localhost", "::": "localhost"}.get(settings.host, settings.host)  # noqa: S104 - what it replaces
+    host = f"[{host}]" if ":" in host else host
+    return f"http{'' if settings.tls is None else 's'}://{host}:{port}{path}"
 
 
 def _warn_of_network(settings: ServerSettings) -> None:
