@@ -26,6 +26,10 @@ class Fields:
         """Return the last value of a field, without spaces around it."""
         return next((value.strip() for field, value in reversed(self._pairs) if field == name), default)
 
+    def raw(self, name: str) -> str:
+        """Return the last value of a field with the spaces around it."""
+        return next((value for field, value in reversed(self._pairs) if field == name), "")
+
     def texts(self, name: str) -> tuple[str, ...]:
         """Return all values of a field that are not empty, each once."""
         return tuple(dict.fromkeys(value for field, value in self._pairs if field == name and value))

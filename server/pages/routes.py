@@ -3,7 +3,16 @@
 from starlette.routing import Route
 
 from crossview.server.edge.http.calls import Calls
-from crossview.server.pages import home_page, login_page, missing_page, pictures_page, search_page
+from crossview.server.pages import (
+    completion_page,
+    home_page,
+    item_page,
+    login_page,
+    missing_page,
+    pictures_page,
+    search_page,
+    why_page,
+)
 from crossview.server.pages.site import Section, Site
 
 SECTIONS = (Section("search", "Search", ""),)
@@ -13,6 +22,9 @@ PAGES = (
     *login_page.PAGES,
     *search_page.PAGES,
     *pictures_page.PAGES,
+    *item_page.PAGES,
+    *why_page.PAGES,
+    *completion_page.PAGES,
 )
 """Every page; a path that several have fits the first."""
 

@@ -1,5 +1,6 @@
 """The templates of pages, with the functions that they call. Everything that they insert is escaped."""
 
+import json
 from collections.abc import Callable, Mapping
 from importlib.resources import files
 from typing import Any
@@ -35,6 +36,11 @@ def file_name(key: str) -> str:
     return key.rstrip("/").rpartition("/")[2] or key
 
 
+def quoted(text: str) -> str:
+    """Return a text as a value of a condition."""
+    return json.dumps(text, ensure_ascii=False)
+
+
 def url(path: str, **query: object) -> str:
     """Return an address of this site; None leaves a field out, and a list repeats it."""
     pairs = [
@@ -64,7 +70,7 @@ class Templates:
             lstrip_blocks=True,
             auto_reload=False,
         )
-        self._environment.globals.update(common, static=static, name=name, url=url)
+        self._environment.globals.update(common, static=static, name=name, quoted=quoted, url=url)
         self._environment.filters.update(plain=plain, shortened=shortened, file_name=file_name, number=number)
 
     def rendered(self, template: str, values: Mapping[str, Any]) -> str:

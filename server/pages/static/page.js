@@ -1,7 +1,16 @@
 // What all pages share: the theme, requests to the server, notices, and content that is replaced in place.
 
-/** Send a request with the token of the session; returns the response, or shows its error and returns null. */
+/** Send a request with the token of the session. Returns the response; null after an error, which a notice shows. */
 export async function send(address, options = {}) {
+  const response = await request(address, options);
+  if (response && !response.ok) {
+    notify(await message(response), "wrong");
+    return null;
+  }
+  return response;
+}
+
+async function request(address, options) {
   const headers = { "x-csrf-token": document.querySelector("meta[name=csrf]").content, ...(options.headers ?? {}) };
   let response;
   try {
@@ -14,20 +23,15 @@ export async function send(address, options = {}) {
     location.assign(`/login?next=${encodeURIComponent(location.pathname + location.search)}`);
     return null;
   }
-  if (!response.ok) {
-    notify(await message(response), "wrong");
-    return null;
-  }
   return response;
 }
 
 async function message(response) {
-  const text = await response.text();
-  const found = new DOMParser().parseFromString(text, "text/html").querySelector(".message p");
+  const found = new DOMParser().parseFromString(await response.text(), "text/html").querySelector(".message p, [role=alert]");
   return found?.textContent ?? `The server answered with the status ${response.status}.`;
 }
 
-/** Return the content of a page at an address, or null after an error. */
+/** Return the content of the page at an address, or null after an error, which a notice shows. */
 export async function part(address, signal) {
   const response = await send(address, { headers: { "x-part": "1" }, signal });
   return response && response.text();
@@ -47,7 +51,7 @@ export function notify(text, kind = "", action = null) {
     notice.append(button);
   }
   document.getElementById("notices").append(notice);
-  setTimeout(() => notice.remove(), action ? 12000 : 6000);
+  setTimeout(() => notice.remove(), 10000);
 }
 
 const theme = document.getElementById("theme");
@@ -59,25 +63,40 @@ theme.addEventListener("click", () => {
   try { localStorage.setItem("theme", root.dataset.theme); } catch { /* kept for this page only */ }
 });
 
+let going = null;
+
 /** Replace the content of the page by that at an address, and enter the address into the history. */
 export async function go(address, { push = true } = {}) {
+  going?.abort();
+  const mine = going = new AbortController();
   const content = document.getElementById("content");
+  const began = performance.now();
   content.setAttribute("aria-busy", "true");
-  const text = await part(address);
+  const response = await request(address, { headers: { "x-part": "1" }, signal: mine.signal });
+  const text = response && await response.text().catch(() => null);
+  if (mine !== going) return false;
   content.removeAttribute("aria-busy");
   if (text === null) return false;
+  const focused = document.activeElement?.id;
   content.innerHTML = text;
   const title = content.querySelector("template[data-title]");
   if (title) document.title = title.dataset.title;
   if (push) history.pushState({ live: true }, "", address);
-  content.dispatchEvent(new CustomEvent("content", { bubbles: true }));
+  if (focused && content.querySelector(`#${CSS.escape(focused)}`)) {
+    const again = document.getElementById(focused);
+    again.focus({ preventScroll: true });
+    if (again.type === "search") again.setSelectionRange(again.value.length, again.value.length);
+  }
+  document.getElementById("spoken").textContent = [...content.querySelectorAll("[data-status]")].map((one) => one.textContent).join(". ");
+  content.dispatchEvent(new CustomEvent("content", { bubbles: true, detail: { began } }));
   return true;
 }
 
 document.addEventListener("click", (event) => {
   const link = event.target.closest?.("a[data-live]");
-  if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
+  if (!link || event.defaultPrevented || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
   event.preventDefault();
+  if (link.closest(".tile")) scrollTo({ top: 0 });
   go(link.href);
 });
 
@@ -85,13 +104,13 @@ document.addEventListener("submit", (event) => {
   const form = event.target;
   if (!form.matches("form[data-live]") || form.method !== "get") return;
   event.preventDefault();
-  go(address(form, event.submitter));
+  go(address(form));
 });
 
 /** Return the address that a form with the method GET leads to, without empty fields. */
-export function address(form, submitter = null) {
+export function address(form) {
   const query = new URLSearchParams();
-  for (const [field, value] of new FormData(form, submitter)) if (value !== "") query.append(field, value);
+  for (const [field, value] of new FormData(form)) if (typeof value === "string" && value !== "") query.append(field, value);
   const text = query.toString();
   return new URL(form.action).pathname + (text ? `?${text}` : "");
 }

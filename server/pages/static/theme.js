@@ -1,3 +1,4 @@
+document.documentElement.classList.add("js");
 // The theme that a person has chosen, before the page is drawn.
 try {
   const chosen = localStorage.getItem("theme");

@@ -17,6 +17,10 @@ ADDRESSES = {
     "/": "/",
     "/login": "/login",
     "/c/{collection}": "/c/drawn",
+    "/c/{collection}/more": "/c/drawn/more?of=items",
+    "/c/{collection}/item": f"/c/drawn/item?key={KEY}",
+    "/c/{collection}/why": f"/c/drawn/why?like={KEY}&key={KEY.replace('00', '01')}",
+    "/c/{collection}/complete": "/c/drawn/complete?text=label+=+",
     "/c/{collection}/thumbnail": f"/c/drawn/thumbnail?key={KEY}",
     "/pictures/{id}": "/pictures/none",
 }
