@@ -176,6 +176,22 @@ def test_an_explanation_is_drawn_over_both_pictures(page: Any) -> None:
     page.wait_for_selector("#why", state="hidden")
 
 
+def test_a_link_of_another_site_leads_into_the_session(browser: Any, site: RunningServer, pictures: Path) -> None:
+    """The browser hides the cookie from the first request, because of SameSite=Strict; the page asks again."""
+    page = browser.new_context().new_page()
+    page.goto(f"http://127.0.0.1:{site.http_port}/c/drawn")
+    page.set_input_files("#files", pictures / "bricks/bricks-00.jpg")
+    page.wait_for_selector(".chip")
+    address = page.url
+    page.goto(f"http://localhost:{site.http_port}/")
+    page.evaluate("(to) => { document.querySelector('.brand').href = to; }", address)
+    page.click(".brand")
+    page.wait_for_url(address)
+    page.wait_for_selector(".list")
+    assert keys(page)[0] == "pictures/bricks/bricks-00.jpg"
+    page.context.close()
+
+
 def test_a_deletion_can_be_undone_for_a_while(page: Any) -> None:
     page.goto(f"/c/drawn?order=key&item={KEY}")
     page.click("[data-delete] button")
