@@ -163,7 +163,8 @@ async function more(item) {
   if (text === null || !item.isConnected) return;
   const box = document.createElement("div");
   box.innerHTML = text;
-  item.replaceWith(...box.querySelectorAll(".tiles > li"));
+  const shown = new Set([...item.parentElement.children].map((one) => one.dataset.key));
+  item.replaceWith(...[...box.querySelectorAll(".tiles > li")].filter((one) => !shown.has(one.dataset.key) || one.matches(".more")));
   watch();
 }
 
