@@ -66,7 +66,7 @@ MAY_IMPORT = {
     SUBSPACE: {"engine.learners", STEPS},
     "server": {
         *("server.commands", "server.client", "server.dispatch", "server.edge", "server.edge.http", "server.jobs"),
-        *("server.keys", "server.observing", "server.services", "server.writing", "server.wire"),
+        *("server.keys", "server.observing", "server.pages", "server.services", "server.writing", "server.wire"),
         *("engine", "engine.catalog.database", "engine.catalog.file_errors", "engine.catalog.private"),
         *("engine.ingest", "engine.spaces", "features"),
     },
@@ -94,6 +94,7 @@ MAY_IMPORT = {
         *("server.dispatch", "server.errors", "server.exposure", "server.methods", "server.settings", "server.wire"),
         "engine",
     },
+    "server.pages": {"server.edge.http", "server.dispatch", "server.methods", "server.wire", "engine"},
     "server.observing": {
         *("server.cache", "server.dispatch", "server.jobs", "server.methods", "server.settings", "server.wire"),
         *("engine", "engine.catalog.private", "features"),
@@ -154,7 +155,9 @@ HOMES = {
         *("benchmarks/speed/hamming.py", "benchmarks/speed/near_pairs.py", "benchmarks/store/", "benchmarks/serve/"),
     ),
     "grpc": ("server/edge/", "server/client/", "server/listen.py", "benchmarks/serve/"),
-    **dict.fromkeys(("starlette", "uvicorn", "python_multipart"), ("server/edge/http/",)),
+    **dict.fromkeys(("uvicorn", "python_multipart"), ("server/edge/http/",)),
+    "starlette": ("server/edge/http/", "server/pages/"),
+    **dict.fromkeys(("jinja2", "markupsafe"), ("server/pages/",)),
     "lxml": ("features/",),
     "cv2": ("features/", "benchmarks/changes/", "benchmarks/speed/extract.py"),
     "PIL": (

@@ -1,0 +1,34 @@
+"""All pages and tabs of the site."""
+
+from starlette.routing import Route
+
+from crossview.server.edge.http.calls import Calls
+from crossview.server.pages import (
+    completion_page,
+    home_page,
+    item_page,
+    login_page,
+    missing_page,
+    pictures_page,
+    search_page,
+    why_page,
+)
+from crossview.server.pages.site import Section, Site
+
+SECTIONS = (Section("search", "Search", ""),)
+"""The tabs of a collection, in order."""
+PAGES = (
+    *home_page.PAGES,
+    *login_page.PAGES,
+    *search_page.PAGES,
+    *pictures_page.PAGES,
+    *item_page.PAGES,
+    *why_page.PAGES,
+    *completion_page.PAGES,
+)
+"""Every page; a path that several have fits the first."""
+
+
+def page_routes(calls: Calls, version: str) -> list[Route]:
+    """Return the routes of all pages; they share the limits of all calls over HTTP."""
+    return Site(calls, SECTIONS, version).routes((*PAGES, *missing_page.PAGES))
