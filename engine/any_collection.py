@@ -12,6 +12,7 @@ from crossview.engine.conditions.filter import EVERY_ITEM, FilterForm
 from crossview.engine.duplicate import Duplicates, DuplicatesRequest
 from crossview.engine.evaluation import Evaluation, EvaluationRequest
 from crossview.engine.explanation import ExplainRequest, Explanation
+from crossview.engine.facet import FACET_VALUES, Facet
 from crossview.engine.info import CollectionInfo, SpaceInfo, Threshold, ViewInfo
 from crossview.engine.item import (
     DEFAULT_INDEXING,
@@ -75,6 +76,12 @@ class AnyItems(Protocol):
 
     def counts(self, field: str, filter: FilterForm = EVERY_ITEM, limit: int = 100) -> list[ValueCount]:
         """Return the values of a field with how many items have each, the most frequent first."""
+        ...
+
+    def facets(
+        self, fields: Sequence[str], filter: FilterForm = EVERY_ITEM, limit: int = FACET_VALUES, below: str = ""
+    ) -> list[Facet]:
+        """Return how the items that pass the filter are distributed over the values of each field."""
         ...
 
     def attribute_names(self) -> tuple[str, ...]:

@@ -74,8 +74,9 @@ class RowStore:
 
     def with_view(self, view: ViewRecord) -> NDArray[np.int64]:
         """Return the ids of the items that have a row of any revision."""
-        query = sa.select(rows.c.item_id).where(rows.c.view_id == view.id)
-        return np.array(self._connection.scalars(query).all(), np.int64)
+        query = sa.select(sa.func.group_concat(rows.c.item_id)).where(rows.c.view_id == view.id)
+        # one text, because a row of the result for each id takes several times as long
+        return np.fromstring(self._connection.scalar(query) or "", np.int64, sep=",")
 
     def views_of(self, ids: Iterable[int]) -> dict[int, tuple[int, ...]]:
         """Return, by item, the ids of the views for which it has a row of any revision."""

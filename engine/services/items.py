@@ -11,8 +11,9 @@ from crossview.engine.catalog.condition_checks import check_filter
 from crossview.engine.catalog.lookup import item_id, with_views
 from crossview.engine.catalog.writing import delete_items, follow_files
 from crossview.engine.conditions.filter import EVERY_ITEM, Filter, FilterForm, field_of
-from crossview.engine.conditions.tree import FieldTest
+from crossview.engine.conditions.tree import Field, FieldTest
 from crossview.engine.errors import InvalidInputError, NotFoundError
+from crossview.engine.facet import FACET_VALUES, MOST_FACETS, Facet
 from crossview.engine.ingest.vectors import index_vectors, put_vectors
 from crossview.engine.item import (
     DeletedPicture,
@@ -110,21 +111,30 @@ class Items:
         """Return the values of a field with how many items that pass the filter have each, the most frequent first.
 
         ``field`` is ``label``, ``view`` or an attribute, as in a condition; at most ``limit`` values are returned.
+        ``facets`` also returns the folders and the histograms of numbers and times, of several fields at once.
         """
-        counted = field_of(field)
-        if counted.kind not in ("label", "view", "attribute"):
-            raise InvalidInputError(f"items are counted per label, view or value of an attribute, not per {field}")
-        if limit < 1:
-            raise InvalidInputError(f"limit must be at least 1, not {limit}")
+        return list(self.facets([field], filter, limit)[0].values)
+
+    def facets(
+        self, fields: Sequence[str], filter: FilterForm = EVERY_ITEM, limit: int = FACET_VALUES, below: str = ""
+    ) -> list[Facet]:
+        """Return how the items that pass the filter are distributed over the values of each field.
+
+        A field is ``label``, ``view``, ``missing`` or an attribute, as in a condition; or ``key`` or ``path``, whose
+        values are the folders of the next level below the folder ``below`` [default: of the first level]. At most
+        ``limit`` values of a field are returned, the most frequent first.
+        """
+        named = [field_of(field) for field in one_or_several(fields)]
+        _check_facets(named, limit, below)
         chosen = check_filter(filter)
         with self._opened.read() as tx:
             if chosen:
                 self._matching(tx, chosen)
-            found = self._opened.columns.counts(tx, counted, chosen.condition)
-            if counted.kind == "attribute":
-                self._opened.unmet.warn(tx, FieldTest(counted, "exists"), not found)
-        counts = [ValueCount(value, count) for (_, value), count in found.items() if count]
-        return sorted(counts, key=lambda one: (-one.items, type(one.value).__name__, one.value or 0))[:limit]
+            found = self._opened.columns.facets(tx, named, chosen.condition, limit, below)
+            for field, facet in zip(named, found, strict=True):
+                if field.kind == "attribute":
+                    self._opened.unmet.warn(tx, FieldTest(field, "exists"), not facet.values)
+        return found
 
     def _matching(self, tx: Transaction, chosen: Filter) -> NDArray[np.int64] | None:
         """Return the ascending ids of the items that pass a filter, None for an empty filter; warn of what the filter
@@ -301,3 +311,18 @@ class Items:
                 version, indexed, view, target_of(indexed.space, view, target), k, Page(after, limit, among), chosen
             ),
         )
+
+
+def _check_facets(fields: Sequence[Field], limit: int, below: str) -> None:
+    """Raise InvalidInputError for fields without facets, too many fields, or a limit out of its range."""
+    for field in fields:
+        if field.kind not in ("label", "view", "missing", "key", "path", "attribute"):
+            raise InvalidInputError(
+                f"items are counted per label, view, missing, key, path or value of an attribute, not per {field}"
+            )
+    if limit < 1:
+        raise InvalidInputError(f"limit must be at least 1, not {limit}")
+    if len(fields) > MOST_FACETS:
+        raise InvalidInputError(f"one call counts at most {MOST_FACETS} fields, not {len(fields):,}")
+    if below and not any(field.kind in ("key", "path") for field in fields):
+        raise InvalidInputError(f"only key and path have folders below {below!r}: count one of them")

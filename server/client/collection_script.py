@@ -12,6 +12,7 @@ from crossview.engine.audit.report import Audit, AuditRequest
 from crossview.engine.conditions.filter import EVERY_ITEM, FilterForm
 from crossview.engine.errors import CrossviewError, warn_of
 from crossview.engine.evaluation import Evaluation, EvaluationRequest
+from crossview.engine.facet import FACET_VALUES, Facet
 from crossview.engine.info import CollectionInfo, SpaceInfo, Threshold, ViewInfo
 from crossview.engine.item import (
     DeletedPicture,
@@ -57,8 +58,8 @@ from crossview.server.wire.convert import (
     to_report,
 )
 from crossview.server.wire.convert_audit import from_audit_request, to_audit
-from crossview.server.wire.convert_conditions import to_field_value
 from crossview.server.wire.convert_evaluation import to_evaluation
+from crossview.server.wire.convert_facets import to_facet, to_value_count
 from crossview.server.wire.convert_info import to_collection, to_space, to_threshold
 from crossview.server.wire.fields import to_value
 from crossview.server.wire.message_batches import batches, merged
@@ -232,7 +233,23 @@ class CollectionScript(SearchScript):
         counted = yield from ask(self._collections.CountItems, request)
         for text in counted.warnings:
             warn_of(text)
-        return [ValueCount(to_field_value(one.value), one.items) for one in counted.counts]
+        return list(map(to_value_count, counted.counts))
+
+    def facets(
+        self, fields: Sequence[str], filter: FilterForm = EVERY_ITEM, limit: int = FACET_VALUES, below: str = ""
+    ) -> Script[list[Facet]]:
+        """Return how the items that pass the filter are distributed over the values of each field."""
+        request = pb.CountItemsRequest(
+            parent=self.resource,
+            filter=from_filter(filter),
+            facets=one_or_several(fields),
+            limit=limit,
+            below=below,
+        )
+        counted = yield from ask(self._collections.CountItems, request)
+        for text in counted.warnings:
+            warn_of(text)
+        return list(map(to_facet, counted.facets))
 
     def attribute_names(self) -> Script[tuple[str, ...]]:
         """Return the names of the attributes that any item has."""

@@ -55,6 +55,7 @@ class RemoteCollection:
     list_items = blocking(CollectionScript.list_items)
     count = blocking(CollectionScript.count)
     counts = blocking(CollectionScript.counts)
+    facets = blocking(CollectionScript.facets)
     attribute_names = blocking(CollectionScript.attribute_names)
     item = blocking(CollectionScript.item)
     delete_items = blocking(CollectionScript.delete_items)
@@ -175,7 +176,7 @@ class RemoteItems:
         self._list = collection.list_items
         self.count = collection.count
         self.get, self.thumbnail = collection.item, collection.thumbnail
-        self.counts = collection.counts
+        self.counts, self.facets = collection.counts, collection.facets
         self.attribute_names, self.deleted = collection.attribute_names, collection.deleted_pictures
         self.put, self.update, self.delete = collection.import_items, collection.update_items, collection.delete_items
         self.annotate, self.follow_files = collection.annotate, collection.follow_files
@@ -276,6 +277,7 @@ class AsyncCollection:
     items = awaited(CollectionScript.list_items)
     count = awaited(CollectionScript.count)
     counts = awaited(CollectionScript.counts)
+    facets = awaited(CollectionScript.facets)
     attribute_names = awaited(CollectionScript.attribute_names)
     item = awaited(CollectionScript.item)
     delete_items = awaited(CollectionScript.delete_items)

@@ -4,6 +4,7 @@ isort:skip_file
 """
 
 from collections import abc as _abc
+from crossview.v1 import facets_pb2 as _facets_pb2
 from crossview.v1 import types_pb2 as _types_pb2
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
@@ -948,13 +949,23 @@ class CountItemsRequest(_message.Message):
     FILTER_FIELD_NUMBER: _builtins.int
     FIELD_FIELD_NUMBER: _builtins.int
     LIMIT_FIELD_NUMBER: _builtins.int
+    FACETS_FIELD_NUMBER: _builtins.int
+    BELOW_FIELD_NUMBER: _builtins.int
     parent: _builtins.str
     field: _builtins.str
     """Set: also count the items that have each value of this field: "label", "view", or an attribute as in a condition."""
     limit: _builtins.int
-    """Most values of `field` to return; 0 means 100, and at most 10,000."""
+    """Most values of `field`, and of each of `facets`, to return; 0 means 100, and at most 10,000."""
+    below: _builtins.str
+    """Empty: the first level."""
     @_builtins.property
     def filter(self) -> _types_pb2.Filter: ...
+    @_builtins.property
+    def facets(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """At most 100 fields whose facets are returned: "label", "view", "missing" or an attribute, as in a condition; or
+        "key" or "path", whose values are the folders of the next level below the folder `below`.
+        """
+
     def __init__(
         self,
         *,
@@ -962,39 +973,16 @@ class CountItemsRequest(_message.Message):
         filter: _types_pb2.Filter | None = ...,
         field: _builtins.str = ...,
         limit: _builtins.int = ...,
+        facets: _abc.Iterable[_builtins.str] | None = ...,
+        below: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["filter", b"filter"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["field", b"field", "filter", b"filter", "limit", b"limit", "parent", b"parent"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["below", b"below", "facets", b"facets", "field", b"field", "filter", b"filter", "limit", b"limit", "parent", b"parent"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___CountItemsRequest: _TypeAlias = CountItemsRequest  # noqa: Y015
-
-@_typing.final
-class ValueCount(_message.Message):
-    """A value of a field, and how many items have it."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    VALUE_FIELD_NUMBER: _builtins.int
-    ITEMS_FIELD_NUMBER: _builtins.int
-    items: _builtins.int
-    @_builtins.property
-    def value(self) -> _types_pb2.FieldValue: ...
-    def __init__(
-        self,
-        *,
-        value: _types_pb2.FieldValue | None = ...,
-        items: _builtins.int = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["value", b"value"]  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["items", b"items", "value", b"value"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___ValueCount: _TypeAlias = ValueCount  # noqa: Y015
 
 @_typing.final
 class CountItemsResponse(_message.Message):
@@ -1003,25 +991,31 @@ class CountItemsResponse(_message.Message):
     ITEMS_FIELD_NUMBER: _builtins.int
     WARNINGS_FIELD_NUMBER: _builtins.int
     COUNTS_FIELD_NUMBER: _builtins.int
+    FACETS_FIELD_NUMBER: _builtins.int
     items: _builtins.int
     @_builtins.property
     def warnings(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """See ListItemsResponse."""
 
     @_builtins.property
-    def counts(self) -> _containers.RepeatedCompositeFieldContainer[Global___ValueCount]:
+    def counts(self) -> _containers.RepeatedCompositeFieldContainer[_facets_pb2.ValueCount]:
         """The values of `field`, the most frequent first."""
+
+    @_builtins.property
+    def facets(self) -> _containers.RepeatedCompositeFieldContainer[_facets_pb2.Facet]:
+        """In the order of the request."""
 
     def __init__(
         self,
         *,
         items: _builtins.int = ...,
         warnings: _abc.Iterable[_builtins.str] | None = ...,
-        counts: _abc.Iterable[Global___ValueCount] | None = ...,
+        counts: _abc.Iterable[_facets_pb2.ValueCount] | None = ...,
+        facets: _abc.Iterable[_facets_pb2.Facet] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["counts", b"counts", "items", b"items", "warnings", b"warnings"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["counts", b"counts", "facets", b"facets", "items", b"items", "warnings", b"warnings"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -15,7 +15,7 @@ from crossview.server.jobs.jobs import Jobs
 from crossview.server.wire import pages
 from crossview.server.wire.convert import from_item, from_item_embeddings, from_item_neighbors, to_filter, to_picture
 from crossview.server.wire.convert_audit import from_audit, to_audit_request
-from crossview.server.wire.convert_conditions import from_field_value
+from crossview.server.wire.convert_facets import from_facet, from_value_count
 from crossview.server.wire.convert_info import from_collection, from_space, from_threshold
 from crossview.server.wire.convert_training import to_calibration
 from crossview.server.wire.fields import to_message
@@ -164,12 +164,17 @@ class CollectionService(ItemWrites):
         return pb.ListItemsResponse(items=page, next_page_token=token, warnings=warnings)
 
     def CountItems(self, request: pb.CountItemsRequest, context: None) -> pb.CountItemsResponse:
-        """Return the number of items that pass a filter, and of items by value of a field."""
-        chosen, limit = to_filter(request.filter), request.limit or COUNTS
+        """Return the number of items that pass a filter, and of items by value of fields."""
+        chosen, limit = to_filter(request.filter), min(request.limit or COUNTS, MOST_COUNTS)
         with self.collections.use(parse_collection(request.parent)) as collection, collected_warnings() as warnings:
-            found = collection.items.counts(request.field, chosen, min(limit, MOST_COUNTS)) if request.field else []
-            counts = [pb.ValueCount(value=from_field_value(one.value), items=one.items) for one in found]
-            return pb.CountItemsResponse(items=collection.count(chosen), counts=counts, warnings=warnings)
+            counts = collection.items.counts(request.field, chosen, limit) if request.field else []
+            facets = collection.items.facets(request.facets, chosen, limit, request.below) if request.facets else []
+            return pb.CountItemsResponse(
+                items=collection.count(chosen),
+                counts=map(from_value_count, counts),
+                facets=map(from_facet, facets),
+                warnings=warnings,
+            )
 
     def ListAttributes(self, request: pb.ListAttributesRequest, context: None) -> pb.ListAttributesResponse:
         """Return the names of the attributes that any item has."""

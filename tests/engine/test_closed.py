@@ -78,6 +78,7 @@ ASKED: dict[str, Callable[[Collection], object]] = {
     "memory.figures": lambda one: one.memory.figures(),
     "memory.load": lambda one: one.memory.load(),
     "items.counts": lambda one: one.items.counts("label"),
+    "items.facets": lambda one: one.items.facets(["label"]),
     "items.follow_files": lambda one: one.items.follow_files(FileChanges(missing=("a",))),
     "items.attribute_names": lambda one: one.items.attribute_names(),
     "items.thumbnail": lambda one: one.items.thumbnail("a"),

@@ -69,7 +69,7 @@ learners cca
 create new --views color
 list
 list rows --limit 3
-count rows --per label --where 'label exists'
+count rows --per label --per key --where 'label exists'
 show rows
 index new pictures --labels folder --workers 1
 index rows --view c --vectors more.npy
