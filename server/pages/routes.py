@@ -4,6 +4,8 @@ from starlette.routing import Route
 
 from crossview.server.edge.http.calls import Calls
 from crossview.server.pages import (
+    browse_page,
+    chosen_page,
     completion_page,
     home_page,
     item_page,
@@ -15,7 +17,7 @@ from crossview.server.pages import (
 )
 from crossview.server.pages.site import Section, Site
 
-SECTIONS = (Section("search", "Search", ""),)
+SECTIONS = (Section("search", "Search", ""), Section("browse", "Browse", "/browse"))
 """The tabs of a collection, in order."""
 PAGES = (
     *home_page.PAGES,
@@ -25,6 +27,8 @@ PAGES = (
     *item_page.PAGES,
     *why_page.PAGES,
     *completion_page.PAGES,
+    *browse_page.PAGES,
+    *chosen_page.PAGES,
 )
 """Every page; a path that several have fits the first."""
 
