@@ -27,6 +27,7 @@ from crossview.engine.item import (
     Picture,
     ValueCount,
 )
+from crossview.engine.map import POINTS_A_PAGE, MapInfo, MapPoints, MapRequest
 from crossview.engine.query import (
     CalibrationRequest,
     Embedding,
@@ -92,8 +93,12 @@ class AnyItems(Protocol):
         """Return the pictures of deleted items, in the order of keys."""
         ...
 
-    def thumbnail(self, key: str) -> bytes:
-        """Return an item's small picture (JPEG); NotFoundError if the item has none."""
+    def thumbnail(self, key: str, size: str = "small") -> bytes:
+        """Return an item's small or large picture (JPEG); NotFoundError if the item has none."""
+        ...
+
+    def thumbnails(self, keys: Sequence[str], size: str = "small") -> list[bytes]:
+        """Return the small or large pictures (JPEG) of many items; b"" for an item without one."""
         ...
 
     def put(self, items: Sequence[NewItem], workers: int = 1) -> ImportReport:
@@ -232,6 +237,38 @@ class AnySpaces(Protocol):
         ...
 
 
+class AnyMaps(Protocol):
+    """The maps of a collection, here or on a server; see ``engine.services.maps.Maps``."""
+
+    def __call__(self) -> tuple[MapInfo, ...]:
+        """Return the maps, the newest first."""
+        ...
+
+    def make(self, request: MapRequest, *, progress: Progress | None = None) -> MapInfo:
+        """Place the items of a space in a plane, store the map with the collection, and return its description."""
+        ...
+
+    def get(self, number: int) -> MapInfo:
+        """Return a map by its id; NotFoundError for an unknown one."""
+        ...
+
+    def points(
+        self,
+        number: int,
+        *,
+        field: str = "",
+        filter: FilterForm = EVERY_ITEM,
+        after: int = 0,
+        limit: int = POINTS_A_PAGE,
+    ) -> MapPoints:
+        """Return a page of the points of the items on a map that still exist and pass the filter."""
+        ...
+
+    def delete(self, number: int) -> None:
+        """Delete a map by its id."""
+        ...
+
+
 class AnyStorage(Protocol):
     """The state of a collection on disk, here or on a server; see ``engine.services.storage.Storage``."""
 
@@ -261,6 +298,11 @@ class AnyCollection(Protocol):
     @property
     def spaces(self) -> AnySpaces:
         """The spaces; a call lists them."""
+        ...
+
+    @property
+    def maps(self) -> AnyMaps:
+        """The maps of spaces; a call lists them."""
         ...
 
     @property

@@ -34,6 +34,7 @@ from crossview.engine.query import (
 from crossview.engine.recipe import Recipe
 from crossview.engine.runtime.progress import Progress
 from crossview.engine.services.items import Items
+from crossview.engine.services.maps import Maps
 from crossview.engine.services.memory import Memory
 from crossview.engine.services.opened import Opened
 from crossview.engine.services.spaces import Spaces
@@ -71,6 +72,8 @@ class Collection:
         """The items; a call lists them."""
         self.spaces = Spaces(opened)
         """The spaces; a call lists them."""
+        self.maps = Maps(opened)
+        """The maps of spaces; a call lists them."""
         self.memory = Memory(opened)
         """The data in memory, from which a server answers without waiting."""
         self.storage = Storage(opened)

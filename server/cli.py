@@ -31,6 +31,7 @@ from crossview.server.commands import (
     keys,
     learn,
     learners,
+    maps,
     neighbors,
     search,
     serve,
@@ -93,6 +94,7 @@ PANELS: dict[str, dict[str, Callable[..., None]]] = {
         "suggest": suggest.suggest,
         "embed": embed.embed,
         "neighbors": neighbors.neighbors,
+        "map": maps.map_,
         "calibrate": verify.calibrate,
         "verify": verify.verify,
         "changes": changes.changes,
@@ -121,7 +123,7 @@ PANELS: dict[str, dict[str, Callable[..., None]]] = {
 COMMANDS = {name: command for panel in PANELS.values() for name, command in panel.items()}
 _LONG = {
     *("index", "view fit", "view place", "train", "tune", "space extend", "space assign"),
-    *("calibrate", "evaluate", "embed", "neighbors", "export", "import", "audit", "duplicates"),
+    *("calibrate", "evaluate", "embed", "neighbors", "map", "export", "import", "audit", "duplicates"),
 }
 """Long-running commands: they lower their priority, so that processes that answer people stay fast."""
 

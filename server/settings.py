@@ -11,6 +11,8 @@ from crossview.server.logs import FORMATS
 from crossview.server.tls import TlsFiles
 
 MESSAGE_BYTES = 64 * 2**20
+THUMBNAILS_AT_ONCE = 500
+"""Maximum number of thumbnails of one call."""
 """Default for the maximum size of a message; a photograph of a camera fits."""
 _RANGES = {
     "port": (0, 65_535),

@@ -29,7 +29,7 @@ LOSSES, SOLVERS, SAMPLERS = "engine.learners.losses", "engine.learners.solvers",
 LEARNERS = {"engine.learners"} | {package for package in PACKAGES if package.startswith("engine.learners.")}
 ROOMS = {
     *("engine", "engine.audit", "engine.catalog", "engine.changes", "engine.duplicates", "engine.explaining"),
-    *("engine.ingest", "engine.questions"),
+    *("engine.ingest", "engine.maps", "engine.questions"),
     "engine.spaces",
     *(CONDITIONS, "engine.training", "engine.transfer"),
     *LEARNERS,
@@ -47,6 +47,7 @@ MAY_IMPORT = {
     "engine.transfer": {"engine", "engine.catalog", "engine.ingest", "features"},
     "engine.spaces": {"engine", CONDITIONS, "engine.catalog", *LEARNERS, "features", "index"},
     "engine.explaining": {"engine", CONDITIONS, "engine.catalog", "engine.spaces", "features", "index.base"},
+    "engine.maps": {"engine", "engine.catalog", "engine.spaces"},
     "engine.questions": {"engine", "engine.catalog", "engine.spaces", COMPARISONS},
     "engine.changes": {"engine", "engine.catalog", "engine.learners", LOSSES, SOLVERS, "features"},
     "engine.duplicates": {"engine", CONDITIONS, "engine.catalog", "features", "index"},

@@ -16,6 +16,7 @@ from crossview.engine.errors import InvalidInputError, NotFoundError
 from crossview.engine.facet import FACET_VALUES, MOST_FACETS, Facet
 from crossview.engine.ingest.vectors import index_vectors, put_vectors
 from crossview.engine.item import (
+    THUMBNAIL_SIZES,
     DeletedPicture,
     FileChanges,
     ImportReport,
@@ -145,13 +146,28 @@ class Items:
         self._opened.unmet.warn(tx, chosen.condition, not len(found))
         return found
 
-    def thumbnail(self, key: str) -> bytes:
-        """Return an item's small picture (JPEG); NotFoundError if the item has none."""
+    def thumbnail(self, key: str, size: str = "small") -> bytes:
+        """Return an item's small or large picture (JPEG), at most 128 or 512 pixels on its longer side.
+
+        The picture of an item without a large one, such as one that an earlier version indexed, is its small one.
+        Raises NotFoundError if the item has no picture, InvalidInputError for another size.
+        """
+        _check_size(size)
         with self._opened.read() as tx:
-            found = tx.items.thumbnail(item_id(tx, key))
+            number = item_id(tx, key)
+            found = tx.items.pictures([number], size).get(number)
         if found is None:
             raise NotFoundError(f"item {key!r} has no thumbnail: it was imported without a picture")
         return found
+
+    def thumbnails(self, keys: Sequence[str], size: str = "small") -> list[bytes]:
+        """Return the pictures of many items as ``thumbnail``; b"" for an item without a picture, or an unknown key."""
+        _check_size(size)
+        named = one_or_several(keys)
+        with self._opened.read() as tx:
+            ids = tx.items.ids_of(named)
+            found = tx.items.pictures(set(ids.values()), size)
+        return [found.get(ids.get(key, 0), b"") for key in named]
 
     def attribute_names(self) -> tuple[str, ...]:
         """Return the names of the attributes that any item has, sorted."""
@@ -326,3 +342,8 @@ def _check_facets(fields: Sequence[Field], limit: int, below: str) -> None:
         raise InvalidInputError(f"one call counts at most {MOST_FACETS} fields, not {len(fields):,}")
     if below and not any(field.kind in ("key", "path") for field in fields):
         raise InvalidInputError(f"only key and path have folders below {below!r}: count one of them")
+
+
+def _check_size(size: str) -> None:
+    if size not in THUMBNAIL_SIZES:
+        raise InvalidInputError(f"the size of a thumbnail is {' or '.join(THUMBNAIL_SIZES)}, not {size!r}")

@@ -24,6 +24,29 @@ else:
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class _ThumbnailSize:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _ThumbnailSizeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ThumbnailSize.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    THUMBNAIL_SIZE_UNSPECIFIED: _ThumbnailSize.ValueType  # 0
+    """Small."""
+    THUMBNAIL_SIZE_SMALL: _ThumbnailSize.ValueType  # 1
+    """At most 128 pixels on the longer side, for lists and grids."""
+    THUMBNAIL_SIZE_LARGE: _ThumbnailSize.ValueType  # 2
+    """At most 512 pixels on the longer side. An item without a large picture gets its small one."""
+
+class ThumbnailSize(_ThumbnailSize, metaclass=_ThumbnailSizeEnumTypeWrapper): ...
+
+THUMBNAIL_SIZE_UNSPECIFIED: ThumbnailSize.ValueType  # 0
+"""Small."""
+THUMBNAIL_SIZE_SMALL: ThumbnailSize.ValueType  # 1
+"""At most 128 pixels on the longer side, for lists and grids."""
+THUMBNAIL_SIZE_LARGE: ThumbnailSize.ValueType  # 2
+"""At most 512 pixels on the longer side. An item without a large picture gets its small one."""
+Global___ThumbnailSize: _TypeAlias = ThumbnailSize  # noqa: Y015
+
 class _Relevance:
     ValueType = _typing.NewType("ValueType", _builtins.int)
     V: _TypeAlias = ValueType  # noqa: Y015
@@ -1129,20 +1152,74 @@ class GetThumbnailRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     NAME_FIELD_NUMBER: _builtins.int
+    SIZE_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Resource name of the item."""
+    size: Global___ThumbnailSize.ValueType
     def __init__(
         self,
         *,
         name: _builtins.str = ...,
+        size: Global___ThumbnailSize.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name", "size", b"size"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___GetThumbnailRequest: _TypeAlias = GetThumbnailRequest  # noqa: Y015
+
+@_typing.final
+class GetThumbnailsRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PARENT_FIELD_NUMBER: _builtins.int
+    KEYS_FIELD_NUMBER: _builtins.int
+    SIZE_FIELD_NUMBER: _builtins.int
+    parent: _builtins.str
+    """Resource name of the collection."""
+    size: Global___ThumbnailSize.ValueType
+    @_builtins.property
+    def keys(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Keys of items, at most 500."""
+
+    def __init__(
+        self,
+        *,
+        parent: _builtins.str = ...,
+        keys: _abc.Iterable[_builtins.str] | None = ...,
+        size: Global___ThumbnailSize.ValueType = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["keys", b"keys", "parent", b"parent", "size", b"size"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetThumbnailsRequest: _TypeAlias = GetThumbnailsRequest  # noqa: Y015
+
+@_typing.final
+class GetThumbnailsResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    THUMBNAILS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def thumbnails(self) -> _containers.RepeatedCompositeFieldContainer[Global___Thumbnail]:
+        """One for each of the first keys, in their order; ask again for the other keys. Without a picture, `image` is empty."""
+
+    def __init__(
+        self,
+        *,
+        thumbnails: _abc.Iterable[Global___Thumbnail] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["thumbnails", b"thumbnails"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetThumbnailsResponse: _TypeAlias = GetThumbnailsResponse  # noqa: Y015
 
 @_typing.final
 class Thumbnail(_message.Message):
