@@ -4,9 +4,11 @@ from starlette.routing import Route
 
 from crossview.server.edge.http.calls import Calls
 from crossview.server.pages import (
+    audit_page,
     browse_page,
     chosen_page,
     completion_page,
+    duplicates_page,
     home_page,
     item_page,
     login_page,
@@ -17,7 +19,12 @@ from crossview.server.pages import (
 )
 from crossview.server.pages.site import Section, Site
 
-SECTIONS = (Section("search", "Search", ""), Section("browse", "Browse", "/browse"))
+SECTIONS = (
+    Section("search", "Search", ""),
+    Section("browse", "Browse", "/browse"),
+    Section("duplicates", "Duplicates", "/duplicates"),
+    Section("audit", "Audit", "/audit"),
+)
 """The tabs of a collection, in order."""
 PAGES = (
     *home_page.PAGES,
@@ -29,6 +36,8 @@ PAGES = (
     *completion_page.PAGES,
     *browse_page.PAGES,
     *chosen_page.PAGES,
+    *duplicates_page.PAGES,
+    *audit_page.PAGES,
 )
 """Every page; a path that several have fits the first."""
 
