@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from crossview.engine.catalog.schema import maps
 from crossview.engine.catalog.state import pack, unpack
 from crossview.engine.errors import StorageError
+from crossview.engine.map import MapInfo
 
 MOST_MAPS = 50
 """Maximum number of maps of a collection: the oldest one is deleted first."""
@@ -35,6 +36,11 @@ class MapRecord:
     def identity(self) -> dict[str, Any]:
         """The columns in which two maps differ; a map replaces an earlier one that differs in none of them."""
         return {name: value for name, value in asdict(self).items() if name not in ("created", "summary", "id")}
+
+    def info(self, missing: int) -> MapInfo:
+        """Return the description for users; ``missing`` items have no place."""
+        columns = {name: value for name, value in vars(self).items() if name not in ("condition", "summary")}
+        return MapInfo(**columns, **self.summary, where=self.condition, missing=missing)
 
 
 class Places(NamedTuple):
@@ -66,10 +72,12 @@ class Maps:
         try:
             tree = unpack(bytes(state or b""))
             ids, points = np.asarray(tree["ids"], np.int64), np.asarray(tree["points"], np.float32)
-            if points.shape != (*ids.shape, 2) or ids.ndim != 1 or bool((ids[1:] <= ids[:-1]).any()):
+            if points.shape != (*ids.shape, 2) or ids.ndim != 1 or not len(ids):
                 raise ValueError(f"ids of shape {ids.shape} and places of shape {points.shape}")
+            if bool((ids[1:] <= ids[:-1]).any()) or not bool(np.isfinite(points).all()):
+                raise ValueError("its ids do not ascend, or a place is not finite")
         except (ValueError, LookupError, TypeError) as error:
-            raise StorageError(f"map {number} is damaged: compute it again; {error}") from error
+            raise StorageError(f"map {number} is damaged: renew it; {error}") from error
         return Places(ids, points)
 
     def add(self, new: MapRecord, places: Places) -> MapRecord:

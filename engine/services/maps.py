@@ -1,5 +1,7 @@
 """The maps of a collection."""
 
+from functools import cache
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -23,7 +25,8 @@ class Maps:
     def __call__(self) -> tuple[MapInfo, ...]:
         """Return the maps, the newest first."""
         with self._opened.read() as tx:
-            return tuple(self._info(tx, one) for one in tx.maps.all())
+            there = cache(lambda view, condition: self._there(tx, view, condition))
+            return tuple(_info(tx, one, there(one.view, one.condition)) for one in tx.maps.all())
 
     def make(self, request: MapRequest, *, progress: Progress | None = None) -> MapInfo:
         """Place the items of a space in a plane, store the map with the collection, and return its description.
@@ -40,7 +43,7 @@ class Maps:
             plan = planned(tx, self._opened.loaded.get(tx, request.space), request, lambda: self._matching(tx, chosen))
             known = [one for one in tx.maps.all() if one.identity == plan.record.identity]
             if known and not request.renew and known[0].summary.get("seed") == request.seed:
-                return self._info(tx, known[0])
+                return _info(tx, known[0], plan.ids)
         record, places = made(self._opened.catalog, plan, progress)
         with self._opened.writable.write() as tx:
             number = stored(tx, plan, record, places).id
@@ -49,7 +52,8 @@ class Maps:
     def get(self, number: int) -> MapInfo:
         """Return a map by its id; NotFoundError for an unknown one."""
         with self._opened.read() as tx:
-            return self._info(tx, _record(tx, number))
+            record = _record(tx, number)
+            return _info(tx, record, self._there(tx, record.view, record.condition))
 
     def points(
         self,
@@ -95,16 +99,14 @@ class Maps:
     def _matching(self, tx: Transaction, chosen: "FilterForm") -> NDArray[np.int64]:
         return self._opened.columns.matching(tx, filter_of(chosen).condition)
 
-    def _info(self, tx: Transaction, record: MapRecord) -> MapInfo:
-        there = np.intersect1d(joined_view(tx, record.view).ids(tx), self._matching(tx, record.condition))
-        missing = len(np.setdiff1d(there, tx.maps.places(record.id).ids, assume_unique=True))
-        return info_of(record, missing)
+    def _there(self, tx: Transaction, view: str, condition: str) -> NDArray[np.int64]:
+        """Return the ids of the items that have a view and fulfil a condition."""
+        return np.intersect1d(joined_view(tx, view).ids(tx), self._matching(tx, condition), assume_unique=True)
 
 
-def info_of(record: MapRecord, missing: int) -> MapInfo:
-    """Return the description of a stored map."""
-    columns = {name: value for name, value in vars(record).items() if name not in ("condition", "summary")}
-    return MapInfo(**columns, **record.summary, where=record.condition, missing=missing)
+def _info(tx: Transaction, record: MapRecord, there: NDArray[np.int64]) -> MapInfo:
+    """Return the description of a stored map; ``there`` are the items that fulfil its condition today."""
+    return record.info(len(np.setdiff1d(there, tx.maps.places(record.id).ids, assume_unique=True)))
 
 
 def _record(tx: Transaction, number: int) -> MapRecord:

@@ -80,6 +80,8 @@ def _writer(field: Any) -> _Write:
 def _one_writer(field: FieldDescriptor) -> _Write:
     if field.message_type is not None:
         return _message_writer(field.message_type)
+    if field.enum_type is not None and field.enum_type.full_name == "google.protobuf.NullValue":
+        return lambda value: None
     if field.enum_type is not None:
         names = {number: value.name for number, value in field.enum_type.values_by_number.items()}
         return lambda value: names.get(value, value)
