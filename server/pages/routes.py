@@ -6,6 +6,7 @@ from crossview.server.edge.http.calls import Calls
 from crossview.server.pages import (
     audit_page,
     browse_page,
+    changes_page,
     chosen_page,
     completion_page,
     duplicates_page,
@@ -24,6 +25,7 @@ SECTIONS = (
     Section("browse", "Browse", "/browse"),
     Section("duplicates", "Duplicates", "/duplicates"),
     Section("audit", "Audit", "/audit"),
+    Section("changes", "Changes", "/changes"),
 )
 """The tabs of a collection, in order."""
 PAGES = (
@@ -38,6 +40,7 @@ PAGES = (
     *chosen_page.PAGES,
     *duplicates_page.PAGES,
     *audit_page.PAGES,
+    *changes_page.PAGES,
 )
 """Every page; a path that several have fits the first."""
 
