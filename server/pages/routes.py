@@ -13,6 +13,7 @@ from crossview.server.pages import (
     home_page,
     item_page,
     login_page,
+    map_page,
     missing_page,
     pictures_page,
     search_page,
@@ -23,6 +24,7 @@ from crossview.server.pages.site import Section, Site
 SECTIONS = (
     Section("search", "Search", ""),
     Section("browse", "Browse", "/browse"),
+    Section("map", "Map", "/map"),
     Section("duplicates", "Duplicates", "/duplicates"),
     Section("audit", "Audit", "/audit"),
     Section("changes", "Changes", "/changes"),
@@ -39,6 +41,7 @@ PAGES = (
     *browse_page.PAGES,
     *chosen_page.PAGES,
     *duplicates_page.PAGES,
+    *map_page.PAGES,
     *audit_page.PAGES,
     *changes_page.PAGES,
 )
