@@ -10,8 +10,11 @@ from crossview.server.pages.site import Page
 from crossview.server.pages.visit import Visit
 from crossview.server.wire.status import Code
 from crossview.v1 import changes_pb2 as pb
+from crossview.v1 import collections_pb2
 
 _SHOWN, _MOST_BARS = 24, 600
+_AT_ONCE = 5_000
+"""Number of items up to which changes are searched for without a click."""
 _LEAST = 0.02
 """Share of the strongest region below which a region is not drawn."""
 
@@ -49,10 +52,12 @@ class Bar:
 
 async def show(visit: Visit) -> Answer:
     """Return the most important changes, or all in the order of time (``all`` is "1"), from the number ``from`` on."""
+    info = await visit.call("GetCollection", collections_pb2.GetCollectionRequest(name=visit.collection))
     request = pb.FindChangesRequest(parent=visit.collection, period=visit.query.text("period"))
     found, error = None, None
     try:
-        found = await visit.call("FindChanges", request)
+        if info.items <= _AT_ONCE or visit.query.text("find") == "1":
+            found = await visit.call("FindChanges", request)
     except PageError as failed:
         if failed.code not in (Code.FAILED_PRECONDITION, Code.INVALID_ARGUMENT, Code.NOT_FOUND):
             raise
@@ -61,6 +66,7 @@ async def show(visit: Visit) -> Answer:
     values: dict[str, Any] = {
         "title": f"Changes · {visit.path['collection']}",
         "tab": "changes",
+        "info": info,
         "found": found,
         "error": error,
         "every": every,

@@ -230,3 +230,4 @@ function inRow(near, tile, down) {
 
 content.addEventListener("content", clear);
 show();
+document.querySelector(".tabs [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });

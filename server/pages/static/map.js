@@ -386,7 +386,14 @@ function begin() {
   }
 
   function use(name) {
-    if (name === "in" || name === "out") return zoom(name === "in" ? 1.6 : 1 / 1.6);
+    if (name === "in" || name === "out") {
+      zoom(name === "in" ? 1.6 : 1 / 1.6);
+      if (!visible(0).length) {  // the middle is empty: go on with the nearest point
+        const n = nearest([width / 2, height / 2], Infinity);
+        if (n >= 0) { view.x = xs[n]; view.y = ys[n]; moved(); }
+      }
+      return;
+    }
     if (name === "all") { all(); draw(); listed(); return; }
     tool = name;
     canvas.classList.toggle("lasso", tool === "lasso");
