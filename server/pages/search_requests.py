@@ -10,7 +10,9 @@ from crossview.server.pages.uploads import Uploads
 from crossview.v1 import search_pb2 as pb
 
 PAGE = 40
-"""Number of results that are loaded at once in each list."""
+"""Number of results of each list that a page begins with; further ones come as people scroll."""
+MOST = 2_000
+"""Maximum number of results of a list."""
 _MOST_LISTS = 8
 
 
@@ -88,7 +90,7 @@ def _searched(known: Choices, view: str) -> tuple[str, ...]:
 def _request(
     state: SearchState, setting: Setting, known: Choices, info: Any, uploads: Uploads, targets: Sequence[str]
 ) -> pb.SearchRequest:
-    request = pb.SearchRequest(parent=info.name, space=known.name, targets=targets, page_size=PAGE, per=state.per)
+    request = pb.SearchRequest(parent=info.name, space=known.name, targets=targets, k=PAGE, per=state.per)
     request.include_missing = state.missing
     if state.where:
         request.filter.where = state.where

@@ -70,7 +70,6 @@ async def show(visit: Visit) -> Answer:
     if not wanted:
         raise PageError(400, "there is no query to explain the item by: search first")
     search = wanted[visit.query.number("list", 0, 0, len(wanted) - 1)]
-    search.request.page_size = 0
     request = pb.ExplainRequest(parent=visit.collection, search=search.request, keys=[key])
     explained = await visit.call("Explain", request)
     if not explained.explanations:

@@ -157,11 +157,14 @@ const watcher = new IntersectionObserver((entries) => {
 
 async function more(item) {
   watcher.unobserve(item);
+  if (item.dataset.asked) return;
+  item.dataset.asked = "1";
   const text = await part(item.querySelector("a").href);
   if (text === null || !item.isConnected) return;
   const box = document.createElement("div");
   box.innerHTML = text;
-  item.replaceWith(...box.querySelectorAll(".tiles > li"));
+  const shown = new Set([...item.parentElement.children].map((one) => one.dataset.key));
+  item.replaceWith(...[...box.querySelectorAll(".tiles > li")].filter((one) => !shown.has(one.dataset.key) || one.matches(".more")));
   watch();
 }
 

@@ -78,7 +78,7 @@ def test_a_condition_selects_and_a_wrong_one_is_explained(browsing: Browsing) ->
     assert 'value="label ="' in wrong.text  # it stays in its field
 
 
-def test_pages_continue_the_list(site: RunningServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_further_results_continue_the_list(site: RunningServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("crossview.server.pages.search_page.PAGE", 5)
     monkeypatch.setattr("crossview.server.pages.search_requests.PAGE", 5)
     with Browsing(site.http_port) as client:
@@ -100,7 +100,7 @@ def test_what_does_not_exist_has_its_status(browsing: Browsing) -> None:
     assert browsing.get(f"/c/drawn?like={KEY}&target=none").status_code in (400, 404)
     assert browsing.get("/c/drawn?picture=0123456789abcdef01234567").status_code == 410
     assert browsing.get("/c/drawn/why?key=" + KEY).status_code == 400
-    assert browsing.get("/c/drawn/more?token=x").status_code == 400
+    assert browsing.get("/c/drawn/more?of=items&token=x").status_code == 400
     assert "Nothing fits" in browsing.get("/c/drawn?where=label+%3D+none").text
 
 
