@@ -3,9 +3,9 @@
 A page is a coroutine that takes a ``Visit`` and returns an ``Answer``. To add one:
 
 1. Write ``server/pages/NOUN_page.py`` with ``PAGES``, a tuple of ``Page(path, handler)``. A path such as
-   ``/c/{collection}/map`` gives ``visit.path["collection"]``, and ``visit.collection`` is its resource name. POST is ``Page(path, handler, "POST")``:
-   the site refuses it without the token of the session, so a form contains ``{{ csrf() }}``, and a script sends the
-   header ``x-csrf-token`` (``send`` of ``static/page.js`` does).
+   ``/c/{collection}/map`` gives ``visit.path["collection"]``, and ``visit.collection`` is its resource name. POST is
+   ``Page(path, handler, "POST")``: the site refuses it without the token of the session, so a form contains
+   ``{{ csrf() }}``, and a script sends the header ``x-csrf-token`` (``send`` of ``static/page.js`` does).
 2. Add ``*NOUN_page.PAGES`` to ``PAGES`` in ``routes.py``. For a tab of every collection, add a ``Section`` to
    ``SECTIONS`` there.
 3. Call methods only by ``await visit.call("ListItems", collections_pb2.ListItemsRequest(...))``: it returns the
