@@ -1,4 +1,4 @@
-"""What people do with chosen items: add or remove a label, delete them from the collection, or export their keys."""
+"""Actions on chosen items: adding or removing a label, deletion from the collection, and export of their keys."""
 
 import csv
 import io
