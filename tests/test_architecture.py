@@ -94,7 +94,10 @@ MAY_IMPORT = {
         *("server.dispatch", "server.errors", "server.exposure", "server.methods", "server.settings", "server.wire"),
         "engine",
     },
-    "server.pages": {"server.edge.http", "server.dispatch", "server.methods", "server.wire", "engine"},
+    "server.pages": {
+        *("server.edge.http", "server.dispatch", "server.methods", "server.wire", "engine"),
+        "engine.ingest.cells",  # exports write the cells that imports read
+    },
     "server.observing": {
         *("server.cache", "server.dispatch", "server.jobs", "server.methods", "server.settings", "server.wire"),
         *("engine", "engine.catalog.private", "features"),

@@ -87,10 +87,14 @@ class ItemColumns:
 
     def _read_together(self, tx: "Transaction", fields: Collection[Field]) -> None:
         """Read the columns of several attributes at once, because decoding the attributes takes most of the time."""
-        new = [field for field in fields if field.kind == "attribute" and field not in self._columns]
-        if len(new) < 2:
-            return
-        every = _attributes(tx, any(field.path[0] == FILE for field in new))
+        every = [field for field in fields if field.kind == "attribute" and field not in self._columns]
+        for of_files in (False, True):  # attributes and the metadata of files come from different tables
+            new = [field for field in every if (field.path[0] == FILE) is of_files]
+            if len(new) > 1:
+                self._read_attributes(tx, new, of_files)
+
+    def _read_attributes(self, tx: "Transaction", new: Sequence[Field], of_files: bool) -> None:
+        every = _attributes(tx, of_files)
         values: dict[Field, list[tuple[int, Any]]] = {field: [] for field in new}
         parts: dict[Field, list[Part]] = {field: [] for field in new}
         for number, some in enumerate(batches(every, _DECODED_AT_ONCE), start=1):

@@ -4,10 +4,16 @@ from starlette.routing import Route
 
 from crossview.server.edge.http.calls import Calls
 from crossview.server.pages import (
+    audit_page,
+    browse_page,
+    changes_page,
+    chosen_page,
     completion_page,
+    duplicates_page,
     home_page,
     item_page,
     login_page,
+    map_page,
     missing_page,
     pictures_page,
     search_page,
@@ -15,7 +21,14 @@ from crossview.server.pages import (
 )
 from crossview.server.pages.site import Section, Site
 
-SECTIONS = (Section("search", "Search", ""),)
+SECTIONS = (
+    Section("search", "Search", ""),
+    Section("browse", "Browse", "/browse"),
+    Section("map", "Map", "/map"),
+    Section("duplicates", "Duplicates", "/duplicates"),
+    Section("audit", "Audit", "/audit"),
+    Section("changes", "Changes", "/changes"),
+)
 """The tabs of a collection, in order."""
 PAGES = (
     *home_page.PAGES,
@@ -25,6 +38,12 @@ PAGES = (
     *item_page.PAGES,
     *why_page.PAGES,
     *completion_page.PAGES,
+    *browse_page.PAGES,
+    *chosen_page.PAGES,
+    *duplicates_page.PAGES,
+    *map_page.PAGES,
+    *audit_page.PAGES,
+    *changes_page.PAGES,
 )
 """Every page; a path that several have fits the first."""
 

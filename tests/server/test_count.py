@@ -111,6 +111,14 @@ def test_bins_contain_every_number_once(numbers: list[float]) -> None:
     assert (array.max() < edges[-1]) or np.isinf(edges[-1])
 
 
+def test_attributes_and_metadata_of_files_are_counted_together(tmp_path: Path) -> None:
+    with Home(tmp_path).create("some", ["v=vectors:dim=1"]) as made:
+        made.items.put([NewItem("a", rows={"v": [0.0]}, attributes={"year": 2021, "place": "x"})])
+        with pytest.warns(InputWarning, match="file"):  # the item has no file
+            year, taken, place, camera = made.items.facets(["year", "file.taken", "place", "file.camera"])
+    assert [len(one.values) for one in (year, taken, place, camera)] == [1, 0, 1, 0]
+
+
 def test_counts_follow_changes(tmp_path: Path) -> None:
     """Of views, too, which change without their items."""
     fill(home := Home(tmp_path))

@@ -23,6 +23,13 @@ ADDRESSES = {
     "/c/{collection}/complete": "/c/drawn/complete?text=label+=+",
     "/c/{collection}/thumbnail": f"/c/drawn/thumbnail?key={KEY}",
     "/pictures/{id}": "/pictures/none",
+    "/c/{collection}/browse": "/c/drawn/browse?label=dots",
+    "/c/{collection}/browse/more": "/c/drawn/browse/more?sort=-year",
+    "/c/{collection}/map": "/c/drawn/map",
+    "/c/{collection}/map/points": "/c/drawn/map/points?id=1",
+    "/c/{collection}/duplicates": "/c/drawn/duplicates",
+    "/c/{collection}/audit": "/c/drawn/audit?space=raw",
+    "/c/{collection}/changes": "/c/drawn/changes",
 }
 """An address of each page."""
 INLINE = re.compile(r"<(style|script)(?![^>]* src=)[^>]*>|\son[a-z]+=|\sstyle=|(src|href)=\"(?!/|#)")
