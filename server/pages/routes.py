@@ -7,15 +7,19 @@ from crossview.server.pages import (
     completion_page,
     home_page,
     item_page,
+    job_page,
     login_page,
     missing_page,
+    notions_page,
     pictures_page,
+    question_page,
     search_page,
+    training_page,
     why_page,
 )
 from crossview.server.pages.site import Section, Site
 
-SECTIONS = (Section("search", "Search", ""),)
+SECTIONS = (Section("search", "Search", ""), Section("teach", "Teach", "/teach"))
 """The tabs of a collection, in order."""
 PAGES = (
     *home_page.PAGES,
@@ -25,6 +29,10 @@ PAGES = (
     *item_page.PAGES,
     *why_page.PAGES,
     *completion_page.PAGES,
+    *notions_page.PAGES,
+    *question_page.PAGES,
+    *training_page.PAGES,
+    *job_page.PAGES,
 )
 """Every page; a path that several have fits the first."""
 

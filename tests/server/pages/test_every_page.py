@@ -23,6 +23,8 @@ ADDRESSES = {
     "/c/{collection}/complete": "/c/drawn/complete?text=label+=+",
     "/c/{collection}/thumbnail": f"/c/drawn/thumbnail?key={KEY}",
     "/pictures/{id}": "/pictures/none",
+    "/c/{collection}/teach": "/c/drawn/teach",
+    "/c/{collection}/teach/ask": "/c/drawn/teach/ask?notion=color",
 }
 """An address of each page."""
 INLINE = re.compile(r"<(style|script)(?![^>]* src=)[^>]*>|\son[a-z]+=|\sstyle=|(src|href)=\"(?!/|#)")
