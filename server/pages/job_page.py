@@ -24,6 +24,8 @@ _FIGURES = {
     ("items", "recall", 10): "Own item among the first 10",
 }
 """The shown figures in plain words, by measure, metric and k."""
+_DATABASES = (types_pb2.DATABASE_UNSEEN, types_pb2.DATABASE_TRAINED, types_pb2.DATABASE_UNSPECIFIED)
+"""The items to find: the first that was measured is shown."""
 
 
 @dataclass(frozen=True)
@@ -126,15 +128,13 @@ def figures(measure: str, evaluation: Any, space: str) -> list[Figure]:
         if one.space == space and one.HasField("standard_error")
     }
     found = []
+    databases = {key[-1] for key in rows}
+    chosen = next((one for one in _DATABASES if one in databases), None)
     for key, values in rows.items():
         query, database_view, metric, k, database = key
         name = _FIGURES.get((measure, metric, k))
         others = [value for one, value in values.items() if one != space]
-        if name is None or space not in values or not others:
-            continue
-        if database == types_pb2.DATABASE_TRAINED and measure == "labels":
-            name = f"{name}, in the training items"
-        elif database == types_pb2.DATABASE_MIXED:
+        if name is None or database != chosen or space not in values or not others:
             continue
         views = query if query == database_view else f"{query} → {database_view}"
         found.append(Figure(name, views, others[0], values[space], errors.get(key)))

@@ -4,6 +4,7 @@ from starlette.routing import Route
 
 from crossview.server.edge.http.calls import Calls
 from crossview.server.pages import (
+    attributes_page,
     completion_page,
     home_page,
     item_page,
@@ -14,6 +15,7 @@ from crossview.server.pages import (
     pictures_page,
     question_page,
     search_page,
+    suggestions_page,
     training_page,
     why_page,
 )
@@ -31,6 +33,8 @@ PAGES = (
     *completion_page.PAGES,
     *notions_page.PAGES,
     *question_page.PAGES,
+    *suggestions_page.PAGES,
+    *attributes_page.PAGES,
     *training_page.PAGES,
     *job_page.PAGES,
 )
