@@ -16,6 +16,7 @@ from crossview.server.pages import (
     question_page,
     search_page,
     suggestions_page,
+    threshold_page,
     training_page,
     why_page,
 )
@@ -35,6 +36,7 @@ PAGES = (
     *question_page.PAGES,
     *suggestions_page.PAGES,
     *attributes_page.PAGES,
+    *threshold_page.PAGES,
     *training_page.PAGES,
     *job_page.PAGES,
 )
