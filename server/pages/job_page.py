@@ -119,10 +119,10 @@ async def show(visit: Visit) -> Answer:
 
 def figures(measure: str, evaluation: Any, space: str) -> list[Figure]:
     """Return the figures of an evaluation that people are shown, of the unseen items where it has them."""
-    rows: dict[tuple[str, str, int, int], dict[str, float]] = {}
+    rows: dict[tuple[Any, ...], dict[str, float]] = {}
     for row in evaluation.rows:
         rows.setdefault((row.query_view, row.database_view, row.metric, row.k, row.database), {})[row.space] = row.value
-    errors = {
+    errors: dict[tuple[Any, ...], float] = {
         (one.query_view, one.database_view, one.metric, one.k, one.database): one.standard_error
         for one in evaluation.differences
         if one.space == space and one.HasField("standard_error")

@@ -1,4 +1,4 @@
-"""The threshold of same or different: example pairs by their probability, and how many known ones it decides rightly."""
+"""The threshold of same or different: example pairs by their probability, and how many it decides rightly."""
 
 import random
 from collections.abc import Iterable
@@ -119,6 +119,7 @@ async def show(visit: Visit) -> Answer:
         if refused.code is not Code.FAILED_PRECONDITION:
             raise
         error = refused
+        pairs = [Pair(one, 0.0) for one in known] if choice.by == PHOTOGRAPHS else []
     values = {
         "title": f"Same or different · {visit.path['collection']}",
         "tab": "teach",
@@ -152,7 +153,7 @@ async def _labelled(visit: Visit, choice: Choice) -> list[Known]:
     """Return as many pairs with a common label as without, drawn from labelled items."""
     items = [one for one in await _sample(visit, choice) if one.labels]
     drawn = list(combinations(sorted(items, key=lambda one: str(one.key)), 2))
-    random.Random(choice.seed).shuffle(drawn)  # noqa: S311 - a draw of examples
+    random.Random(choice.seed).shuffle(drawn)
     found: dict[bool, list[Known]] = {True: [], False: []}
     for first, second in drawn:
         same = not set(first.labels).isdisjoint(second.labels)
@@ -205,6 +206,8 @@ async def calibrate(visit: Visit) -> Answer:
     form = await visit.form()
     info = await visit.call("GetCollection", pb.GetCollectionRequest(name=visit.collection))
     choice = Choice.of(form, info)
+    if not form.text("view"):
+        raise PageError(400, f"name the view to calibrate, such as {choice.view}")
     request = pb.CalibrateSpaceRequest(parent=visit.collection, space=choice.space, view=choice.view)
     if choice.by == PHOTOGRAPHS:
         judged = await _judgements(visit)

@@ -71,6 +71,8 @@ def free_name(taken: set[str]) -> str:
 async def train(visit: Visit) -> Answer:
     """Submit a training as a job, and the measurements before and after it, which wait for it."""
     form = await visit.form()
+    if not form.texts("view"):
+        raise PageError(400, "choose at least one view to learn from")
     info = await visit.call("GetCollection", pb.GetCollectionRequest(name=visit.collection))
     spaces = {short(one.name): one for one in info.spaces}
     space = form.text("space") or free_name(set(spaces))
@@ -81,9 +83,9 @@ async def train(visit: Visit) -> Answer:
     await visit.call("SubmitJob", jobs_pb2.SubmitJobRequest(train=request, request_id=job))
     before = _before(info, spaces)
     if request.holdout:
-        views = list(request.views) or [one.name for one in info.views]
-        for by, name in _measures(info, views):
-            wanted = pb.EvaluateRequest(parent=visit.collection, spaces=[before, space], view=views[0], by=by)
+        for by, name in _measures(info, len(request.views)):
+            wanted = pb.EvaluateRequest(parent=visit.collection, spaces=[before, space], by=by)
+            wanted.view = request.views[0]
             measuring = jobs_pb2.SubmitJobRequest(evaluate=wanted, request_id=f"{job}-{name}")
             await visit.call("SubmitJob", measuring)
     path = f"/c/{visit.path['collection']}/teach/job"
@@ -105,10 +107,10 @@ def _before(info: Any, spaces: dict[str, types_pb2.Space]) -> str:
     return info.active_space if active is not None and active.held_out else "raw"
 
 
-def _measures(info: Any, views: list[str]) -> list[tuple[pb.Relevance, str]]:
+def _measures(info: Any, views: int) -> list[tuple[pb.Relevance.ValueType, str]]:
     """Return what to measure: by labels if there are any, and by the items' own other views if there are several."""
     by_labels = [(pb.RELEVANCE_LABELS, "labels")] if info.labels else []
-    by_items = [(pb.RELEVANCE_ITEMS, "items")] if len(views) > 1 else []
+    by_items = [(pb.RELEVANCE_ITEMS, "items")] if views > 1 else []
     return by_labels + by_items
 
 

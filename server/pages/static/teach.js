@@ -14,7 +14,7 @@ function fill(text) {
   content.innerHTML = text;
   const title = content.querySelector("template[data-title]");
   if (title) document.title = title.dataset.title;
-  const next = content.querySelector("[data-focus]") ?? (focused && document.getElementById(focused)) ?? content;
+  const next = content.querySelector("[data-focus]") ?? (focused ? document.getElementById(focused) : null) ?? content;
   next.focus({ preventScroll: true });
   speak();
   content.dispatchEvent(new CustomEvent("content", { bubbles: true, detail: { began: performance.now() } }));
@@ -126,7 +126,7 @@ function threshold(field) {
   }
   for (const one of content.querySelectorAll("[data-count=passed]")) one.textContent = passed;
   for (const [name, whole] of [["precision", counts.right + counts.wrong], ["recall", counts.right + counts.missed]]) {
-    const share = whole ? `${Math.round(100 * counts.right / whole)} %` : "none";
+    const share = whole ? `${Math.round(100 * counts.right / whole)} %` : "–";
     for (const one of content.querySelectorAll(`[data-count=${name}]`)) one.textContent = share;
     for (const one of content.querySelectorAll(`[data-count=${name}-of]`)) one.textContent = `${counts.right} of ${whole}`;
   }
@@ -138,6 +138,8 @@ let timer = 0;
 
 function began() {
   clearTimeout(timer);
+  const tab = content.querySelector(".lessons [aria-current]");
+  if (tab) tab.parentElement.scrollLeft = tab.offsetLeft - tab.parentElement.offsetLeft - 48;
   if (content.querySelector("[data-runs]")) timer = setTimeout(look, 1000);
 }
 
