@@ -32,6 +32,7 @@ from crossview.server.commands import (
     learn,
     learners,
     neighbors,
+    opening,
     search,
     serve,
     spaces,
@@ -48,7 +49,7 @@ from crossview.server.commands.option_groups import expanded
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # silences gRPC's own messages; grpc reads it on import
 
 PANELS: dict[str, dict[str, Callable[..., None]]] = {
-    "Start": {"demo": demo.demo, "learners": learners.learners},
+    "Start": {"demo": demo.demo, "open": opening.open_, "learners": learners.learners},
     "Collections": {
         "create": collections.create,
         "list": describe.list_,

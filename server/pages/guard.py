@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from crossview.server.pages.answer import NO_STORE, Answer
 from crossview.server.pages.page_calls import PageError
 from crossview.server.pages.sessions import Sessions
 from crossview.server.wire.status import Code
@@ -12,6 +13,7 @@ from crossview.server.wire.status import Code
 if TYPE_CHECKING:
     from crossview.server.pages.visit import Visit
 
+_AGAIN = "again"
 TOKEN_HEADER, TOKEN_FIELD = "x-csrf-token", "csrf"
 
 
@@ -36,6 +38,23 @@ def cookie(scope: Mapping[str, Any], id: str) -> str:  # noqa: A002 - the name o
     """Return the value of the header that sets the cookie of a session."""
     secure = "; Secure" if scope["scheme"] == "https" else ""
     return f"{_cookie_name(scope)}={id}; Path=/; HttpOnly; SameSite=Strict{secure}"
+
+
+def hides_cookie(scope: Mapping[str, Any], headers: Mapping[str, str]) -> bool:
+    """Return whether a person follows a link of another site, so that the browser hides a cookie that is strict."""
+    follows = headers.get("sec-fetch-site") in ("cross-site", "same-site")
+    return follows and f"{_cookie_name(scope)}-{_AGAIN}=" not in headers.get("cookie", "")
+
+
+def again(scope: Mapping[str, Any], address: str) -> Answer:
+    """Return an answer that loads a page again, which is then a request of this site, with the cookie of the session.
+
+    A second cookie, for a few seconds, ensures that this happens once.
+    """
+    once = f"{_cookie_name(scope)}-{_AGAIN}=1; Path=/; Max-Age=5; HttpOnly; SameSite=Lax"
+    secure = "; Secure" if scope["scheme"] == "https" else ""
+    headers = (("refresh", f"0; url={address}"), ("set-cookie", once + secure), NO_STORE)
+    return Answer(b"<!doctype html><html lang=en><title>crossview</title>", headers=headers)
 
 
 def check_source(scope: Mapping[str, Any], headers: Mapping[str, str]) -> None:

@@ -11,6 +11,8 @@ from crossview.server.pages.visit import Visit
 from crossview.v1 import collections_pb2, types_pb2
 
 _MOST_FACTS = 60
+_SHOWN = ("hash", "width", "height")
+"""Metadata of files that the details show elsewhere, or that only programs read."""
 
 
 async def read_item(visit: Visit, key: str) -> Any:
@@ -23,7 +25,7 @@ async def read_item(visit: Visit, key: str) -> Any:
 def _facts(item: types_pb2.Item) -> list[tuple[str, str]]:
     """Return the names and values of the attributes of an item and of its file."""
     found = list(_flat(MessageToDict(item.attributes)))
-    found += [(f"file.{name}", text) for name, text in _flat(MessageToDict(item.file))]
+    found += sorted((f"file.{name}", text) for name, text in _flat(MessageToDict(item.file)) if name not in _SHOWN)
     return found[:_MOST_FACTS]
 
 

@@ -56,6 +56,7 @@ async def show(visit: Visit) -> Answer:
         "tab": "search",
         "state": state,
         "info": info,
+        "words": any("text" in one.inputs for one in info.views),
         "lists": found,
         "panel": panel,
         "settings": _settings(state, info),

@@ -78,6 +78,8 @@ class Site:
         """Return the answer of a page, or a page with its error."""
         try:
             guard.check_source(scope, visit.headers)
+            if visit.is_new and page.verb == "GET" and guard.hides_cookie(scope, visit.headers):
+                return guard.again(scope, visit.address)
             if page.verb != "GET":
                 await guard.check_token(visit, self.sessions)
             return await page.handler(visit)
@@ -118,7 +120,7 @@ class _Endpoint:
             async with exchange.cancelled_with_client():
                 found = await site.answer(self._page, visit, scope)
                 headers = [*SECURITY, *found.headers]
-                if visit.is_new and self._page.path != site.static.path:
+                if visit.is_new and not (set(dict(headers)) & {"refresh"} or self._page.path == site.static.path):
                     headers.append(("set-cookie", guard.cookie(scope, visit.cookie)))
                 await exchange.respond(found.body, found.content_type, found.status, headers)
         except ClientLeftError:

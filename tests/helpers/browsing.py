@@ -56,4 +56,4 @@ def axe_script() -> str:
         script = folder / "node_modules/axe-core/axe.min.js"
         if script.is_file():
             return script.read_text(encoding="utf-8")
-    pytest.skip("axe-core is not installed: npm install --no-save axe-core")
+    pytest.skip("axe-core is not installed: npm install --no-save --prefix . axe-core")

@@ -15,8 +15,9 @@ async function ask() {
   if (!response || mine !== asked) return;
   const found = await response.json();
   if (document.activeElement !== field()) return;
+  const before = options()[chosen]?.dataset.text;  // a person may have chosen it before this answer came
   start = found.start;
-  chosen = -1;
+  chosen = found.options.findIndex((one) => one.text === before);
   list().replaceChildren(...found.options.map((one, number) => {
     const option = document.createElement("li");
     option.id = `completion-${number}`;
@@ -29,6 +30,7 @@ async function ask() {
     note.className = "faint";
     note.textContent = one.note;
     option.append(text, note);
+    option.setAttribute("aria-selected", String(number === chosen));
     return option;
   }));
   show(found.options.length > 0);
@@ -45,6 +47,7 @@ function take(option) {
   input.value = input.value.slice(0, start) + option.dataset.text + input.value.slice(caret);
   const at = start + option.dataset.text.length;
   input.setSelectionRange(at, at);
+  chosen = -1;
   ask();
 }
 

@@ -157,6 +157,8 @@ const watcher = new IntersectionObserver((entries) => {
 
 async function more(item) {
   watcher.unobserve(item);
+  if (item.dataset.asked) return;
+  item.dataset.asked = "1";
   const text = await part(item.querySelector("a").href);
   if (text === null || !item.isConnected) return;
   const box = document.createElement("div");

@@ -106,7 +106,10 @@ def test_a_form_refuses_other_origins(browsing: Browsing, path: str, headers: di
 def test_another_site_can_link_to_a_page_and_not_read_or_embed_it(browsing: Browsing) -> None:
     foreign = {"sec-fetch-site": "cross-site"}
     follow = {**foreign, "sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
-    assert browsing.get("/c/drawn", headers=follow).status_code == 200
+    first = browsing.get("/c/drawn?order=key", headers=follow)  # the browser sends no cookie of the session
+    assert first.headers["refresh"] == "0; url=/c/drawn?order=key"
+    assert list(browsing.cookies) == [f"crossview-{browsing.base_url.port}-again"]
+    assert "dots" in browsing.get("/c/drawn?order=key", headers=follow).text  # never twice
     for other in (
         {**foreign, "sec-fetch-mode": "navigate", "sec-fetch-dest": "iframe"},
         {**foreign, "sec-fetch-mode": "no-cors", "sec-fetch-dest": "image"},
