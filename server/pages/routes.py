@@ -4,6 +4,7 @@ from starlette.routing import Route
 
 from crossview.server.edge.http.calls import Calls
 from crossview.server.pages import (
+    attributes_page,
     audit_page,
     browse_page,
     changes_page,
@@ -12,11 +13,17 @@ from crossview.server.pages import (
     duplicates_page,
     home_page,
     item_page,
+    job_page,
     login_page,
     map_page,
     missing_page,
+    notions_page,
     pictures_page,
+    question_page,
     search_page,
+    suggestions_page,
+    threshold_page,
+    training_page,
     why_page,
 )
 from crossview.server.pages.site import Section, Site
@@ -25,6 +32,7 @@ SECTIONS = (
     Section("search", "Search", ""),
     Section("browse", "Browse", "/browse"),
     Section("map", "Map", "/map"),
+    Section("teach", "Teach", "/teach"),
     Section("duplicates", "Duplicates", "/duplicates"),
     Section("audit", "Audit", "/audit"),
     Section("changes", "Changes", "/changes"),
@@ -44,6 +52,13 @@ PAGES = (
     *map_page.PAGES,
     *audit_page.PAGES,
     *changes_page.PAGES,
+    *notions_page.PAGES,
+    *question_page.PAGES,
+    *suggestions_page.PAGES,
+    *attributes_page.PAGES,
+    *threshold_page.PAGES,
+    *training_page.PAGES,
+    *job_page.PAGES,
 )
 """Every page; a path that several have fits the first."""
 

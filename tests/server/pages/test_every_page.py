@@ -30,6 +30,13 @@ ADDRESSES = {
     "/c/{collection}/duplicates": "/c/drawn/duplicates",
     "/c/{collection}/audit": "/c/drawn/audit?space=raw",
     "/c/{collection}/changes": "/c/drawn/changes",
+    "/c/{collection}/teach": "/c/drawn/teach",
+    "/c/{collection}/teach/ask": "/c/drawn/teach/ask?notion=color",
+    "/c/{collection}/teach/labels": "/c/drawn/teach/labels",
+    "/c/{collection}/teach/attributes": "/c/drawn/teach/attributes",
+    "/c/{collection}/teach/same": "/c/drawn/teach/same?view=color",
+    "/c/{collection}/teach/train": "/c/drawn/teach/train",
+    "/c/{collection}/teach/job": "/c/drawn/teach/job?id=none",
 }
 """An address of each page."""
 INLINE = re.compile(r"<(style|script)(?![^>]* src=)[^>]*>|\son[a-z]+=|\sstyle=|(src|href)=\"(?!/|#)")
