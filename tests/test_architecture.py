@@ -92,7 +92,10 @@ MAY_IMPORT = {
     "server.edge.http": {
         *("server.dispatch", "server.errors", "server.methods", "server.settings", "server.wire", "engine"),
     },
-    "server.pages": {"server.edge.http", "server.dispatch", "server.methods", "server.wire", "engine"},
+    "server.pages": {
+        *("server.edge.http", "server.dispatch", "server.methods", "server.wire", "engine"),
+        *("engine.questions.collected_answers", "engine.training.guide"),  # the agreement of people, names of learners
+    },
     "server.observing": {
         *("server.cache", "server.dispatch", "server.jobs", "server.methods", "server.settings", "server.wire"),
         "engine",
