@@ -97,6 +97,7 @@ MAY_IMPORT = {
     "server.pages": {
         *("server.edge.http", "server.dispatch", "server.methods", "server.wire", "engine"),
         "engine.ingest.cells",  # exports write the cells that imports read
+        *("engine.questions.collected_answers", "engine.training.guide"),  # the agreement of people, names of learners
     },
     "server.observing": {
         *("server.cache", "server.dispatch", "server.jobs", "server.methods", "server.settings", "server.wire"),

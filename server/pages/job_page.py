@@ -96,7 +96,7 @@ async def show(visit: Visit) -> Answer:
     if work is None:
         raise PageError(404, f"no job {job!r}: the server keeps ended jobs for 7 days", Code.NOT_FOUND)
     if work.state.collection != visit.collection or work.state.kind != "train":
-        raise PageError(404, f"the job {job!r} is no training of this collection", Code.NOT_FOUND)
+        raise PageError(404, f"the job {job!r} belongs to another collection, or does not train", Code.NOT_FOUND)
     space = short(work.response.name) if work.response is not None else visit.query.text("space")
     measured = [(name, await _work(visit, f"{job}-{name}", pb.Evaluation)) for name in MEASURES]
     info = await visit.call("GetCollection", pb.GetCollectionRequest(name=visit.collection))

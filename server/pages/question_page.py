@@ -21,7 +21,7 @@ NOBODY = "me"
 
 @dataclass(frozen=True)
 class Asked:
-    """What a person is asked: the notion, the kind of question, and the question itself once it is chosen."""
+    """A question to a person: the notion, the kind of question, and the question itself once it is chosen."""
 
     notion: str
     person: str

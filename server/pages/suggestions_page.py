@@ -36,7 +36,7 @@ class Suggestion:
 
 @dataclass(frozen=True)
 class Decided:
-    """What a person decided last: "accepted", "rejected" or "undone", and the suggestions."""
+    """The last decision of a person: "accepted", "rejected" or "undone", and the suggestions."""
 
     what: str = ""
     last: tuple[Suggestion, ...] = ()

@@ -22,7 +22,7 @@ _SAMPLE, _EACH, _NEW = 60, 24, 12
 """Number of items that pairs are drawn from, of pairs of each kind, and of pairs to judge."""
 _MOST_JUDGED = 1_000
 LABELS, PHOTOGRAPHS = "labels", "photographs"
-"""What is the same: items with a common label, or photographs that people judged the same."""
+"""The items that are the same: those with a common label, or photographs that people judged the same."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Known:
 
 @dataclass(frozen=True)
 class Pair:
-    """A pair as the page shows it: what is known of it, and its probability of being the same."""
+    """A pair as the page shows it, with its probability of being the same."""
 
     known: Known
     share: float
@@ -71,7 +71,7 @@ class Counts:
 
 @dataclass(frozen=True)
 class Choice:
-    """What the page looks at."""
+    """The space, view and pairs that the page shows."""
 
     space: str
     view: str
