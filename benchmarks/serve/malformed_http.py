@@ -14,9 +14,9 @@ from contextlib import suppress
 import numpy as np
 
 from benchmarks.serve.findings import Findings
+from benchmarks.serve.load import SEARCH
 
 PART = "http"
-SEARCH = "/crossview.v1.SearchService/Search"
 _FORM = "/v1/collections/hostile:search"
 _AT_ONCE, _SLOW_AT_ONCE = 16, 4
 _PATIENCE, _SLOWLY = 30.0, 0.02

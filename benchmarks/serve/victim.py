@@ -116,6 +116,8 @@ class Victim:
             return LATE, "no answer over HTTP"
         except (OSError, HTTPException) as error:
             return "UNAVAILABLE", f"over HTTP: {error}"
+        except (ValueError, KeyError):  # a refusal always has a code
+            return "INTERNAL", f"over HTTP: {body[:100]!r}"
         finally:
             connection.close()
 

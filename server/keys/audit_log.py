@@ -20,7 +20,7 @@ _log, _server_log = logging.getLogger(AUDIT_LOG), logging.getLogger("crossview.s
 
 
 class AuditLog:
-    """An ``Around`` that logs each change: when, by whom, what, how much, and with which result.
+    """An ``Around`` that logs the time, key, method, collection, number of items and result of each change.
 
     Refused calls count as well, except those without a valid key, with which strangers could fill the disk.
     """
