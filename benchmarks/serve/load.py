@@ -29,6 +29,8 @@ OK, UNKNOWN, UNAVAILABLE = 0, grpc.StatusCode.UNKNOWN.value[0], grpc.StatusCode.
 REFUSED = grpc.StatusCode.RESOURCE_EXHAUSTED.value[0]
 NAMES = {code.value[0]: code.name for code in grpc.StatusCode}
 
+_CODES = {200: OK, 429: REFUSED}
+"""Codes of statuses of HTTP."""
 _TICK = 0.001
 _AGAIN = 0.1
 """Seconds that a caller waits after a call that failed, as the server asks for."""
@@ -197,9 +199,11 @@ class _Client:
                     while not self.over:
                         began = time.perf_counter()
                         status = await connection.post(load.requests[number % len(load.requests)])
-                        self.note(began, OK if status == 200 else UNKNOWN)
+                        code = _CODES.get(status, UNKNOWN)
+                        self.note(began, code)
                         number += load.at_once
-                        await asyncio.sleep(max(0.0, began + pause - time.perf_counter()))
+                        rest = began + pause - time.perf_counter()
+                        await asyncio.sleep(max(0.0, rest) if code == OK else _AGAIN)
             except (OSError, EOFError):
                 self.note(began, UNAVAILABLE)
                 await asyncio.sleep(_AGAIN)

@@ -84,6 +84,7 @@ def _of_calls(name: str, calls: Calls, count: int) -> Figures:
         "p50, ms": calls.milliseconds(50),
         "p99, ms": calls.milliseconds(99),
         "failed": float((calls.codes != OK).sum()),
+        **{f"ended with {status}": count for status, count in calls.statuses().items() if status != "OK"},
     }
     return [figure(PART, KIND, name, metric, value, count) for metric, value in values.items()]
 
