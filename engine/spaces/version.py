@@ -167,11 +167,14 @@ class Version:
         if self.found is not None:
             return self._keys(ids, found, self.found)
         if len(found) < len(ids):
+            size = sum([shown.size for shown in found.values()])
             with self.read() as tx:
                 for some in batches(sorted(ids - found.keys()), _SHOWN_AT_ONCE):
                     read = self.pages.read(tx, some)
-                    found |= {item: read[item] for item in some if item in read}
-                    check_room(sum([shown.size for shown in found.values()]))  # stop before reading more
+                    more = {item: read[item] for item in some if item in read}
+                    size += sum([shown.size for shown in more.values()])
+                    check_room(size)  # stop before reading more
+                    found |= more
         return found
 
     def _keys(self, ids: Set[int], known: Mapping[int, Shown], found: dict[str, int]) -> dict[int, Shown]:

@@ -22,7 +22,7 @@ from crossview.engine.home import Home
 from crossview.engine.item import ItemUpdate, NewItem
 from crossview.engine.query import Query, SearchRequest
 from crossview.engine.recipe import Recipe
-from crossview.engine.spaces import filters, loaded, reading_ahead
+from crossview.engine.spaces import filters, loaded, reading_ahead, version
 from crossview.engine.spaces import versions as module
 from crossview.engine.spaces.search import answer, searched_targets
 
@@ -221,6 +221,23 @@ def test_what_hits_show_is_bounded_in_bytes(items, monkeypatch):
     with items._opened.catalog.read() as tx:
         known = pages.known(tx.items.keys())
     assert 4 <= len(known) <= 10
+
+
+@pytest.mark.parametrize("batch", [8, 100])
+def test_what_hits_show_is_measured_once_however_it_is_read(items, monkeypatch, batch):
+    """Reading the hits of a large search in many batches costs as much as in one."""
+    monkeypatch.setattr(version, "_SHOWN_AT_ONCE", batch)
+    sized = []
+    size = item_pages.Shown.size.fget
+
+    def counted(shown):
+        sized.append(shown.key)
+        return size(shown)
+
+    monkeypatch.setattr(item_pages.Shown, "size", property(counted))
+    shown = items._opened.versions().current().shown(set(range(1, 41)))
+    assert len(shown) > 30
+    assert max(map(sized.count, sized)) <= 2  # for the pages that are kept, and for the room of the answer
 
 
 def test_filters_keep_no_index_that_is_not_searched_any_more(items):
