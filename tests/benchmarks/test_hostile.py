@@ -82,11 +82,11 @@ def test_short_attacks(tmp_path, monkeypatch):
     assert "| ends of the server |" in (tmp_path / "hostile.md").read_text()
 
 
-@pytest.mark.parametrize("count", [30, pytest.param(400, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [30, pytest.param(500, marks=pytest.mark.slow)])
 def test_collections_are_touched_in_turn(tmp_path, count):
     """More of them than may be open at once, by a server of few descriptors: no call fails."""
     out = tmp_path / "a.json"
-    descriptors = "512" if count > 100 else "128"
+    descriptors = "256" if count > 100 else "128"
     assert many.BENCHMARK.main(["--collections", str(count), "--descriptors", descriptors, "--json", str(out)]) == 0
     found = {row["metric"]: row["value"] for row in json.loads(out.read_text())["rows"]}
     assert found["failures"] == 0
