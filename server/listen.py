@@ -47,6 +47,9 @@ from crossview.server.writing.process import WriteProcess
 
 _UPKEEP_SECONDS = 30.0
 """Interval at which the server closes idle collections and returns free memory."""
+_MOST_PUT_OFF = 20
+"""Number of successive intervals in which a server that answers calls puts off returning memory: to collect garbage
+stops every call, for .2 to .5 s while a large answer is made."""
 _SETTLED_SECONDS = 5.0
 """Delay before the server starts its process for writes; short-lived servers never pay for one."""
 T = TypeVar("T")
@@ -247,9 +250,14 @@ class RunningServer:
             return
         self.writing.start()
         seconds = self.settings.idle_seconds
+        put_off = 0
         while not self._stopping.wait(min(_UPKEEP_SECONDS, seconds / 2 + 0.01)):
             self.collections.close_idle(seconds)
-            give_memory_back()
+            if self._rooms.busy() and put_off < _MOST_PUT_OFF:
+                put_off += 1
+            else:
+                give_memory_back()
+                put_off = 0
 
     def __enter__(self) -> Self:
         return self

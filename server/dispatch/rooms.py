@@ -369,6 +369,10 @@ class Rooms:
         """Return what happens in every room, by its name."""
         return {"pictures": self._pictures.figures()} | {room.value: one.figures() for room, one in self._rooms.items()}
 
+    def busy(self) -> bool:
+        """Return whether a thread of any room works."""
+        return any(one.busy for one in self.figures().values())
+
     def close(self) -> None:
         """Close every room."""
         for room in (self._pictures, *self._rooms.values()):

@@ -1,6 +1,7 @@
 """Conversion of search requests, hits, suggested labels and vectors of queries to messages and back."""
 
 from collections.abc import Hashable, Iterable, Sequence
+from contextlib import suppress
 
 import numpy as np
 
@@ -144,8 +145,8 @@ def from_hit_lists(
     return response
 
 
-_CACHE_BYTES = 1 << 25
-"""Maximum bytes of the cache of encoded items."""
+_CACHE_BYTES = 1 << 26
+"""Maximum bytes of the cache of encoded items, which holds those of the largest answer."""
 
 
 class _EncodedItems(dict[tuple[str, Hashable], bytes]):
@@ -156,12 +157,18 @@ class _EncodedItems(dict[tuple[str, Hashable], bytes]):
         self._bytes = 0
 
     def keep(self, place: tuple[str, Hashable], encoded: bytes) -> None:
-        """Add an item; clear the cache first if it is full."""
+        """Add an item; empty the cache first if it is full."""
         if self._bytes + len(encoded) > _CACHE_BYTES:
-            self.clear()
-            self._bytes = 0
+            self._empty()
         self[place] = encoded
         self._bytes += len(encoded) + _ENTRY_BYTES
+
+    def _empty(self) -> None:
+        """Remove the items one by one, because to clear 100,000 at once would stop all other threads."""
+        self._bytes = 0
+        with suppress(KeyError):  # other threads add and remove too
+            while True:
+                self.popitem()
 
 
 _ENTRY_BYTES = 300

@@ -4,6 +4,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from crossview.engine.catalog.item_pages import Shown
 from crossview.engine.comparisons import ItemComparisons
 from crossview.engine.conditions.filter import Filter
 from crossview.engine.errors import InvalidInputError
@@ -57,6 +58,19 @@ def test_hits_survive() -> None:
     )
     lists = [HitList(0, "sift", hits), HitList(1, "", ())]
     assert convert_search.to_hit_lists(convert_search.from_hit_lists("pets", lists)) == lists
+
+
+def test_encoded_items_stay_within_their_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The cache begins anew when it is full, and answers are the same."""
+    cache = convert_search._EncodedItems()
+    monkeypatch.setattr(convert_search, "_encoded_items", cache)
+    monkeypatch.setattr(convert_search, "_CACHE_BYTES", 10 * (convert_search._ENTRY_BYTES + 60))
+    shown = [Shown(f"{number:030}", (), "{}", "", "") for number in range(100)]
+    hits = tuple(one.hit(0.5, "sift") for one in shown)
+    for _ in range(2):
+        found = convert_search.to_hit_lists(convert_search.from_hit_lists("pets", [HitList(0, "sift", hits)]))
+        assert [one.key for one in found[0].hits] == [one.key for one in hits]
+        assert 1 <= len(cache) <= 10
 
 
 def test_items_survive() -> None:

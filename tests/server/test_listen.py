@@ -15,6 +15,7 @@ from crossview.engine.query import Query, SearchRequest
 from crossview.engine.services.memory import Memory
 from crossview.server.cache import OpenCollections
 from crossview.server.client.client import Client
+from crossview.server.dispatch.rooms import Rooms
 from crossview.server.limits import descriptors, most_collections, most_connections, raise_descriptors
 from crossview.server.listen import RunningServer
 from crossview.server.methods import SERVICES
@@ -51,6 +52,30 @@ def test_health_waits_for_the_collections_that_are_loaded_first(home: Home, monk
         with running.collections.if_open("drawn") as collection:
             assert collection is not None
             assert collection.memory.least_bytes() > 0
+
+
+def test_memory_is_returned_between_calls_and_at_last_beside_them(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To collect garbage stops all calls, so it waits while one is at work, but not for ever."""
+    looks: list[bool] = []
+    busy, returned = threading.Event(), threading.Event()
+    busy.set()
+
+    def at_work(rooms: Rooms) -> bool:
+        looks.append(busy.is_set())
+        return busy.is_set()
+
+    monkeypatch.setattr(Rooms, "busy", at_work)
+    monkeypatch.setattr("crossview.server.listen.give_memory_back", returned.set)
+    monkeypatch.setattr("crossview.server.listen._SETTLED_SECONDS", 0.0)
+    monkeypatch.setattr("crossview.server.listen._MOST_PUT_OFF", 3)
+    with RunningServer(ServerSettings(home=home.path, port=0, idle_seconds=0.01)):
+        assert returned.wait(60)
+        assert looks[:4] == [True] * 4
+        busy.clear()
+        returned.clear()
+        looks.clear()
+        assert returned.wait(60)
+        assert len(looks) <= 2  # the first may have begun beside a call
 
 
 def test_what_cannot_be_loaded_keeps_health_from_serving(home: Home, caplog: pytest.LogCaptureFixture) -> None:

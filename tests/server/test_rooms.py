@@ -25,7 +25,7 @@ from crossview.engine.home import Home
 from crossview.engine.item import ItemUpdate
 from crossview.engine.query import Query, SearchRequest
 from crossview.server.client.client import Client
-from crossview.server.dispatch.rooms import Room
+from crossview.server.dispatch.rooms import Room, Rooms
 from crossview.server.errors import OverloadedError
 from crossview.server.listen import RunningServer
 from crossview.server.services.search_service import SearchService
@@ -349,3 +349,19 @@ def test_searches_that_wait_are_answered_as_one_and_as_if_alone(
     for ours, theirs in zip(found, alone, strict=True):
         (here,), (there,) = ours, theirs
         assert [(hit.key, hit.distance) for hit in here.hits] == [(hit.key, hit.distance) for hit in there.hits]
+
+
+def test_rooms_are_busy_while_a_thread_works(home: Home) -> None:
+    async def play() -> None:
+        rooms, leave = Rooms(ServerSettings(home=home.path, port=0)), threading.Event()
+        assert not rooms.busy()
+        call = asyncio.ensure_future(rooms.reads.run(lambda: leave.wait(60)))
+        while not rooms.busy():
+            await asyncio.sleep(0)
+        leave.set()
+        await call
+        while rooms.busy():  # the thread delivers before it rests
+            await asyncio.sleep(0.001)
+        rooms.close()
+
+    asyncio.run(asyncio.wait_for(play(), 60))
