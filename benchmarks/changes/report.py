@@ -217,9 +217,10 @@ def _labels(trials: Trials, designs: Sequence[str]) -> str:
     for name, found in ways:
         cells = [[value for design, value in found if one in (None, design)] for one in (*designs, None)]
         lines.append([name, *map(mean_and_error, cells)])
-    ten = np.array([trial["labels"][ACTIVE]["10"] for trial in keyed])
-    twenty = np.array([trial["labels"][RANDOM]["20"] for trial in keyed])
-    gain = f"10 asked for over 20 at random, paired, points: {mean_and_error(ten - twenty, sign='+')}"
+    few, many = COUNTS[-2:]
+    asked = np.array([trial["labels"][ACTIVE][str(few)] for trial in keyed])
+    given = np.array([trial["labels"][RANDOM][str(many)] for trial in keyed])
+    gain = f"{few} asked for over {many} at random, paired, points: {mean_and_error(asked - given, sign='+')}"
     return f"{table(lines)}\n\n{gain}"
 
 

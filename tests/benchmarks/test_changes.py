@@ -10,16 +10,16 @@ import pytest
 from PIL import Image, ImageDraw
 
 from benchmarks.changes import benchmark as changes
-from benchmarks.changes import pages, report
+from benchmarks.changes import methods, pages, report
 from benchmarks.changes.designs import DESIGNS, DEVELOPMENT, HELD_OUT, IMPORTANT, STILL
 from benchmarks.changes.history import AMBIGUOUS, DISSIMILAR, HOURS_A_DAY, IDENTICAL, SIMILAR, History
 from benchmarks.changes.markup import page, pictures
-from benchmarks.changes.methods import COUNTS, METHODS, Split, by_labels, precisions
+from benchmarks.changes.methods import METHODS, Split, by_labels, precisions
 from benchmarks.changes.rendering import BROWSERS, KEPT, render
 from benchmarks.registry import benchmark
 from crossview.features.page import addresses
 
-DAYS = 12
+DAYS, FEW, SIDE = 12, (2, 3), 120
 
 
 def paint(history: History, folder: Path) -> list[Path]:
@@ -87,8 +87,11 @@ def test_the_share_of_a_block_is_that_of_its_cells() -> None:
 
 @pytest.fixture
 def painted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pages of twelve days without a browser, on two grids."""
+    """Small pages of twelve days without a browser, on two grids, and few labels: each more is a metric to learn."""
     monkeypatch.setattr(pages, "render", paint)
+    monkeypatch.setattr(pages, "KEPT", SIDE)
+    for module in (changes, methods, report):
+        monkeypatch.setattr(module, "COUNTS", FEW)
     monkeypatch.setattr(pages, "History", lambda design, seed: History(design, seed, DAYS * HOURS_A_DAY))
     monkeypatch.setattr(pages, "GRIDS", (2, 10))
     monkeypatch.setattr(changes, "GRIDS", (2, 10))
@@ -120,7 +123,7 @@ def test_days_that_are_learned_from_are_not_judged_by(tmp_path: Path) -> None:
     found = precisions(split)
     assert all(0 <= one["MAP"] <= 1 for one in found.values())
     labelled = by_labels(split)
-    assert all(set(counts) == set(COUNTS) for counts in labelled.values())
+    assert all(set(counts) == set(FEW) for counts in labelled.values())
 
 
 @pytest.mark.slow
