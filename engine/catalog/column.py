@@ -19,6 +19,8 @@ _MOST_PARTS = 8
 """Number of later parts after which they become one."""
 _WORTH_JOINING = 0.1
 """Share of the first values that later ones may have before a column is read again."""
+_PART = 1_400
+"""Approximate bytes of a part without values."""
 
 
 class _Typed(NamedTuple):
@@ -125,12 +127,12 @@ class Part:
             Words(word for part in parts for word in part.words),
         )
 
-    @property
+    @cached_property
     def nbytes(self) -> int:
         """Approximate bytes in memory."""
         typed = (self.booleans, self.numbers, self.texts)
         arrays = (self.present, self.nulls, *(array for one in typed for array in (one.ids, one.values)))
-        return sum(array.nbytes for array in arrays) + self.words.nbytes
+        return _PART + sum(array.nbytes for array in arrays) + self.words.nbytes
 
     def without(self, gone: Mask) -> "Part":
         """Return the part without the items of a mask over ids."""
@@ -230,6 +232,8 @@ class Column(NamedTuple):
     def after(self, gone: Mask, changed: Part) -> "Column":
         """Return the column without the items of a mask over ids, and with the values of changed items."""
         first, later = (tuple(part.without(gone) for part in parts) for parts in self)
+        if not len(changed.present):
+            return Column(first, later)
         return Column(first, (*later, changed) if len(later) < _MOST_PARTS else (Part.joined((*later, changed)),))
 
     def has_room(self, changed: int) -> bool:

@@ -32,6 +32,7 @@ class ItemColumns:
 
     def __init__(self) -> None:
         self._columns: dict[Field, Column] = {}
+        self._held = 0  # bytes of the columns; to add them up at each look takes longer than most looks
         self._history, self._sequence = "", 0
         self._lock = threading.Lock()
 
@@ -85,16 +86,17 @@ class ItemColumns:
                 if size > MOST_BYTES:
                     return unkept
             column = Column(tuple(parts))
+            self._held += column.nbytes
         self._columns[field] = column  # at the end: the most recently used
-        while sum(one.nbytes for one in self._columns.values()) > MOST_BYTES:
-            del self._columns[next(iter(self._columns))]
+        while self._held > MOST_BYTES:
+            self._held -= self._columns.pop(next(iter(self._columns))).nbytes
         return [*column.first, *column.later]
 
     def _follow(self, tx: "Transaction") -> bool:
         """Bring the columns to the state that a transaction sees; return False if they are in a later state."""
         head = tx.head()
         if head.history != self._history or self._sequence < head.purged:
-            self._columns = {}
+            self._columns, self._held = {}, 0
         elif head.sequence < self._sequence:
             return False
         elif head.sequence > self._sequence and self._columns:
@@ -112,6 +114,7 @@ class ItemColumns:
                 for field, column in self._columns.items()
                 if column.has_room(len(changes.live))
             }
+            self._held = sum(column.nbytes for column in self._columns.values())
 
 
 def matching_among(tx: "Transaction", condition: Condition, ids: Iterable[int]) -> Ids:

@@ -1,7 +1,7 @@
 """Disks that fail at any access, and full ones: an operation is done or refused with what to do, and loses nothing.
 
 CROSSVIEW_FAULTS says at how many places of each operation the disk fails in the long tests, of 24 to 135 (5 of a
-deletion); at every one:
+deletion). Each run draws them anew, so that many runs together come to all; at every one:
 
     CROSSVIEW_FAULTS=200 OMP_NUM_THREADS=1 .venv/bin/python -m pytest -q tests/engine/test_failing_disk.py
 """
@@ -15,6 +15,7 @@ import subprocess
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -62,7 +63,7 @@ OPERATIONS: dict[str, Callable[[Day], object]] = {
     "create": lambda day: day.home.create("other", ["v=vectors:dim=2"]).close(),
     "delete": lambda day: day.home.delete("second"),
 }
-FAULTS = int(os.environ.get("CROSSVIEW_FAULTS", "6"))
+FAULTS = int(os.environ.get("CROSSVIEW_FAULTS", "2"))
 Made = tuple[Path, Items, Items]
 
 
@@ -139,13 +140,31 @@ def survived_beside(day: Day, now: Items, random: np.random.Generator) -> None:
     assert [path.name for path in day.home.path.parent.iterdir() if path.name.startswith(".")] == []
 
 
-def fail_some(made: Made, folder: Path, name: str, error: int, lasting: bool, most: int) -> None:
-    """Let so many of an operation's accesses fail, the first and later ones, each in a day of its own."""
-    with failing_disk() as disk, a_day(made, folder) as day, disk.fail(10**9, error):
-        OPERATIONS[name](day)
-        times = np.linspace(1, disk.count + 1, min(most, disk.count), endpoint=False).astype(int).tolist()
+@pytest.fixture(scope="module")
+def accesses(made: Made, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], int]:
+    """Return the number of an operation's accesses, which is the same whatever error they are to meet."""
+
+    @cache
+    def counted(name: str) -> int:
+        folder = tmp_path_factory.mktemp("counted") / "day"
+        with failing_disk() as disk, a_day(made, folder) as day, disk.fail(10**9):
+            OPERATIONS[name](day)
+            return disk.count
+
+    return counted
+
+
+def some_of(accesses: int, most: int) -> list[int]:
+    """Draw so many of the accesses from the first to the last, one of each of as many equal parts."""
+    edges = np.linspace(1, accesses + 1, min(most, accesses) + 1).astype(int)
+    return np.random.default_rng().integers(edges[:-1], edges[1:]).tolist()
+
+
+def fail_some(made: Made, folder: Path, name: str, error: int, lasting: bool, times: list[int]) -> None:
+    """Let some of an operation's accesses fail, each in a day of its own."""
     assert times
     for time in times:
+        print("access", time)  # what pytest shows of a failure, to repeat it
         with failing_disk() as disk, a_day(made, folder) as day:
             with disk.fail(time, error, lasting=lasting):
                 done = attempt(lambda day=day: OPERATIONS[name](day))
@@ -154,9 +173,11 @@ def fail_some(made: Made, folder: Path, name: str, error: int, lasting: bool, mo
 
 
 @pytest.mark.parametrize("name", ["import", "save", "backup", "restore"])
-def test_an_operation_that_the_disk_fails_under_loses_nothing(made: Made, tmp_path: Path, name: str):
+def test_an_operation_that_the_disk_fails_under_loses_nothing(
+    made: Made, accesses: Callable[[str], int], tmp_path: Path, name: str
+):
     """What is written, synced, renamed or made."""
-    fail_some(made, tmp_path / "day", name, errno.EIO, False, 2)
+    fail_some(made, tmp_path / "day", name, errno.EIO, False, some_of(accesses(name), 2))
 
 
 @pytest.mark.slow
@@ -164,10 +185,10 @@ def test_an_operation_that_the_disk_fails_under_loses_nothing(made: Made, tmp_pa
 @pytest.mark.parametrize("error", [errno.EIO, errno.ENOSPC], ids=["broken", "full"])
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_an_operation_that_the_disk_fails_under_at_any_access_loses_nothing(
-    made: Made, tmp_path: Path, name: str, error: int, lasting: bool
+    made: Made, accesses: Callable[[str], int], tmp_path: Path, name: str, error: int, lasting: bool
 ):
     """Each with two errors, for once and from then on; CROSSVIEW_FAULTS says at how many places."""
-    fail_some(made, tmp_path / "day", name, error, lasting, FAULTS)
+    fail_some(made, tmp_path / "day", name, error, lasting, some_of(accesses(name), FAULTS))
 
 
 # -- full disks

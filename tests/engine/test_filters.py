@@ -58,12 +58,15 @@ def test_conditions_pass_the_items_that_plain_python_passes(kept: Collection, da
 
 
 @pytest.mark.slow
-@settings(max_examples=850, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=150, deadline=None, derandomize=False, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
-def test_conditions_pass_the_items_that_plain_python_passes_in_20_000_cases(
+def test_conditions_pass_the_items_that_plain_python_passes_in_3_600_cases(
     kept: Collection, data: st.DataObject
 ) -> None:
-    """Eight conditions in three states each, in the index of vectors and in that of codes."""
+    """Eight conditions in three states each, in the index of vectors and in that of codes.
+
+    Each run draws others, so that many runs together find what one of them misses.
+    """
     check_conditions(kept, data)
 
 

@@ -1,5 +1,6 @@
 """A real server survives what strangers send: damaged pictures, malformed messages, clients that vanish."""
 
+import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,6 +25,13 @@ def victim(tmp_path: Path) -> Iterator[Victim]:
     assert max(server.memory) < MOST_BYTES
 
 
+def seed() -> int:
+    """Draw a seed, which pytest shows of a failure: many runs together send what one of them does not."""
+    drawn = secrets.randbits(31)
+    print("seed", drawn)
+    return drawn
+
+
 @pytest.mark.slow
 def test_malformed_messages_are_refused(victim: Victim) -> None:
     """Over every RPC there is, messages with any fields, and bytes that are none."""
@@ -40,20 +48,20 @@ def test_damaged_pictures_are_refused(victim: Victim) -> None:
 @pytest.mark.slow
 def test_bombs_are_refused_within_the_memory(victim: Victim) -> None:
     """Small files that declare large pictures."""
-    send_pictures(victim, 500, 1)
+    send_pictures(victim, 150, seed())
     assert victim.findings.total(*FAULTS, LATE, ENDED) == 0, victim.findings.faults
 
 
 @pytest.mark.slow
 def test_many_malformed_messages_are_refused(victim: Victim) -> None:
-    """Two thousand over all RPCs; ``python -m benchmarks hostile`` sends a hundred thousand."""
-    send_messages(victim, 2_000, 1)
+    """Six hundred over all RPCs; ``python -m benchmarks hostile`` sends a hundred thousand."""
+    send_messages(victim, 600, seed())
     assert victim.findings.total(*FAULTS, LATE, ENDED) == 0, victim.findings.faults
 
 
 @pytest.mark.slow
 def test_clients_may_vanish_and_streams_may_stop(victim: Victim) -> None:
-    """During calls, before they read the answers, and in the middle of messages, a gigabyte of them."""
-    vanish_often(victim, 300, 1)
-    send_halves(victim, 1_000)
+    """During calls, before they read the answers, and in the middle of messages, 300 megabytes of them."""
+    vanish_often(victim, 100, seed())
+    send_halves(victim, 300)
     assert victim.findings.total(*FAULTS, LATE, ENDED) == 0, victim.findings.faults

@@ -174,10 +174,13 @@ def test_columns_that_nobody_uses_any_more_are_forgotten(items, monkeypatch):
     columns = items._opened.columns
     assert items.count("n < 10 and m < -4 and text contains xt") == 5
     assert len(columns._columns) == 4
+    items.items.update([ItemUpdate("item/000", attributes={"n": 0, "m": 0, "o": 1})])
+    assert items.count("n < 10 and m < -4 and o >= 1") == 0
+    assert columns._held == sum(one.nbytes for one in columns._columns.values())
     monkeypatch.setattr(item_columns, "MOST_BYTES", 10_000)
     monkeypatch.setattr(item_columns, "_ITEMS_A_PART", 16)
     assert items.count("m > -10 and n >= 0") == 10
-    assert sum(one.nbytes for one in columns._columns.values()) <= 10_000
+    assert columns._held == sum(one.nbytes for one in columns._columns.values()) <= 10_000
     monkeypatch.setattr(item_columns, "MOST_BYTES", 0)
     assert (
         items.count("n < 10 and n > 4 and m < -4 and text contains xt and not text contains 7 and not label = even")
