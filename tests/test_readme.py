@@ -1,11 +1,15 @@
 """What README, the tour and the guides that say so tell people to type works."""
 
 import ast
+import contextlib
+import io
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +17,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 from messy_tree import build
+from quick_commands import quick_commands
 from terminal import done, result_of
 
 from crossview.engine.conditions.where import parse
@@ -56,8 +61,12 @@ def _comparable(line: str) -> tuple[str, list[float]]:
     return NUMBER.sub("N", line), [float(one) for one in NUMBER.findall(line)]
 
 
-def run(arguments: list[str], folder: Path) -> str:
-    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+DEMO = "crossview demo --out tour --keep"
+Run = Callable[[list[str], Path], str]
+
+
+def started(arguments: list[str], folder: Path, commands: Path = Path(sys.executable).parent) -> str:
+    path = f"{commands}:{Path(sys.executable).parent}:{os.environ['PATH']}"
     finished = subprocess.run(
         arguments,
         cwd=folder,
@@ -71,10 +80,42 @@ def run(arguments: list[str], folder: Path) -> str:
     return finished.stdout
 
 
+@pytest.fixture(scope="module")
+def run() -> Iterator[Run]:
+    """Run a program in a folder; the commands of a shell have their imports already. Programs in Python start anew."""
+    with quick_commands() as commands:
+        yield lambda arguments, folder: started(arguments, folder, commands)
+
+
+def printed(program: str, folder: Path) -> str:
+    """Return what a program prints that runs here, in a folder: it has its imports already, and warnings are errors."""
+    output = io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(output):
+        patch.chdir(folder)
+        patch.setenv("CROSSVIEW_HOME", str(folder / "home"))
+        exec(program, {"__name__": "__main__"})  # noqa: S102 - as the document has it
+    return output.getvalue()
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder in which the first line of several guides ran, once for all of them; its output is in a file."""
+    folder = tmp_path_factory.mktemp("demo")
+    (folder / "output.txt").write_text(started(shlex.split(DEMO), folder))
+    return folder
+
+
+def after_demo(lines: str, demo: Path, folder: Path) -> str:
+    """Return lines that print what the demo printed where they run it, and give the folder what it made."""
+    assert re.search(rf"^{DEMO}(?: *#.*)?$", lines, re.M)
+    shutil.copytree(demo / "tour", folder / "tour")
+    return lines.replace(DEMO, f"cat {demo}/output.txt")
+
+
 @pytest.mark.slow
-def test_the_readers_path_of_the_readme(tmp_path: Path) -> None:
+def test_the_readers_path_of_the_readme(tmp_path: Path, run: Run, demo: Path) -> None:
     """The tour gives a hit across views, and the programs run after it, in process and over gRPC."""
-    tour = blocks("README.md", "sh")[0].replace(". .venv/bin/activate\n", "")
+    tour = after_demo(blocks("README.md", "sh")[0].replace(". .venv/bin/activate\n", ""), demo, tmp_path)
     output = run(["bash", "-euc", tour], tmp_path)
     check_printed("README.md", output)
     assert (tmp_path / "leaves.png").read_bytes().startswith(b"\x89PNG")
@@ -90,27 +131,27 @@ def test_the_readers_path_of_the_readme(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_tour(tmp_path: Path) -> None:
+def test_the_tour(tmp_path: Path, run: Run, demo: Path) -> None:
     """Every line of the tour runs as it stands."""
     (tour,) = blocks("docs/tour.md", "sh")
-    output = run(["bash", "-euc", "set -m\n" + tour], tmp_path)
+    output = run(["bash", "-euc", "set -m\n" + after_demo(tour, demo, tmp_path)], tmp_path)
     check_printed("docs/tour.md", output)
     assert '"distance"' in output
     assert (tmp_path / "leaves.png").read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.slow
-def test_the_guide_of_attributes(tmp_path: Path) -> None:
+def test_the_guide_of_attributes(tmp_path: Path, run: Run) -> None:
     """Every line of it runs as it stands, and so does its program."""
     output = run(["bash", "-euc", "".join(blocks("docs/guides/attributes.md", "sh"))], tmp_path)
     assert "wrote moods/sheet.png" in output
     assert "scores of busy, light" in output
     (program,) = blocks("docs/guides/attributes.md", "python")
-    run([sys.executable, "-c", program + "assert len(busiest.hits) == 5"], tmp_path)
+    printed(program + "assert len(busiest.hits) == 5", tmp_path)
 
 
 @pytest.mark.slow
-def test_the_guide_of_metadata(tmp_path: Path) -> None:
+def test_the_guide_of_metadata(tmp_path: Path, run: Run) -> None:
     """Every line of it runs as it stands, with the messy tree as the pictures, and none of it answers with a note."""
     facts = build(tmp_path / "PICTURES")
     output = run(["bash", "-euc", "".join(blocks("docs/guides/metadata.md", "sh"))], tmp_path)
@@ -134,16 +175,16 @@ def test_the_guide_of_conditions(tmp_path: Path) -> None:
             ]
         )
     *_, program = blocks("docs/guides/search.md", "python")
-    assert run([sys.executable, "-W", "error", "-c", program], tmp_path) == "3\n3\n"
+    assert printed(program, tmp_path) == "3\n3\n"
     examples, views, feedback = blocks("docs/guides/examples.md", "python")
-    assert "waves-31.jpg" in run([sys.executable, "-W", "error", "-c", examples], tmp_path)
-    fused = run([sys.executable, "-W", "error", "-c", "import crossview\n" + views], tmp_path)
+    assert "waves-31.jpg" in printed(examples, tmp_path)
+    fused = printed("import crossview\n" + views, tmp_path)
     assert re.findall(r"^(\w+) of v \['bricks-11.jpg'", fused, re.M) == ["distance", "rank", "learn"]
-    said = run([sys.executable, "-W", "error", "-c", feedback], tmp_path)
+    said = printed(feedback, tmp_path)
     assert "waves-31.jpg" in said
     assert "examples=2, counter_examples=1, people={'ann': 3})] 2" in said
     (program,) = blocks("docs/guides/explanations.md", "python")
-    assert run([sys.executable, "-W", "error", "-c", program], tmp_path).startswith("v v 2 1.0 +100%\n")
+    assert printed(program, tmp_path).startswith("v v 2 1.0 +100%\n")
     documents = [path.read_text() for path in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md"))]
     stated = [text for document in documents for text in re.findall(r"--(?:holdout-)?where '([^'\n]+)'", document)]
     assert len(stated) > 4
@@ -187,14 +228,14 @@ def test_the_guide_of_searches(art: Path, served: bool) -> None:
             program = program.replace(
                 'crossview.open("art", home="tour/mine")', f'crossview.connect("{running.address}").open("art")'
             )
-        printed = run([sys.executable, "-W", "error", "-c", program], art)
-    albums, total, keys = printed.splitlines()
+        output = printed(program, art)
+    albums, total, keys = output.splitlines()
     assert len(set(ast.literal_eval(albums))) == 3
     assert int(total) > 10
     assert len(ast.literal_eval(keys)) == 3
 
 
-def test_the_guide_of_http(art: Path) -> None:
+def test_the_guide_of_http(art: Path, run: Run) -> None:
     """Every line of curl is answered, with a hit or a count."""
     _, lines, *_ = blocks("docs/guides/http.md", "sh")
     with RunningServer(ServerSettings(home=art / "tour" / "mine", port=0, http_port=0)) as running:
@@ -204,7 +245,7 @@ def test_the_guide_of_http(art: Path) -> None:
     assert '"openapi": "3.1' in (art / "openapi.json").read_text().replace('":"', '": "')
 
 
-def test_the_guide_of_feedback(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_guide_of_feedback(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
     """Its commands search, undo and remember."""
     monkeypatch.setenv("CROSSVIEW_HOME", str(tmp_path / "home"))
     with Home(tmp_path / "home").create("art", ["v=vectors:dim=1"]) as art:
@@ -220,7 +261,7 @@ def test_the_guide_of_feedback(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert output.endswith("deleted 3 answers that remembered roses\n")
 
 
-def test_the_guide_of_moving(tmp_path: Path) -> None:
+def test_the_guide_of_moving(tmp_path: Path, run: Run) -> None:
     """Its commands move a collection, and import a table and prices; its programs read both."""
     rows = np.arange(24, dtype=np.float32).reshape(6, 4)
     with Home(tmp_path / "home").create("art", ["clip=vectors:dim=4"]) as art:
@@ -240,21 +281,21 @@ def test_the_guide_of_moving(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_guide_of_class_trees(tmp_path: Path) -> None:
+def test_the_guide_of_class_trees(tmp_path: Path, run: Run, demo: Path) -> None:
     """The first lines run on drawn pictures, with the tree as it stands there; votes are measured by it."""
     tree, lines = (blocks("docs/guides/taxonomies.md", language)[0] for language in ("text", "sh"))
     (tmp_path / "kinds.txt").write_text(tree)
-    output = run(["bash", "-euc", lines], tmp_path)
+    output = run(["bash", "-euc", after_demo(lines, demo, tmp_path)], tmp_path)
     assert "240 added" in output
     assert output.count("hierarchical_accuracy") == 3
     assert output.count("lca_loss") == 3
 
 
 @pytest.mark.slow
-def test_same_or_different(tmp_path: Path) -> None:
+def test_same_or_different(tmp_path: Path, run: Run, demo: Path) -> None:
     """On drawn pictures: a threshold, two that are the same, and figures of pairs that did not set it."""
     (guide,) = blocks("docs/guides/same-or-different.md", "sh")
-    output = run(["bash", "-euc", guide], tmp_path)
+    output = run(["bash", "-euc", after_demo(guide, demo, tmp_path)], tmp_path)
     assert "calibrated on 20 similar and 20 dissimilar stated pairs" in output
     assert "\nsame: distance" in output
     assert "of 40 pairs are the same" in output
@@ -263,7 +304,7 @@ def test_same_or_different(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_guide_of_changes(tmp_path: Path) -> None:
+def test_the_guide_of_changes(tmp_path: Path, run: Run) -> None:
     """A camera's pictures: cars that come and go are found, and the report says so without any other file."""
     first, *_ = blocks("docs/guides/changes.md", "sh")
     output = run(["bash", "-euc", first], tmp_path)
@@ -274,7 +315,7 @@ def test_the_guide_of_changes(tmp_path: Path) -> None:
     assert "http" not in page
 
 
-def test_the_guide_of_duplicates(tmp_path: Path) -> None:
+def test_the_guide_of_duplicates(tmp_path: Path, run: Run) -> None:
     """Copies are found, the script is written, a judgement is honoured, and the program prints the identical file."""
     write_pictures(tmp_path / "pictures", 3)
     (tmp_path / "copies").mkdir()
@@ -285,7 +326,7 @@ def test_the_guide_of_duplicates(tmp_path: Path) -> None:
     assert "identical" in output
     assert "wrote move.sh: read it" in output
     (program,) = blocks("docs/guides/duplicates.md", "python")
-    assert "dots-00.jpg" in run([sys.executable, "-W", "error", "-c", program], tmp_path)
+    assert "dots-00.jpg" in printed(program, tmp_path)
     judged = run(["bash", "-euc", judging], tmp_path)
     assert "not the same photograph" in judged
     assert "undone: " in judged
