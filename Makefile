@@ -13,7 +13,7 @@ PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
 READY := .venv/.ready
 TOOLS := .venv/.tools
 
-.PHONY: setup demo test test-slow test-all coverage docs lint proto bench figures peers stores lock sbom clean
+.PHONY: setup demo test test-long test-all coverage docs lint proto bench figures peers stores lock sbom clean
 
 # What a user needs, and no more; the other targets add the tools of development, once.
 setup: $(READY)
@@ -36,17 +36,17 @@ demo: setup
 	$(BIN)/crossview demo --out demo-out
 
 test: $(TOOLS)
-	$(PYTEST) -m "not slow"
+	$(PYTEST) -m "not slow and not long"
 
-test-slow: $(TOOLS)
-	$(PYTEST) -m slow
+test-long: $(TOOLS)
+	$(PYTEST) -m long
 
 test-all: $(TOOLS)
 	$(PYTEST)
 
-# Of both branches of every condition; below the limit in pyproject.toml it fails.
+# Of all tests but the long ones, of both branches of every condition; below the limit in pyproject.toml it fails.
 coverage: $(TOOLS)
-	$(PYTEST) -m "not slow" --cov --cov-report=term
+	$(PYTEST) -m "not long" --cov --cov-report=term
 
 lint: $(TOOLS)
 	$(BIN)/ruff check .

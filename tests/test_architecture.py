@@ -277,3 +277,10 @@ def test_a_room_has_one_name():
         assert (ROOT / "crossview" / folder).resolve() == ROOT / folder
     trees = {path: ast.parse(text) for path, text in (HOUSE.sources | HOUSE.tests).items()}
     assert [str(path) for path, tree in trees.items() if libraries(tree) & set(ROOMS_AT_THE_TOP)] == []
+
+
+def test_each_slow_test_exists() -> None:
+    """A line of a test that has another name now would leave its time to the quick ones."""
+    for line in (ROOT / "tests" / "slow.txt").read_text().split():
+        path, _, function = line.partition("::")
+        assert f"def {function}(" in (ROOT / path).read_text(encoding="utf-8"), f"{line}: write tests/slow.txt again"

@@ -24,7 +24,7 @@ SEED = 0
 CLI = [sys.executable, "-m", "crossview.server.cli"]
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.long,
     pytest.mark.skipif(not DATA.is_dir(), reason="needs ../shared/data/corel1k"),
 ]
 

@@ -78,7 +78,7 @@ def test_systemd_accepts_the_unit(tmp_path: Path) -> None:
     assert (checked.returncode, checked.stderr) == (0, "")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_steps_of_the_image_give_a_healthy_server(tmp_path: Path) -> None:
     """Each step of the Dockerfile, in folders instead of images, from the files that the context contains."""
     stage = tmp_path / "root"

@@ -112,7 +112,7 @@ def after_demo(lines: str, demo: Path, folder: Path) -> str:
     return lines.replace(DEMO, f"cat {demo}/output.txt")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_readers_path_of_the_readme(tmp_path: Path, run: Run, demo: Path) -> None:
     """The tour gives a hit across views, and the programs run after it, in process and over gRPC."""
     tour = after_demo(blocks("README.md", "sh")[0].replace(". .venv/bin/activate\n", ""), demo, tmp_path)
@@ -130,7 +130,7 @@ def test_the_readers_path_of_the_readme(tmp_path: Path, run: Run, demo: Path) ->
     assert targets == ["color", "sift", "color", "sift"]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_tour(tmp_path: Path, run: Run, demo: Path) -> None:
     """Every line of the tour runs as it stands."""
     (tour,) = blocks("docs/tour.md", "sh")
@@ -140,7 +140,7 @@ def test_the_tour(tmp_path: Path, run: Run, demo: Path) -> None:
     assert (tmp_path / "leaves.png").read_bytes().startswith(b"\x89PNG")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_guide_of_attributes(tmp_path: Path, run: Run) -> None:
     """Every line of it runs as it stands, and so does its program."""
     output = run(["bash", "-euc", "".join(blocks("docs/guides/attributes.md", "sh"))], tmp_path)
@@ -150,7 +150,7 @@ def test_the_guide_of_attributes(tmp_path: Path, run: Run) -> None:
     printed(program + "assert len(busiest.hits) == 5", tmp_path)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_guide_of_metadata(tmp_path: Path, run: Run) -> None:
     """Every line of it runs as it stands, with the messy tree as the pictures, and none of it answers with a note."""
     facts = build(tmp_path / "PICTURES")
@@ -280,7 +280,7 @@ def test_the_guide_of_moving(tmp_path: Path, run: Run) -> None:
     assert run([sys.executable, "-W", "error", "-c", importing], tmp_path).splitlines()[1] == "6"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_guide_of_class_trees(tmp_path: Path, run: Run, demo: Path) -> None:
     """The first lines run on drawn pictures, with the tree as it stands there; votes are measured by it."""
     tree, lines = (blocks("docs/guides/taxonomies.md", language)[0] for language in ("text", "sh"))
@@ -291,7 +291,7 @@ def test_the_guide_of_class_trees(tmp_path: Path, run: Run, demo: Path) -> None:
     assert output.count("lca_loss") == 3
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_same_or_different(tmp_path: Path, run: Run, demo: Path) -> None:
     """On drawn pictures: a threshold, two that are the same, and figures of pairs that did not set it."""
     (guide,) = blocks("docs/guides/same-or-different.md", "sh")
@@ -303,7 +303,7 @@ def test_same_or_different(tmp_path: Path, run: Run, demo: Path) -> None:
     assert "accuracy is that at its threshold" in output
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_guide_of_changes(tmp_path: Path, run: Run) -> None:
     """A camera's pictures: cars that come and go are found, and the report says so without any other file."""
     first, *_ = blocks("docs/guides/changes.md", "sh")

@@ -97,7 +97,7 @@ def painted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(changes, "GRIDS", (2, 10))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.usefixtures("painted")
 def test_every_figure_is_written(tmp_path: Path) -> None:
     out = tmp_path / "changes.json"
@@ -114,7 +114,7 @@ def test_every_figure_is_written(tmp_path: Path) -> None:
     assert (tmp_path / "changes.png").exists()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.usefixtures("painted")
 def test_days_that_are_learned_from_are_not_judged_by(tmp_path: Path) -> None:
     split = Split(pages.page("newspaper", 100, tmp_path), 1)
@@ -126,7 +126,7 @@ def test_days_that_are_learned_from_are_not_judged_by(tmp_path: Path) -> None:
     assert all(set(counts) == set(FEW) for counts in labelled.values())
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.skipif(not any(map(shutil.which, BROWSERS)), reason="there is no browser to draw pages with")
 def test_a_browser_draws_a_page(tmp_path: Path) -> None:
     """What its blocks show, and no more than is missing."""

@@ -9,7 +9,7 @@ from benchmarks.__main__ import main as run_named
 from benchmarks.store import conditions
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_small_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The counts are compared during the run."""
     monkeypatch.setattr(conditions, "ITEMS_AT_ONCE", 500)

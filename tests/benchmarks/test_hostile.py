@@ -68,7 +68,7 @@ def test_a_small_hostile_run(tmp_path):
     assert found["ends of the server"] == 0
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_short_attacks(tmp_path, monkeypatch):
     """Each is survived, with health and searches answered; the report has their limits."""
     monkeypatch.setattr("benchmarks.serve.attacks._SETTLED", 3.0)
@@ -82,7 +82,7 @@ def test_short_attacks(tmp_path, monkeypatch):
     assert "| ends of the server |" in (tmp_path / "hostile.md").read_text()
 
 
-@pytest.mark.parametrize("count", [30, pytest.param(500, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [30, pytest.param(500, marks=pytest.mark.long)])
 def test_collections_are_touched_in_turn(tmp_path, count):
     """More of them than may be open at once, by a server of few descriptors: no call fails."""
     out = tmp_path / "a.json"

@@ -102,7 +102,7 @@ def test_a_peer_answers_as_ours_does(name):
     assert found["opening, ms"] > 0
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.usefixtures("no_peers")
 def test_a_small_run_writes_figures_and_report(tmp_path):
     """Every task has its figures, exact searches find all, and the report names the stores that are missing."""

@@ -180,7 +180,7 @@ def test_an_operation_that_the_disk_fails_under_loses_nothing(
     fail_some(made, tmp_path / "day", name, errno.EIO, False, some_of(accesses(name), 2))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("lasting", [False, True], ids=["once", "from_then_on"])
 @pytest.mark.parametrize("error", [errno.EIO, errno.ENOSPC], ids=["broken", "full"])
 @pytest.mark.parametrize("name", OPERATIONS)
@@ -266,7 +266,7 @@ def test_on_a_full_disk_everything_is_found_and_what_was_refused_succeeds_later(
     assert fill(made, tmp_path, limited_files, sorted(names)) == names & ONLY_ROOM
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("disk", [limited_files, small_disk])
 def test_whatever_is_done_on_a_full_disk_loses_nothing(made: Made, tmp_path: Path, disk: SmallDisk):
     """All operations, also on a file system without space, which needs the right to mount one."""

@@ -76,14 +76,14 @@ def test_a_writer_that_is_killed_at_any_time_loses_nothing(home: Home, bad: Item
     assert survived(home, [left], np.random.default_rng(0)) == left
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_writer_that_is_killed_again_and_again_loses_nothing(home: Home, bad: Items):
     """Many times; CROSSVIEW_KILLS says how many."""
     left = kill_writers(home, bad, KILLS)
     assert survived(home, [left], np.random.default_rng(0)) == left
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("point", POINTS)
 def test_a_writer_that_is_killed_at_the_worst_point_loses_nothing(home: Home, bad: Items, point: str):
     """Named points of a commit, of a snapshot and of a compaction, the first and a later time."""
@@ -133,13 +133,13 @@ def test_readers_that_are_killed_stop_no_writer_and_leave_nothing(home: Home, ba
     assert kill_readers(home, bad, 4) < PATIENCE
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_readers_that_are_killed_again_and_again_stop_no_writer(home: Home, bad: Items):
     """Many, four at once; CROSSVIEW_KILLS says how many."""
     assert kill_readers(home, bad, KILLS, 4) < PATIENCE
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_readers_and_a_writer_that_are_killed_again_and_again_lose_nothing(home: Home, bad: Items):
     """All at once, each at a time of its own."""
     random, state = np.random.default_rng(4), bad

@@ -57,7 +57,7 @@ def test_conditions_pass_the_items_that_plain_python_passes(kept: Collection, da
     check_conditions(kept, data)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @settings(max_examples=150, deadline=None, derandomize=False, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_conditions_pass_the_items_that_plain_python_passes_in_3_600_cases(

@@ -118,7 +118,7 @@ def test_every_answer_is_of_a_state_during_the_call(home: Home):
     check(states, asked)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("seed", [1, 2])
 def test_every_answer_is_of_a_state_during_the_call_for_long(home: Home, seed: int):
     """Three hundred changes."""

@@ -34,7 +34,7 @@ def many(home: Home):
         yield made
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_every_call_takes_more_keys_than_one_statement(many: Collection) -> None:
     """Imports, updates, filters, lists, queries, training and deletion."""
     assert LIMIT < 32_766

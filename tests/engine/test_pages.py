@@ -105,7 +105,7 @@ def test_some_requests_have_no_pages(collection: Collection, monkeypatch: pytest
     assert sum(len(one.hits) for (one,) in collection.search_pages(SearchRequest([QUERY], filter="number < 10"))) == 10
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("size", [100_000])
 def test_a_reader_sees_each_item_of_its_state_once_while_writers_write(tmp_path: Path, size: int) -> None:
     """Of 100,000 items, while two threads insert and delete others all the time."""

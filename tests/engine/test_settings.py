@@ -75,7 +75,7 @@ def test_a_value_of_a_wrong_type_names_its_setting(name: str) -> None:
         assert re.match(f"{setting}( must be |='abc' is not one of the views)", refusal(name, {setting: "abc"}))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("name", LEARNERS)
 def test_any_value_is_learned_with_or_names_its_setting(name: str) -> None:
     """Whatever its value, a learner either learns finite vectors with it, or the error names the setting."""

@@ -322,7 +322,7 @@ def test_changed_copies_open_or_are_refused(base: Path, tmp_path: Path):
     assert found["opened"] > 0
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_thousands_of_changed_copies_open_or_are_refused(base: Path, tmp_path: Path, monkeypatch):
     """With at most a gigabyte and half a minute for each, and no file outside the home."""
     monkeypatch.setattr(mutations, "bomb_bytes", 3 << 29)

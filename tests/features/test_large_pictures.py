@@ -166,7 +166,7 @@ print((after - before) // 1024 - len(data) // 2**20)
 """
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "options"),
     [

@@ -140,7 +140,7 @@ def test_a_process_that_is_asked_to_end_finishes_its_picture(pool: PicturePool):
     assert pool.run(act, named("next", "next"), wanted) == ["next", "next"]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_picture_that_takes_too_long_is_an_error():
     """Its process is ended, so that it keeps no place."""
     with_limit = PicturePool(1, PictureLimits(seconds=2.0))
@@ -197,7 +197,7 @@ def test_a_stream_takes_tasks_as_it_needs_them(pool: PicturePool):
     assert list(found) == [str(number) for number in range(1, 40)]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_what_is_decoded_at_once_is_bounded():
     """Two pictures at the limit at a time by default, however many processes there are."""
     pool = PicturePool(4, PictureLimits(pixels=96 * 72, largest_at_once=1))

@@ -17,7 +17,7 @@ from crossview.server.listen import RunningServer
 from crossview.server.settings import ServerSettings
 
 BOTH = ("local", "remote")
-BACKENDS = (pytest.param("local", marks=pytest.mark.slow), "remote")
+BACKENDS = (pytest.param("local", marks=pytest.mark.long), "remote")
 """For commands that do the same work on a server as here."""
 
 

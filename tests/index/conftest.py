@@ -10,7 +10,7 @@ from crossview.index import chunk
     autouse=True,
     params=[
         pytest.param(9, id="short chunks"),
-        pytest.param(1 << 20, id="long chunks", marks=pytest.mark.slow),
+        pytest.param(1 << 20, id="long chunks", marks=pytest.mark.long),
     ],
 )
 def chunk_rows(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -131,7 +131,7 @@ def test_a_cut_stream_fits_nothing(running: RunningServer, rows: RemoteCollectio
         assert not next(view for view in collection.views() if view.name == "sift").fitted
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_control_c_on_the_client_stops_the_job(running: RunningServer, rows: RemoteCollection) -> None:
     """The command ends with 130, the training it asked for as well."""
     jobs = rows.connection
@@ -172,7 +172,7 @@ def test_a_server_that_stops_says_so(running: RunningServer, rows: RemoteCollect
         rows.info()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_server_that_is_killed_leaves_the_change_open(tmp_path: Path) -> None:
     """What became of it only the next look tells, and that is what the error says. The job ends with its server."""
     fill_rows(Home(tmp_path / "home"), 10)

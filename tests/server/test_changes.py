@@ -171,7 +171,7 @@ def test_what_is_neither_folder_nor_collection_is_said(home: Home, source: str, 
     assert reason in result.output
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_watching_tells_important_changes_as_they_come(home: Home, shots: Path) -> None:
     """Of a folder that is watched from its first picture on."""
     later = DrawnPage(hours=48)
@@ -198,7 +198,7 @@ def test_watching_tells_important_changes_as_they_come(home: Home, shots: Path) 
             watching.kill()  # a failure above must not wait for it
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_run_that_was_killed_is_finished_by_the_next(home: Home, shots: Path) -> None:
     options = ["changes", str(shots), "--home", str(home.path)]
     with subprocess.Popen(

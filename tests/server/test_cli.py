@@ -283,7 +283,7 @@ def serving(home: Home) -> Iterator["subprocess.Popen[str]"]:
         process.kill()
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.long)])
 def test_serve_is_ready_when_it_says_so_and_stops_when_told(
     serving: "subprocess.Popen[str]", home: Home, number: int
 ) -> None:

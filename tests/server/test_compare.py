@@ -108,7 +108,7 @@ def test_people_who_answer_differently_are_shown(home: Home) -> None:
     assert result_of("ask", "things", "--person", "bob", *there)[0]["people"] == {"bob": 1}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_what_people_answered_is_learned(where: list[str], home: Home) -> None:
     """Grids of somebody who is never wrong: neighbours by color are alike in color."""
     done("train", "things", "--views", "view", "--learner", "pca", *where)

@@ -204,7 +204,7 @@ def test_a_watching_command_follows_until_it_is_stopped(own: Path, pets: Path):
 # -- accidents
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_run_that_is_killed_at_any_moment_loses_nothing_and_ends_the_same(own: Path, tmp_path: Path):
     """Files change, move and go, the root too; a run is killed, and the next one finishes the work.
 
@@ -251,7 +251,7 @@ def test_a_run_that_is_killed_at_any_moment_loses_nothing_and_ends_the_same(own:
             assert not any(item.missing for item in made.items(limit=1_000))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_two_followers_and_a_search_at_once_are_correct(own: Path, tmp_path: Path):
     root = tmp_path / "tree"
     for number in range(40):

@@ -32,7 +32,7 @@ def seed() -> int:
     return drawn
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_malformed_messages_are_refused(victim: Victim) -> None:
     """Over every RPC there is, messages with any fields, and bytes that are none."""
     send_messages(victim, 4 * len(methods()), 0)
@@ -45,21 +45,21 @@ def test_damaged_pictures_are_refused(victim: Victim) -> None:
     assert victim.findings.total(*FAULTS, LATE, ENDED) == 0, victim.findings.faults
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_bombs_are_refused_within_the_memory(victim: Victim) -> None:
     """Small files that declare large pictures."""
     send_pictures(victim, 150, seed())
     assert victim.findings.total(*FAULTS, LATE, ENDED) == 0, victim.findings.faults
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_many_malformed_messages_are_refused(victim: Victim) -> None:
     """Six hundred over all RPCs; ``python -m benchmarks hostile`` sends a hundred thousand."""
     send_messages(victim, 600, seed())
     assert victim.findings.total(*FAULTS, LATE, ENDED) == 0, victim.findings.faults
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_clients_may_vanish_and_streams_may_stop(victim: Victim) -> None:
     """During calls, before they read the answers, and in the middle of messages, 300 megabytes of them."""
     vanish_often(victim, 100, seed())

@@ -381,7 +381,7 @@ def test_the_port_needs_its_libraries(home: Any, monkeypatch: pytest.MonkeyPatch
         RunningServer(ServerSettings(home=home.path, port=0, http_port=0))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_several_processes_share_the_port(home: Any) -> None:
     """Each answers; so does one at a free port that they choose."""
     served = Processes(ServerSettings(home=home.path, port=0, http_port=0, processes=2))

@@ -128,7 +128,7 @@ def test_malformed_requests_are_refused(victim: RunningServer) -> None:
     assert httpx.get(f"http://127.0.0.1:{victim.http_port}/health").status_code == 200
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_many_malformed_requests_are_refused(victim: RunningServer) -> None:
     drawn = random.Random(8)
     statuses = [attack(victim, request(drawn)) for _ in range(500)]

@@ -134,7 +134,7 @@ KILL: dict[str, Callable[[Served, float], list[str]]] = {"job": kill_job, "serve
 
 @pytest.mark.parametrize(
     "times",
-    [pytest.param(1, id="once"), pytest.param(4, id="often", marks=pytest.mark.slow)],
+    [pytest.param(1, id="once"), pytest.param(4, id="often", marks=pytest.mark.long)],
 )
 @pytest.mark.parametrize("victim", VICTIMS)
 def test_whoever_is_killed_when_all_jobs_end_and_no_space_is_half_made(served: Served, victim: str, times: int) -> None:
@@ -160,7 +160,7 @@ def test_a_killed_job_tells_why(served: Served) -> None:
         assert client.jobs.wait(after.id).state == "done"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_job_that_does_not_listen_is_killed(served: Served) -> None:
     """A call that cannot be interrupted is not waited for: here, a process that is halted."""
     with Client(served.address) as client:
@@ -174,7 +174,7 @@ def test_a_job_that_does_not_listen_is_killed(served: Served) -> None:
         until(lambda: not set(processes) & set(job_processes(served.process.pid)))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_commit_that_nobody_wrote_down_is_found(tmp_path: Path) -> None:
     """Killed between the commit of a space and the record of its job, a server finds the job done."""
     served = Served(tmp_path / "home")

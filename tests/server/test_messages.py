@@ -130,7 +130,7 @@ def test_a_home_is_no_file(tmp_path: Path) -> None:
         )
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("there", ["missing", "empty", "filled"])
 def test_serving_an_empty_home_is_said_so(tmp_path: Path, there: str) -> None:
     """It starts all the same, because a home is made with its first collection; the log has a line for each call."""

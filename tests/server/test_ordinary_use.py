@@ -264,7 +264,7 @@ def test_nothing_that_was_not_named_changes(machine: type[OrdinaryUse]) -> None:
     run_state_machine_as_test(machine, settings=settings(max_examples=4, stateful_step_count=20, deadline=None))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.usefixtures("one_server")
 @pytest.mark.parametrize("machine", MACHINES)
 def test_nothing_that_was_not_named_changes_in_1000_steps(machine: type[OrdinaryUse]) -> None:

@@ -20,7 +20,7 @@ from crossview.server.settings import ServerSettings
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 _NO_NETWORK = ("ENOTFOUND", "EAI_AGAIN", "ECONNREFUSED", "ETIMEDOUT", "ENETUNREACH", "no such host", "dial tcp")
 
 

@@ -15,7 +15,7 @@ from crossview.server.listen import RunningServer
 AT_ONCE = 500
 
 
-@pytest.mark.parametrize("count", [1_000, pytest.param(50_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [1_000, pytest.param(50_000, marks=pytest.mark.long)])
 def test_values_are_read_as_they_were_written_or_refused(
     home: Home, server: RunningServer, nothing_stays: None, count: int
 ) -> None:

@@ -111,7 +111,7 @@ def test_processes_share_the_port_and_follow_each_other_s_changes(home: Home, te
             client.names()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_process_that_dies_is_replaced(home: Home) -> None:
     """And the others answer meanwhile."""
     with serving(home, "--processes", "2") as (process, address):
@@ -128,7 +128,7 @@ def test_a_process_that_dies_is_replaced(home: Home) -> None:
         assert process.wait(60) == 0
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_processes_end_with_the_one_that_started_them(home: Home) -> None:
     """Killed, it cannot tell them."""
     with serving(home, "--processes", "2") as (process, _):
@@ -154,7 +154,7 @@ def test_a_taken_port_is_an_error(home: Home) -> None:
         Processes(ServerSettings(home=home.path, port=first.port, processes=2))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_nobody_joins_several_processes(home: Home) -> None:
     """Sharing is among the processes of one server only."""
     with serving(home, "--processes", "2") as (_, address):

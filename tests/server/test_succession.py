@@ -85,7 +85,7 @@ class Calling:
             thread.join()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("processes", [1, 2])
 def test_no_call_fails_while_a_server_is_replaced(home: Home, processes: int) -> None:
     """Twice in a row; the new one loads its collections before the old one stops."""

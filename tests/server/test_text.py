@@ -226,7 +226,7 @@ def test_texts_are_imported_without_pictures(made: CollectionBackend) -> None:
 
 
 @pytest.mark.parametrize(
-    ("length", "most"), [(5_000, 100_000), pytest.param(999_999, message_batches.BATCH_BYTES, marks=pytest.mark.slow)]
+    ("length", "most"), [(5_000, 100_000), pytest.param(999_999, message_batches.BATCH_BYTES, marks=pytest.mark.long)]
 )
 def test_long_texts_fit_into_pages(
     made: CollectionBackend, monkeypatch: pytest.MonkeyPatch, length: int, most: int

@@ -9,7 +9,7 @@ from story import done, refused, result_of, run
 
 TREE = "tree/2021/05 Paris"
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 
 @pytest.fixture

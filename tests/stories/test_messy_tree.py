@@ -8,7 +8,7 @@ import pytest
 from messy_tree import Facts, build
 from story import done, refused, result_of, run, served
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 
 def items(*where: object, home: Path) -> dict[str, dict[str, Any]]:

@@ -10,7 +10,7 @@ from story import DATA, done, refused, result_of
 IMAGES = DATA / "corel1k/images"
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.long,
     pytest.mark.skipif(not IMAGES.is_dir(), reason="needs ../shared/data/corel1k"),
 ]
 

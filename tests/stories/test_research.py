@@ -9,7 +9,7 @@ from story import DATA, done, refused, result_of
 WIKIPEDIA = DATA / "wikipedia_crossmodal/wikipedia_crossmodal.npz"
 MUSIC = DATA / "triplets_music/music_triplets.npz"
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 
 @pytest.fixture

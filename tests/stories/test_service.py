@@ -11,7 +11,7 @@ import pytest
 from grpc_tools import protoc
 from story import ROOT, done, result_of, served
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 ITEMS, WIDTH = 400, 50
 

@@ -57,7 +57,7 @@ def run(script: str, *arguments: object) -> "subprocess.Popen[str]":
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
-@pytest.mark.parametrize("processes", ["xy", pytest.param("wxyz", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("processes", ["xy", pytest.param("wxyz", marks=pytest.mark.long)])
 def test_threads_and_processes_that_write_at_once_all_succeed_and_lose_nothing(home: Home, processes: str):
     """Processes of four threads each; an item that all of them write is there once, and new only once."""
     with home.create("a", ["v=vectors:dim=3"]) as collection:

@@ -300,7 +300,7 @@ def test_items_follow_any_changes_of_a_folder():
     assert FileSystem.compared > before
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_items_follow_thousands_of_changes_of_a_folder():
     steps = settings(max_examples=120, stateful_step_count=50)
     before = FileSystem.compared

@@ -159,7 +159,7 @@ def _dangerous(data: bytes, extractors, max_pixels: int):
     return extract(data, extractors, max_pixels)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_picture_that_harms_its_process_is_a_failure_and_the_others_are_indexed(home: Home, pictures, monkeypatch):
     """Limits of time and memory hold for every picture of a folder that processes read."""
     monkeypatch.setattr(indexing, "extract", _dangerous)
@@ -219,7 +219,7 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_kill_9_in_the_middle_and_running_again_ends_with_every_file_once(home: Home, tmp_path: Path):
     write_pictures(tmp_path / "many", 60)
     home.create("killed", ["color", "gist"]).close()
@@ -241,7 +241,7 @@ def test_kill_9_in_the_middle_and_running_again_ends_with_every_file_once(home: 
         assert len(view.hits) == 179
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_workers_end_with_a_parent_that_is_killed(home: Home, tmp_path: Path):
     write_pictures(tmp_path / "many", 60)
     home.create("killed", ["gist"]).close()

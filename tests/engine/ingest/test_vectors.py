@@ -194,7 +194,7 @@ Home(sys.argv[1]).open("killed").items.index_vectors("clip", Path(sys.argv[2]), 
 """
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_kill_9_in_the_middle_and_running_again_ends_with_every_row(home: Home, tmp_path):
     rows = ramp(20_000)
     path, keys = write(tmp_path, rows, [f"{n:05}" for n in range(len(rows))])

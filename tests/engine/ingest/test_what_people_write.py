@@ -132,7 +132,7 @@ def test_an_empty_file_is_refused(made: Collection, tmp_path: Path, content: byt
         made.items.index_vectors("v", file)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_whatever_is_wrong_with_a_file_has_a_reason(made: Collection, tmp_path: Path) -> None:
     """Bytes of files are changed, and ends cut off."""
     file, data = tmp_path / "v.npz", io.BytesIO()

@@ -83,7 +83,7 @@ def test_same_seed_same_projections():
     assert (reports[0][0], reports[0][-1]) == ((1, 60), (60, 60))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     "settings",
     [

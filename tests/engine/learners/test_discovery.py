@@ -36,7 +36,7 @@ def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @parametrize_with_checks([LEARNERS[name]() for name in BRIEF])
 def test_scikit_learn_checks_of_whole_fits(estimator, check):
     """With all the steps that a learner takes by default, too."""

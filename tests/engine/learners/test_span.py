@@ -69,7 +69,7 @@ def assert_same(found, expected, views):
 
 
 @pytest.mark.parametrize(
-    "widths", [(90, 12), pytest.param((90, 60), marks=pytest.mark.slow), pytest.param((7, 12), marks=pytest.mark.slow)]
+    "widths", [(90, 12), pytest.param((90, 60), marks=pytest.mark.long), pytest.param((7, 12), marks=pytest.mark.long)]
 )
 @pytest.mark.parametrize("spec", SPECS)
 def test_the_span_has_the_solution(spec, widths, monkeypatch):

@@ -232,7 +232,7 @@ def kill_at(seconds: float, *arguments: object) -> None:
     process.wait()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_killed_commands_continue(home: Home, tmp_path: Path) -> None:
     """Killed at many moments, an export and an import end the same; a home never shows a part."""
     rows = np.random.default_rng(0).normal(size=(40_000, 256)).astype(np.float32)

@@ -24,7 +24,7 @@ def test_the_orderings_are_those_of_the_classes(tmp_path: Path) -> None:
     assert orderings.levels == CLASSES
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_more_of_an_attribute_finds_classes_that_have_more(tmp_path: Path) -> None:
     """Over gRPC; with all others held, these change less."""
     lines: list[str] = []

@@ -42,7 +42,7 @@ def test_who_answers_goes_by_the_notion(monkeypatch: pytest.MonkeyPatch) -> None
         assert answer_to(question, "ann", np.random.default_rng(0)).near == (near,)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_same_picture_has_other_neighbours_by_color_than_by_texture(tmp_path: Path) -> None:
     """Learned from answers, and found over gRPC; both are right far more often than by chance, a fifth."""
     lines: list[str] = []

@@ -16,7 +16,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(story, "EXTRACTORS", ("color", "sift:words=24", "text:dim=10"))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.usefixtures("small")
 def test_the_demo_tells_the_whole_story(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every step with its command, a contact sheet, and with --keep a home to look around in."""

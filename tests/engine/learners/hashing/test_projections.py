@@ -56,7 +56,7 @@ def test_itq_rotates_the_principal_components():
     np.testing.assert_allclose(np.linalg.svd(matrix @ leading.T)[1], 1.0, atol=1e-4)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @settings(max_examples=10, deadline=None)
 @given(angle=st.floats(0.05, 3.1), seed=st.integers(0, 1000), n_bits=st.sampled_from([48, 512]))
 def test_lsh_bits_differ_in_proportion_to_the_angle(angle, seed, n_bits):
@@ -78,7 +78,7 @@ def test_lsh_bits_differ_in_proportion_to_the_angle(angle, seed, n_bits):
     ("kind", "n_bits"),
     [
         *[(LSH, 1), (LSH, 7), (LSH, 256), (LSH, 1000), (ITQ, 1), (ITQ, 7), (ITQ, 64)],
-        pytest.param(ITQ, 256, marks=pytest.mark.slow),
+        pytest.param(ITQ, 256, marks=pytest.mark.long),
     ],
 )
 def test_any_number_of_bits(kind, n_bits):

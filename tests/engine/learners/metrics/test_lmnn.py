@@ -163,7 +163,7 @@ def test_classes_that_tell_nothing_apart():
             LMNN().fit(rows, labels)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.skipif(not peers.available(), reason="metric-learn's environment is not there: make peers")
 @pytest.mark.parametrize("data", [load_iris, load_wine, load_digits])
 def test_at_least_metric_learns(data):

@@ -204,7 +204,7 @@ def test_other_rules_return_their_best(rule):
     assert descend(objective, np.eye(WIDTH), Descent(step=0.02, rule=rule)).objective < start
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_active_set_ends_where_full_evaluation_does():
     """Looking only at active constraints between checks ends at the objective that looking at all of them reaches."""
     features, constraints = problem(count=2_000)
@@ -221,7 +221,7 @@ def test_active_set_ends_where_full_evaluation_does():
     assert found[25] == pytest.approx(found[1], rel=1e-4)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_subsets_end_where_all_constraints_do(monkeypatch):
     """Subsets are disjoint and the same every time, and only the way to the minimum over all constraints is theirs."""
     features, constraints = problem(count=4_000)
@@ -279,7 +279,7 @@ def test_proximal_step_is_the_minimum():
     assert descended.objective == pytest.approx(value, rel=1e-3)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_admm_agrees_with_descent_where_the_problem_is_convex():
     """With the trace in place of the Fantope both algorithms have one minimum to find."""
     features, constraints = problem()
