@@ -1,4 +1,4 @@
-"""A process that has imported crossview: each command is a fork of it, because the imports take most of a command.
+"""A process that has imported crossview: each command is a fork of that process, because imports take most of the time.
 
 A shell finds the commands under their usual name. ``serve`` stays a process of its own, which takes signals.
 """

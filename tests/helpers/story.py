@@ -1,14 +1,18 @@
 """The common parts of the stories: the real command line in separate processes, and a real server."""
 
+import atexit
 import json
 import os
 import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
+
+from quick_commands import quick_commands
 
 ROOT = Path(__file__).parent.parent.parent
 DATA = ROOT.parent / "shared/data"
@@ -16,10 +20,18 @@ CLI = [sys.executable, "-m", "crossview.server.cli"]
 PATIENCE = 200
 
 
+@cache
+def _commands() -> Path:
+    """Start the process whose forks are the commands of all stories; it ends with this process."""
+    stack = ExitStack()
+    atexit.register(stack.close)
+    return stack.enter_context(quick_commands())
+
+
 def run(*arguments: object, home: Path, **options: Any) -> "subprocess.CompletedProcess[str]":
     """Return a command, however it ends."""
     environment = os.environ | {"CROSSVIEW_HOME": str(home), "PYTHONPATH": str(ROOT), "COLUMNS": "200"}
-    words = [*CLI, *map(str, arguments)]
+    words = [str(_commands() / "crossview"), *map(str, arguments)]
     return subprocess.run(
         words, env=environment, capture_output=True, text=True, check=False, timeout=PATIENCE, **options
     )

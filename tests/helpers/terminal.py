@@ -3,10 +3,12 @@
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
+import typer
 from typer.main import get_command
 from typer.testing import CliRunner, Result
 
@@ -21,14 +23,22 @@ BACKENDS = (pytest.param("local", marks=pytest.mark.long), "remote")
 """For commands that do the same work on a server as here."""
 
 
+@cache
+def _root(program: typer.Typer) -> Any:
+    """Return the command line, made once: typer makes it in .05 s, which is most of a short command."""
+    return get_command(program)
+
+
 def run(*arguments: object) -> Result:
     """Return a command in a terminal wide enough for its tables."""
-    return CliRunner().invoke(app, [str(argument) for argument in arguments], env={"COLUMNS": "200"})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("typer.testing._get_command", _root)
+        return CliRunner().invoke(app, [str(argument) for argument in arguments], env={"COLUMNS": "200"})
 
 
 def command_of(name: str) -> Any:
     """Return the command of a name such as ``search`` or ``view add``."""
-    found: Any = get_command(app)
+    found = _root(app)
     for word in name.split():
         found = found.commands[word]
     return found
