@@ -4,6 +4,7 @@ import os
 import signal
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, ClassVar
@@ -244,7 +245,7 @@ def serve(
     stopping = _set_by_signals()
     remove_temporary_files = temporary_files()
     if not _until(stopping, settings):
-        say("stopped during a call; every acknowledged change is kept", err=True)
+        _note("stopped during a call; every acknowledged change is kept")
         remove_temporary_files()
         os._exit(1)  # the thread of the running call would keep the process alive
 
@@ -271,21 +272,27 @@ def _until(stopping: threading.Event, settings: ServerSettings) -> bool:
     settings = successor(settings)
     running, served = start(settings), Home(settings.home)
     if not served.names():
-        say(f"warning: no collections to serve: {served.emptiness()}; is --home right?", err=True)
-    say(f"crossview serves {served.path} on {running.address}")
+        _note(f"warning: no collections to serve: {served.emptiness()}; is --home right?")
+    _note(f"crossview serves {served.path} on {running.address}", err=False)
     if running.http_port is not None:
-        say(f"and over HTTP on {settings.host}:{running.http_port}")
+        _note(f"and over HTTP on {settings.host}:{running.http_port}", err=False)
     place = Place(served.path, running.address)
     previous = place.take(settings.take_over)
     if previous is not None:
-        say(f"the previous server, process {previous}, ends its calls and stops", err=True)
+        _note(f"the previous server, process {previous}, ends its calls and stops")
     while not stopping.wait(1.0):
         if isinstance(running, Processes):
             running.replace_dead()
-    say(f"stopping: calls in progress have {settings.grace_seconds:g} s to end", err=True)
+    _note(f"stopping: calls in progress have {settings.grace_seconds:g} s to end")
     in_time = running.stop()
     place.leave()  # not before: a server that takes over shares the ports until the end
     return in_time
+
+
+def _note(text: str, err: bool = True) -> None:
+    """Print a text, if anybody reads it: a server serves, and stops, without the terminal that started it."""
+    with suppress(OSError):
+        say(text, err=err)
 
 
 def _warn_of_network(settings: ServerSettings) -> None:

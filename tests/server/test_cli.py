@@ -299,6 +299,17 @@ def test_serve_is_ready_when_it_says_so_and_stops_when_told(
     assert "Traceback" not in serving.stderr.read()
 
 
+def test_serve_stops_when_nobody_reads_what_it_says(serving: "subprocess.Popen[str]") -> None:
+    """As after ``crossview serve 2>&1 | head -1``, or without the terminal that started it."""
+    assert serving.stdout is not None
+    assert serving.stderr is not None
+    assert serving.stdout.readline().startswith("crossview serves")
+    serving.stdout.close()
+    serving.stderr.close()
+    os.kill(serving.pid, signal.SIGTERM)
+    assert serving.wait(60) == 0
+
+
 def test_the_command_works_as_a_process(home: Home) -> None:
     """Output, errors and exit codes as scripts see them; the environment names the home."""
     environment = {**os.environ, "CROSSVIEW_HOME": str(home.path)}
