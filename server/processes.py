@@ -36,7 +36,7 @@ _RESTART_SECONDS = 1.0
 """Minimum time between two starts of a process, so that a process that ends at once does not restart in a loop."""
 _EXIT_SECONDS = 10.0
 """Time that a process has to exit after its calls have ended; then it is killed."""
-_YOUNG, _NEVER = (5_000, 1), 1_000_000_000
+_YOUNG, _NEVER = (10_000, 1), 1_000_000_000
 """Thresholds of the garbage collector: new objects before a collection of the young generation, such collections
 before one of the middle generation, which stops every thread for longer the more objects wait for it (.1 s with
 100,000); and a number that disables automatic full collections."""

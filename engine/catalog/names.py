@@ -2,6 +2,7 @@
 
 import os
 import re
+import stat
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -30,7 +31,7 @@ class Names:
     """
 
     def __init__(self, home: Path) -> None:
-        self._home = home
+        self._home, self._place = home, str(home)
         self._lock = WriterLock(home / ".names")
         """The lock of those who change aliases or rename collections."""
 
@@ -49,6 +50,9 @@ class Names:
         """Return the collection that a name stands for: that of an alias; otherwise the name itself."""
         if not NAME.fullmatch(name):
             return name
+        with suppress(OSError):  # one look at the disk for most names, because every call asks
+            if stat.S_ISDIR(os.lstat(f"{self._place}/{name}").st_mode):
+                return name
         named = _target(self._home / name) or name
         if (self._home / named).exists():
             return named

@@ -290,7 +290,7 @@ def _until(stopping: threading.Event, settings: ServerSettings) -> bool:
 
 
 def _note(text: str, err: bool = True) -> None:
-    """Print a text, if anybody reads it: a server serves, and stops, without the terminal that started it."""
+    """Print a text; a closed terminal or pipe does not matter: a server serves, and stops, without a reader."""
     with suppress(OSError):
         say(text, err=err)
 

@@ -5,9 +5,10 @@ import time
 import uuid
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, Protocol
 
+from google.protobuf.descriptor import Descriptor
 from google.protobuf.message import DecodeError, Message
 
 from crossview.engine.errors import CancelledError, InvalidInputError
@@ -323,4 +324,11 @@ def _items(request: Message) -> int:
     """Return the number of entries that a request, or that of a job, changes or names."""
     if isinstance(request, jobs_pb2.SubmitJobRequest) and (kind := request.WhichOneof("request")):
         request = getattr(request, kind)
-    return next((len(getattr(request, name)) for name in _COUNTED if hasattr(request, name)), 0)
+    field = _counted(request.DESCRIPTOR)
+    return 0 if field is None else len(getattr(request, field))
+
+
+@cache
+def _counted(descriptor: Descriptor) -> str | None:
+    """Return the field of a request with what it changes; None without one."""
+    return next((name for name in _COUNTED if name in descriptor.fields_by_name), None)
