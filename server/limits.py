@@ -72,9 +72,10 @@ def keep_memory_together() -> None:
         mallopt(_ARENAS, 2)
 
 
-def give_memory_back() -> None:
-    """Return free memory to the system: collect Python's garbage, then release the memory that glibc keeps."""
-    gc.collect()
+def give_memory_back(collect: bool = True) -> None:
+    """Release to the system what glibc keeps; first ``collect`` Python's garbage, which stops all threads."""
+    if collect:
+        gc.collect()
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
         trim(0)

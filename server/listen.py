@@ -48,8 +48,8 @@ from crossview.server.writing.process import WriteProcess
 _UPKEEP_SECONDS = 30.0
 """Interval at which the server closes idle collections and returns free memory."""
 _MOST_PUT_OFF = 20
-"""Number of successive intervals in which a server that answers calls puts off returning memory: to collect garbage
-stops every call, for .2 to .5 s while a large answer is made."""
+"""Number of successive intervals in which a server that answers calls puts off the collection of garbage, which stops
+every call, for .2 to .5 s while a large answer is made."""
 _SETTLED_SECONDS = 5.0
 """Delay before the server starts its process for writes; short-lived servers never pay for one."""
 T = TypeVar("T")
@@ -253,11 +253,8 @@ class RunningServer:
         put_off = 0
         while not self._stopping.wait(min(_UPKEEP_SECONDS, seconds / 2 + 0.01)):
             self.collections.close_idle(seconds)
-            if self._rooms.busy() and put_off < _MOST_PUT_OFF:
-                put_off += 1
-            else:
-                give_memory_back()
-                put_off = 0
+            put_off = put_off + 1 if self._rooms.busy() and put_off < _MOST_PUT_OFF else 0
+            give_memory_back(collect=not put_off)
 
     def __enter__(self) -> Self:
         return self

@@ -54,10 +54,12 @@ def test_health_waits_for_the_collections_that_are_loaded_first(home: Home, monk
             assert collection.memory.least_bytes() > 0
 
 
-def test_memory_is_returned_between_calls_and_at_last_beside_them(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    """To collect garbage stops all calls, so it waits while one is at work, but not for ever."""
+def test_garbage_is_collected_between_calls_and_at_last_beside_them(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To collect it stops all calls, so that waits while one is at work, but not for ever; free memory is returned."""
     looks: list[bool] = []
-    busy, returned = threading.Event(), threading.Event()
+    busy, returned, collected = threading.Event(), threading.Event(), threading.Event()
     busy.set()
 
     def at_work(rooms: Rooms) -> bool:
@@ -65,16 +67,21 @@ def test_memory_is_returned_between_calls_and_at_last_beside_them(home: Home, mo
         return busy.is_set()
 
     monkeypatch.setattr(Rooms, "busy", at_work)
-    monkeypatch.setattr("crossview.server.listen.give_memory_back", returned.set)
+
+    def give_memory_back(collect: bool) -> None:
+        (collected if collect else returned).set()
+
+    monkeypatch.setattr("crossview.server.listen.give_memory_back", give_memory_back)
     monkeypatch.setattr("crossview.server.listen._SETTLED_SECONDS", 0.0)
     monkeypatch.setattr("crossview.server.listen._MOST_PUT_OFF", 3)
     with RunningServer(ServerSettings(home=home.path, port=0, idle_seconds=0.01)):
-        assert returned.wait(60)
+        assert collected.wait(60)
+        assert returned.is_set()
         assert looks[:4] == [True] * 4
         busy.clear()
-        returned.clear()
+        collected.clear()
         looks.clear()
-        assert returned.wait(60)
+        assert collected.wait(60)
         assert len(looks) <= 2  # the first may have begun beside a call
 
 
