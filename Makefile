@@ -33,7 +33,8 @@ $(TOOLS): $(READY) requirements/dev.txt
 	@touch $@
 
 demo: setup
-	$(BIN)/crossview demo --out demo-out
+	rm -rf demo-out
+	$(BIN)/crossview demo --keep --out demo-out
 
 test: $(TOOLS)
 	$(PYTEST) -m "not slow"
