@@ -11,9 +11,9 @@ from crossview.server.logs import FORMATS
 from crossview.server.tls import TlsFiles
 
 MESSAGE_BYTES = 64 * 2**20
+"""Default for the maximum size of a message; a photograph of a camera fits."""
 THUMBNAILS_AT_ONCE = 500
 """Maximum number of thumbnails of one call."""
-"""Default for the maximum size of a message; a photograph of a camera fits."""
 _RANGES = {
     "port": (0, 65_535),
     "health_port": (1, 65_535),
@@ -186,17 +186,21 @@ class ServerSettings:
             raise InvalidInputError(
                 f"the server's trace_url is {self.trace_url!r}; it must be an address such as http://localhost:4318"
             )
+        for name in _RANGES:
+            check_range(name, getattr(self, name))
+        self._check_origins()
+        if self.web:
+            self._check_web()
+        self._check_ports()
+
+    def _check_origins(self) -> None:
+        """Raise InvalidInputError for an origin that no browser sends."""
         for origin in self.http_origins:
             if origin != "*" and not _ORIGIN.fullmatch(origin):
                 raise InvalidInputError(
                     f"the origin {origin!r} is not one: write the scheme, the host and its port if it has one, such as "
                     "https://example.org or http://localhost:8000"
                 )
-        for name in _RANGES:
-            check_range(name, getattr(self, name))
-        if self.web:
-            self._check_web()
-        self._check_ports()
 
     def _check_web(self) -> None:
         """Choose a port for pages; raise InvalidInputError if the server has several processes."""
