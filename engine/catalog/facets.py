@@ -1,6 +1,7 @@
 """Facets of columns: the counts of values, and the histograms of numbers and times, of the items of a mask."""
 
 import math
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import compress
@@ -153,7 +154,8 @@ def _bins(ids: Ids, numbers: NDArray[np.float64]) -> tuple[Bin, ...]:
     if not len(numbers):
         return ()
     edges = bin_edges(float(numbers.min()), float(numbers.max()), bool((numbers == np.floor(numbers)).all()))
-    places = np.searchsorted(edges, numbers, side="right") - 1
+    # the largest finite number is its own upper edge
+    places = np.minimum(np.searchsorted(edges, numbers, side="right") - 1, len(edges) - 2)
     counts = np.bincount(_once(ids, places, len(edges)), minlength=len(edges) - 1)
     return tuple(
         Bin(start, end, count)
@@ -162,12 +164,12 @@ def _bins(ids: Ids, numbers: NDArray[np.float64]) -> tuple[Bin, ...]:
 
 
 def bin_edges(least: float, most: float, whole: bool) -> NDArray[np.float64]:
-    """Return the ascending edges, (b + 1,), of at most ``MOST_BINS`` bins that contain all numbers of a range.
+    """Return the ascending finite edges, (b + 1,), of at most ``MOST_BINS`` bins that contain all numbers of a range.
 
     The width is 1, 2 or 5 times a power of ten, at least 1 for whole numbers. A range that such a width does not divide
     in floating point is one bin.
     """
-    one_bin = np.array([least, np.nextafter(most, np.inf)])
+    one_bin = np.array([least, min(math.nextafter(most, math.inf), sys.float_info.max)])
     span = most / 2 - least / 2  # half of the range, which does not overflow
     if span == 0 and not whole:
         return one_bin
@@ -177,7 +179,10 @@ def bin_edges(least: float, most: float, whole: bool) -> NDArray[np.float64]:
     if not width or not np.isfinite(width):
         return one_bin
     first = math.floor(least / width)
-    edges = (first + np.arange(math.floor(most / width) - first + 2, dtype=np.float64)) * width
+    with np.errstate(over="ignore"):  # an edge above all finite numbers makes one bin
+        edges = (first + np.arange(math.floor(most / width) - first + 2, dtype=np.float64)) * width
+    if not np.isfinite(edges).all():
+        return one_bin
     edges = edges[np.searchsorted(edges, least, side="right") - 1 :]
     edges = edges[: np.searchsorted(edges, most, side="right") + 1]
     fits = 1 < len(edges) <= MOST_BINS + 2 and edges[0] <= least and edges[-1] > most and (np.diff(edges) > 0).all()

@@ -1,5 +1,6 @@
 """Counts of items, and of items by value of a field, here and through a server."""
 
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,11 +10,11 @@ import numpy as np
 import pytest
 from conditions import conditions, contents
 from filter_oracle import Oracle, nfc
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from terminal import BACKENDS, done, reached, result_of, run
 
-from crossview.engine.catalog.facets import MOST_BINS, bin_edges
+from crossview.engine.catalog.facets import MOST_BINS, _bins, bin_edges
 from crossview.engine.collection import Collection
 from crossview.engine.conditions.filter import field_of, filter_of
 from crossview.engine.conditions.tree import Field
@@ -21,6 +22,7 @@ from crossview.engine.errors import InputWarning, InvalidInputError
 from crossview.engine.home import Home
 from crossview.engine.item import Item, NewItem, ValueCount
 
+LARGEST = sys.float_info.max
 ITEMS = {
     "a": (("cat", "wet"), {"year": 2021, "camera": {"model": "X1"}, "tags": ["x", "y", "x"]}),
     "b": (("cat",), {"year": 2021.0, "camera": {"model": "X1"}, "tags": ["y"]}),
@@ -101,14 +103,22 @@ def test_folders_numbers_and_times_are_counted(tmp_path: Path) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False) | st.integers(-(2**53), 2**53), min_size=1))
+@example([LARGEST])
+@example([-LARGEST, LARGEST])
+@example([0.99 * LARGEST, LARGEST])
 def test_bins_contain_every_number_once(numbers: list[float]) -> None:
     """Any numbers, however large or near to each other."""
     array = np.array(numbers, np.float64)
     edges = bin_edges(float(array.min()), float(array.max()), bool((array == np.floor(array)).all()))
-    assert (np.diff(edges) > 0).all()
+    assert np.isfinite(edges).all()
     assert len(edges) <= MOST_BINS + 2
     assert edges[0] <= array.min()
-    assert (array.max() < edges[-1]) or np.isinf(edges[-1])
+    if array.max() == LARGEST:  # no finite edge is above it
+        assert edges[-1] == LARGEST
+    else:
+        assert (np.diff(edges) > 0).all()
+        assert array.max() < edges[-1]
+    assert sum(one.items for one in _bins(np.arange(len(array)), array)) == len(array)
 
 
 def test_attributes_and_metadata_of_files_are_counted_together(tmp_path: Path) -> None:
