@@ -23,8 +23,12 @@ _NONE = b'<svg xmlns="http://www.w3.org/2000/svg" width="1" height="1"/>'
 
 
 async def thumbnail(visit: Visit) -> Answer:
-    """Return the small picture of an item: ``key``, and ``size`` if there are several."""
-    request = collections_pb2.GetThumbnailRequest(name=f"{visit.collection}/items/{visit.query.text('key')}")
+    """Return the small picture of an item, ``key``, or with ``size=large`` the preview of it."""
+    large = visit.query.text("size") == "large"
+    request = collections_pb2.GetThumbnailRequest(
+        name=f"{visit.collection}/items/{visit.query.text('key')}",
+        size=collections_pb2.THUMBNAIL_SIZE_LARGE if large else collections_pb2.THUMBNAIL_SIZE_SMALL,
+    )
     try:
         found = await _patient(visit, request)
     except PageError as error:

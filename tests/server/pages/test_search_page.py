@@ -7,6 +7,8 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import parse_qsl, quote, urlencode
 
+import cv2
+import numpy as np
 import pytest
 from browsing import Browsing
 
@@ -134,6 +136,20 @@ def test_thumbnails_are_asked_for_again_only_if_they_changed(browsing: Browsing)
     assert first.headers["cache-control"].startswith("private")
     again = browsing.get(f"/c/drawn/thumbnail?key={KEY}", headers={"if-none-match": first.headers["etag"]})
     assert (again.status_code, again.content) == (304, b"")
+
+
+def test_a_large_thumbnail_is_the_preview_of_the_item(tmp_path: Path) -> None:
+    picture = np.random.default_rng(0).integers(0, 256, (400, 600, 3), np.uint8)
+    with Home(tmp_path).create("some", ["color"]) as made:
+        made.items.put([NewItem("a", image=cv2.imencode(".png", picture)[1].tobytes())])
+    settings = ServerSettings(home=tmp_path, port=0, web=True)
+    with RunningServer(settings) as running, Browsing(running.http_port) as browsing:
+
+        def width(size: str) -> int:
+            image = browsing.get("/c/some/thumbnail", params={"key": "a", "size": size}).content
+            return cv2.imdecode(np.frombuffer(image, np.uint8), cv2.IMREAD_COLOR).shape[1]
+
+        assert [width(size) for size in ("", "small", "large", "other")] == [128, 128, 512, 128]
 
 
 def test_conditions_are_completed_with_counts(browsing: Browsing) -> None:
