@@ -5,11 +5,14 @@ import hashlib
 import json
 from typing import Any
 
+from google.protobuf.message import Message
+
 from crossview.server.pages.answer import NO_STORE, SVG, Answer
 from crossview.server.pages.page_calls import PageError
 from crossview.server.pages.site import Page
 from crossview.server.pages.uploads import media_type
 from crossview.server.pages.visit import Visit
+from crossview.server.settings import THUMBNAILS_AT_ONCE
 from crossview.server.wire.status import Code
 from crossview.v1 import collections_pb2
 
@@ -30,28 +33,48 @@ async def thumbnail(visit: Visit) -> Answer:
         size=collections_pb2.THUMBNAIL_SIZE_LARGE if large else collections_pb2.THUMBNAIL_SIZE_SMALL,
     )
     try:
-        found = await _patient(visit, request)
+        found = await _patient(visit, "GetThumbnail", request)
     except PageError as error:
         if error.code is not Code.NOT_FOUND:
             raise
         return Answer(_NONE, SVG)
-    tag = f'"{hashlib.blake2b(found.image, digest_size=12).hexdigest()}"'
+    return _unless_known(visit, found.image, found.media_type)
+
+
+async def thumbnails(visit: Visit) -> Answer:
+    """Return the small pictures of items, several ``key``, one after another.
+
+    Before each come its bytes in four bytes, the highest first: 0 for an item without a picture. A request for each
+    picture would hold up the scrolling of a page.
+    """
+    keys, images = visit.query.texts("key")[:THUMBNAILS_AT_ONCE], list[bytes]()
+    while len(images) < len(keys):
+        request = collections_pb2.GetThumbnailsRequest(parent=visit.collection, keys=keys[len(images) :])
+        found = await _patient(visit, "GetThumbnails", request)
+        images += [one.image for one in found.thumbnails]
+    body = b"".join(len(image).to_bytes(4, "big") + image for image in images)
+    return _unless_known(visit, body, "application/octet-stream")
+
+
+def _unless_known(visit: Visit, body: bytes, media_type: str) -> Answer:
+    """Return the answer with its tag, without the body if the browser has it."""
+    tag = f'"{hashlib.blake2b(body, digest_size=12).hexdigest()}"'
     headers = (_FRESH, ("etag", tag), ("vary", "cookie"))
     if tag in visit.headers.get("if-none-match", ""):
-        return Answer(b"", found.media_type, 304, headers)
-    return Answer(found.image, found.media_type, headers=headers)
+        return Answer(b"", media_type, 304, headers)
+    return Answer(body, media_type, headers=headers)
 
 
-async def _patient(visit: Visit, request: collections_pb2.GetThumbnailRequest) -> Any:
-    """Return a thumbnail; ask again if the server has too much to do, because a page asks for many at once."""
+async def _patient(visit: Visit, method: str, request: Message) -> Any:
+    """Return the answer of a method; ask again if the server has too much to do, because a page asks often at once."""
     for _ in range(_TRIES):
         try:
-            return await visit.call("GetThumbnail", request)
+            return await visit.call(method, request)
         except PageError as error:
             if error.retry_seconds is None:
                 raise
             await asyncio.sleep(min(error.retry_seconds, _WAIT_SECONDS))
-    return await visit.call("GetThumbnail", request)
+    return await visit.call(method, request)
 
 
 async def upload(visit: Visit) -> Answer:
@@ -74,6 +97,7 @@ async def uploaded(visit: Visit) -> Answer:
 
 PAGES = (
     Page("/c/{collection}/thumbnail", thumbnail),
+    Page("/c/{collection}/thumbnails", thumbnails),
     Page("/pictures", upload, "POST"),
     Page("/pictures/{id}", uploaded),
 )

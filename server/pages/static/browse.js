@@ -1,6 +1,7 @@
 // The grid of all items: pages come as they are needed, and go when they are far away; the address keeps the place.
 import { part } from "./page.js";
 import { show } from "./choosing.js";
+import { thumbnails } from "./thumbnails.js";
 
 const content = document.getElementById("content");
 const grid = () => document.getElementById("grid");
@@ -27,6 +28,7 @@ async function fill(page) {
   delete page.dataset.off;
   page.style.blockSize = "";
   show(page);
+  thumbnails(page);
 }
 
 function parsed(text) {
@@ -45,7 +47,7 @@ async function next(link) {
   if (text === null || !link.isConnected) return;
   const made = [...parsed(text).querySelectorAll("#grid > *")];
   link.replaceWith(...made);
-  for (const one of made) watch(one);
+  for (const one of made) { watch(one); thumbnails(one); }
 }
 
 function watch(one) {

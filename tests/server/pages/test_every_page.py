@@ -22,6 +22,7 @@ ADDRESSES = {
     "/c/{collection}/why": f"/c/drawn/why?like={KEY}&key={KEY.replace('00', '01')}",
     "/c/{collection}/complete": "/c/drawn/complete?text=label+=+",
     "/c/{collection}/thumbnail": f"/c/drawn/thumbnail?key={KEY}",
+    "/c/{collection}/thumbnails": f"/c/drawn/thumbnails?key={KEY}",
     "/pictures/{id}": "/pictures/none",
     "/c/{collection}/browse": "/c/drawn/browse?label=dots",
     "/c/{collection}/browse/more": "/c/drawn/browse/more?sort=-year",

@@ -138,6 +138,19 @@ def test_thumbnails_are_asked_for_again_only_if_they_changed(browsing: Browsing)
     assert (again.status_code, again.content) == (304, b"")
 
 
+def test_several_thumbnails_come_with_one_request(browsing: Browsing) -> None:
+    """Each after its size, in the order of the keys; an item that does not exist has none."""
+    keys = (KEY, "no such item", OTHER)
+    rest, found = browsing.get("/c/drawn/thumbnails", params={"key": keys}).content, list[bytes]()
+    while rest:
+        end = 4 + int.from_bytes(rest[:4], "big")
+        found.append(rest[4:end])
+        rest = rest[end:]
+    alone = [browsing.get("/c/drawn/thumbnail", params={"key": key}).content for key in (KEY, OTHER)]
+    assert found == [alone[0], b"", alone[1]]
+    assert browsing.get("/c/drawn/thumbnails").content == b""
+
+
 def test_a_large_thumbnail_is_the_preview_of_the_item(tmp_path: Path) -> None:
     picture = np.random.default_rng(0).integers(0, 256, (400, 600, 3), np.uint8)
     with Home(tmp_path).create("some", ["color"]) as made:
