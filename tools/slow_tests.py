@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 ROOT = Path(__file__).resolve().parents[1]
 LIST = ROOT / "tests" / "slow.txt"
 SECONDS = 0.3
-"""A function is slow if its tests take longer on average, with what they alone set up."""
+"""A function is slow if its tests take this long or longer on average, with what they set up."""
 
 
 def main() -> None:
