@@ -36,6 +36,7 @@ from crossview.v1 import search_pb2
 
 PARTS = ("speed", "overload", "beside", "ports")
 _STEADY = 3  # times the seconds of other measurements: 20 calls a second are few
+_WARM_SECONDS = 1.0
 
 SHARE, ABOVE = "share that ours reaches", "p50 of ours above, ms"
 CAPTION = "Calls a second by calls at once"
@@ -86,6 +87,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
                     rows += work(clients=run)
         if ports.PART in options.parts:
             with both_ports(home, requests(options.items, options.seed, options.data)["vector"]) as both:
+                measure_ports(both, run, _WARM_SECONDS, 0)  # new servers first load the collection and start threads
                 for trial in range(options.trials):
                     Console(stderr=True).print(f"trial {trial}: {ports.PART} ...", highlight=False)
                     rows += measure_ports(both, run, options.seconds, trial)
