@@ -33,7 +33,8 @@ $(TOOLS): $(READY) requirements/dev.txt
 	@touch $@
 
 demo: setup
-	$(BIN)/crossview demo --out demo-out
+	rm -rf demo-out
+	$(BIN)/crossview demo --keep --out demo-out
 
 test: $(TOOLS)
 	$(PYTEST) -m "not slow and not long"
@@ -99,6 +100,7 @@ bench: $(TOOLS) peers stores
 	$(BIN)/python -m benchmarks serve-speed --json $(OUT)/serve-speed.json --report $(OUT)/serve-speed
 	$(BIN)/python -m benchmarks hostile --json $(OUT)/hostile.json --report $(OUT)/hostile
 	$(BIN)/python -m benchmarks soak --json $(OUT)/soak.json --report $(OUT)/soak
+	$(BIN)/python -m benchmarks page-speed --json $(OUT)/page-speed.json --report $(OUT)/page-speed
 	$(BIN)/python -m benchmarks oracle --json $(OUT)/oracle.json --report $(OUT)/oracle
 	$(BIN)/python -m benchmarks metric-speed --json $(OUT)/metric-speed.json --report $(OUT)/metric-speed
 	$(BIN)/python -m benchmarks qwise-speed --json $(OUT)/qwise-speed.json --report $(OUT)/qwise-speed

@@ -1,6 +1,6 @@
 """The figures of the documents, made from the results that are committed.
 
-    python -m benchmarks figures [--check]
+    python -m benchmarks figures [--check] [--report DIR]
 
 Every ``benchmarks/results/*.json`` is a document that a benchmark wrote. Its report becomes a chapter of
 ``docs/benchmarks.md``, and its headline a line of the table that stands in ``README.md`` between two comments. A result
@@ -37,7 +37,13 @@ def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
     """Write the figures, or with ``--check`` returns 1 if they are not those of the results."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks figures", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--check", action="store_true", help="write nothing; fail where a document differs")
+    parser.add_argument("--report", type=Path, help="folder for a page of each result, and nothing else")
     options = parser.parse_args(arguments)
+    if options.report:
+        for path in sorted((root / RESULTS).glob("*.json")):
+            document = json.loads(path.read_text(encoding="utf-8"))
+            benchmark(document["benchmark"]).write_report(options.report / path.stem, document)
+        return 0
     lost = without_commit(root)
     for path, document in {} if options.check else lost.items():
         write_json(path, {**document, "commit_lost": True})

@@ -53,6 +53,7 @@ MODULES: Mapping[str, str] = {
     "hostile": "serve.hostile",
     "many-collections": "serve.many",
     "soak": "serve.soak",
+    "page-speed": "serve.pages",
     "oracle": "serve.oracle.benchmark",
 }
 """Modules of this package, imported on demand, in the order of the documents.

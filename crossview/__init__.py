@@ -55,12 +55,16 @@ if TYPE_CHECKING:
     from crossview.engine.errors import NotReadyError as NotReadyError
     from crossview.engine.errors import StorageError as StorageError
     from crossview.engine.errors import TruncatedImageError as TruncatedImageError
+    from crossview.engine.evaluation import Confused as Confused
+    from crossview.engine.evaluation import Confusion as Confusion
+    from crossview.engine.evaluation import Curve as Curve
     from crossview.engine.evaluation import Evaluation as Evaluation
     from crossview.engine.evaluation import EvaluationDifference as EvaluationDifference
     from crossview.engine.evaluation import EvaluationRequest as EvaluationRequest
     from crossview.engine.evaluation import EvaluationRow as EvaluationRow
     from crossview.engine.evaluation import Overlap as Overlap
     from crossview.engine.evaluation import PerQuery as PerQuery
+    from crossview.engine.evaluation import QueryExample as QueryExample
     from crossview.engine.explanation import AgreeingPart as AgreeingPart
     from crossview.engine.explanation import Agreement as Agreement
     from crossview.engine.explanation import Contribution as Contribution
@@ -69,6 +73,7 @@ if TYPE_CHECKING:
     from crossview.engine.explanation import Place as Place
     from crossview.engine.feedback import FeedbackInfo as FeedbackInfo
     from crossview.engine.feedback import Judgement as Judgement
+    from crossview.engine.hits import HitLists as HitLists
     from crossview.engine.home import Home as Home
     from crossview.engine.info import CollectionInfo as CollectionInfo
     from crossview.engine.info import SpaceInfo as SpaceInfo
@@ -131,9 +136,11 @@ _NAMES = {
     "crossview.engine.errors": "AlreadyExistsError BusyError CancelledError CrossviewError EmptyImageError ImageError "
     "ImageTooLargeError InputWarning InvalidInputError NotAnImageError NotEnoughMemoryError NotFoundError "
     "NotInstalledError NotReadyError StorageError TruncatedImageError",
-    "crossview.engine.evaluation": "Evaluation EvaluationDifference EvaluationRequest EvaluationRow Overlap PerQuery",
+    "crossview.engine.evaluation": "Confused Confusion Curve Evaluation EvaluationDifference EvaluationRequest "
+    "EvaluationRow Overlap PerQuery QueryExample",
     "crossview.engine.explanation": "AgreeingPart Agreement Contribution Explanation ExplainRequest Place",
     "crossview.engine.feedback": "FeedbackInfo Judgement",
+    "crossview.engine.hits": "HitLists",
     "crossview.engine.home": "Home",
     "crossview.engine.info": "CollectionInfo SpaceInfo Threshold TrainingCost Tuning ViewInfo",
     "crossview.engine.item": "DeletedPicture Failure ImportReport IndexOptions Item ItemUpdate NewItem Picture "

@@ -12,6 +12,7 @@ from crossview.engine.conditions.filter import EVERY_ITEM, FilterForm
 from crossview.engine.duplicate import Duplicates, DuplicatesRequest
 from crossview.engine.evaluation import Evaluation, EvaluationRequest
 from crossview.engine.explanation import ExplainRequest, Explanation
+from crossview.engine.facet import FACET_VALUES, Facet
 from crossview.engine.info import CollectionInfo, SpaceInfo, Threshold, ViewInfo
 from crossview.engine.item import (
     DEFAULT_INDEXING,
@@ -26,6 +27,7 @@ from crossview.engine.item import (
     Picture,
     ValueCount,
 )
+from crossview.engine.map import POINTS_A_PAGE, MapInfo, MapPoints, MapRequest
 from crossview.engine.query import (
     CalibrationRequest,
     Embedding,
@@ -77,6 +79,12 @@ class AnyItems(Protocol):
         """Return the values of a field with how many items have each, the most frequent first."""
         ...
 
+    def facets(
+        self, fields: Sequence[str], filter: FilterForm = EVERY_ITEM, limit: int = FACET_VALUES, below: str = ""
+    ) -> list[Facet]:
+        """Return how the items that pass the filter are distributed over the values of each field."""
+        ...
+
     def attribute_names(self) -> tuple[str, ...]:
         """Return the names of the attributes that any item has, sorted."""
         ...
@@ -85,8 +93,12 @@ class AnyItems(Protocol):
         """Return the pictures of deleted items, in the order of keys."""
         ...
 
-    def thumbnail(self, key: str) -> bytes:
-        """Return an item's small picture (JPEG); NotFoundError if the item has none."""
+    def thumbnail(self, key: str, size: str = "small") -> bytes:
+        """Return an item's small or large picture (JPEG); NotFoundError if the item has none."""
+        ...
+
+    def thumbnails(self, keys: Sequence[str], size: str = "small") -> list[bytes]:
+        """Return the small or large pictures (JPEG) of many items; b"" for an item without one."""
         ...
 
     def put(self, items: Sequence[NewItem], workers: int = 1) -> ImportReport:
@@ -225,6 +237,38 @@ class AnySpaces(Protocol):
         ...
 
 
+class AnyMaps(Protocol):
+    """The maps of a collection, here or on a server; see ``engine.services.maps.Maps``."""
+
+    def __call__(self) -> tuple[MapInfo, ...]:
+        """Return the maps, the newest first."""
+        ...
+
+    def make(self, request: MapRequest, *, progress: Progress | None = None) -> MapInfo:
+        """Place the items of a space in a plane, store the map with the collection, and return its description."""
+        ...
+
+    def get(self, number: int) -> MapInfo:
+        """Return a map by its id; NotFoundError for an unknown one."""
+        ...
+
+    def points(
+        self,
+        number: int,
+        *,
+        field: str = "",
+        filter: FilterForm = EVERY_ITEM,
+        after: int = 0,
+        limit: int = POINTS_A_PAGE,
+    ) -> MapPoints:
+        """Return a page of the points of the items on a map that still exist and pass the filter."""
+        ...
+
+    def delete(self, number: int) -> None:
+        """Delete a map by its id."""
+        ...
+
+
 class AnyStorage(Protocol):
     """The state of a collection on disk, here or on a server; see ``engine.services.storage.Storage``."""
 
@@ -254,6 +298,11 @@ class AnyCollection(Protocol):
     @property
     def spaces(self) -> AnySpaces:
         """The spaces; a call lists them."""
+        ...
+
+    @property
+    def maps(self) -> AnyMaps:
+        """The maps of spaces; a call lists them."""
         ...
 
     @property

@@ -15,8 +15,11 @@ from crossview.engine.duplicate import Duplicates, DuplicatesRequest
 from crossview.engine.errors import CrossviewError, NotFoundError
 from crossview.engine.evaluation import Evaluation, EvaluationRequest
 from crossview.engine.explanation import ExplainRequest, Explanation
-from crossview.engine.info import CollectionInfo, SpaceInfo
+from crossview.engine.hits import HitLists
+from crossview.engine.info import CollectionInfo, SpaceInfo, collection_html
 from crossview.engine.item import DEFAULT_INDEXING, Failure, ImportReport, IndexOptions, one_or_several
+from crossview.engine.markup import Markup
+from crossview.engine.notebook import SAMPLE, shown
 from crossview.engine.query import (
     HITS_A_PAGE,
     Embedding,
@@ -34,6 +37,7 @@ from crossview.engine.query import (
 from crossview.engine.recipe import Recipe
 from crossview.engine.runtime.progress import Progress
 from crossview.engine.services.items import Items
+from crossview.engine.services.maps import Maps
 from crossview.engine.services.memory import Memory
 from crossview.engine.services.opened import Opened
 from crossview.engine.services.spaces import Spaces
@@ -71,6 +75,8 @@ class Collection:
         """The items; a call lists them."""
         self.spaces = Spaces(opened)
         """The spaces; a call lists them."""
+        self.maps = Maps(opened)
+        """The maps of spaces; a call lists them."""
         self.memory = Memory(opened)
         """The data in memory, from which a server answers without waiting."""
         self.storage = Storage(opened)
@@ -89,6 +95,10 @@ class Collection:
             return f"<crossview collection {self.name!r}, closed or deleted>"
         views = ", ".join(view.name for view in info.views)
         return f"<crossview collection {self.name!r}: {info.items} items, views {views}, space {info.active_space}>"
+
+    @shown
+    def _repr_html_(self) -> Markup:
+        return collection_html(self.info(), self.items(limit=SAMPLE, sample=SAMPLE), self.items.thumbnail)
 
     def close(self) -> None:
         """Save the indexes for the next opening and close the catalog.
@@ -192,7 +202,7 @@ class Collection:
             lambda version, space: answer(version, space, self._opened.loaded, wanted),
         )
         self._opened.warn_of_unmet(wanted.named_fields, not any(one.hits for one in found))
-        return [one.illustrated(self.items.thumbnail) for one in found]
+        return HitLists(one.illustrated(self.items.thumbnail) for one in found)
 
     @overload
     def search_pages(self, request: SearchRequest, size: int = HITS_A_PAGE) -> Iterator[list[HitList]]: ...
@@ -214,7 +224,7 @@ class Collection:
         pages = self.open_pages(request_of(request, cast(OneQuery, query)))
         try:
             for lists in pages.each(size):
-                yield [one.illustrated(self.items.thumbnail) for one in lists]
+                yield HitLists(one.illustrated(self.items.thumbnail) for one in lists)
         finally:
             pages.close()
 

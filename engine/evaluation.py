@@ -8,6 +8,8 @@ from crossview.engine.catalog.checks import check_seed
 from crossview.engine.conditions.filter import EVERY_ITEM, FilterForm
 from crossview.engine.errors import InvalidInputError
 from crossview.engine.item import let_one_be_several
+from crossview.engine.markup import Markup
+from crossview.engine.notebook import Figure, figures_html, shown
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,6 +23,10 @@ LENGTHS = (5, 10, 30, 50, 70, 100)
 """Default lengths of the hit lists to measure."""
 RECALLS = (1, 10)
 """Default lengths if each query must find its own item, and the lengths by labels."""
+RECALL_LEVELS = tuple(level / 10 for level in range(11))
+"""The recalls of precision-recall curves."""
+SHOWN_QUERIES, SHOWN_HITS = 3, 8
+"""Number of best and of worst queries of a report, and number of their hits."""
 FIRST = 10
 """The number of first hits that coverage and hubness count."""
 TRAINED, UNSEEN, MIXED = "trained", "unseen", "mixed"
@@ -83,6 +89,9 @@ class EvaluationRequest:
     hits: int = 0
     """With ``per_query``: number of first hits to return for each query, with all its relevant items; 0 returns
     neither."""
+    details: bool = False
+    """Whether the result also has what a report shows: the best and the worst queries and, by labels, precision-recall
+    curves and the confusion of classes."""
 
     def __post_init__(self) -> None:
         let_one_be_several(self, "spaces", "targets", "databases")
@@ -122,8 +131,8 @@ class EvaluationRequest:
     def _check_per_query(self) -> None:
         if self.hits < 0 or (self.hits and not self.per_query):
             raise InvalidInputError(f"hits is a number of hits of each query, with per_query, not {self.hits}")
-        if self.per_query and (self.constraints is not None or self.pairs is not None):
-            raise InvalidInputError("comparisons and pairs have no queries: leave out per_query")
+        if (self.per_query or self.details) and (self.constraints is not None or self.pairs is not None):
+            raise InvalidInputError("comparisons and pairs have no queries: leave out per_query and details")
 
     def _check_databases(self) -> None:
         if unknown := [name for name in self.databases if name not in DATABASES]:
@@ -252,6 +261,74 @@ class PerQuery:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Curve:
+    """A precision-recall curve of one space in one database."""
+
+    query_view: str
+    database_view: str
+    space: str
+    database: str
+    precision: tuple[float, ...]
+    """Interpolated precision at ``RECALL_LEVELS``, the mean over the queries and the splits; empty without a query that
+    has a relevant item."""
+
+    @property
+    def place(self) -> tuple[str, str, str, str]:
+        """What the curve is of."""
+        return self.space, self.query_view, self.database_view, self.database
+
+
+@dataclass(frozen=True)
+class Confused:
+    """How many queries of a class get the votes for a class, the same or another."""
+
+    label: str
+    """The class of the queries; of a query with several labels the one voted for, or else its first."""
+    vote: str
+    """The class that the nearest items vote for."""
+    count: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Confusion:
+    """The classes that the k nearest items vote for, by the class of the query, in one space and one database."""
+
+    query_view: str
+    database_view: str
+    space: str
+    database: str
+    k: int
+    """10, or the smallest measured length if 10 is not measured."""
+    entries: tuple[Confused, ...]
+    """The pairs of classes that occur, in the order of names; the counts are sums over the splits."""
+
+    @property
+    def place(self) -> tuple[str, str, str, str]:
+        """What the confusion is of."""
+        return self.space, self.query_view, self.database_view, self.database
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueryExample:
+    """One of the best or of the worst queries of one space in one database, of the first split."""
+
+    query_view: str
+    database_view: str
+    space: str
+    database: str
+    best: bool
+    """Whether it is one of the best; otherwise it is one of the worst."""
+    key: str
+    metric: str
+    """``average_precision``, or by items ``rank``, that of the query's own item."""
+    value: float
+    hits: tuple[str, ...]
+    """The keys of the first hits, the nearest first."""
+    relevant: tuple[bool, ...]
+    """Whether each hit is relevant to the query."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Evaluation:
     """The result of an evaluation: the accuracy of spaces, by the same queries or comparisons."""
 
@@ -274,3 +351,21 @@ class Evaluation:
     """Number of measured comparisons or pairs; 0 if the evaluation used queries."""
     per_query: tuple[PerQuery, ...] = ()
     """The figures of each query by space, split, target and database; empty unless the request wants them."""
+    curves: tuple[Curve, ...] = ()
+    """By space, target and database; empty unless the request wants them and there are labels."""
+    confusions: tuple[Confusion, ...] = ()
+    """As ``curves``."""
+    examples: tuple[QueryExample, ...] = ()
+    """The best queries, the best first, and the worst, the worst first, by space, target and database."""
+
+    @shown
+    def _repr_html_(self) -> Markup:
+        count, words = (self.comparisons, "comparisons") if self.comparisons else (self.queries, "queries")
+        return figures_html(f"Evaluation by {count:,} {words}", [_figure(row) for row in self.rows], self.protocol)
+
+
+def _figure(row: EvaluationRow) -> Figure:
+    place = f"{row.query_view} → {row.database_view}" + (f", {row.database}" if row.database else "")
+    metric = "mAP" if row.metric == "map" else row.metric.replace("_", " ")
+    error = "" if row.standard_error is None else f" ± {row.standard_error:.3f}"
+    return Figure((place, metric, str(row.k or "")), row.space, f"{row.value:.3f}{error}")

@@ -1,20 +1,17 @@
 """Hits: the results of a search."""
 
-import base64
-import html
-from collections.abc import Callable, Hashable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from importlib import import_module
 from typing import Any, ClassVar, Self
 
-from crossview.engine.errors import CrossviewError, NotReadyError
+from crossview.engine.errors import NotReadyError
+from crossview.engine.markup import Markup, element, markup
+from crossview.engine.notebook import LISTS, SHOWN, Pictures, more_of, shown, tile
 from crossview.features.base import QueryWords
 
 TEXT_SHOWN = 200
 """Maximum number of characters of an item's text in a hit."""
-_DRAWN = 50
-"""Maximum number of hits that a notebook shows; a longer table with thumbnails is slow to load."""
 Thumbnail = Callable[[str], bytes]
 """A function that returns the thumbnail (JPEG) of an item by its key."""
 
@@ -96,26 +93,18 @@ class HitList:
             raise NotReadyError("a table of hits needs pandas: install it with: pip install pandas") from error
         return pandas.DataFrame([_row(hit) for hit in self.hits])
 
-    def _repr_html_(self) -> str:
-        """Return the first hits as an HTML table for notebooks; content of users is escaped."""
-        head = f"{len(self.hits)} hits for query {self.query}" + (f" in {self.target}" if self.target else "")
-        rows = "".join(map(self._html_row, self.hits[:_DRAWN]))
-        more = f"<p>and {len(self.hits) - _DRAWN} more</p>" if len(self.hits) > _DRAWN else ""
-        columns = "".join(f"<th>{name}</th>" for name in ("", "match", "key", "distance", "labels", "text"))
-        return f"<p>{html.escape(head)}</p><table><tr>{columns}</tr>{rows}</table>{more}"
+    @shown
+    def _repr_html_(self) -> Markup:
+        """Return the first hits as pictures for notebooks; content of users is escaped."""
+        return _html([self])
 
-    def _html_row(self, hit: Hit) -> str:
-        match = "" if hit.match is None else f"{hit.match:.2f}"
-        cells = match, hit.key, f"{hit.distance:.4g}", ", ".join(hit.labels), hit.text
-        return f"<tr><td>{self._picture(hit.key)}</td>{''.join(f'<td>{html.escape(one)}</td>' for one in cells)}</tr>"
 
-    def _picture(self, key: str) -> str:
-        """Return the image element of an item; "" without a thumbnail, or if the collection is closed or deleted."""
-        data, thumbnail = b"", vars(self).get("_thumbnail")
-        if thumbnail is not None:
-            with suppress(CrossviewError):
-                data = thumbnail(key)
-        return f'<img src="data:image/jpeg;base64,{base64.b64encode(data).decode()}" alt="">' if data else ""
+class HitLists(list[HitList]):
+    """The lists of a search: a list that a notebook shows with thumbnails."""
+
+    @shown
+    def _repr_html_(self) -> Markup:
+        return _html(self)
 
 
 def _row(hit: Hit) -> dict[str, Any]:
@@ -123,3 +112,25 @@ def _row(hit: Hit) -> dict[str, Any]:
     row = {one.name: getattr(hit, one.name) for one in fields(hit) if one.name not in ("attributes", "scores")}
     row |= {f"attributes.{name}": value for name, value in hit.attributes.items()}
     return row | {f"scores.{name}": value for name, value in hit.scores.items()}
+
+
+def _html(lists: Sequence[HitList]) -> Markup:
+    """Return lists of hits as rows of pictures."""
+    pictures = Pictures(vars(lists[0]).get("_thumbnail") if lists else None)
+    return markup([_html_list(one, pictures) for one in lists[:LISTS]], more_of(len(lists) - LISTS, "lists"))
+
+
+def _html_list(one: HitList, pictures: Pictures) -> Markup:
+    where = f" in {one.target}" if one.target else ""
+    tiles = [_html_hit(hit, pictures) for hit in one.hits[:SHOWN]]
+    head = element("h4", f"{len(one.hits):,} hits for query {one.query}{where}")
+    return markup(head, element("div", tiles, class_="tiles"), more_of(len(one.hits) - SHOWN, "hits"))
+
+
+def _html_hit(hit: Hit, pictures: Pictures) -> Markup:
+    match, bar = "", None
+    if hit.match is not None:
+        match = f"match {hit.match:.2f}, "
+        bar = element("span", element("i", style=f"width:{min(max(100 * hit.match, 0), 100):.0f}%"), class_="bar")
+    figures = [bar, element("span", f"{match}{hit.distance:.4g}")]
+    return tile(pictures.of(hit.key), hit.key, hit.labels, hit.text, figures)

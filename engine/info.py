@@ -1,11 +1,16 @@
 """Descriptions of collections, views and spaces, as plain values to show or to send."""
 
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from crossview.engine.labels import LabelReport
+from crossview.engine.markup import Markup, element, markup, name
+from crossview.engine.notebook import LABELS, SAMPLE, Pictures, Thumbnail, shown, table, tile
+
+if TYPE_CHECKING:
+    from crossview.engine.item import Item
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -269,6 +274,10 @@ class SpaceInfo(SpaceDescription):
         """Return the dimension of a target's vectors, in words."""
         return f"{self.dim.get(target, '?')} bits" if self.binary else str(self.dim.get(target, "?"))
 
+    @shown
+    def _repr_html_(self) -> Markup:
+        return _space_html(self)
+
 
 @dataclass(frozen=True, kw_only=True)
 class CollectionInfo:
@@ -290,3 +299,46 @@ class CollectionInfo:
     description: str = ""
     notion_labels: Mapping[str, int] = field(default_factory=dict)
     """Number of items with a label in each notion of similarity."""
+
+    @shown
+    def _repr_html_(self) -> Markup:
+        return collection_html(self)
+
+
+def collection_html(info: CollectionInfo, items: "Sequence[Item]" = (), thumbnail: Thumbnail | None = None) -> Markup:
+    """Return a collection: its size, views, spaces and labels, and some of its items."""
+    pictures = Pictures(thumbnail)
+    labels = [f"{label} ({count:,})" for label, count in sorted(info.labels.items(), key=lambda pair: -pair[1])]
+    tiles = [tile(pictures.of(one.key), one.key, one.labels, one.text) for one in items[:SAMPLE]]
+    views = [[view.name, view.extractor, f"{view.dim:,}"] for view in info.views]
+    return markup(
+        element("h4", name(info.name), f": {info.items:,} items"),
+        element("div", tiles, class_="tiles") if tiles else "",
+        element("p", "Labels: ", name(", ".join(labels[:LABELS]), 1000)) if labels else "",
+        table(["view", "extractor", ">dim"], views),
+        table(_SPACE_HEADS, [_space_line(one, one.name == info.active_space) for one in info.spaces]),
+    )
+
+
+def _space_html(info: SpaceInfo) -> Markup:
+    """Return a space: its learner and targets, and how well it recognises labels."""
+    labels = [
+        [name(one.label), f"{one.items:,}", f"{one.tested:,}", "" if one.recall is None else f"{one.recall:.2f}"]
+        for one in info.labels[:LABELS]
+    ]
+    return markup(
+        element("h4", "Space ", name(info.name)),
+        table(_SPACE_HEADS, [_space_line(info, info.active)]),
+        table(["label", ">items", ">tested", ">recall"], labels) if labels else "",
+        *(element("p", note) for note in info.notes),
+    )
+
+
+_SPACE_HEADS = ["space", "learner", "targets", ">trained items", ">held out", ">generation"]
+
+
+def _space_line(info: SpaceInfo, active: bool) -> list[Any]:
+    targets = ", ".join(f"{target} ({info.size(target)})" for target in info.targets)
+    learner = info.spec or "the views"
+    counts = [f"{info.trained_items:,}", f"{info.held_out:,}", str(info.generation)]
+    return [name(info.name + (" (active)" if active else "")), learner, targets, *counts]

@@ -29,6 +29,7 @@ class ValueCount:
 Attributes = Mapping[str, Any]
 """JSON values by name."""
 
+THUMBNAIL_SIZES = ("small", "large")
 METADATA = ("none", "basic", "all")
 """How many of the facts that a picture file states to keep: none, all but the place where it was taken, or all."""
 FILE = "file"
@@ -204,6 +205,8 @@ class PictureRecord:
     width: int = 0
     height: int = 0
     thumbnail: bytes | None = None
+    preview: bytes | None = None
+    """A larger picture than the thumbnail; None for a picture that is hardly larger."""
     fingerprints: bytes | None = None
     """The packed codes of the thumbnail in 8 orientations (``features.fingerprint``), 64 bytes."""
 

@@ -31,7 +31,9 @@ from crossview.server.commands import (
     keys,
     learn,
     learners,
+    maps,
     neighbors,
+    opening,
     search,
     serve,
     spaces,
@@ -48,7 +50,7 @@ from crossview.server.commands.option_groups import expanded
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # silences gRPC's own messages; grpc reads it on import
 
 PANELS: dict[str, dict[str, Callable[..., None]]] = {
-    "Start": {"demo": demo.demo, "learners": learners.learners},
+    "Start": {"demo": demo.demo, "open": opening.open_, "learners": learners.learners},
     "Collections": {
         "create": collections.create,
         "list": describe.list_,
@@ -93,6 +95,7 @@ PANELS: dict[str, dict[str, Callable[..., None]]] = {
         "suggest": suggest.suggest,
         "embed": embed.embed,
         "neighbors": neighbors.neighbors,
+        "map": maps.map_,
         "calibrate": verify.calibrate,
         "verify": verify.verify,
         "changes": changes.changes,
@@ -121,7 +124,7 @@ PANELS: dict[str, dict[str, Callable[..., None]]] = {
 COMMANDS = {name: command for panel in PANELS.values() for name, command in panel.items()}
 _LONG = {
     *("index", "view fit", "view place", "train", "tune", "space extend", "space assign"),
-    *("calibrate", "evaluate", "embed", "neighbors", "export", "import", "audit", "duplicates"),
+    *("calibrate", "evaluate", "embed", "neighbors", "map", "export", "import", "audit", "duplicates"),
 }
 """Long-running commands: they lower their priority, so that processes that answer people stay fast."""
 

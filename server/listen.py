@@ -286,12 +286,17 @@ def http_port(
     """Start the port for HTTP; raise NotInstalledError without its libraries, StorageError if it cannot listen."""
     try:
         from crossview.server.edge.http.application import application
+        from crossview.server.edge.http.calls import Calls
         from crossview.server.edge.http.port import HttpPort
+
+        if settings.web:
+            from crossview.server.pages.routes import page_routes
     except ModuleNotFoundError as error:
         raise NotInstalledError(
             f"the port for HTTP needs {error.name}: run python -m pip install 'crossview[http]'"
         ) from error
-    app = application(dispatcher, settings, health.serves, version("crossview"))
+    calls, made = Calls(dispatcher, settings), version("crossview")
+    app = application(calls, settings, health.serves, made, page_routes(calls, made) if settings.web else ())
     tls = None if certificate is None else certificate.ssl_context()
     return HttpPort(app, settings.host, settings.http_port or 0, connections, tls)
 

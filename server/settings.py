@@ -12,6 +12,8 @@ from crossview.server.tls import TlsFiles
 
 MESSAGE_BYTES = 64 * 2**20
 """Default for the maximum size of a message; a photograph of a camera fits."""
+THUMBNAILS_AT_ONCE = 500
+"""Maximum number of thumbnails of one call."""
 _RANGES = {
     "port": (0, 65_535),
     "health_port": (1, 65_535),
@@ -75,6 +77,8 @@ class ServerSettings:
     """Port for calls over HTTP as JSON, Connect and gRPC-Web; 0 selects a free port [default: no such port]."""
     http_origins: tuple[str, ...] = ()
     """Origins, such as https://example.org, whose pages may call the HTTP port from a browser; "*": every origin."""
+    web: bool = False
+    """Whether the HTTP port serves pages for people; without another port, a free one."""
     admin_port: int | None = None
     """Separate HTTP port for metrics and health; each further process uses the next port [default: no such port]."""
     admin_host: str = "127.0.0.1"
@@ -182,15 +186,30 @@ class ServerSettings:
             raise InvalidInputError(
                 f"the server's trace_url is {self.trace_url!r}; it must be an address such as http://localhost:4318"
             )
+        for name in _RANGES:
+            check_range(name, getattr(self, name))
+        self._check_origins()
+        if self.web:
+            self._check_web()
+        self._check_ports()
+
+    def _check_origins(self) -> None:
+        """Raise InvalidInputError for an origin that no browser sends."""
         for origin in self.http_origins:
             if origin != "*" and not _ORIGIN.fullmatch(origin):
                 raise InvalidInputError(
                     f"the origin {origin!r} is not one: write the scheme, the host and its port if it has one, such as "
                     "https://example.org or http://localhost:8000"
                 )
-        for name in _RANGES:
-            check_range(name, getattr(self, name))
-        self._check_ports()
+
+    def _check_web(self) -> None:
+        """Choose a port for pages; raise InvalidInputError if the server has several processes."""
+        if self.processes > 1:
+            raise InvalidInputError(
+                f"pages keep their sessions in one process, not in {self.processes}: leave out web or processes"
+            )
+        if self.http_port is None:
+            object.__setattr__(self, "http_port", 0)
 
     def _check_ports(self) -> None:
         """Raise InvalidInputError for equal ports, and for processes without a port for administrators."""

@@ -18,11 +18,17 @@ from crossview.server.settings import ServerSettings
 
 _FOLDER = ".servers"
 _DIGITS = 20
-"""Maximum length of a process id, and length of the name of a place."""
+"""Length of a process id with spaces, and of the name of a place."""
+
+
+_PAGES = 1_000
+"""Maximum length of the address of pages."""
 
 
 class Place:
-    """The place of the server of a home at an address: a file with its process id, which it locks while it lives.
+    """The place of the server of a home at an address: a file that it locks while it lives.
+
+    The file contains the process id and the address of the pages, if there are pages.
 
     Raises StorageError.
     """
@@ -33,25 +39,21 @@ class Place:
 
     def holder(self) -> int | None:
         """Return the process id of the living server at this place; None if there is none."""
-        try:
-            with closing(os.fdopen(open_file(self._path, os.O_RDONLY), "rb")) as file:
-                try:
-                    fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-                except BlockingIOError:
-                    return int(file.read(_DIGITS))
-        except (StorageError, FileNotFoundError, ValueError):  # there is no file, or none that a server has written
-            pass
-        return None
+        held = _held(self._path)
+        return None if held is None else held[0]
 
-    def take(self, replace: bool) -> int | None:
-        """Take the place for this process; with ``replace``, ask its holder to stop and return its process id."""
+    def take(self, replace: bool, pages: str = "") -> int | None:
+        """Take the place for this process; with ``replace``, ask its holder to stop and return its process id.
+
+        ``pages`` is the address of the pages of this server.
+        """
         holder = self.holder() if replace else None
         with file_errors():
             make_folder(self._path.parent, parents=True)
             new = self._path.with_name(f"{self._path.name}-{uuid.uuid4().hex}")
             self._held = open_file(new, os.O_RDWR | os.O_CREAT | os.O_EXCL)
             fcntl.flock(self._held, fcntl.LOCK_EX)
-            os.write(self._held, str(os.getpid()).encode())
+            os.write(self._held, f"{os.getpid():<{_DIGITS}}{pages}".encode())
             new.replace(self._path)
         if holder is not None:
             with suppress(ProcessLookupError):
@@ -67,6 +69,26 @@ class Place:
                 self._path.unlink()
         os.close(self._held)
         self._held = None
+
+
+def _held(path: Path) -> tuple[int, str] | None:
+    """Return the process id and the pages of the living server that has locked a file; None if there is none."""
+    try:
+        with closing(os.fdopen(open_file(path, os.O_RDONLY), "rb")) as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return int(file.read(_DIGITS)), file.read(_PAGES).decode()
+    except (StorageError, FileNotFoundError, ValueError):  # there is no file, or none that a server has written
+        pass
+    return None
+
+
+def pages_of(home: Path) -> str | None:
+    """Return the address of the pages of a living server of a home; None if no server has pages."""
+    folder = home / _FOLDER
+    found = [_held(path) for path in sorted(folder.iterdir())] if folder.is_dir() else []
+    return next((one[1] for one in found if one is not None and one[1]), None)
 
 
 def successor(settings: ServerSettings) -> ServerSettings:

@@ -29,7 +29,7 @@ LOSSES, SOLVERS, SAMPLERS = "engine.learners.losses", "engine.learners.solvers",
 LEARNERS = {"engine.learners"} | {package for package in PACKAGES if package.startswith("engine.learners.")}
 ROOMS = {
     *("engine", "engine.audit", "engine.catalog", "engine.changes", "engine.duplicates", "engine.explaining"),
-    *("engine.ingest", "engine.questions"),
+    *("engine.ingest", "engine.maps", "engine.questions"),
     "engine.spaces",
     *(CONDITIONS, "engine.training", "engine.transfer"),
     *LEARNERS,
@@ -47,6 +47,7 @@ MAY_IMPORT = {
     "engine.transfer": {"engine", "engine.catalog", "engine.ingest", "features"},
     "engine.spaces": {"engine", CONDITIONS, "engine.catalog", *LEARNERS, "features", "index"},
     "engine.explaining": {"engine", CONDITIONS, "engine.catalog", "engine.spaces", "features", "index.base"},
+    "engine.maps": {"engine", "engine.catalog", "engine.spaces"},
     "engine.questions": {"engine", "engine.catalog", "engine.spaces", COMPARISONS},
     "engine.changes": {"engine", "engine.catalog", "engine.learners", LOSSES, SOLVERS, "features"},
     "engine.duplicates": {"engine", CONDITIONS, "engine.catalog", "features", "index"},
@@ -65,7 +66,7 @@ MAY_IMPORT = {
     SUBSPACE: {"engine.learners", STEPS},
     "server": {
         *("server.commands", "server.client", "server.dispatch", "server.edge", "server.edge.http", "server.jobs"),
-        *("server.keys", "server.observing", "server.services", "server.writing", "server.wire"),
+        *("server.keys", "server.observing", "server.pages", "server.services", "server.writing", "server.wire"),
         *("engine", "engine.catalog.database", "engine.catalog.file_errors", "engine.catalog.private"),
         *("engine.ingest", "engine.spaces", "features"),
     },
@@ -92,6 +93,11 @@ MAY_IMPORT = {
     "server.edge.http": {
         *("server.dispatch", "server.errors", "server.exposure", "server.methods", "server.settings", "server.wire"),
         "engine",
+    },
+    "server.pages": {
+        *("server.edge.http", "server.dispatch", "server.methods", "server.wire", "engine"),
+        "engine.ingest.cells",  # exports write the cells that imports read
+        *("engine.questions.collected_answers", "engine.training.guide"),  # the agreement of people, names of learners
     },
     "server.observing": {
         *("server.cache", "server.dispatch", "server.jobs", "server.methods", "server.settings", "server.wire"),
@@ -127,7 +133,7 @@ MAY_IMPORT = {
     },
     "server.demo": {"server.drawing", "server.backend", "server.errors", "engine", "engine.changes"},
     "server.drawing": {"engine", "engine.audit", "engine.changes", "engine.ingest", "features"},
-    "benchmarks": {*ROOMS, "features", "index", "crossview"},
+    "benchmarks": {*ROOMS, "features", "index", "crossview", "server.drawing"},
     "tools": {
         *(*ROOMS, "features", "index", "crossview"),
         *("server.cli", "server.commands.command", "server.commands.result_types"),
@@ -153,7 +159,9 @@ HOMES = {
         *("benchmarks/speed/hamming.py", "benchmarks/speed/near_pairs.py", "benchmarks/store/", "benchmarks/serve/"),
     ),
     "grpc": ("server/edge/", "server/client/", "server/listen.py", "benchmarks/serve/"),
-    **dict.fromkeys(("starlette", "uvicorn", "python_multipart"), ("server/edge/http/",)),
+    **dict.fromkeys(("uvicorn", "python_multipart"), ("server/edge/http/",)),
+    "starlette": ("server/edge/http/", "server/pages/"),
+    **dict.fromkeys(("jinja2", "markupsafe"), ("server/pages/",)),
     "lxml": ("features/",),
     "cv2": ("features/", "benchmarks/changes/", "benchmarks/speed/extract.py"),
     "PIL": (

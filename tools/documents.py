@@ -27,7 +27,23 @@ def on_files(files: Any, config: Any) -> Any:
     }
     for name, lines in pages.items():
         files.append(File.generated(config, f"reference/{name}.md", content="\n".join(lines) + "\n"))
+    for path in sorted((ROOT / "docs" / "notebooks").glob("*.ipynb")):
+        files.append(File.generated(config, f"notebooks/{path.stem}.md", content="\n\n".join(notebook(path)) + "\n"))
     return files
+
+
+def notebook(path: Path) -> Iterator[str]:
+    """Yield the cells of a notebook with their results, as Markdown."""
+    import json
+
+    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+        source = "".join(cell["source"])
+        yield source if cell["cell_type"] == "markdown" else f"```python\n{source}\n```"
+        for output in cell.get("outputs", ()):
+            data = output.get("data", {})
+            shown, text = data.get("text/html"), data.get("text/plain", output.get("text", ""))
+            yield re.sub(r"\n\s*\n", "\n", "".join(shown)) if shown else f"```text\n{''.join(text).strip()}\n```"
+    yield f"[Download this notebook]({path.name})."
 
 
 def commands() -> Iterator[str]:

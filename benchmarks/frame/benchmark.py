@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 
-from benchmarks.frame.record import command, provenance, record, usable_cores, write_json
+from benchmarks.frame.record import command, made_of, provenance, record, usable_cores, write_json
 from benchmarks.frame.tables import figures_table
 
 Document = Mapping[str, Any]
@@ -83,7 +83,7 @@ class Benchmark:
         text = self.report(document)
         Console().print(text, markup=False, highlight=False, soft_wrap=True)
         if options.report:
-            self._write(options.report, document, text)
+            self.write_report(options.report, document)
         return 0
 
     def parser(self) -> argparse.ArgumentParser:
@@ -98,19 +98,35 @@ class Benchmark:
         parser.add_argument(
             "--json", type=Path, default=default, help=f"where to write the figures [default: {default}]"
         )
-        parser.add_argument("--report", type=Path, help="folder for the Markdown tables and the plot")
+        parser.add_argument("--report", type=Path, help="folder for a page to open, and its text, plot and figures")
         return parser
 
     def report(self, document: Document) -> str:
         """Return the report in Markdown, with the command, commit and machine that the figures come from."""
         return f"{self.markdown(document).rstrip()}\n\n{provenance(document)}\n"
 
-    def _write(self, folder: Path, document: Document, text: str) -> None:
+    def write_report(self, folder: Path, document: Document) -> None:
+        """Write the page of a document into a folder, and beside it its Markdown, plot and figures."""
+        from benchmarks.frame.page import page
+
         folder.mkdir(parents=True, exist_ok=True)
+        text, plot = self.report(document), folder / f"{self.name}.png"
         if self.plot:
-            self.plot(folder / f"{self.name}.png", document)
+            self.plot(plot, document)
             text += f"\n![{self.caption}]({self.name}.png)\n"
         (folder / f"{self.name}.md").write_text(text, encoding="utf-8")
+        write_json(folder / f"{self.name}.json", document)
+        drawn = plot.read_bytes() if self.plot else None
+        made = made_of(document)
+        shown = page(self.name, self.markdown(document), made, self._summary(document), drawn, self.caption)
+        (folder / "index.html").write_text(shown, encoding="utf-8")
+
+    def _summary(self, document: Document) -> str:
+        """Return a sentence: the headline, or else the first line of the description."""
+        if self.headline is None:
+            return self.description.strip().splitlines()[0]
+        task, ours, published = self.headline(document)
+        return f"{task}: {ours} here" + (f", {published} published." if published else ".")
 
 
 def trial_arguments(parser: argparse.ArgumentParser, trials: int, workers: int | None = None) -> None:

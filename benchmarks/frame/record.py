@@ -59,6 +59,20 @@ def provenance(document: Mapping[str, Any]) -> str:
     )
 
 
+def made_of(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return how a document was made, in words, by name."""
+    host, versions_of = document["machine"], document.get("versions", {})
+    return {
+        "command": document["command"],
+        "version": _commit_in_words(document),
+        "date": document["date"],
+        "machine": f"{host['cores']} cores of {host['cpu']}, {host['memory_gib']} GiB",
+        "packages": ", ".join(f"{name} {version}" for name, version in versions_of.items()),
+        "seconds": f"{document['seconds']:,.0f}",
+        "seeds": _in_words(document["settings"].get("seeds")),
+    }
+
+
 def source() -> dict[str, Any]:
     """Return what identifies the sources; commits are "" without a repository.
 
@@ -148,6 +162,12 @@ def _commit_in_words(document: Mapping[str, Any]) -> str:
         base = document.get("base")
         words += " (not in the repository" + (f"; based on {base[:7]})" if base else ")")
     return words + (f", sources {document['sources'][:12]}" if "sources" in document else "")
+
+
+def _in_words(seeds: Any) -> str:
+    if not isinstance(seeds, list) or not seeds:
+        return "" if seeds is None else str(seeds)
+    return f"{seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else str(seeds[0])
 
 
 def _git(*arguments: str, root: Path = ROOT) -> str:

@@ -30,7 +30,14 @@ from crossview.engine.learners.chain import Chain
 from crossview.engine.learners.registry import parse_chain
 from crossview.engine.learners.selection import ClassValidation, distances, select
 from crossview.engine.learners.view_rows import Rows
-from crossview.engine.training.measures import average_precision, members, precision_at_k, ranking, relevance
+from crossview.engine.training.measures import (
+    average_precision,
+    interpolated_precision,
+    members,
+    precision_at_k,
+    ranking,
+    relevance,
+)
 
 FILE = "wikipedia_crossmodal.npz"
 VIEWS = ("image", "text")
@@ -108,24 +115,6 @@ def run(method: Method, documents: Documents) -> dict[str, Any]:
 def mean_average_precision(squared: Rows, query_labels: Labels, labels: Labels) -> float:
     """Return mAP over the whole database, the measure that settings are chosen by."""
     return float(np.nanmean(average_precision(_relevant(squared, query_labels, labels))))
-
-
-def interpolated_precision(relevant: NDArray[np.bool_]) -> Rows:
-    """Return, per query, the greatest precision at each of the 11 recalls 0, 0.1, ..., 1 or above it, (queries, 11).
-
-    Args:
-        relevant: (queries, n) rank by rank, whether the item is relevant. Queries without a relevant one are left out.
-    """
-    relevant = relevant[relevant.any(axis=1)]
-    found = relevant.cumsum(axis=1)
-    precision = found / np.arange(1, relevant.shape[1] + 1)
-    best = np.maximum.accumulate(precision[:, ::-1], axis=1)[:, ::-1]
-    # Tenths of the number of relevant items in whole numbers: 0.3 times 10 is not quite 3.
-    wanted = np.maximum(-(-found[:, -1:] * np.arange(11) // 10), 1)
-    ranks = [np.searchsorted(counts, needed) for counts, needed in zip(found, wanted, strict=True)]
-    ranks = [np.where(np.arange(11) == 0, 0, rank) for rank in ranks]
-    points: Rows = np.take_along_axis(best, np.array(ranks).reshape(-1, 11), axis=1)
-    return points
 
 
 def _relevant(

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from crossview.engine.catalog.checks import MAX_INTEGER
 from crossview.engine.catalog.words import COMPARED, Mask, Words
 from crossview.engine.conditions.dates import Date
 from crossview.engine.conditions.tree import COMPARISONS, FieldTest, Value
@@ -23,7 +22,7 @@ _PART = 1_400
 """Approximate bytes of a part without values."""
 
 
-class _Typed(NamedTuple):
+class Typed(NamedTuple):
     """Values of one type."""
 
     ids: Ids
@@ -35,15 +34,18 @@ class _Typed(NamedTuple):
 
     @classmethod
     def with_ids(cls, ids: Ids, values: NDArray[Any]) -> Self:
+        """Return values, (n,), with the ids of their items."""
         return cls(ids, values, are_consecutive(ids))
 
     @classmethod
     def of(cls, pairs: Sequence[tuple[int, Any]], dtype: type) -> Self:
+        """Return pairs of an id and a value."""
         ids = np.fromiter((item for item, _ in pairs), np.int64, len(pairs))
         return cls.with_ids(ids, np.fromiter((value for _, value in pairs), dtype, len(pairs)))
 
     @classmethod
-    def joined(cls, several: Sequence["_Typed"]) -> "_Typed":
+    def joined(cls, several: Sequence["Typed"]) -> "Typed":
+        """Return several as one."""
         ids = np.concatenate([one.ids for one in several])
         return cls.with_ids(ids, np.concatenate([one.values for one in several]))
 
@@ -54,20 +56,27 @@ class _Typed(NamedTuple):
         else:
             mask[self.ids[chosen]] = True
 
-    def counts(self, chosen: Mask) -> Iterator[tuple[Any, int]]:
-        """Yield each value of the items of a mask, with the number of items; an item that has it twice counts once."""
+    def chosen(self, chosen: Mask) -> tuple[Ids, NDArray[Any]]:
+        """Return the ids, (n,), and the values, (n,), of the items of a mask over ids."""
         some = chosen[self.ids]
-        values, places = np.unique(self.values[some], return_inverse=True)
-        if len(values):
-            pairs = np.unique(self.ids[some] * len(values) + places)
-            yield from zip(values.tolist(), np.bincount(pairs % len(values)).tolist(), strict=True)
+        return self.ids[some], self.values[some]
 
     def among(self, chosen: Mask) -> Iterator[tuple[int, Any]]:
         """Yield the id and the value of each value of the items of a mask over ids."""
-        some = chosen[self.ids]
-        yield from zip(self.ids[some].tolist(), self.values[some].tolist(), strict=True)
+        ids, values = self.chosen(chosen)
+        yield from zip(ids.tolist(), values.tolist(), strict=True)
+
+    def once(self) -> Self:
+        """Return the same values, each once for each item."""
+        if len(self.ids) < 2 or bool((self.ids[1:] > self.ids[:-1]).all()):  # items with one value
+            return self
+        order = np.lexsort((self.values, self.ids))
+        ids, values = self.ids[order], self.values[order]
+        first = np.concatenate([[True], (ids[1:] != ids[:-1]) | (values[1:] != values[:-1])])
+        return self.with_ids(ids[first], values[first])
 
     def without(self, gone: Mask) -> Self:
+        """Return the values without those of the items of a mask over ids."""
         kept = ~gone[self.ids]
         return self if kept.all() else self.with_ids(self.ids[kept], self.values[kept])
 
@@ -80,9 +89,7 @@ def are_consecutive(ids: Ids) -> bool:
 class Part:
     """Values of some items, by type."""
 
-    def __init__(
-        self, present: Ids, nulls: Ids, booleans: _Typed, numbers: _Typed, texts: _Typed, words: Words
-    ) -> None:
+    def __init__(self, present: Ids, nulls: Ids, booleans: Typed, numbers: Typed, texts: Typed, words: Words) -> None:
         self.present = present
         """The items that have the field."""
         self.nulls, self.booleans, self.numbers, self.texts, self.words = nulls, booleans, numbers, texts, words
@@ -107,11 +114,17 @@ class Part:
         return cls(
             np.array(present, np.int64),
             np.array(nulls, np.int64),
-            _Typed.of(booleans, np.bool_),
-            _Typed.of(numbers, np.float64),
-            _Typed.of(texts, np.int32),
+            Typed.of(booleans, np.bool_),
+            Typed.of(numbers, np.float64),
+            Typed.of(texts, np.int32),
             Words(places),
         )
+
+    @classmethod
+    def of_text(cls, ids: Ids, text: str) -> "Part":
+        """Return the part of items, (n,), that all have one text."""
+        none, texts = cls.of(()), Typed.with_ids(ids, np.zeros(len(ids), np.int32))
+        return cls(ids, none.nulls, none.booleans, none.numbers, texts, Words((text,)))
 
     @classmethod
     def joined(cls, parts: Sequence["Part"]) -> "Part":
@@ -121,9 +134,9 @@ class Part:
         return cls(
             np.concatenate([part.present for part in parts]),
             np.concatenate([part.nulls for part in parts]),
-            _Typed.joined([part.booleans for part in parts]),
-            _Typed.joined([part.numbers for part in parts]),
-            _Typed.joined(texts),
+            Typed.joined([part.booleans for part in parts]),
+            Typed.joined([part.numbers for part in parts]),
+            Typed.joined(texts),
             Words(word for part in parts for word in part.words),
         )
 
@@ -169,16 +182,25 @@ class Part:
     def _consecutive(self) -> bool:
         return are_consecutive(self.present)
 
-    def counts(self, chosen: Mask) -> Iterator[tuple[Value, int]]:
-        """Yield each value of the items of a mask over ids, with the number of items that have it."""
-        if nulls := len(np.unique(self.nulls[chosen[self.nulls]])):
-            yield None, nulls
-        for value, count in self.booleans.counts(chosen):
-            yield bool(value), count
-        for value, count in self.numbers.counts(chosen):
-            yield int(value) if value.is_integer() and abs(value) <= MAX_INTEGER else value, count
-        for place, count in self.texts.counts(chosen):
-            yield self.words[place], count
+    @cached_property
+    def distinct_nulls(self) -> Ids:
+        """The items with null."""
+        return np.unique(self.nulls)
+
+    @cached_property
+    def distinct_booleans(self) -> Typed:
+        """The booleans, each once for each item."""
+        return self.booleans.once()
+
+    @cached_property
+    def distinct_numbers(self) -> Typed:
+        """The numbers, each once for each item."""
+        return self.numbers.once()
+
+    @cached_property
+    def distinct_texts(self) -> Typed:
+        """The texts, each once for each item, as the first of their places in the words."""
+        return self.texts._replace(values=self.words.first_places[self.texts.values]).once()
 
     def values(self, chosen: Mask) -> Iterator[tuple[int, Value]]:
         """Yield the id and the value of each value, except null, of the items of a mask over ids."""
@@ -267,7 +289,7 @@ def order_of(parts: Iterable[Part], ids: Ids, greatest_first: bool) -> NDArray[n
     return np.lexsort((values, is_text.astype(int) + np.isnan(values)))
 
 
-def _placed(typed: _Typed, place_of: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[Any]]:
+def _placed(typed: Typed, place_of: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[Any]]:
     """Return the places of the values of some items, and the values; a place of -1 means another item."""
     places = place_of[typed.ids[typed.ids < len(place_of)]]
     values = typed.values[typed.ids < len(place_of)]

@@ -1,8 +1,7 @@
 """The items that fulfil a condition, decided by columns in memory that follow the catalog."""
 
 import threading
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,9 +9,11 @@ from numpy.typing import NDArray
 
 from crossview.engine.catalog.bulk import batches
 from crossview.engine.catalog.column import Column, Ids, Part, order_of
+from crossview.engine.catalog.facets import facet_of, folders_of
 from crossview.engine.catalog.words import Mask
 from crossview.engine.conditions.tree import All, Condition, Either, Field, FieldTest, Not, Value, Visitor
 from crossview.engine.errors import InvalidInputError
+from crossview.engine.facet import Facet
 from crossview.engine.item import FILE
 from crossview.engine.runtime.cancellation import checkpoint
 
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
 
 MOST_BYTES = 1 << 30
 """Maximum memory for columns; the one that was used least recently is dropped first."""
-_ITEMS_A_PART = 1 << 17
+_ITEMS_A_PART, _DECODED_AT_ONCE = 1 << 17, 1 << 13
+"""Maximum number of items of a part, and of items whose attributes are in memory at once."""
 _OF_HITS = ("score", "match")
 _LIVE = Field("live")
 """A field without values that every item has."""
@@ -40,16 +42,22 @@ class ItemColumns:
         """Return the ids of the live items that fulfil a condition on stored fields, ascending."""
         return _passing(tx, condition, self._of(tx, _fields(condition)))
 
-    def counts(self, tx: "Transaction", field: Field, condition: Condition) -> dict[tuple[type, Value], int]:
-        """Return how many of the live items that fulfil a condition have each value of a field, by type and value."""
-        parts = self._of(tx, {field, *_fields(condition)})
+    def facets(
+        self, tx: "Transaction", fields: Sequence[Field], condition: Condition, limit: int, below: str = ""
+    ) -> list[Facet]:
+        """Return the facets of fields of the live items that fulfil a condition, with at most ``limit`` values each.
+
+        The values of ``key`` and ``path`` are the folders of the next level below ``below``.
+        """
+        parts = self._of(tx, {*fields, *_fields(condition)})
         chosen = np.zeros(tx.items.last_id() + 1, bool)
         chosen[_passing(tx, condition, parts)] = True
-        found = Counter[tuple[type, Value]]()
-        for part in parts[field]:
-            for value, count in part.counts(chosen):
-                found[type(value), value] += count
-        return found
+        return [
+            folders_of(field, parts[field], chosen, limit, below)
+            if field.kind in ("key", "path")
+            else facet_of(field, parts[field], chosen, limit)
+            for field in fields
+        ]
 
     def values(self, tx: "Transaction", field: Field, ids: Ids) -> dict[int, tuple[Value, ...]]:
         """Return the values of a field of those of the items, (n,), that have any except null."""
@@ -65,16 +73,41 @@ class ItemColumns:
         """Return the places of items, (n,), in the order of their values of a field; see ``order_of``."""
         return order_of(self._of(tx, (field,))[field], ids, greatest_first)
 
-    def _of(self, tx: "Transaction", fields: Iterable[Field]) -> dict[Field, Iterable[Part]]:
+    def _of(self, tx: "Transaction", fields: Collection[Field]) -> dict[Field, Iterable[Part]]:
         """Return the values of fields in the state that a transaction sees."""
         with self._lock:
             # If another thread has followed a later state, read this one without keeping it. Views can change without
             # their items.
             kept = self._follow(tx)
+            if kept:
+                self._read_together(tx, fields)
             return {
                 field: self._parts(tx, field) if kept and field.kind != "view" else _Unkept(tx, field)
                 for field in fields
             }
+
+    def _read_together(self, tx: "Transaction", fields: Collection[Field]) -> None:
+        """Read the columns of several attributes at once, because decoding the attributes takes most of the time."""
+        every = [field for field in fields if field.kind == "attribute" and field not in self._columns]
+        for of_files in (False, True):  # attributes and the metadata of files come from different tables
+            new = [field for field in every if (field.path[0] == FILE) is of_files]
+            if len(new) > 1:
+                self._read_attributes(tx, new, of_files)
+
+    def _read_attributes(self, tx: "Transaction", new: Sequence[Field], of_files: bool) -> None:
+        every = _attributes(tx, of_files)
+        values: dict[Field, list[tuple[int, Any]]] = {field: [] for field in new}
+        parts: dict[Field, list[Part]] = {field: [] for field in new}
+        for number, some in enumerate(batches(every, _DECODED_AT_ONCE), start=1):
+            checkpoint()
+            for field in new:
+                values[field] += _at(field.path, some)
+                if number % (_ITEMS_A_PART // _DECODED_AT_ONCE) == 0:
+                    parts[field].append(Part.of(values[field]))
+                    values[field] = []
+            if sum(part.nbytes for of_field in parts.values() for part in of_field) > MOST_BYTES:
+                return
+        self._columns |= {field: Column((*parts[field], Part.of(values[field]))) for field in new}
 
     def _parts(self, tx: "Transaction", field: Field) -> Iterable[Part]:
         """Return the values of a field in the state of the columns, which the transaction sees."""
@@ -201,6 +234,10 @@ class _Unkept:
         self._tx, self._field = tx, field
 
     def __iter__(self) -> Iterator[Part]:
+        if self._field.kind == "view":
+            for view in self._tx.views.all():
+                yield Part.of_text(self._tx.rows.with_view(view), view.name)
+            return
         for values in batches(_values(self._tx, self._field), _ITEMS_A_PART):
             checkpoint()
             yield Part.of(values)
@@ -208,22 +245,24 @@ class _Unkept:
 
 def _values(tx: "Transaction", field: Field, ids: Iterable[int] | None = None) -> Iterator[tuple[int, Any]]:
     """Yield the id and the value of each live item that has a field, of all items or of those in ``ids``."""
-    if field.kind == "view":
-        for view in tx.views.all():
-            yield from ((item, view.name) for item in tx.rows.with_view(view).tolist())
-    elif field == _LIVE:
+    if field == _LIVE:
         yield from ((item, {}) for item in (tx.items.ids() if ids is None else ids))
     elif field.kind == "label":
         yield from ((item, label) for item, label in tx.items.each_label(ids))
     elif field.kind == "missing":
         yield from tx.moves.missing(ids).items()
     elif field.kind == "attribute":
-        some = None if ids is None else list(ids)
-        every = tx.items.attributes_of_all() if some is None else tx.items.attributes(some).items()
-        yield from _at(field.path, every if field.path[0] != FILE else _with_files(every, tx.captures.files(some)))
+        yield from _at(field.path, _attributes(tx, field.path[0] == FILE, ids))
     else:
         column = "source" if field.kind == "path" else field.kind
         yield from ((item, value) for item, value in tx.items.each(column, ids) if value)
+
+
+def _attributes(tx: "Transaction", files: bool, ids: Iterable[int] | None = None) -> Iterable[tuple[int, Any]]:
+    """Return the id and the attributes of all items or of those in ``ids``, with the metadata of ``files``."""
+    some = None if ids is None else list(ids)
+    every = tx.items.attributes_of_all() if some is None else tx.items.attributes(some).items()
+    return _with_files(every, tx.captures.files(some)) if files else every
 
 
 def _with_files(every: Iterable[tuple[int, Any]], files: Iterable[tuple[int, Any]]) -> Iterator[tuple[int, Any]]:

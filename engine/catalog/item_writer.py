@@ -16,7 +16,7 @@ from crossview.engine.catalog.captures import Captures
 from crossview.engine.catalog.checks import MAX_ATTRIBUTES, normal
 from crossview.engine.catalog.items import Items
 from crossview.engine.catalog.moves import Moves
-from crossview.engine.catalog.schema import captures, fingerprints, items, labels, notion_labels, thumbnails
+from crossview.engine.catalog.schema import captures, fingerprints, items, labels, notion_labels, previews, thumbnails
 from crossview.engine.errors import InvalidInputError
 from crossview.engine.item import Attributes, Capture, PictureRecord
 
@@ -102,6 +102,7 @@ class ItemWriter:
         self._execute(sa.delete(labels), ids, labels.c.item_id)
         self._execute(sa.delete(notion_labels), ids, notion_labels.c.item_id)
         self._execute(sa.delete(thumbnails), ids, thumbnails.c.item_id)
+        self._execute(sa.delete(previews), ids, previews.c.item_id)
         self._execute(sa.delete(fingerprints), ids, fingerprints.c.item_id)
         self._execute(sa.delete(captures), ids, captures.c.item_id)
         # The content of a tombstone keeps its file out of the collection. A missing file may come back.
@@ -141,6 +142,10 @@ class ItemWriter:
         pictures = {item: record.picture for record, item in zip(records, ids, strict=True) if record.picture}
         jpegs = [(item, one.thumbnail) for item, one in pictures.items() if one.thumbnail is not None]
         bulk.insert(self._connection, thumbnails, ("item_id", "jpeg"), jpegs, replacing=("item_id",))
+        with_thumbnail = [item for item, _ in jpegs]
+        self._execute(sa.delete(previews), with_thumbnail, previews.c.item_id)  # those of the former pictures
+        larger = [(item, one.preview) for item, one in pictures.items() if one.preview is not None]
+        bulk.insert(self._connection, previews, ("item_id", "jpeg"), larger, replacing=("item_id",))
         codes = [(item, one.fingerprints) for item, one in pictures.items() if one.fingerprints is not None]
         bulk.insert(self._connection, fingerprints, ("item_id", "codes"), codes, replacing=("item_id",))
         unknown = [item for item, one in pictures.items() if one.thumbnail is not None and one.fingerprints is None]

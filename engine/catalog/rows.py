@@ -70,12 +70,15 @@ class RowStore:
 
     def ids(self, view: ViewRecord) -> NDArray[np.int64]:
         """Return the ids of the items that have a row, ascending."""
-        return np.array(self._connection.scalars(self._current(view, rows.c.item_id)).all(), np.int64)
+        return np.sort(self._ids(self._current(view, sa.func.group_concat(rows.c.item_id)).order_by(None)))
 
     def with_view(self, view: ViewRecord) -> NDArray[np.int64]:
         """Return the ids of the items that have a row of any revision."""
-        query = sa.select(rows.c.item_id).where(rows.c.view_id == view.id)
-        return np.array(self._connection.scalars(query).all(), np.int64)
+        return self._ids(sa.select(sa.func.group_concat(rows.c.item_id)).where(rows.c.view_id == view.id))
+
+    def _ids(self, query: "sa.Select[Any]") -> NDArray[np.int64]:
+        """Return the ids that a query gives as one text: a row of the result for each takes several times as long."""
+        return np.fromstring(self._connection.scalar(query) or "", np.int64, sep=",")
 
     def views_of(self, ids: Iterable[int]) -> dict[int, tuple[int, ...]]:
         """Return, by item, the ids of the views for which it has a row of any revision."""

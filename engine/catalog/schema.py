@@ -88,6 +88,15 @@ thumbnails = sa.Table(
     sa.Column("jpeg", sa.LargeBinary, nullable=False),
 )
 
+# Larger pictures than the thumbnails, in a table of their own, because searches for duplicates read all thumbnails. A
+# picture that is hardly larger than its thumbnail has none, nor one that an earlier version has indexed.
+previews = sa.Table(
+    "previews",
+    metadata,
+    sa.Column("item_id", Id, sa.ForeignKey("items.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    sa.Column("jpeg", sa.LargeBinary, nullable=False),
+)
+
 # The perceptual hashes of a thumbnail as it is, rotated and mirrored (features.fingerprint), 8 bytes for each of the 8
 # orientations; derived data, which a reader makes again where it is missing.
 fingerprints = sa.Table(
@@ -195,6 +204,27 @@ thresholds = sa.Table(
     sa.Column("threshold", sa.JSON, nullable=False),
     # Fingerprints of the calibration pairs.
     sa.Column("pairs", sa.LargeBinary, nullable=False),
+)
+
+# Maps: the places of items in a plane, by generation of a space; for the raw space by revision of the view.
+maps = sa.Table(
+    "maps",
+    metadata,
+    sa.Column("id", Id, primary_key=True, autoincrement=True),
+    sa.Column("space", sa.Text, nullable=False),
+    sa.Column("generation", sa.Integer, nullable=False),
+    sa.Column("view", sa.Text, nullable=False),
+    sa.Column("target", sa.Text, nullable=False),
+    # "pca" or "tsne".
+    sa.Column("method", sa.Text, nullable=False),
+    # The text of the condition that its items fulfilled; empty for all items.
+    sa.Column("condition", sa.Text, nullable=False),
+    sa.Column("created", sa.Text, nullable=False),
+    # The seed, figures and bounds of the map.
+    sa.Column("summary", sa.JSON, nullable=False),
+    # Ids of items, and their places.
+    sa.Column("state", sa.LargeBinary, nullable=False),
+    sqlite_autoincrement=True,
 )
 
 # Labels in a notion of similarity, beside the item's own.

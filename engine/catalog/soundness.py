@@ -11,8 +11,10 @@ from crossview.engine.catalog.extractors import check_view_name
 from crossview.engine.catalog.joined import part_names
 from crossview.engine.catalog.spaces import Generation
 from crossview.engine.catalog.views import ViewRecord
+from crossview.engine.conditions.filter import condition_of
 from crossview.engine.errors import CrossviewError
 from crossview.engine.info import Threshold
+from crossview.engine.map import METHODS
 
 _MOST_TARGET = 200
 """Maximum number of characters of a target's name, which is part of a file's name."""
@@ -34,6 +36,7 @@ def check_sound(tx: Transaction) -> None:
         _check_spaces(tx, {view.name for view in views})
         for view in views:
             _thresholds(tx, RAW, view.revision)
+        _check_maps(tx, {view.name for view in views})
     except (CrossviewError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"its spaces cannot be read ({error})") from error
 
@@ -75,6 +78,16 @@ def _check_generation(tx: Transaction, one: Generation, views: set[str]) -> None
         raise ValueError(
             f"generation {one.generation} of space {one.space!r} uses unknown views: {', '.join(sorted(parts))}"
         )
+
+
+def _check_maps(tx: Transaction, views: set[str]) -> None:
+    for one in tx.maps.all():
+        if wrong := mistyped(one.info(0)):
+            raise ValueError(f"{wrong} of map {one.id} has a wrong type")
+        if not set(part_names(one.view)) <= views or one.method not in METHODS:
+            raise ValueError(f"map {one.id} has an unknown view or method")
+        condition_of(one.condition)
+        tx.maps.places(one.id)
 
 
 def _thresholds(tx: Transaction, space: str, generation: int) -> tuple[Threshold, ...]:

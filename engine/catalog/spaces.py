@@ -7,7 +7,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from crossview.engine.catalog import bulk
-from crossview.engine.catalog.schema import generations, snapshots, spaces, thresholds
+from crossview.engine.catalog.schema import generations, maps, snapshots, spaces, thresholds
 from crossview.engine.info import Threshold
 
 
@@ -107,7 +107,7 @@ class Spaces:
 
     def delete(self, space: str, generation: int | None = None) -> None:
         """Delete a generation of a space; without ``generation`` delete the space with all generations."""
-        for table in (generations, snapshots, thresholds):
+        for table in (generations, maps, snapshots, thresholds):
             gone = sa.delete(table).where(table.c.space == space)
             self._connection.execute(gone if generation is None else gone.where(table.c.generation == generation))
         if generation is None:

@@ -56,7 +56,7 @@ class Words:
     def dates_compared(self, operator: str, value: Date) -> Mask:
         """Return which are dates that compare with a period; ``=`` means in the period."""
         first, last = value.period
-        moments = self._moments
+        moments = self.moments
         if operator == "=":
             within: Mask = (moments >= first) & (moments <= last)  # a text that is no date is before all dates
             return within
@@ -84,6 +84,16 @@ class Words:
         """
         return self._found(self._folded, self._folded_ends, b"\0" + _expression(_fold(pattern)) + rb"(?=\x00)")
 
+    def folders(self, prefix: str) -> list[str]:
+        """Return the folder of the next level below a prefix in which each text is: the prefix, its name and a slash.
+
+        It is the prefix itself for a text without a further slash, and "" for a text that does not begin with it.
+        """
+        known: dict[bytes, str] = {b"": ""}
+        expression = rb"\x00(" + re.escape(normal(prefix).encode()) + rb"(?:[^\x00/]*/)?)?[^\x00]*+"
+        found = re.findall(expression, self._exact[:-1]) if self._words else []
+        return [known[one] if one in known else known.setdefault(one, one.decode()) for one in found]
+
     def _found(self, texts: bytes, ends: NDArray[np.int64], expression: bytes) -> Mask:
         """Return which texts an expression finds; it may begin with the NUL before a text."""
         mask = np.zeros(len(self._words), bool)
@@ -100,11 +110,31 @@ class Words:
         return found
 
     @cached_property
+    def first_places(self) -> NDArray[np.int64]:
+        """The first place of each text, (n,): texts in equal Unicode forms can have several places."""
+        known: dict[str, int] = {}
+        places = (known.setdefault(word, at) for at, word in enumerate(self._words))
+        return np.fromiter(places, np.int64, len(self._words))
+
+    @cached_property
+    def ranks(self) -> NDArray[np.int64]:
+        """The position of each text in the order of Unicode code points, (n,)."""
+        ranks = np.empty(len(self._words), np.int64)
+        ranks[np.argsort(self._array, stable=True)] = np.arange(len(self._words))
+        return ranks
+
+    def place(self, word: str) -> int | None:
+        """Return the first place of a text; None for another one."""
+        found = self._places.get(normal(word))
+        return None if found is None else found[0]
+
+    @cached_property
     def _array(self) -> NDArray[np.str_]:
         return np.array(self._words, np.dtypes.StringDType())
 
     @cached_property
-    def _moments(self) -> NDArray[np.int64]:
+    def moments(self) -> NDArray[np.int64]:
+        """The microseconds since 1970 of texts that are dates, otherwise ``NO_MOMENT``."""
         return np.fromiter(map(moment, self._words), np.int64, len(self._words))
 
     @cached_property

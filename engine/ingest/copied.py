@@ -25,6 +25,7 @@ def copied(tx: Transaction, keys: Iterable[str]) -> dict[str, Extracted]:
             width=item.width,
             height=item.height,
             thumbnail=tx.items.thumbnail(number),
+            preview=tx.items.pictures([number], "large", fall_back=False).get(number),
             fingerprints=codes.get(number) or None,
         )
         places = {view: int(np.searchsorted(one.ids, number)) for view, one in rows.items()}

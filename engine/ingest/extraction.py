@@ -12,7 +12,7 @@ from crossview.engine.item import PictureRecord, content_hash
 from crossview.features.base import ImageExtractor
 from crossview.features.decode import decode
 from crossview.features.fingerprint import packed_fingerprints
-from crossview.features.image import thumbnail
+from crossview.features.image import preview, thumbnail
 from crossview.features.metadata import Metadata
 from crossview.features.picture_pool import PicturePool
 from crossview.features.pictures import MAX_PIXELS, InProcess, PictureLimits, Pictures
@@ -39,8 +39,15 @@ def extract(data: bytes, extractors: Mapping[str, ImageExtractor], max_pixels: i
     """Return the content of a picture for the catalog; ImageError states why the picture cannot be read."""
     picture = decode(data, max_pixels=max_pixels)
     small = thumbnail(picture.image)
-    codes = packed_fingerprints(small)
-    record = PictureRecord(len(data), 0, content_hash(data), picture.width, picture.height, small, codes)
+    record = PictureRecord(
+        size=len(data),
+        content_hash=content_hash(data),
+        width=picture.width,
+        height=picture.height,
+        thumbnail=small,
+        preview=preview(picture.image),
+        fingerprints=packed_fingerprints(small),
+    )
     return Extracted(record, rows_of(picture.image, extractors), read_metadata(data, extractors, max_pixels))
 
 

@@ -11,10 +11,12 @@ from crossview.engine.catalog.condition_checks import check_filter
 from crossview.engine.catalog.lookup import item_id, with_views
 from crossview.engine.catalog.writing import delete_items, follow_files
 from crossview.engine.conditions.filter import EVERY_ITEM, Filter, FilterForm, field_of
-from crossview.engine.conditions.tree import FieldTest
+from crossview.engine.conditions.tree import Field, FieldTest
 from crossview.engine.errors import InvalidInputError, NotFoundError
+from crossview.engine.facet import FACET_VALUES, MOST_FACETS, Facet
 from crossview.engine.ingest.vectors import index_vectors, put_vectors
 from crossview.engine.item import (
+    THUMBNAIL_SIZES,
     DeletedPicture,
     FileChanges,
     ImportReport,
@@ -110,21 +112,30 @@ class Items:
         """Return the values of a field with how many items that pass the filter have each, the most frequent first.
 
         ``field`` is ``label``, ``view`` or an attribute, as in a condition; at most ``limit`` values are returned.
+        ``facets`` also returns the folders and the histograms of numbers and times, of several fields at once.
         """
-        counted = field_of(field)
-        if counted.kind not in ("label", "view", "attribute"):
-            raise InvalidInputError(f"items are counted per label, view or value of an attribute, not per {field}")
-        if limit < 1:
-            raise InvalidInputError(f"limit must be at least 1, not {limit}")
+        return list(self.facets([field], filter, limit)[0].values)
+
+    def facets(
+        self, fields: Sequence[str], filter: FilterForm = EVERY_ITEM, limit: int = FACET_VALUES, below: str = ""
+    ) -> list[Facet]:
+        """Return how the items that pass the filter are distributed over the values of each field.
+
+        A field is ``label``, ``view``, ``missing`` or an attribute, as in a condition; or ``key`` or ``path``, whose
+        values are the folders of the next level below the folder ``below`` [default: of the first level]. At most
+        ``limit`` values of a field are returned, the most frequent first.
+        """
+        named = [field_of(field) for field in one_or_several(fields)]
+        _check_facets(named, limit, below)
         chosen = check_filter(filter)
         with self._opened.read() as tx:
             if chosen:
                 self._matching(tx, chosen)
-            found = self._opened.columns.counts(tx, counted, chosen.condition)
-            if counted.kind == "attribute":
-                self._opened.unmet.warn(tx, FieldTest(counted, "exists"), not found)
-        counts = [ValueCount(value, count) for (_, value), count in found.items() if count]
-        return sorted(counts, key=lambda one: (-one.items, type(one.value).__name__, one.value or 0))[:limit]
+            found = self._opened.columns.facets(tx, named, chosen.condition, limit, below)
+            for field, facet in zip(named, found, strict=True):
+                if field.kind == "attribute":
+                    self._opened.unmet.warn(tx, FieldTest(field, "exists"), not facet.values)
+        return found
 
     def _matching(self, tx: Transaction, chosen: Filter) -> NDArray[np.int64] | None:
         """Return the ascending ids of the items that pass a filter, None for an empty filter; warn of what the filter
@@ -135,13 +146,28 @@ class Items:
         self._opened.unmet.warn(tx, chosen.condition, not len(found))
         return found
 
-    def thumbnail(self, key: str) -> bytes:
-        """Return an item's small picture (JPEG); NotFoundError if the item has none."""
+    def thumbnail(self, key: str, size: str = "small") -> bytes:
+        """Return an item's small or large picture (JPEG), at most 128 or 512 pixels on its longer side.
+
+        The picture of an item without a large one, such as one that an earlier version indexed, is its small one.
+        Raises NotFoundError if the item has no picture, InvalidInputError for another size.
+        """
+        _check_size(size)
         with self._opened.read() as tx:
-            found = tx.items.thumbnail(item_id(tx, key))
+            number = item_id(tx, key)
+            found = tx.items.pictures([number], size).get(number)
         if found is None:
             raise NotFoundError(f"item {key!r} has no thumbnail: it was imported without a picture")
         return found
+
+    def thumbnails(self, keys: Sequence[str], size: str = "small") -> list[bytes]:
+        """Return the pictures of many items as ``thumbnail``; b"" for an item without a picture, or an unknown key."""
+        _check_size(size)
+        named = one_or_several(keys)
+        with self._opened.read() as tx:
+            ids = tx.items.ids_of(named)
+            found = tx.items.pictures(set(ids.values()), size)
+        return [found.get(ids.get(key, 0), b"") for key in named]
 
     def attribute_names(self) -> tuple[str, ...]:
         """Return the names of the attributes that any item has, sorted."""
@@ -301,3 +327,23 @@ class Items:
                 version, indexed, view, target_of(indexed.space, view, target), k, Page(after, limit, among), chosen
             ),
         )
+
+
+def _check_facets(fields: Sequence[Field], limit: int, below: str) -> None:
+    """Raise InvalidInputError for fields without facets, too many fields, or a limit out of its range."""
+    for field in fields:
+        if field.kind not in ("label", "view", "missing", "key", "path", "attribute"):
+            raise InvalidInputError(
+                f"items are counted per label, view, missing, key, path or value of an attribute, not per {field}"
+            )
+    if limit < 1:
+        raise InvalidInputError(f"limit must be at least 1, not {limit}")
+    if len(fields) > MOST_FACETS:
+        raise InvalidInputError(f"one call counts at most {MOST_FACETS} fields, not {len(fields):,}")
+    if below and not any(field.kind in ("key", "path") for field in fields):
+        raise InvalidInputError(f"only key and path have folders below {below!r}: count one of them")
+
+
+def _check_size(size: str) -> None:
+    if size not in THUMBNAIL_SIZES:
+        raise InvalidInputError(f"the size of a thumbnail is {' or '.join(THUMBNAIL_SIZES)}, not {size!r}")

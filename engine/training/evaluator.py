@@ -19,14 +19,18 @@ from crossview.engine.evaluation import (
     LENGTHS,
     RECALLS,
     UNSEEN,
+    Confusion,
+    Curve,
     Evaluation,
     EvaluationRequest,
     PerQuery,
+    QueryExample,
 )
 from crossview.engine.runtime.progress import Progress
 from crossview.engine.spaces.space import Space
 from crossview.engine.training.agreement import agree
 from crossview.engine.training.codebooks import codebooks
+from crossview.engine.training.collected import joined_confusions, joined_curves
 from crossview.engine.training.databases import (
     NO_LABEL,
     check_database,
@@ -42,7 +46,7 @@ from crossview.engine.training.estimate import Figures, Key, differences, over_s
 from crossview.engine.training.examples import Examples, examples
 from crossview.engine.training.groups import groups_of
 from crossview.engine.training.learning import Refit, refitting
-from crossview.engine.training.retrieval import MeasurePlan, Trial, figures
+from crossview.engine.training.retrieval import Measurement, MeasurePlan, Trial, figures
 from crossview.engine.training.supervision import count_constraints, with_supervision
 from crossview.engine.training.taxonomy import measured_by
 from crossview.engine.training.verification import verify
@@ -114,10 +118,17 @@ def _evaluated(
 ) -> Evaluation:
     measured: dict[str, Figures] = {}
     per_query: list[PerQuery] = []
+    curves: list[Curve] = []
+    confusions: list[Confusion] = []
+    shown: list[QueryExample] = []
     notes = list(given)
     for space in plan.spaces:
-        measured[space.name], of_each, learned_from = _measured(space, plan, progress)
-        per_query += of_each
+        found, learned_from = _measured(space, plan, progress)
+        measured[space.name] = found.figures
+        per_query += found.per_query
+        curves += found.curves
+        confusions += found.confusions
+        shown += found.examples
         prefix = f"{space.name}: " if several else ""
         notes += [prefix + note for note in (_ranking_note(space, plan.measures), learned_from) if note]
     repeated = sentence(np.concatenate([duplicates(plan.items, one) for one in plan.divisions.parts]))
@@ -135,6 +146,9 @@ def _evaluated(
         seconds=0.0,
         differences=differences(plan.view, measured),
         per_query=tuple(per_query),
+        curves=tuple(curves),
+        confusions=tuple(confusions),
+        examples=tuple(shown),
     )
 
 
@@ -177,7 +191,7 @@ def _planned(tx: Transaction, spaces: Sequence[Space], request: EvaluationReques
                 check_database(database, items, division, (request.view, target), by)
     taxonomy, no_taxonomy = measured_by(request, compared, items) if by == LABELS else (None, "")
     ks = request.k or (RECALLS if by == ITEMS else LENGTHS)
-    measures = MeasurePlan(databases, by, ks, notion, taxonomy, request.per_query, request.hits)
+    measures = MeasurePlan(databases, by, ks, notion, taxonomy, request.per_query, request.hits, request.details)
     ignoring = f"labels do not count that training ignored: {few(ignored)}" if ignored and by == LABELS else ""
     refits = {space.name: refitting(tx, space) for space in compared if request.refit and space.spec}
     for space in compared:
@@ -196,20 +210,31 @@ def _planned(tx: Transaction, spaces: Sequence[Space], request: EvaluationReques
     )
 
 
-def _measured(space: Space, plan: _Plan, progress: Progress | None) -> tuple[Figures, list[PerQuery], str]:
-    """Return the figures of a space, those of each query, and a note on comparisons that it learned from, if any."""
+def _measured(space: Space, plan: _Plan, progress: Progress | None) -> tuple[Measurement, str]:
+    """Return the figures of a space over all splits, and a note on comparisons that it learned from, if any."""
     splits: list[Figures] = []
+    measured: list[Measurement] = []
     per_query: list[PerQuery] = []
+    shown: list[QueryExample] = []
     note = ""
     for number, division in enumerate(plan.divisions.parts, 1):
         trial, note = _trial(space, plan, division)
         split: dict[Key, Any] = {}
         for target in plan.targets[space.name]:
-            found, of_each = figures(trial, plan.view, target, plan.measures, progress)
-            split |= found
-            per_query += [replace(one, split=number) for one in of_each]
+            found = figures(trial, plan.view, target, plan.measures, progress)
+            measured.append(found)
+            split |= found.figures
+            per_query += [replace(one, split=number) for one in found.per_query]
+            shown += found.examples if number == 1 else ()
         splits.append(split)
-    return over_splits(splits, plan.divisions.overlap()), per_query, note if len(splits) == 1 else ""
+    whole = Measurement(
+        over_splits(splits, plan.divisions.overlap()),
+        per_query,
+        joined_curves([one.curves for one in measured]),
+        joined_confusions([one.confusions for one in measured]),
+        shown,
+    )
+    return whole, note if len(splits) == 1 else ""
 
 
 def _trial(space: Space, plan: _Plan, division: Division) -> tuple[Trial, str]:

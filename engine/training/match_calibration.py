@@ -141,7 +141,8 @@ def _judged(one: Round, view: str, names: Sequence[str], relevance: Relevance) -
     """Return the first hits of the queries that have a view, by name of target; nothing in a target of few items."""
     seen = one.queries.seen(view)
     asked = one.queries.take(np.flatnonzero(seen))
-    names = [name for name in names if len(one.placed[name][0]) > _HITS and one.placed[name][1]]
+    placed = [(name, *one.placed[name]) for name in names if name in one.placed]  # a notion can lack comparisons here
+    names = [name for name, index, scale in placed if len(index) > _HITS and scale]
     if not names or not len(asked):
         return {}
     judged = {}

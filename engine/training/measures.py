@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
+from crossview.engine.evaluation import RECALL_LEVELS
 from crossview.engine.runtime.cancellation import checkpoint
 
 DISTANCES_AT_ONCE = 1 << 22
@@ -171,6 +172,22 @@ def average_precision(ranked: Bools) -> NDArray[np.float64]:
     sums = np.bincount(rows, nth / (ranks + 1), minlength=len(ranked))
     means: NDArray[np.float64] = np.divide(sums, counts, out=np.full(len(ranked), np.nan), where=counts > 0)
     return means
+
+
+def interpolated_precision(ranked: Bools) -> NDArray[np.float64]:
+    """Return, per query, the greatest precision at each recall of 0, 0.1 to 1 or more, (queries, 11), as in TREC.
+
+    NaN for a query without relevant items in the database. ``ranked``, (queries, n), is of the whole ranking.
+    """
+    found = np.full((len(ranked), len(RECALL_LEVELS)), np.nan)
+    for query in np.flatnonzero(ranked.any(axis=1)):
+        ranks = np.flatnonzero(ranked[query]) + 1
+        hits = np.arange(1, len(ranks) + 1)
+        best = np.maximum.accumulate((hits / ranks)[::-1])[::-1]
+        # The relevant item with which the ranking reaches each recall, in whole numbers; the first for a recall of 0.
+        first = -(-np.arange(len(RECALL_LEVELS)) * len(ranks) // 10) - 1
+        found[query] = best[np.maximum(first, 0)]
+    return found
 
 
 def nearness_of_own(ranked: Bools) -> NDArray[np.float64]:

@@ -1,14 +1,25 @@
 """Retrieval: the rankings of held-out queries by a fitted space in each database, and their measures."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from crossview.engine.evaluation import FIRST, ITEMS, MIXED, RECALLS, TRAINED, UNSEEN, PerQuery
+from crossview.engine.evaluation import (
+    FIRST,
+    ITEMS,
+    MIXED,
+    RECALLS,
+    TRAINED,
+    UNSEEN,
+    Confusion,
+    Curve,
+    PerQuery,
+    QueryExample,
+)
 from crossview.engine.learners.chain import Chain
 from crossview.engine.learners.comparisons import Taxonomy
 from crossview.engine.runtime.cancellation import checkpoint
@@ -16,6 +27,7 @@ from crossview.engine.runtime.progress import Progress
 from crossview.engine.spaces.pipeline import codes_and_vectors, distances, metrics_of_items, vectors
 from crossview.engine.spaces.space import Space
 from crossview.engine.training import measures
+from crossview.engine.training.collected import Collected, Extremes, Listed, Shapes
 from crossview.engine.training.division import Division
 from crossview.engine.training.estimate import Estimate, Figures, Key, Median, Sample, Statistic, Values
 from crossview.engine.training.examples import Examples
@@ -27,7 +39,6 @@ _ROWS_AT_ONCE = 16_384
 
 _OF_ONE = {"map": "average_precision", "median_rank": "rank"}
 """The names of figures of one query whose mean or median has another name."""
-_NONE = np.empty(0, np.int32)
 
 Bools = NDArray[np.bool_]
 Labels = tuple[str, ...]
@@ -61,6 +72,8 @@ class MeasurePlan(NamedTuple):
     """Whether to return the figures of each query."""
     hits: int = 0
     """Number of first hits to return for each query."""
+    details: bool = False
+    """Whether to return curves, the confusion of classes, and examples of queries."""
 
 
 class Trial(NamedTuple):
@@ -83,12 +96,20 @@ class _Placed(NamedTuple):
         return _Placed(self.vectors[chosen], self.floats[chosen])
 
 
-def figures(
-    trial: Trial, view: str, target: str, plan: MeasurePlan, progress: Progress | None = None
-) -> tuple[Figures, list[PerQuery]]:
-    """Return the figures of queries of a view among the items of another, or of the same, in every database.
+class Measurement(NamedTuple):
+    """The figures of one space in one split, for one target or several."""
 
-    With ``plan.per_query``, also return those of each query, by database.
+    figures: Figures
+    per_query: Sequence[PerQuery] = ()
+    """By target and database; empty unless the plan wants them."""
+    curves: Sequence[Curve] = ()
+    """By target and database; empty unless the plan wants them."""
+    confusions: Sequence[Confusion] = ()
+    examples: Sequence[QueryExample] = ()
+
+
+def figures(trial: Trial, view: str, target: str, plan: MeasurePlan, progress: Progress | None = None) -> Measurement:
+    """Return the figures of queries of a view among the items of another, or of the same, in every database.
 
     Held-out items are indexed without their labels, which are the truth to be found. Items at equal distances rank in
     a random order of the database, drawn once with a fixed seed, so that the expected measures are the means over all
@@ -107,6 +128,8 @@ def figures(
     in_database = {TRAINED: ~unseen, UNSEEN: unseen, MIXED: np.ones(len(found), bool)}
     estimates: dict[Key, Estimate | Median | Statistic] = {}
     per_query: list[PerQuery] = []
+    shapes: list[Shapes] = []
+    shown: list[QueryExample] = []
     for database in plan.databases:
         chosen = np.random.default_rng(0).permutation(np.flatnonzero(in_database[database]))
         lists = _Lists(
@@ -120,27 +143,27 @@ def figures(
             rerank=trial.space.rerank,
             progress=progress,
         )
-        own, listed = _positions(queries.ids, found.ids[chosen]), _Listed(len(queries), plan.hits)
+        own, keys = _positions(queries.ids, found.ids[chosen]), found.take(chosen).keys
+        place = {"query_view": view, "database_view": target, "space": trial.space.name, "database": database}
+        if labelled is not None and plan.details:
+            shapes.append(Shapes(place, labelled.classes, labelled.own, plan.ks))
+        extremes = Extremes(len(queries)) if plan.details else None
+        collected = Collected(Listed(len(queries), plan.hits), shapes[-1] if shapes else None, extremes)
         if labelled is None:
-            measured = _by_items(lists, own, plan.ks, listed)
+            measured = _by_items(lists, own, plan.ks, collected)
         else:
             across = own if view != target else np.full(len(own), -1)
             marked = unseen[chosen] if database == MIXED else None
-            measured = _by_labels(lists, labelled.take(chosen), across, marked, plan.ks, listed)
+            measured = _by_labels(lists, labelled.take(chosen), across, marked, plan.ks, collected)
         finite = {key: one for key, one in measured if np.isfinite(one.value)}
         estimates |= {(database, target, *key): one for key, one in finite.items()}
+        of_each = _of_each(finite)
+        if extremes is not None:
+            shown += extremes.examples(place, queries.keys, keys, of_each)
         if plan.per_query:
-            one = PerQuery(
-                space=trial.space.name,
-                query_view=view,
-                database_view=target,
-                database=database,
-                split=1,
-                keys=queries.keys,
-                figures=_of_each(finite),
-            )
-            per_query.append(listed.added_to(one, found.take(chosen).keys))
-    return estimates, per_query
+            per_query.append(collected.listed.per_query(place, queries.keys, of_each, keys))
+    curves, confusions = [one.curve() for one in shapes], [one.confusion() for one in shapes]
+    return Measurement(estimates, per_query, curves, confusions, shown)
 
 
 def _of_each(measured: Mapping[tuple[str, int | None], Estimate | Median | Statistic]) -> dict[str, Values]:
@@ -183,8 +206,9 @@ def _embedded(trial: Trial, items: Examples, view: str, queries: bool = False) -
 
 
 class _Labelled(NamedTuple):
-    """The labels of the queries, (q, L), and of the items, (n, L), and the costs of wrong votes by measure, (L, L)."""
+    """The L labels, those of the queries, (q, L), and of the items, (n, L), and costs of wrong votes, (L, L) each."""
 
+    classes: Sequence[str]
     own: measures.Members
     offered: measures.Members
     costs: Mapping[str, Costs]
@@ -194,7 +218,7 @@ class _Labelled(NamedTuple):
         wanted, offered = queries.labels_in(plan.notion), items.labels_in(plan.notion)
         classes = sorted({label for labels in (*wanted, *offered) for label in labels})
         wrong = {} if plan.taxonomy is None else costs(plan.taxonomy, classes)
-        return cls(measures.members(wanted, classes), measures.members(offered, classes), wrong)
+        return cls(classes, measures.members(wanted, classes), measures.members(offered, classes), wrong)
 
     def take(self, chosen: NDArray[np.intp]) -> "_Labelled":
         return self._replace(offered=self.offered[chosen])
@@ -278,12 +302,13 @@ def _by_labels(
     across: NDArray[np.intp],
     unseen: Bools | None,
     ks: Sequence[int],
-    listed: "_Listed",
+    collected: Collected,
 ) -> Iterator[Measured]:
     """Yield the figures by metric and k, of queries and items with labels.
 
     ``across``, (q,), has the positions of the queries' own items, or -1 where there is nothing to find across views.
-    ``unseen`` marks the held-out items of a mixed database. ``listed`` gets the rankings whose mAP is measured.
+    ``unseen`` marks the held-out items of a mixed database. ``collected`` gets the votes, and the rankings whose mAP is
+    measured.
     """
     own, offered = labelled.own, labelled.offered
     found: dict[tuple[str, int | None], NDArray[np.float64]] = {}
@@ -302,6 +327,7 @@ def _by_labels(
         for k in measured:
             votes = measures.knn_votes(order, offered, k)
             record("accuracy", k, part, measures.voted_for_own(votes, own[part]))
+            collected.vote(k, part, votes)
             for metric, table in labelled.costs.items():
                 wrong = measures.least_costs(votes, own[part], table)
                 record(metric, k, part, 1 - wrong if metric == HIERARCHICAL_ACCURACY else wrong)
@@ -310,20 +336,20 @@ def _by_labels(
                 record("unseen_share", k, part, measures.share_in_proportion(unseen[order], k))
         if max(ks) in measured:
             record("map", None, part, measures.average_precision(ranked))
-            listed.add(part, order, ranked)
+            collected.add(part, order, ranked)
     yield from ((key, Estimate([Sample(values)])) for key, values in found.items())
     yield from ranks.figures(RECALLS, max(ks))
     yield from hits.figures()
 
 
-def _by_items(lists: _Lists, own: NDArray[np.intp], ks: Sequence[int], listed: "_Listed") -> Iterator[Measured]:
+def _by_items(lists: _Lists, own: NDArray[np.intp], ks: Sequence[int], collected: Collected) -> Iterator[Measured]:
     """Yield the figures by metric and k of how soon queries find their own items, (q,) positions."""
     ranks, hits = _Ranks(own), _Hits(len(lists.offered))
     for rankings in lists.parts(sorted({*ks, FIRST})):
         ranks.add(rankings)
         hits.add(rankings)
         if max(ks) in rankings.lengths:
-            listed.add(rankings.queries, rankings.order, rankings.order == own[rankings.queries, None])
+            collected.add(rankings.queries, rankings.order, rankings.order == own[rankings.queries, None])
     yield from ranks.figures(ks, max(ks))
     yield from hits.figures()
 
@@ -368,25 +394,3 @@ class _Hits:
         if self._queries:
             yield ("coverage", FIRST), Statistic(measures.coverage(self._counts))
             yield ("hubness", FIRST), Statistic(measures.hubness(self._counts))
-
-
-class _Listed:
-    """The first hits of each of q queries and its relevant items, as positions in the database."""
-
-    def __init__(self, queries: int, length: int) -> None:
-        self._length = length
-        self._hits = [_NONE] * queries
-        self._relevant = [_NONE] * queries
-
-    def add(self, queries: NDArray[np.intp], order: NDArray[np.intp], ranked: Bools) -> None:
-        if not self._length:
-            return
-        for query, hits, relevant in zip(queries.tolist(), order.astype(np.int32), ranked, strict=True):
-            self._hits[query] = hits[: self._length].copy()
-            self._relevant[query] = np.sort(hits[relevant])
-
-    def added_to(self, one: PerQuery, items: Sequence[str]) -> PerQuery:
-        """Return figures with these hits, in a database with these keys; the same figures without hits."""
-        if not self._length:
-            return one
-        return replace(one, items=tuple(items), hits=tuple(self._hits), relevant=tuple(self._relevant))

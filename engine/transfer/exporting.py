@@ -20,9 +20,9 @@ from crossview.engine.transfer.parts import ROWS, Layout, is_whole, pyarrow, wri
 
 _PART_BYTES = 1 << 26
 """Bytes of the rows of a view in one part, roughly."""
-_THUMBNAILS = "thumbnails"
-_PICTURES_A_PART = 5_000
-_IN_PARTS = (ROWS, _THUMBNAILS)
+_PICTURES = {"thumbnails": 5_000, "previews": 1_000}
+"""The tables of pictures, with the number of pictures in a part."""
+_IN_PARTS = (ROWS, *_PICTURES)
 """Tables in several files, which stay if the export is interrupted; the others are small, and written again."""
 
 
@@ -92,8 +92,8 @@ class _Export:
         for table in self._kinds:
             if table == ROWS:
                 self._rows()
-            elif table == _THUMBNAILS:
-                self._thumbnails()
+            elif table in _PICTURES:
+                self._pictures(table)
             elif self._counts[table]:
                 self._table(table)
         self._remove_others()
@@ -121,11 +121,11 @@ class _Export:
                 columns = ("item_id", "revision", "data")
                 self._part(part, layout, self._tables.range(ROWS, columns, ids, view.id))
 
-    def _thumbnails(self) -> None:
-        kinds = self._kinds[_THUMBNAILS]
-        for number, ids in enumerate(self._tables.ranges(_THUMBNAILS, _PICTURES_A_PART)):
-            part = _new_part(f"{_THUMBNAILS}-{number:04}.parquet", _THUMBNAILS)
-            self._part(part, Layout(_THUMBNAILS, kinds), self._tables.range(_THUMBNAILS, tuple(kinds), ids))
+    def _pictures(self, table: str) -> None:
+        kinds = self._kinds[table]
+        for number, ids in enumerate(self._tables.ranges(table, _PICTURES[table])):
+            part = _new_part(f"{table}-{number:04}.parquet", table)
+            self._part(part, Layout(table, kinds), self._tables.range(table, tuple(kinds), ids))
 
     def _table(self, table: str) -> None:
         kinds = self._kinds[table]

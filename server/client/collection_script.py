@@ -10,29 +10,24 @@ from numpy.typing import NDArray
 
 from crossview.engine.audit.report import Audit, AuditRequest
 from crossview.engine.conditions.filter import EVERY_ITEM, FilterForm
-from crossview.engine.errors import CrossviewError, warn_of
+from crossview.engine.errors import CrossviewError
 from crossview.engine.evaluation import Evaluation, EvaluationRequest
 from crossview.engine.info import CollectionInfo, SpaceInfo, Threshold, ViewInfo
 from crossview.engine.item import (
-    DeletedPicture,
     Failure,
     FileChanges,
     ImportReport,
-    Item,
     ItemUpdate,
     NewItem,
     Picture,
-    ValueCount,
     one_or_several,
 )
+from crossview.engine.map import POINTS_A_PAGE, MapInfo, MapPoints, MapRequest, known_map
 from crossview.engine.query import (
     CalibrationRequest,
-    ItemEmbeddings,
-    ItemNeighbors,
 )
 from crossview.engine.recipe import Recipe
 from crossview.engine.runtime.progress import Progress
-from crossview.engine.spaces.item_embeddings import ITEMS_AT_ONCE
 from crossview.server.client.convert_jobs import (
     from_assignment,
     from_calibration_of,
@@ -40,9 +35,9 @@ from crossview.server.client.convert_jobs import (
     from_extension,
     from_training,
 )
+from crossview.server.client.item_script import ItemScript
 from crossview.server.client.remote_jobs import Follower, JobScript
-from crossview.server.client.script import Ask, Exchange, R, Script, Stubs, ask, pages_of
-from crossview.server.client.search_script import SearchScript
+from crossview.server.client.script import Ask, Exchange, R, Script, Stubs, ask
 from crossview.server.wire import pages
 from crossview.server.wire.convert import (
     from_filter,
@@ -51,20 +46,17 @@ from crossview.server.wire.convert import (
     from_row,
     from_update,
     messages_of,
-    to_item,
-    to_item_embeddings,
-    to_item_neighbors,
     to_report,
 )
 from crossview.server.wire.convert_audit import from_audit_request, to_audit
-from crossview.server.wire.convert_conditions import to_field_value
 from crossview.server.wire.convert_evaluation import to_evaluation
 from crossview.server.wire.convert_info import to_collection, to_space, to_threshold
+from crossview.server.wire.convert_maps import from_map_request, to_map, to_map_points
 from crossview.server.wire.fields import to_value
 from crossview.server.wire.message_batches import batches, merged
-from crossview.server.wire.names import item_name, space_name
+from crossview.server.wire.names import space_name
 from crossview.v1 import collections_pb2 as pb
-from crossview.v1 import neighbors_pb2
+from crossview.v1 import maps_pb2
 
 ROWS_AT_ONCE = 1_000
 """Maximum number of updates or rows in one message."""
@@ -75,15 +67,16 @@ _Long = TypeVar(
     pb.AssignLabelRequest,
     pb.CalibrateSpaceRequest,
     pb.EvaluateRequest,
+    maps_pb2.MakeMapRequest,
 )
 
 
-class CollectionScript(SearchScript):
+class CollectionScript(ItemScript):
     """The scripts of a collection on a server; see ``RemoteCollection`` and ``AsyncCollection``."""
 
     def __init__(self, stubs: Stubs, name: str) -> None:
         super().__init__(stubs, name)
-        self._collections, self._jobs = stubs.collections, JobScript(stubs)
+        self._jobs = JobScript(stubs)
 
     def info(self) -> Script[CollectionInfo]:
         """Return the description of the collection."""
@@ -94,12 +87,6 @@ class CollectionScript(SearchScript):
         """Return the inconsistencies of the collection, a sentence each."""
         request = pb.CheckCollectionRequest(name=self.resource)
         return tuple((yield from ask(self._collections.CheckCollection, request)).findings)
-
-    def deleted_pictures(self) -> Script[list[DeletedPicture]]:
-        """Return the pictures whose items were deleted, in the order of keys."""
-        request = pb.ListDeletedItemsRequest(parent=self.resource)
-        responses = yield from pages_of(self._collections.ListDeletedItems, request)
-        return [to_value(DeletedPicture, item) for page in responses for item in page.items]
 
     def list_views(self) -> Script[tuple[ViewInfo, ...]]:
         """Return the views."""
@@ -191,59 +178,6 @@ class CollectionScript(SearchScript):
 
         return Exchange(self._collections.StreamImportItems, requests, to_report, rest)
 
-    def list_items(
-        self,
-        filter: FilterForm = EVERY_ITEM,
-        after: str = "",
-        limit: int = 100,
-        *,
-        sort_by: str = "",
-        sample: int = 0,
-        seed: int = 0,
-    ) -> Script[list[Item]]:
-        """Return the items after a key; see ``engine.services.items.Items``."""
-        items: list[Item] = []
-        request = pb.ListItemsRequest(
-            parent=self.resource, filter=from_filter(filter), sort_by=sort_by, sample=sample, seed=seed
-        )
-        request.page_token = pages.to_token(after)
-        while len(items) < limit:
-            request.page_size = min(limit - len(items), pages.LARGEST_SIZE)
-            page = yield from ask(self._collections.ListItems, request)
-            items += map(to_item, page.items)
-            for text in page.warnings:
-                warn_of(text)
-            if not page.next_page_token:
-                break
-            request.page_token = page.next_page_token
-        return items
-
-    def count(self, filter: FilterForm = EVERY_ITEM) -> Script[int]:
-        """Return how many items pass the filter."""
-        request = pb.CountItemsRequest(parent=self.resource, filter=from_filter(filter))
-        counted = yield from ask(self._collections.CountItems, request)
-        for text in counted.warnings:
-            warn_of(text)
-        return counted.items
-
-    def counts(self, field: str, filter: FilterForm = EVERY_ITEM, limit: int = 100) -> Script[list[ValueCount]]:
-        """Return the values of a field with how many items have each."""
-        request = pb.CountItemsRequest(parent=self.resource, filter=from_filter(filter), field=field, limit=limit)
-        counted = yield from ask(self._collections.CountItems, request)
-        for text in counted.warnings:
-            warn_of(text)
-        return [ValueCount(to_field_value(one.value), one.items) for one in counted.counts]
-
-    def attribute_names(self) -> Script[tuple[str, ...]]:
-        """Return the names of the attributes that any item has."""
-        request = pb.ListAttributesRequest(parent=self.resource)
-        return tuple((yield from ask(self._collections.ListAttributes, request)).names)
-
-    def item(self, key: str) -> Script[Item]:
-        """Return one item."""
-        request = pb.GetItemRequest(name=item_name(self.name, key))
-        return to_item((yield from ask(self._collections.GetItem, request)))
-
     def delete_items(self, keys: Sequence[str]) -> Script[int]:
         """Delete the items that exist, and return how many."""
         request = pb.DeleteItemsRequest(parent=self.resource, keys=one_or_several(keys))
@@ -254,11 +188,6 @@ class CollectionScript(SearchScript):
         moved = [pb.FileMove(**one._asdict()) for one in changes.moved]
         request = pb.FollowFilesRequest(parent=self.resource, moved=moved, missing=changes.missing, found=changes.found)
         yield from ask(self._collections.FollowFiles, request)
-
-    def thumbnail(self, key: str) -> Script[bytes]:
-        """Return the small picture of an item, JPEG."""
-        request = pb.GetThumbnailRequest(name=item_name(self.name, key))
-        return (yield from ask(self._collections.GetThumbnail, request)).image
 
     def train(
         self,
@@ -313,61 +242,54 @@ class CollectionScript(SearchScript):
         """Delete a view with its rows."""
         yield from ask(self._collections.DeleteView, pb.DeleteViewRequest(parent=self.resource, view=view))
 
-    def embed_items(
-        self,
-        view: str,
-        *,
-        space: str = "",
-        target: str = "",
-        filter: FilterForm = EVERY_ITEM,
-        after: str = "",
-        limit: int = ITEMS_AT_ONCE,
-    ) -> Script[ItemEmbeddings]:
-        """Return the vectors of items with keys above ``after``."""
-        request = pb.EmbedItemsRequest(
-            parent=self.resource,
-            view=view,
-            space=space,
-            target=target,
-            page_size=limit,
-            page_token=pages.to_token(after),
-            filter=from_filter(filter),
-        )
-        return to_item_embeddings((yield from ask(self._collections.EmbedItems, request)))
-
     def audit(self, request: AuditRequest | None = None, *, progress: Progress | None = None) -> Script[Audit]:
         """Return what makes searches worse or figures too good; a server opens no files, and reports no progress."""
         wanted = request or AuditRequest()
         return to_audit((yield from ask(self._collections.GetAudit, from_audit_request(wanted, self.resource))))
 
-    def neighbors(
-        self,
-        view: str,
-        *,
-        target: str = "",
-        space: str = "",
-        k: int = 15,
-        filter: FilterForm = EVERY_ITEM,
-        after: str = "",
-        limit: int = ITEMS_AT_ONCE,
-    ) -> Script[ItemNeighbors]:
-        """Return the nearest other items of items with keys above ``after``."""
-        request = neighbors_pb2.ListNeighborsRequest(
-            parent=self.resource,
-            view=view,
-            space=space,
-            target=target,
-            k=k,
-            page_size=limit,
-            page_token=pages.to_token(after),
-            filter=from_filter(filter),
-        )
-        return to_item_neighbors((yield from ask(self._collections.ListNeighbors, request)))
-
     def evaluate(self, request: EvaluationRequest, *, progress: Progress | None = None) -> Script[Evaluation]:
         """Measure retrieval on items that the spaces were not trained on."""
         message = from_evaluation_of(self.name, request)
         return to_evaluation((yield from self._run_job(self._collections.Evaluate, message, progress)))
+
+    def make_map(self, request: MapRequest, *, progress: Progress | None = None) -> Script[MapInfo]:
+        """Place the items of a space in a plane; if the caller stops waiting, the server cancels the work."""
+        message = from_map_request(request, self.resource)
+        return to_map((yield from self._run_job(self._collections.MakeMap, message, progress)))
+
+    def list_maps(self) -> Script[tuple[MapInfo, ...]]:
+        """Return the maps, the newest first."""
+        response = yield from ask(self._collections.ListMaps, maps_pb2.ListMapsRequest(parent=self.resource))
+        return tuple(map(to_map, response.maps))
+
+    def map(self, number: int) -> Script[MapInfo]:
+        """Return a map by its id."""
+        known = {one.id: one for one in (yield from self.list_maps())}
+        return known_map(known, number)
+
+    def delete_map(self, number: int) -> Script[None]:
+        """Delete a map."""
+        yield from ask(self._collections.DeleteMap, maps_pb2.DeleteMapRequest(parent=self.resource, id=number))
+
+    def map_points(
+        self,
+        number: int,
+        *,
+        field: str = "",
+        filter: FilterForm = EVERY_ITEM,
+        after: int = 0,
+        limit: int = POINTS_A_PAGE,
+    ) -> Script[MapPoints]:
+        """Return a page of the points of a map."""
+        request = maps_pb2.ListMapPointsRequest(
+            parent=self.resource,
+            id=number,
+            field=field,
+            filter=from_filter(filter),
+            page_size=limit,
+            page_token=pages.to_token(str(after)) if after else "",
+        )
+        return to_map_points((yield from ask(self._collections.ListMapPoints, request)))
 
     def _run_job(
         self, method: Callable[[_Long], R], request: _Long, progress: Progress | None, request_id: str = ""

@@ -14,11 +14,12 @@ from crossview.server.client.job import Job, JobStep, Result
 from crossview.server.wire.convert import to_report
 from crossview.server.wire.convert_evaluation import from_evaluation_request, to_evaluation
 from crossview.server.wire.convert_info import to_space, to_threshold, to_time
+from crossview.server.wire.convert_maps import to_map
 from crossview.server.wire.convert_training import from_calibration, from_recipe
 from crossview.server.wire.fields import enum_text, to_value
 from crossview.server.wire.names import collection_name, parse_collection, parse_operation, space_name
 from crossview.v1 import collections_pb2 as pb
-from crossview.v1 import types_pb2
+from crossview.v1 import maps_pb2, types_pb2
 from crossview.v1.jobs_pb2 import JobMetadata
 
 
@@ -96,6 +97,9 @@ def _to_result(packed: Any) -> Result:
         return to_evaluation(evaluation)
     if packed.Unpack(report):
         return to_report(report)
+    made = maps_pb2.Map()
+    if packed.Unpack(made):
+        return to_map(made)
     views = pb.FitViewsResponse()
     packed.Unpack(views)
     return tuple(to_value(ViewInfo, view) for view in views.views)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from crossview.engine.evaluation import EvaluationRequest
+from crossview.engine.map import MapRequest
 from crossview.engine.query import CalibrationRequest
 from crossview.engine.recipe import Recipe
 from crossview.server.client.async_connection import AsyncConnection
@@ -16,6 +17,8 @@ from crossview.server.client.convert_jobs import (
 from crossview.server.client.job import Job
 from crossview.server.client.remote_jobs import JobScript
 from crossview.server.client.script import Runner, Script, Stubs, awaited, blocking
+from crossview.server.wire.convert_maps import from_map_request
+from crossview.server.wire.names import collection_name
 from crossview.v1.jobs_pb2 import SubmitJobRequest
 
 
@@ -60,6 +63,11 @@ class DetachedScript:
         message = from_evaluation_of(self.name, request)
         return (yield from self._jobs.submit(SubmitJobRequest(evaluate=message, request_id=request_id)))
 
+    def make_map(self, request: MapRequest, *, request_id: str = "") -> Script[Job]:
+        """Place the items of a space in a plane."""
+        message = from_map_request(request, collection_name(self.name))
+        return (yield from self._jobs.submit(SubmitJobRequest(make_map=message, request_id=request_id)))
+
 
 class DetachedCollection:
     """A collection on a server whose long methods return at once, with the job that carries them out.
@@ -75,6 +83,7 @@ class DetachedCollection:
     assign = blocking(DetachedScript.assign)
     calibrate = blocking(DetachedScript.calibrate)
     evaluate = blocking(DetachedScript.evaluate)
+    make_map = blocking(DetachedScript.make_map)
 
 
 class AsyncDetachedCollection:
@@ -88,3 +97,4 @@ class AsyncDetachedCollection:
     assign = awaited(DetachedScript.assign)
     calibrate = awaited(DetachedScript.calibrate)
     evaluate = awaited(DetachedScript.evaluate)
+    make_map = awaited(DetachedScript.make_map)

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from crossview.engine.evaluation import Evaluation
 from crossview.engine.info import SpaceInfo, Threshold, ViewInfo
 from crossview.engine.item import ImportReport
+from crossview.engine.map import MapInfo
 
-Result = SpaceInfo | Threshold | Evaluation | ImportReport | tuple[ViewInfo, ...]
+Result = SpaceInfo | Threshold | Evaluation | MapInfo | ImportReport | tuple[ViewInfo, ...]
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class Job:
 
     id: str
     kind: str
-    """train, extend_space, assign_label, calibrate_space, evaluate, fit_views or import_items."""
+    """train, extend_space, assign_label, calibrate_space, evaluate, make_map, fit_views or import_items."""
     collection: str
     state: str
     """waiting, running, done, failed or cancelled."""

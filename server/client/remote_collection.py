@@ -7,8 +7,12 @@ from pathlib import Path
 from typing import Any, Concatenate, Self, Unpack, cast, overload
 
 from crossview.engine.conditions.filter import EVERY_ITEM, FilterForm
-from crossview.engine.info import SpaceInfo, ViewInfo
+from crossview.engine.hits import HitLists
+from crossview.engine.info import SpaceInfo, ViewInfo, collection_html
 from crossview.engine.item import DEFAULT_INDEXING, ImportReport, IndexOptions, Item
+from crossview.engine.map import MapInfo
+from crossview.engine.markup import Markup
+from crossview.engine.notebook import SAMPLE, shown
 from crossview.engine.query import HITS_A_PAGE, HitList, OneQuery, SearchRequest, check_size, request_of
 from crossview.engine.runtime.progress import Progress
 from crossview.server.client.async_connection import AsyncConnection, Bridge
@@ -30,6 +34,7 @@ class RemoteCollection:
         self.views = RemoteViews(self)
         self.items = RemoteItems(self)
         self.spaces = RemoteSpaces(self)
+        self.maps = RemoteMaps(self)
         self.storage = RemoteStorage(self)
 
     def __enter__(self) -> Self:
@@ -40,6 +45,10 @@ class RemoteCollection:
 
     def __repr__(self) -> str:
         return f"<crossview collection {self.name!r} on the server at {self.connection.address}>"
+
+    @shown
+    def _repr_html_(self) -> Markup:
+        return collection_html(self.info(), self.items(limit=SAMPLE, sample=SAMPLE), self.thumbnail)
 
     info = blocking(CollectionScript.info)
     findings = blocking(CollectionScript.findings)
@@ -55,11 +64,13 @@ class RemoteCollection:
     list_items = blocking(CollectionScript.list_items)
     count = blocking(CollectionScript.count)
     counts = blocking(CollectionScript.counts)
+    facets = blocking(CollectionScript.facets)
     attribute_names = blocking(CollectionScript.attribute_names)
     item = blocking(CollectionScript.item)
     delete_items = blocking(CollectionScript.delete_items)
     follow_files = blocking(CollectionScript.follow_files)
     thumbnail = blocking(CollectionScript.thumbnail)
+    thumbnails = blocking(CollectionScript.thumbnails)
     train = blocking(CollectionScript.train)
     extend = blocking(CollectionScript.extend)
     assign = blocking(CollectionScript.assign)
@@ -79,6 +90,11 @@ class RemoteCollection:
     embed_items = blocking(CollectionScript.embed_items)
     neighbors = blocking(CollectionScript.neighbors)
     evaluate = blocking(CollectionScript.evaluate)
+    make_map = blocking(CollectionScript.make_map)
+    list_maps = blocking(CollectionScript.list_maps)
+    map = blocking(CollectionScript.map)
+    delete_map = blocking(CollectionScript.delete_map)
+    map_points = blocking(CollectionScript.map_points)
     search_stream = streaming(CollectionScript.search_stream)
     import_stream = streaming(CollectionScript.import_stream)
 
@@ -91,7 +107,7 @@ class RemoteCollection:
     def search(self, request: SearchRequest | None = None, **query: Any) -> list[HitList]:
         """Return the nearest items of every query in every target; see ``Collection.search``."""
         found = self._search(request_of(request, cast(OneQuery, query)))
-        return [one.illustrated(self.thumbnail) for one in found]
+        return HitLists(one.illustrated(self.thumbnail) for one in found)
 
     @overload
     def search_pages(self, request: SearchRequest, size: int = HITS_A_PAGE) -> Iterator[list[HitList]]: ...
@@ -107,7 +123,7 @@ class RemoteCollection:
         check_size(size)
         while True:
             found, token = self._search_page(wanted, size, token)
-            yield [one.illustrated(self.thumbnail) for one in found]
+            yield HitLists(one.illustrated(self.thumbnail) for one in found)
             if not token:
                 return
 
@@ -174,8 +190,8 @@ class RemoteItems:
     def __init__(self, collection: RemoteCollection) -> None:
         self._list = collection.list_items
         self.count = collection.count
-        self.get, self.thumbnail = collection.item, collection.thumbnail
-        self.counts = collection.counts
+        self.get, self.thumbnail, self.thumbnails = collection.item, collection.thumbnail, collection.thumbnails
+        self.counts, self.facets = collection.counts, collection.facets
         self.attribute_names, self.deleted = collection.attribute_names, collection.deleted_pictures
         self.put, self.update, self.delete = collection.import_items, collection.update_items, collection.delete_items
         self.annotate, self.follow_files = collection.annotate, collection.follow_files
@@ -219,6 +235,19 @@ class RemoteSpaces:
 
     def __call__(self) -> tuple[SpaceInfo, ...]:
         """Return the trained spaces, then ``raw``, which contains the views themselves."""
+        return self._list()
+
+
+class RemoteMaps:
+    """The maps of a collection on a server; call the object to list the maps. See ``engine.services.maps``."""
+
+    def __init__(self, collection: RemoteCollection) -> None:
+        self._list = collection.list_maps
+        self.make, self.get, self.delete = collection.make_map, collection.map, collection.delete_map
+        self.points = collection.map_points
+
+    def __call__(self) -> tuple[MapInfo, ...]:
+        """Return the maps, the newest first."""
         return self._list()
 
 
@@ -276,11 +305,13 @@ class AsyncCollection:
     items = awaited(CollectionScript.list_items)
     count = awaited(CollectionScript.count)
     counts = awaited(CollectionScript.counts)
+    facets = awaited(CollectionScript.facets)
     attribute_names = awaited(CollectionScript.attribute_names)
     item = awaited(CollectionScript.item)
     delete_items = awaited(CollectionScript.delete_items)
     follow_files = awaited(CollectionScript.follow_files)
     thumbnail = awaited(CollectionScript.thumbnail)
+    thumbnails = awaited(CollectionScript.thumbnails)
     train = awaited(CollectionScript.train)
     extend = awaited(CollectionScript.extend)
     assign = awaited(CollectionScript.assign)
@@ -300,6 +331,11 @@ class AsyncCollection:
     embed_items = awaited(CollectionScript.embed_items)
     neighbors = awaited(CollectionScript.neighbors)
     evaluate = awaited(CollectionScript.evaluate)
+    make_map = awaited(CollectionScript.make_map)
+    maps = awaited(CollectionScript.list_maps)
+    map = awaited(CollectionScript.map)
+    delete_map = awaited(CollectionScript.delete_map)
+    map_points = awaited(CollectionScript.map_points)
     search_stream = streamed(CollectionScript.search_stream)
     import_stream = streamed(CollectionScript.import_stream)
     index = _in_thread(RemoteCollection.index)

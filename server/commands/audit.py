@@ -1,6 +1,5 @@
 """The audit command."""
 
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -10,11 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from crossview.engine.audit.report import Audit, AuditRequest, Finding
-from crossview.server.commands.common import JsonOption, NameArgument, print_json
+from crossview.server.commands.common import JsonOption, NameArgument, json_text, print_json
 from crossview.server.commands.connection_options import HERE, ConnectionOptions
 from crossview.server.commands.hints import hint
 from crossview.server.commands.output import say
 from crossview.server.commands.progress_bar import progress_bar
+from crossview.server.commands.report_options import ReportOption, check_report, made_now
 
 if TYPE_CHECKING:
     from crossview.server.backend import CollectionBackend
@@ -49,6 +49,7 @@ def audit(
         Path | None,
         typer.Option(metavar="FILE", help="Also write a page with thumbnails to this .html file."),
     ] = None,
+    report: ReportOption = None,
     connection: ConnectionOptions = HERE,
     as_json: JsonOption = False,
 ) -> None:
@@ -60,22 +61,51 @@ def audit(
 
     Examples:
         crossview audit pets
-        crossview audit pets --limit 20 --out audit.html
+        crossview audit pets --limit 20 --report audit
     """
     if out is not None and out.suffix != ".html":
         raise typer.BadParameter(f"--out writes an HTML page: give a file that ends in .html, not {out}")
+    check_report(report)
     with connection.collection(name) as collection, progress_bar(not as_json) as progress:
         found = collection.audit(AuditRequest(space=space, limit=limit), progress=progress)
         commands = [command_of(name, found, one) for one in found.findings]
-        if out is not None:
-            _write_page(out, collection, found, commands)
+        printed = _printed(found, commands)
+        written = _written(out, report, found, commands, printed, collection)
     if as_json:
-        findings = [AuditedFinding(**vars(one), command=of) for one, of in zip(found.findings, commands, strict=True)]
-        print_json(PrintedAudit(found.collection, found.space, found.items, findings, list(found.notes)))
+        print_json(printed)
         return
     _print(found, commands)
+    for path in written:
+        say(f"wrote {path}", err=True)
+
+
+def _printed(found: Audit, commands: list[str]) -> PrintedAudit:
+    findings = [AuditedFinding(**vars(one), command=of) for one, of in zip(found.findings, commands, strict=True)]
+    return PrintedAudit(found.collection, found.space, found.items, findings, list(found.notes))
+
+
+def _written(
+    out: Path | None,
+    report: Path | None,
+    found: Audit,
+    commands: list[str],
+    printed: PrintedAudit,
+    collection: "CollectionBackend",
+) -> list[Path]:
+    """Write the page and the report, where the options want them, and return their pages."""
+    if out is None and report is None:
+        return []
+    from crossview.server.drawing.audit_report import AuditReport
+    from crossview.server.drawing.page import write_at_once, write_files
+
+    made, drawn = made_now(), AuditReport(found, commands, collection.items)
+    written = []
     if out is not None:
-        say(f"wrote {out}", err=True)
+        write_at_once(out, lambda path: path.write_text(drawn.html(made), encoding="utf-8"))
+        written.append(out)
+    if report is not None:
+        written.append(write_files(report, drawn.files(json_text(printed) + "\n", made)))
+    return written
 
 
 def command_of(name: str, found: Audit, finding: Finding) -> str:
@@ -139,18 +169,3 @@ def _print(found: Audit, commands: list[str]) -> None:
         say(f"nothing found in {found.items:,} items of {found.collection}, space {found.space}")
     for note in found.notes:
         say(f"note: {note}", err=True)
-
-
-def _write_page(path: Path, collection: "CollectionBackend", found: Audit, commands: list[str]) -> None:
-    from crossview.engine.errors import NotFoundError
-    from crossview.server.drawing.audit_report import page
-
-    def thumbnail(key: str) -> bytes | None:
-        try:
-            return collection.items.thumbnail(key)
-        except NotFoundError:  # an item without a picture, or deleted just now
-            return None
-
-    part = path.with_name(f".{path.name}.part")
-    part.write_text(page(found, commands, thumbnail), encoding="utf-8")
-    os.replace(part, path)

@@ -10,6 +10,7 @@ from crossview.server.commands.common import JsonOption, print_json
 from crossview.server.commands.connection_options import PICTURES_HERE, PictureConnection
 from crossview.server.commands.output import say, show, table
 from crossview.server.commands.picture_versions import opened
+from crossview.server.commands.report_options import made_now
 
 if TYPE_CHECKING:
     from crossview.engine.changes.request import Change, Changes
@@ -144,7 +145,7 @@ def _check(learn: LearnOptions, do: DoOptions) -> None:
 def _report(folder: Path, versions: "Versions", found: "Changes") -> Path:
     from crossview.server.drawing.change_report import write_report
 
-    return write_report(folder, versions.drawn(), found)
+    return write_report(folder, versions.drawn(), found, made_now())
 
 
 def _show(found: "Changes", page: Path | None) -> None:

@@ -21,6 +21,8 @@ NOUNS = {
 """Groups of commands, each with its summary."""
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 _EXAMPLES = "\n\nExamples:\n"
+_SECRET = "--api-key"  # noqa: S105 - the name of an option
+"""The option whose value records do not show."""
 _GENERAL = "Options"
 """The panel of options without a panel."""
 _METAVARS = {int: "N", float: "X", str: "TEXT"}
@@ -136,6 +138,17 @@ def write_panels(formatter: Any, found: dict[str, list[tuple[str, str]]]) -> Non
 def again(*more: str) -> str:
     """Return the running command line with more words, quoted for a shell."""
     return shlex.join((*_words.get(), *more))
+
+
+def command_line() -> str:
+    """Return the running command line, quoted for a shell, for the record of a result; a key is not in it."""
+    words = list(_words.get())
+    for place, word in enumerate(words):
+        if word == _SECRET:
+            words[place + 1 : place + 2] = ["***"]
+        elif word.startswith(f"{_SECRET}="):
+            words[place] = f"{_SECRET}=***"
+    return shlex.join(words)
 
 
 def running() -> str:

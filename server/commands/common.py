@@ -203,8 +203,13 @@ def print_result(value: Any, sentence: str, as_json: bool) -> None:
 
 def print_json(value: Any) -> None:
     """Print the result of the running command in the envelope of every --json; dataclasses are objects."""
+    say(json_text(value))
+
+
+def json_text(value: Any) -> str:
+    """Return what ``print_json`` prints."""
     envelope = {"command": running(), "collection": collection_of_command(), "result": value}
-    say(escaped_json(json.dumps(envelope, default=_plain, ensure_ascii=False)))
+    return escaped_json(json.dumps(envelope, default=_plain, ensure_ascii=False))
 
 
 def _plain(value: Any) -> Any:

@@ -64,4 +64,4 @@ def demo(
     if (out / "home").exists():
         fail(f"{out} contains an earlier demo: remove it, or give another --out")
     run(out.absolute())
-    say(f"kept in {out}; explore with: {shlex.join(['crossview', 'show', name, '--home', str(out / 'home')])}")
+    say(f"kept in {out}; look at it with: {shlex.join(['crossview', 'open', name, '--home', str(out / 'home')])}")

@@ -1,13 +1,17 @@
 """The files of duplicates: a page, a contact sheet, a table, and a script that moves copies to a folder."""
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
+from crossview.server.commands.common import json_text
 from crossview.server.commands.output import escaped, write_csv
+from crossview.server.commands.report_options import made_now
 
 if TYPE_CHECKING:
     from crossview.engine.duplicate import DuplicatePicture, Duplicates
@@ -54,26 +58,40 @@ def check_files(paths: Sequence[Path], to: Path | None) -> None:
         raise typer.BadParameter("--to is for a script: give --out FILE.sh as well")
 
 
-def write_files(
-    paths: Sequence[Path],
-    to: Path | None,
-    found: "Duplicates",
-    collection: "CollectionBackend",
-    backend: "Backend",
-    against: str,
-) -> list[str]:
+@dataclass(frozen=True)
+class Pictures:
+    """The collections with the pictures of duplicates: the own one, and the one that a request compares against."""
+
+    name: str
+    collection: "CollectionBackend"
+    backend: "Backend"
+    against: str
+
+    @contextmanager
+    def opened(self) -> "Iterator[Mapping[str, Items]]":
+        """Give the items by collection, "" for the own one."""
+        with self.backend.open(self.against) if self.against else nullcontext() as other:
+            yield {"": self.collection.items} | ({} if other is None else {self.against: other.items})
+
+
+def write_files(paths: Sequence[Path], to: Path | None, found: "Duplicates", where: Pictures) -> list[str]:
     """Write each file, and return a sentence about each."""
     if not paths:
         return []
-    other = backend.open(against) if against else None
-    try:
-        pictures: dict[str, Items] = {"": collection.items}
-        if other is not None:
-            pictures[against] = other.items
-        return [_write(path, to, found, pictures) for path in paths]
-    finally:
-        if other is not None:
-            other.close()
+    with where.opened() as pictures:
+        return [_write(path, to, found, pictures, where.name) for path in paths]
+
+
+def write_report(folder: Path | None, found: "Duplicates", where: Pictures) -> list[str]:
+    """Write a report into a folder, and return a sentence about it; without a folder, do nothing."""
+    if folder is None:
+        return []
+    from crossview.server.drawing import page
+    from crossview.server.drawing.duplicate_report import files
+
+    with where.opened() as pictures:
+        made = files(found, pictures, where.name, json_text(found) + "\n", made_now(against=where.against))
+    return [f"wrote {page.write_files(folder, made)}"]
 
 
 def rows_of(found: "Duplicates") -> "Iterator[list[object]]":
@@ -86,12 +104,12 @@ def rows_of(found: "Duplicates") -> "Iterator[list[object]]":
             yield list(values.values())
 
 
-def _write(path: Path, to: Path | None, found: "Duplicates", pictures: "dict[str, Items]") -> str:
+def _write(path: Path, to: Path | None, found: "Duplicates", pictures: "Mapping[str, Items]", name: str) -> str:
     from crossview.server.drawing.duplicate_report import page, sheet
 
     suffix = path.suffix.lower()
     if suffix == PAGE:
-        path.write_text(page(found, pictures), encoding="utf-8")
+        path.write_text(page(found, pictures, name, made_now()), encoding="utf-8")
     elif suffix == TABLE:
         with path.open("w", newline="", encoding="utf-8") as file:
             write_csv(file, COLUMNS, rows_of(found))

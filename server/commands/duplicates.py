@@ -18,9 +18,10 @@ from crossview.server.commands.common import (
     size,
 )
 from crossview.server.commands.connection_options import HERE, ConnectionOptions
-from crossview.server.commands.duplicate_files import COLUMNS, check_files, rows_of, write_files
+from crossview.server.commands.duplicate_files import COLUMNS, Pictures, check_files, rows_of, write_files, write_report
 from crossview.server.commands.filter_options import FilterOptions
 from crossview.server.commands.output import CsvOption, check_format, print_csv, say, show, table
+from crossview.server.commands.report_options import ReportOption, check_report
 
 if TYPE_CHECKING:
     from crossview.engine.duplicate import DuplicateGroup, DuplicatePicture, Duplicates, PairJudgement, Relation
@@ -87,6 +88,7 @@ class DoOptions:
             "copies to a folder (.sh, with --to); repeat to add.",
         ),
     ] = None
+    report: ReportOption = None
     to: Annotated[Path | None, typer.Option(metavar="DIR", help="With a script: folder to move the copies to.")] = None
     spread_labels: Annotated[
         bool, typer.Option("--spread-labels", help="Give unlabelled pictures the labels of their group.")
@@ -128,6 +130,7 @@ def duplicates(
     Examples:
         crossview duplicates pets
         crossview duplicates pets --out copies.html --out move.sh --to /tmp/copies
+        crossview duplicates pets --report copies
         crossview duplicates holiday --against pets --relation identical --csv
         crossview duplicates pets --not photos/1.jpg photos/2.jpg
     """
@@ -139,6 +142,7 @@ def duplicates(
     from crossview.engine.duplicate import DuplicatesRequest
 
     check_files(do.out or (), do.to)
+    check_report(do.report)
     request = DuplicatesRequest(
         against=find.against, filter=chosen.filter(), relations=_relations(find), limit=find.limit or 0
     )
@@ -149,7 +153,9 @@ def duplicates(
             if do.spread_labels:
                 _spread(collection, found, do.yes, as_json)
                 return
-            written = write_files(do.out or (), do.to, found, collection, backend, find.against)
+            where = Pictures(name, collection, backend, find.against)
+            written = write_files(do.out or (), do.to, found, where)
+            written += write_report(do.report, found, where)
         finally:
             collection.close()
     if as_json:
@@ -174,10 +180,10 @@ def _relations(find: FindOptions) -> "Sequence[Relation]":
 def _check(judge: JudgeOptions, do: DoOptions) -> None:
     if judge.chosen() > 1:
         raise typer.BadParameter("--same, --not, --undo and --judgements exclude each other: give one of them")
-    if judge.chosen() and (do.out or do.spread_labels):
-        raise typer.BadParameter("judgements search nothing: give --out and --spread-labels in another call")
-    if do.out and do.spread_labels:
-        raise typer.BadParameter("--spread-labels writes no file: give --out in another call")
+    if judge.chosen() and (do.out or do.report or do.spread_labels):
+        raise typer.BadParameter("judgements search nothing: give --out, --report and --spread-labels in another call")
+    if (do.out or do.report) and do.spread_labels:
+        raise typer.BadParameter("--spread-labels writes no file: give --out and --report in another call")
 
 
 def _judge(name: str, judge: JudgeOptions, connection: ConnectionOptions, as_json: bool) -> None:

@@ -215,12 +215,15 @@ def evaluate(
         crossview evaluate pets --view color --space raw,cca --refit --splits 5
         crossview evaluate pets --view color --space raw,cca --per-query queries.csv
         crossview evaluate pets --view color --where 'year >= 2021'
+        crossview evaluate pets --view color --space raw,cca --report report
     """
     check_format(as_json, as_csv)
     check_detached(detach, connection)
     request = replace(files.request(options.request()), where=chosen.filter())
     if chosen.given() and options.copies is not None:
         raise typer.BadParameter("--where chooses queries among the held-out items, and not copies: leave out one")
+    if detach and files.report is not None:
+        raise typer.BadParameter("--report is written at the end: leave out --detach")
     if detach and options.copies is not None:
         raise typer.BadParameter("--copies reads the files of this machine while it runs: leave out --detach")
     if files.given() and (detach or options.copies is not None):
@@ -237,6 +240,7 @@ def evaluate(
             from crossview.engine.training.copies import evaluate_copies
 
             evaluation = evaluate_copies(collection, request, options.copies, progress)
+        files.write_report(request, evaluation, collection, name)
     files.write(request, evaluation)
     if as_json:
         print_json(replace(evaluation, per_query=()))

@@ -12,10 +12,13 @@ from urllib.parse import quote
 import typer
 
 from crossview.engine.evaluation import EvaluationRequest
+from crossview.server.commands.common import json_text
 from crossview.server.commands.output import say, write_csv
+from crossview.server.commands.report_options import ReportOption, check_report, made_now
 
 if TYPE_CHECKING:
     from crossview.engine.evaluation import Evaluation, PerQuery
+    from crossview.server.backend import CollectionBackend
 
 DEPTH = 1_000
 """Default number of hits of each query in a run, as in the evaluations of TREC."""
@@ -27,9 +30,11 @@ _SEPARATING = re.compile(r"[\s%\x00-\x1f\x7f]")
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluationFiles:
-    """New files for the figures and hits of each query."""
+    """A report, and new files for the figures and hits of each query."""
 
-    PANEL: ClassVar[str] = "Files of each query"
+    PANEL: ClassVar[str] = "Files"
+
+    report: ReportOption = None
 
     per_query: Annotated[
         Path | None, typer.Option(metavar="FILE.csv", help="New file for the figures of each query.")
@@ -51,7 +56,7 @@ class EvaluationFiles:
     ] = DEPTH
 
     def given(self) -> bool:
-        """Return whether there is a file to write."""
+        """Return whether there is a file of each query to write."""
         return any((self.per_query, self.trec_run, self.trec_qrels))
 
     def request(self, request: EvaluationRequest) -> EvaluationRequest:
@@ -59,6 +64,9 @@ class EvaluationFiles:
 
         Raises typer.BadParameter for files that exist or cannot be written, and for TREC files of several rankings.
         """
+        check_report(self.report)
+        if self.report is not None:
+            request = replace(request, details=request.constraints is None and request.pairs is None)
         if not self.given():
             return request
         paths = [path for path in (self.per_query, self.trec_qrels) if path is not None]
@@ -92,6 +100,21 @@ class EvaluationFiles:
         for one in found if self.trec_run is not None else ():
             with _new(self._run_of(one.space, request)) as file:
                 file.writelines(_run(one))
+
+    def write_report(
+        self, request: EvaluationRequest, evaluation: "Evaluation", collection: "CollectionBackend", name: str
+    ) -> None:
+        """Write the report of the result of a request, and print its page on stderr."""
+        if self.report is None:
+            return
+        from crossview.server.drawing.evaluation_report import evaluation_files
+        from crossview.server.drawing.page import write_files
+
+        spaces = [collection.spaces.get(space) for space in dict.fromkeys(row.space for row in evaluation.rows)]
+        figures = json_text(replace(evaluation, per_query=())) + "\n"
+        made = made_now(collection=name, seed=request.seed)
+        files = evaluation_files(name, evaluation, spaces, collection.items, figures, made)
+        say(f"wrote {write_files(self.report, files)}", err=True)
 
     def _run_of(self, space: str, request: EvaluationRequest) -> Path:
         """Return the file for the run of a space; if there are several, it has the space's name before its suffix."""

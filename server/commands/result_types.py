@@ -15,6 +15,7 @@ from crossview.engine.explanation import Explanation
 from crossview.engine.feedback import FeedbackInfo, Judgement
 from crossview.engine.info import CollectionInfo, SpaceInfo, Threshold, ViewInfo
 from crossview.engine.item import ImportReport, Item
+from crossview.engine.map import MapInfo
 from crossview.engine.query import HitList, SuggestedLabels, Verdict
 from crossview.engine.questions.collected_answers import NotionAnswers
 from crossview.engine.training.guide import LearnerGuide
@@ -135,6 +136,7 @@ RESULTS: dict[str, Any] = {
     "suggest": SuggestedInputs,
     "embed": list[PrintedEmbedding] | WrittenEmbeddings,
     "neighbors": WrittenNeighbors,
+    "map": MapInfo | list[MapInfo] | Job,
     "calibrate": Threshold | Job,
     "verify": Verdicts,
     "changes": Changes | Change,

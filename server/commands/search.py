@@ -12,6 +12,7 @@ from crossview.server.commands.connection_options import PICTURES_HERE, PictureC
 from crossview.server.commands.explain import PARTS, draw, drawable, print_explanations, warn_of_unknown
 from crossview.server.commands.output import CsvOption, check_format, print_csv, say, show, table
 from crossview.server.commands.query_options import ExampleOptions, existing_keys
+from crossview.server.commands.report_options import made_now
 from crossview.server.commands.search_options import HitFilter, ScoreOptions, SearchOptions, score_cells
 
 if TYPE_CHECKING:
@@ -75,9 +76,8 @@ def search(
             from crossview.server.drawing.sheet import write_sheet
 
             file = query.image.name if query.image else ""
-            warn_of_unknown(
-                write_sheet(options.out, strips(collection.items, request.queries, results, options.truth, file))
-            )
+            rows = strips(collection.items, request.queries, results, options.truth, file)
+            warn_of_unknown(write_sheet(options.out, rows, made=made_now(collection=name)))
     if as_json:
         print_json({"results": results, "explanations": explained} if options.explain else results)
     elif as_csv:

@@ -3,7 +3,7 @@
 import os
 import signal
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -39,6 +39,9 @@ class NetworkOptions:
             help="Port for HTTP: JSON by curl, Connect and gRPC-Web; 0 selects a free port. It needs crossview[http].",
         ),
     ] = None
+    web: Annotated[
+        bool, typer.Option("--web", help="Serve pages for people on the HTTP port; without one, on a free port.")
+    ] = False
     http_origins: Annotated[
         list[str] | None,
         typer.Option(
@@ -225,10 +228,8 @@ def serve(
         crossview serve --config crossview.toml --print-config
         crossview serve --host 0.0.0.0 --tls-cert server.pem --tls-key server.key
         crossview serve --http-port 8080
+        crossview serve --web --http-port 8080
     """
-    _use_one_thread_a_call()
-    from crossview.server.processes import prepare_process, temporary_files
-
     options = {**asdict(network), **asdict(load), **asdict(access), **asdict(watch), "home": home}
     configuration = configuration_of(
         {name: value for name, value in options.items() if _is_given(context, name)}, config
@@ -241,10 +242,21 @@ def serve(
     served = Home(settings.home)
     for name in settings.load:
         served.open(name).close()  # report a wrong name now, not only in the log
+    run_server(settings)
+
+
+def run_server(settings: ServerSettings, show: Callable[[str], None] | None = None) -> None:
+    """Serve until SIGTERM or Ctrl-C.
+
+    ``show`` gets the address of the pages once the server serves them [default: print it].
+    """
+    _use_one_thread_a_call()
+    from crossview.server.processes import prepare_process, temporary_files
+
     prepare_process(settings)
     stopping = _set_by_signals()
     remove_temporary_files = temporary_files()
-    if not _until(stopping, settings):
+    if not _until(stopping, settings, show or (lambda address: _note(f"open {address}", err=False))):
         _note("stopped during a call; every acknowledged change is kept")
         remove_temporary_files()
         os._exit(1)  # the thread of the running call would keep the process alive
@@ -264,7 +276,7 @@ def _use_one_thread_a_call() -> None:
         os.environ.setdefault(name, "1")
 
 
-def _until(stopping: threading.Event, settings: ServerSettings) -> bool:
+def _until(stopping: threading.Event, settings: ServerSettings, show: Callable[[str], None]) -> bool:
     """Serve until an event; return whether all calls ended in time."""
     from crossview.server.processes import Processes, start
     from crossview.server.succession import Place, successor
@@ -276,8 +288,11 @@ def _until(stopping: threading.Event, settings: ServerSettings) -> bool:
     _note(f"crossview serves {served.path} on {running.address}", err=False)
     if running.http_port is not None:
         _note(f"and over HTTP on {settings.host}:{running.http_port}", err=False)
+    pages = page_address(settings, running.http_port) if settings.web else ""
     place = Place(served.path, running.address)
-    previous = place.take(settings.take_over)
+    previous = place.take(settings.take_over, pages)
+    if pages:
+        show(pages)
     if previous is not None:
         _note(f"the previous server, process {previous}, ends its calls and stops")
     while not stopping.wait(1.0):
@@ -293,6 +308,13 @@ def _note(text: str, err: bool = True) -> None:
     """Print a text; a closed terminal or pipe does not matter: a server serves, and stops, without a reader."""
     with suppress(OSError):
         say(text, err=err)
+
+
+def page_address(settings: ServerSettings, port: int | None) -> str:
+    """Return the address of the pages, for a browser on this machine."""
+    host = {"0.0.0.0": "localhost", "::": "localhost"}.get(settings.host, settings.host)  # noqa: S104 - what it replaces
+    host = f"[{host}]" if ":" in host else host
+    return f"http{'' if settings.tls is None else 's'}://{host}:{port}/"
 
 
 def _warn_of_network(settings: ServerSettings) -> None:

@@ -16,7 +16,8 @@ from crossview.server.backend import CollectionBackend
 from crossview.server.demo.dataset import STYLES, Rng, Style, painted
 from crossview.server.demo.story import Connect, Echo, command, served
 from crossview.server.drawing.search_results import strips
-from crossview.server.drawing.sheet import Strip, write_sheet
+from crossview.server.drawing.sheet import write_sheet
+from crossview.server.drawing.strip import Strip
 
 NAME = "notions"
 VIEW = "color+gist"

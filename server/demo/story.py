@@ -17,7 +17,8 @@ from crossview.engine.recipe import Recipe
 from crossview.server.backend import Backend, CollectionBackend
 from crossview.server.demo.dataset import STYLES, caption, write_captions, write_pictures
 from crossview.server.drawing.search_results import strips
-from crossview.server.drawing.sheet import Strip, write_sheet
+from crossview.server.drawing.sheet import write_sheet
+from crossview.server.drawing.strip import Strip
 from crossview.server.errors import ServerUnavailableError
 
 NAME = "demo"

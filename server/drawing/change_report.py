@@ -1,19 +1,19 @@
 """The report of important changes: a self-contained HTML page, with its pictures and figures also as files."""
 
-import base64
 import dataclasses
 import io
 import json
-from collections.abc import Callable
+from collections.abc import Mapping
 from datetime import datetime
 from functools import partial
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from PIL import Image, ImageDraw
 
+from crossview.engine.markup import Markup, data_uri, element, markup
 from crossview.server.drawing.lettering import Lettering
+from crossview.server.drawing.page import Page, Section, write_at_once, write_files
 from crossview.server.drawing.region_pictures import WIDTH, framed, importance_map, version_picture
 from crossview.server.drawing.search_results import Items
 from crossview.server.drawing.sheet import GAP, INK, PAPER
@@ -26,17 +26,13 @@ PAIRS = 12
 """Maximum number of drawn changes, the most important first."""
 _HEAD = 54
 """Height of the titles above a pair of versions, in pixels."""
-_STYLE = (
-    "body{font:16px/1.5 system-ui,sans-serif;color:#26282c;background:#fafaf8;max-width:1200px;margin:2em auto;"
-    "padding:0 1em}img{max-width:100%;height:auto}figure{margin:1.5em 0}figcaption{color:#555}"
-    ".beside{display:flex;flex-wrap:wrap;gap:1em}.beside figure{flex:1 1 320px;margin:0}h1,h2{line-height:1.2}"
-    "@media print{figure{break-inside:avoid}}"
-)
 
 
-def write_report(folder: Path, items: Items, changes: "Changes") -> Path:
-    """Write the report into a folder, and return the path of its page; each file is replaced atomically."""
-    folder.mkdir(parents=True, exist_ok=True)
+def write_report(folder: Path, items: Items, changes: "Changes", made: Mapping[str, Any] | None = None) -> Path:
+    """Write the report into a folder, and return the path of its page; each file is replaced atomically.
+
+    ``made`` states how the changes were found.
+    """
     important = sorted((one for one in changes.changes if one.important), key=lambda one: -one.importance)[:PAIRS]
     newest = version_picture(items, changes.changes[-1].later)
     pictures = {
@@ -46,14 +42,9 @@ def write_report(folder: Path, items: Items, changes: "Changes") -> Path:
     }
     for number, change in enumerate(important, 1):
         pictures[f"change-{number:02}.png"] = (pair_sheet(items, change), _sentence(change))
-    for name, (picture, _) in pictures.items():
-        _write(folder / name, partial(picture.save, format="PNG"))
     figures = json.dumps(dataclasses.asdict(changes), default=_plain, ensure_ascii=False, indent=1)
-    _write(folder / "changes.json", lambda path: path.write_text(figures, encoding="utf-8"))
-    page = folder / "index.html"
-    text = _page(changes, pictures)
-    _write(page, lambda path: path.write_text(text, encoding="utf-8"))
-    return page
+    files: dict[str, str | bytes] = {name: _encoded(picture, "PNG") for name, (picture, _) in pictures.items()}
+    return write_files(folder, {**files, "changes.json": figures, "index.html": _page(changes, pictures, made or {})})
 
 
 def pair_sheet(items: Items, change: "Change") -> Image.Image:
@@ -73,27 +64,21 @@ def pair_sheet(items: Items, change: "Change") -> Image.Image:
 def write_pair(path: Path, items: Items, change: "Change") -> None:
     """Write the picture of a pair, atomically, because a viewer may show the file."""
     sheet = pair_sheet(items, change)
-    _write(path, partial(sheet.save, format="PNG"))
+    write_at_once(path, partial(sheet.save, format="PNG"))
 
 
-def _page(changes: "Changes", pictures: dict[str, tuple[Image.Image, str]]) -> str:
+def _page(changes: "Changes", pictures: dict[str, tuple[Image.Image, str]], made: Mapping[str, Any]) -> str:
     count = sum(change.important for change in changes.changes)
-    sentences = _sentences(changes, count)
-    sentences += [f"Note: {note}." for note in changes.notes]
-    parts = [
-        "<h1>Important changes</h1>",
-        *(f"<p>{escape(one)}</p>" for one in sentences),
-        '<h2>Where changes matter</h2><div class="beside">',
-        _figure(*pictures["map.png"]),
-        _figure(*pictures["newest.png"]),
-        "</div><h2>When</h2>",
-        _figure(*pictures["timeline.png"]),
-        "<h2>The most important changes</h2>" if count else "<p>No change is important.</p>",
-        *(_figure(*shown) for name, shown in pictures.items() if name.startswith("change-")),
+    summary, *notes = _sentences(changes, count)
+    notes += [f"Note: {note}." for note in changes.notes]
+    figures = {name: _figure(*shown) for name, shown in pictures.items()}
+    drawn = [figure for name, figure in figures.items() if name.startswith("change-")]
+    sections = [
+        Section("Regions that matter", element("div", figures["map.png"], figures["newest.png"], class_="beside")),
+        Section("When", figures["timeline.png"]),
+        Section("The most important changes", markup(drawn or element("p", "No change is important."))),
     ]
-    head = '<meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">'
-    title = f"<title>Important changes</title><style>{_STYLE}</style>"
-    return f'<!doctype html>\n<html lang="en"><head>{head}{title}</head><body>\n{chr(10).join(parts)}\n</body></html>\n'
+    return Page("Changes", "Important changes", summary, sections, made, notes).html()
 
 
 def _sentences(changes: "Changes", important: int) -> list[str]:
@@ -117,15 +102,18 @@ def _sentences(changes: "Changes", important: int) -> list[str]:
     return [versions, comparisons, order]
 
 
-def _figure(picture: Image.Image, caption: str) -> str:
-    data = io.BytesIO()
-    picture.save(data, format="JPEG", quality=88)
-    source = base64.b64encode(data.getvalue()).decode()
-    text = escape(caption, quote=True)
-    return (
-        f'<figure><img src="data:image/jpeg;base64,{source}" alt="{text}" width="{picture.width}" '
-        f'height="{picture.height}"><figcaption>{text}</figcaption></figure>'
+def _figure(picture: Image.Image, caption: str) -> Markup:
+    size = {"width": picture.width, "height": picture.height}
+    source = data_uri(_encoded(picture, "JPEG", quality=88))
+    return element(
+        "figure", element("img", src=source, alt=caption, **size), element("figcaption", caption), class_="shot"
     )
+
+
+def _encoded(picture: Image.Image, kind: str, **options: Any) -> bytes:
+    data = io.BytesIO()
+    picture.save(data, format=kind, **options)
+    return data.getvalue()
 
 
 def _sentence(change: "Change") -> str:
@@ -136,12 +124,6 @@ def _sentence(change: "Change") -> str:
     if change.label is not None:
         words.append("labelled important" if change.label else "labelled not important")
     return ", ".join(words)
-
-
-def _write(path: Path, write: Callable[[Path], Any]) -> None:
-    made = path.with_name(f".{path.name}")
-    write(made)
-    made.replace(path)
 
 
 def _plain(value: Any) -> Any:

@@ -62,7 +62,7 @@ def write_explanations(
     ``name`` is the name of the file of the query. Raises the errors of ``write_sheet``.
     """
     sheet = explanation_sheet(items, query, explanations, name)
-    save_sheet(path, sheet, "explain fewer hits")
+    save_sheet(path, sheet, "explain fewer hits", f"Why: {name or 'the query'} and its hits")
     return unknown([name, *(one.key for one in explanations)])
 
 

@@ -44,7 +44,7 @@ class Lettering:
     def line(self, corner: tuple[float, float], text: str, colour: Colour) -> None:
         """Draw a text on one line, from its upper left corner; line breaks become spaces."""
         left, top = corner
-        base = top + self._ascent()
+        base = top + self.ascent()
         for run, font in self._runs(text):
             self._draw.text((left, base), run, colour, font, anchor="ls")
             left += self._draw.textlength(run, font)
@@ -58,7 +58,8 @@ class Lettering:
             length += 1
         return _cut(text, length)
 
-    def _ascent(self) -> int:
+    def ascent(self) -> int:
+        """Return the height of the letters above the base line in pixels."""
         font = _plain(self._size)
         return font.getmetrics()[0] if isinstance(font, ImageFont.FreeTypeFont) else self._size
 

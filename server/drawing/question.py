@@ -21,9 +21,9 @@ from crossview.server.drawing.sheet import (
     ROW_TITLE,
     RULE,
     STRIP_SIZE,
-    Tile,
     draw_tile,
 )
+from crossview.server.drawing.strip import Tile
 
 _COLUMNS = 3
 """Maximum number of candidates in a row."""

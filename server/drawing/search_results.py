@@ -6,7 +6,7 @@ from typing import Protocol
 from crossview.engine.errors import NotFoundError
 from crossview.engine.item import Item, content_hash
 from crossview.engine.query import Hit, HitList, Query
-from crossview.server.drawing.sheet import Strip, Tile
+from crossview.server.drawing.strip import Strip, Tile
 
 
 class Items(Protocol):
@@ -41,7 +41,13 @@ def strips(
 def _query_tile(items: Items, query: Query, truth: str, name: str) -> Tile:
     if query.key is not None:
         item = items.get(query.key)
-        return Tile(thumbnail_of(items, item.key), ", ".join(item.labels), name=_file_name(item.key), text=item.text)
+        return Tile(
+            thumbnail_of(items, item.key),
+            ", ".join(item.labels),
+            name=_file_name(item.key),
+            key=item.key,
+            text=item.text,
+        )
     if query.label is not None:
         return Tile(None, query.label)
     if not query.inputs():
@@ -66,6 +72,7 @@ class _Tiles:
             self._pictures[hit.key],
             ", ".join(hit.labels),
             name=_file_name(hit.key),
+            key=hit.key,
             distance=hit.distance,
             match=hit.match,
             correct=self._correct(hit, query),

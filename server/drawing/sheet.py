@@ -1,14 +1,18 @@
 """Contact sheets: a query on the left, its hits in rows on the right, each with a caption."""
 
+import io
 import math
-from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from PIL import Image, ImageDraw
 
 from crossview.engine.errors import InvalidInputError
+from crossview.engine.markup import Markup, markup
 from crossview.server.drawing.lettering import Lettering, unknown
+from crossview.server.drawing.page import Page, Section, plot, strip_of, write_at_once
+from crossview.server.drawing.strip import Strip, Tile
 
 TILE = 132
 """Side of the square that a picture is fitted into, in pixels."""
@@ -38,54 +42,20 @@ _TITLE_SIZE, STRIP_SIZE, _SMALL_SIZE = 26, 17, 14
 
 FORMATS = {".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG", ".webp": "WEBP", ".pdf": "PDF"}
 """Pillow's formats by file name extension."""
+PAGE = ".html"
+"""The ending of a self-contained page."""
 LARGEST = {"JPEG": 65_535, "WEBP": 16_383}
 """Maximum width and height of a format in pixels; the other formats have no such limit."""
 
+# The colours of ``page.css``.
 PAPER = (250, 250, 248)
-INK = (38, 40, 44)
-FAINT = (130, 134, 140)
-RULE = (222, 223, 220)
-EMPTY = (236, 236, 233)
-RIGHT = (38, 148, 84)
-WRONG = (205, 62, 56)
-QUERY = (70, 92, 138)
-
-
-@dataclass(frozen=True)
-class Tile:
-    """A picture of a sheet with its caption."""
-
-    picture: bytes | None
-    """Encoded picture; None for an empty tile."""
-    label: str = ""
-    """Class label."""
-    _: KW_ONLY
-    name: str = ""
-    """Name of the file or the item."""
-    match: float | None = None
-    distance: float | None = None
-    correct: bool | None = None
-    """Whether a hit has the class of the query: True marks it green, False red, None not at all."""
-    text: str = ""
-    """Text to show if the tile has no picture."""
-
-
-@dataclass(frozen=True)
-class Strip:
-    """A row of a sheet: a query and its hits, the nearest first."""
-
-    title: str
-    """Title with the query and the target, such as "color query -> sift database"."""
-    query: Tile
-    hits: Sequence[Tile]
-    badge: str = "query"
-    """The word in the picture on the left."""
-
-    @property
-    def tally(self) -> str:
-        """The number of marked hits that have the class of the query, in words; "" if no hit is marked."""
-        known = [hit.correct for hit in self.hits if hit.correct is not None]
-        return f"{sum(known)} of {len(known)} of the query's class" if known else ""
+INK = (24, 26, 25)
+FAINT = (93, 98, 94)
+RULE = (222, 222, 218)
+EMPTY = (240, 240, 236)
+RIGHT = (10, 112, 104)
+WRONG = (143, 59, 0)
+QUERY = INK
 
 
 def contact_sheet(strips: Sequence[Strip], title: str = "") -> Image.Image:
@@ -119,20 +89,26 @@ def _height(strip: Strip) -> int:
 
 
 def check_sheet(path: Path) -> str:
-    """Return Pillow's format for a sheet's file; raise InvalidInputError if a sheet cannot be written there."""
-    if path.suffix.lower() not in FORMATS:
-        raise InvalidInputError(f"a contact sheet cannot be written to {path}: end the name in {', '.join(FORMATS)}")
+    """Return Pillow's format for a sheet's file, or HTML; raise InvalidInputError if it cannot be a sheet."""
+    known = {**FORMATS, PAGE: "HTML"}
+    if path.suffix.lower() not in known:
+        raise InvalidInputError(f"a contact sheet cannot be written to {path}: end the name in {', '.join(known)}")
     if not path.parent.is_dir():
         raise InvalidInputError(f"a contact sheet cannot be written to {path}: the folder {path.parent} does not exist")
-    return FORMATS[path.suffix.lower()]
+    return known[path.suffix.lower()]
 
 
-def write_sheet(path: Path, strips: Sequence[Strip], title: str = "") -> str:
+def write_sheet(path: Path, strips: Sequence[Strip], title: str = "", made: Mapping[str, Any] | None = None) -> str:
     """Write the sheet in the format of the file name; return the characters that no font contains.
+
+    ``made`` is how the strips were made, which a page shows: command, version and so on.
 
     Raises InvalidInputError for an unknown file type, or more pixels than the type allows, and OSError if the file
     cannot be written.
     """
+    if check_sheet(path) == "HTML":
+        _write_page(path, title or "Search results", _counted(strips), [strip_of(one) for one in strips], made)
+        return ""
     save_sheet(path, contact_sheet(strips, title), "request fewer hits")
     tiles = [tile for strip in strips for tile in (strip.query, *strip.hits)]
     texts = [tile.text[:LONGEST_TEXT] for tile in tiles if tile.picture is None]
@@ -140,15 +116,43 @@ def write_sheet(path: Path, strips: Sequence[Strip], title: str = "") -> str:
     return unknown([title, *(strip.title for strip in strips), *captions, *texts])
 
 
-def save_sheet(path: Path, sheet: Image.Image, remedy: str) -> None:
-    """Write a drawn sheet; the errors are those of ``write_sheet``, with a ``remedy`` for too many pixels."""
+def sheet_bytes(strips: Sequence[Strip], title: str = "") -> bytes:
+    """Return a sheet as PNG."""
+    data = io.BytesIO()
+    contact_sheet(strips, title).save(data, format="PNG", optimize=True)
+    return data.getvalue()
+
+
+def save_sheet(path: Path, sheet: Image.Image, remedy: str, title: str = "") -> None:
+    """Write a drawn sheet; the errors are those of ``write_sheet``, with a ``remedy`` for too many pixels.
+
+    ``title`` states what a page shows.
+    """
     kind = check_sheet(path)
+    if kind == "HTML":
+        _write_page(path, title, "", [plot(sheet, title)], None)
+        return
     if max(sheet.size) > LARGEST.get(kind, max(sheet.size)):
         raise InvalidInputError(
             f"the contact sheet has {sheet.width} x {sheet.height} pixels, but {kind} takes at most "
             f"{LARGEST[kind]} per side: write a .png, or {remedy}"
         )
-    sheet.save(path, format=kind, **({"optimize": True} if kind == "PNG" else {}))
+    options = {"optimize": True} if kind == "PNG" else {}
+    write_at_once(path, lambda part: sheet.save(part, format=kind, **options))
+
+
+def _counted(strips: Sequence[Strip]) -> str:
+    """Return the number of hits and lists in words."""
+    hits = sum(len(one.hits) for one in strips)
+    lists = f" in {len(strips):,} lists" if len(strips) > 1 else ""
+    return f"{hits:,} hit{'' if hits == 1 else 's'}{lists}, the nearest first."
+
+
+def _write_page(
+    path: Path, title: str, summary: str, content: Sequence[Markup], made: Mapping[str, Any] | None
+) -> None:
+    text = Page("Contact sheet", title, summary, [Section("", markup(content))], made or {}).html()
+    write_at_once(path, lambda part: part.write_text(text, encoding="utf-8"))
 
 
 def _draw_strip(sheet: Image.Image, draw: ImageDraw.ImageDraw, strip: Strip, top: int) -> None:
@@ -196,8 +200,10 @@ def draw_tile(
     elif tile.text:
         _draw_text(draw, tile.text, (left + FRAME + 4, top + FRAME + BADGE))
     _draw_badge(draw, badge, (left + FRAME + 3, top + FRAME + 3), colour)
+    if tile.correct is not None:
+        _draw_verdict(draw, tile.correct, (left + CELL - FRAME - 25, top + FRAME + 3))
     letters, room = Lettering(draw, _SMALL_SIZE), CELL - 4
-    lines = [one for one in ((tile.name, INK), (tile.label, INK), (_numbers(tile), FAINT)) if one[0]]
+    lines = [one for one in ((tile.name, INK), (tile.label, INK), (tile.figures, FAINT)) if one[0]]
     for number, (line, ink) in enumerate(lines):
         letters.line((left + 2, top + CELL + 4 + number * CAPTION_LINE), letters.shortened(line, room), ink)
 
@@ -227,6 +233,15 @@ def _draw_badge(draw: ImageDraw.ImageDraw, text: str, corner: tuple[int, int], c
     letters.line((left + 5, top + 2), text, ink)
 
 
+def _draw_verdict(draw: ImageDraw.ImageDraw, right: bool, corner: tuple[int, int]) -> None:
+    """Draw a tick or a cross, because colours alone do not tell everyone which hits are right."""
+    left, top = corner
+    draw.ellipse((left, top, left + 21, top + 21), RIGHT if right else WRONG, PAPER)
+    lines = [[(6, 11), (10, 15), (16, 7)]] if right else [[(7, 7), (14, 14)], [(14, 7), (7, 14)]]
+    for line in lines:
+        draw.line([(left + x, top + y) for x, y in line], PAPER, 2, joint="curve")
+
+
 def _fitted(data: bytes | None) -> Image.Image | None:
     """Return the picture scaled to a tile; None without a picture that can be decoded."""
     picture = None if data is None else decoded(data, 2 * TILE)
@@ -249,15 +264,3 @@ def decoded(data: bytes, side: int) -> Image.Image | None:
         return Image.fromarray(decode(data, max_side=side).image[:, :, ::-1])
     except ImageError:
         return None
-
-
-def _numbers(tile: Tile) -> str:
-    """Return the match of a hit and its distance; a tile without a match shows the distance alone."""
-    distance = _number(tile.distance)
-    return distance if tile.match is None else f"match {tile.match:.2f}, {distance}"
-
-
-def _number(distance: float | None) -> str:
-    if distance is None:
-        return ""
-    return f"{distance:,.0f}" if distance >= 1000 else f"{distance:.4g}"

@@ -13,11 +13,12 @@ from crossview.server.settings import MESSAGE_BYTES
 from crossview.server.wire.convert import from_report, readable_entries, to_new_item, to_picture
 from crossview.server.wire.convert_evaluation import from_evaluation, to_evaluation_request
 from crossview.server.wire.convert_info import from_space, from_threshold
+from crossview.server.wire.convert_maps import from_map, to_map_request
 from crossview.server.wire.convert_training import activates, to_calibration, to_recipe
 from crossview.server.wire.fields import to_message
 from crossview.server.wire.names import parse_space
 from crossview.v1 import collections_pb2 as pb
-from crossview.v1 import types_pb2
+from crossview.v1 import maps_pb2, types_pb2
 from crossview.v1.jobs_pb2 import SubmitJobRequest
 
 
@@ -66,6 +67,10 @@ def _evaluate(collection: Collection, request: pb.EvaluateRequest, job: str, pro
     return message
 
 
+def _map(collection: Collection, request: maps_pb2.MakeMapRequest, job: str, progress: Progress) -> Message:
+    return from_map(collection.maps.make(to_map_request(request), progress=progress))
+
+
 def _fit(collection: Collection, request: pb.FitViewsRequest, job: str, progress: Progress) -> Message:
     pictures, views = map(to_picture, request.pictures), tuple(request.views) or None
     fitted = collection.views.fit(pictures, views=views, seed=request.seed, refit=request.refit)
@@ -85,6 +90,7 @@ _WORK: Mapping[str, Callable[[Collection, Any, str, Progress], Message]] = {
     "assign_label": _assign,
     "calibrate_space": _calibrate,
     "evaluate": _evaluate,
+    "make_map": _map,
     "fit_views": _fit,
     "import_items": _import,
 }

@@ -4,6 +4,7 @@ isort:skip_file
 """
 
 from collections import abc as _abc
+from crossview.v1 import facets_pb2 as _facets_pb2
 from crossview.v1 import types_pb2 as _types_pb2
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
@@ -22,6 +23,29 @@ else:
     from typing_extensions import TypeAlias as _TypeAlias, Never as _Never
 
 DESCRIPTOR: _descriptor.FileDescriptor
+
+class _ThumbnailSize:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _ThumbnailSizeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ThumbnailSize.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    THUMBNAIL_SIZE_UNSPECIFIED: _ThumbnailSize.ValueType  # 0
+    """Small."""
+    THUMBNAIL_SIZE_SMALL: _ThumbnailSize.ValueType  # 1
+    """At most 128 pixels on the longer side, for lists and grids."""
+    THUMBNAIL_SIZE_LARGE: _ThumbnailSize.ValueType  # 2
+    """At most 512 pixels on the longer side. An item without a large picture gets its small one."""
+
+class ThumbnailSize(_ThumbnailSize, metaclass=_ThumbnailSizeEnumTypeWrapper): ...
+
+THUMBNAIL_SIZE_UNSPECIFIED: ThumbnailSize.ValueType  # 0
+"""Small."""
+THUMBNAIL_SIZE_SMALL: ThumbnailSize.ValueType  # 1
+"""At most 128 pixels on the longer side, for lists and grids."""
+THUMBNAIL_SIZE_LARGE: ThumbnailSize.ValueType  # 2
+"""At most 512 pixels on the longer side. An item without a large picture gets its small one."""
+Global___ThumbnailSize: _TypeAlias = ThumbnailSize  # noqa: Y015
 
 class _Relevance:
     ValueType = _typing.NewType("ValueType", _builtins.int)
@@ -948,13 +972,23 @@ class CountItemsRequest(_message.Message):
     FILTER_FIELD_NUMBER: _builtins.int
     FIELD_FIELD_NUMBER: _builtins.int
     LIMIT_FIELD_NUMBER: _builtins.int
+    FACETS_FIELD_NUMBER: _builtins.int
+    BELOW_FIELD_NUMBER: _builtins.int
     parent: _builtins.str
     field: _builtins.str
     """Set: also count the items that have each value of this field: "label", "view", or an attribute as in a condition."""
     limit: _builtins.int
-    """Most values of `field` to return; 0 means 100, and at most 10,000."""
+    """Most values of `field`, and of each of `facets`, to return; 0 means 100, and at most 10,000."""
+    below: _builtins.str
+    """Empty: the first level."""
     @_builtins.property
     def filter(self) -> _types_pb2.Filter: ...
+    @_builtins.property
+    def facets(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """At most 100 fields whose facets are returned: "label", "view", "missing" or an attribute, as in a condition; or
+        "key" or "path", whose values are the folders of the next level below the folder `below`.
+        """
+
     def __init__(
         self,
         *,
@@ -962,39 +996,16 @@ class CountItemsRequest(_message.Message):
         filter: _types_pb2.Filter | None = ...,
         field: _builtins.str = ...,
         limit: _builtins.int = ...,
+        facets: _abc.Iterable[_builtins.str] | None = ...,
+        below: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["filter", b"filter"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["field", b"field", "filter", b"filter", "limit", b"limit", "parent", b"parent"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["below", b"below", "facets", b"facets", "field", b"field", "filter", b"filter", "limit", b"limit", "parent", b"parent"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___CountItemsRequest: _TypeAlias = CountItemsRequest  # noqa: Y015
-
-@_typing.final
-class ValueCount(_message.Message):
-    """A value of a field, and how many items have it."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    VALUE_FIELD_NUMBER: _builtins.int
-    ITEMS_FIELD_NUMBER: _builtins.int
-    items: _builtins.int
-    @_builtins.property
-    def value(self) -> _types_pb2.FieldValue: ...
-    def __init__(
-        self,
-        *,
-        value: _types_pb2.FieldValue | None = ...,
-        items: _builtins.int = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["value", b"value"]  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["items", b"items", "value", b"value"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___ValueCount: _TypeAlias = ValueCount  # noqa: Y015
 
 @_typing.final
 class CountItemsResponse(_message.Message):
@@ -1003,25 +1014,31 @@ class CountItemsResponse(_message.Message):
     ITEMS_FIELD_NUMBER: _builtins.int
     WARNINGS_FIELD_NUMBER: _builtins.int
     COUNTS_FIELD_NUMBER: _builtins.int
+    FACETS_FIELD_NUMBER: _builtins.int
     items: _builtins.int
     @_builtins.property
     def warnings(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """See ListItemsResponse."""
 
     @_builtins.property
-    def counts(self) -> _containers.RepeatedCompositeFieldContainer[Global___ValueCount]:
+    def counts(self) -> _containers.RepeatedCompositeFieldContainer[_facets_pb2.ValueCount]:
         """The values of `field`, the most frequent first."""
+
+    @_builtins.property
+    def facets(self) -> _containers.RepeatedCompositeFieldContainer[_facets_pb2.Facet]:
+        """In the order of the request."""
 
     def __init__(
         self,
         *,
         items: _builtins.int = ...,
         warnings: _abc.Iterable[_builtins.str] | None = ...,
-        counts: _abc.Iterable[Global___ValueCount] | None = ...,
+        counts: _abc.Iterable[_facets_pb2.ValueCount] | None = ...,
+        facets: _abc.Iterable[_facets_pb2.Facet] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["counts", b"counts", "items", b"items", "warnings", b"warnings"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["counts", b"counts", "facets", b"facets", "items", b"items", "warnings", b"warnings"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1135,20 +1152,74 @@ class GetThumbnailRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     NAME_FIELD_NUMBER: _builtins.int
+    SIZE_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Resource name of the item."""
+    size: Global___ThumbnailSize.ValueType
     def __init__(
         self,
         *,
         name: _builtins.str = ...,
+        size: Global___ThumbnailSize.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name", "size", b"size"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___GetThumbnailRequest: _TypeAlias = GetThumbnailRequest  # noqa: Y015
+
+@_typing.final
+class GetThumbnailsRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PARENT_FIELD_NUMBER: _builtins.int
+    KEYS_FIELD_NUMBER: _builtins.int
+    SIZE_FIELD_NUMBER: _builtins.int
+    parent: _builtins.str
+    """Resource name of the collection."""
+    size: Global___ThumbnailSize.ValueType
+    @_builtins.property
+    def keys(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Keys of items, at most 500."""
+
+    def __init__(
+        self,
+        *,
+        parent: _builtins.str = ...,
+        keys: _abc.Iterable[_builtins.str] | None = ...,
+        size: Global___ThumbnailSize.ValueType = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["keys", b"keys", "parent", b"parent", "size", b"size"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetThumbnailsRequest: _TypeAlias = GetThumbnailsRequest  # noqa: Y015
+
+@_typing.final
+class GetThumbnailsResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    THUMBNAILS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def thumbnails(self) -> _containers.RepeatedCompositeFieldContainer[Global___Thumbnail]:
+        """One for each of the first keys, in their order; ask again for the other keys. Without a picture, `image` is empty."""
+
+    def __init__(
+        self,
+        *,
+        thumbnails: _abc.Iterable[Global___Thumbnail] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["thumbnails", b"thumbnails"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetThumbnailsResponse: _TypeAlias = GetThumbnailsResponse  # noqa: Y015
 
 @_typing.final
 class Thumbnail(_message.Message):
@@ -1785,6 +1856,7 @@ class EvaluateRequest(_message.Message):
     PER_QUERY_FIELD_NUMBER: _builtins.int
     HITS_FIELD_NUMBER: _builtins.int
     WHERE_FIELD_NUMBER: _builtins.int
+    DETAILS_FIELD_NUMBER: _builtins.int
     parent: _builtins.str
     """Resource name of the collection."""
     space: _builtins.str
@@ -1814,6 +1886,8 @@ class EvaluateRequest(_message.Message):
     """Also return the figures of each query."""
     hits: _builtins.int
     """With `per_query`: number of first hits to return for each query, with all its relevant items; 0: neither."""
+    details: _builtins.bool
+    """Also return the best and the worst queries and, by labels, precision-recall curves and the confusion of classes."""
     @_builtins.property
     def targets(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Empty: every target that the view can search."""
@@ -1880,10 +1954,11 @@ class EvaluateRequest(_message.Message):
         per_query: _builtins.bool = ...,
         hits: _builtins.int = ...,
         where: _types_pb2.Filter | None = ...,
+        details: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_max_queries", b"_max_queries", "_test_size", b"_test_size", "constraints", b"constraints", "group_by", b"group_by", "max_queries", b"max_queries", "pairs", b"pairs", "taxonomy", b"taxonomy", "test_size", b"test_size", "where", b"where"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_queries", b"_max_queries", "_test_size", b"_test_size", "by", b"by", "constraints", b"constraints", "databases", b"databases", "group_by", b"group_by", "hits", b"hits", "k", b"k", "max_queries", b"max_queries", "pairs", b"pairs", "parent", b"parent", "per_query", b"per_query", "refit", b"refit", "request_id", b"request_id", "seed", b"seed", "space", b"space", "spaces", b"spaces", "splits", b"splits", "targets", b"targets", "taxonomy", b"taxonomy", "test_size", b"test_size", "view", b"view", "where", b"where"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_queries", b"_max_queries", "_test_size", b"_test_size", "by", b"by", "constraints", b"constraints", "databases", b"databases", "details", b"details", "group_by", b"group_by", "hits", b"hits", "k", b"k", "max_queries", b"max_queries", "pairs", b"pairs", "parent", b"parent", "per_query", b"per_query", "refit", b"refit", "request_id", b"request_id", "seed", b"seed", "space", b"space", "spaces", b"spaces", "splits", b"splits", "targets", b"targets", "taxonomy", b"taxonomy", "test_size", b"test_size", "view", b"view", "where", b"where"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__max_queries: _TypeAlias = _typing.Literal["max_queries"]  # noqa: Y015
     _WhichOneofArgType__max_queries: _TypeAlias = _typing.Literal["_max_queries", b"_max_queries"]  # noqa: Y015
@@ -2145,6 +2220,157 @@ class Evaluation(_message.Message):
         def WhichOneof(self, oneof_group: _Never) -> None: ...
 
     @_typing.final
+    class Curve(_message.Message):
+        """A precision-recall curve of one space in one database."""
+
+        DESCRIPTOR: _descriptor.Descriptor
+
+        SPACE_FIELD_NUMBER: _builtins.int
+        QUERY_VIEW_FIELD_NUMBER: _builtins.int
+        DATABASE_VIEW_FIELD_NUMBER: _builtins.int
+        DATABASE_FIELD_NUMBER: _builtins.int
+        PRECISION_FIELD_NUMBER: _builtins.int
+        space: _builtins.str
+        query_view: _builtins.str
+        database_view: _builtins.str
+        database: _types_pb2.Database.ValueType
+        @_builtins.property
+        def precision(self) -> _containers.RepeatedScalarFieldContainer[_builtins.float]:
+            """Interpolated precision at the recalls 0, 0.1 to 1, the mean over the queries and the splits; empty without a
+            query that has a relevant item.
+            """
+
+        def __init__(
+            self,
+            *,
+            space: _builtins.str = ...,
+            query_view: _builtins.str = ...,
+            database_view: _builtins.str = ...,
+            database: _types_pb2.Database.ValueType = ...,
+            precision: _abc.Iterable[_builtins.float] | None = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["database", b"database", "database_view", b"database_view", "precision", b"precision", "query_view", b"query_view", "space", b"space"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    @_typing.final
+    class Confusion(_message.Message):
+        """The classes that the k nearest items vote for, by the class of the query, in one space and one database."""
+
+        DESCRIPTOR: _descriptor.Descriptor
+
+        @_typing.final
+        class Entry(_message.Message):
+            DESCRIPTOR: _descriptor.Descriptor
+
+            LABEL_FIELD_NUMBER: _builtins.int
+            VOTE_FIELD_NUMBER: _builtins.int
+            COUNT_FIELD_NUMBER: _builtins.int
+            label: _builtins.str
+            """The class of the queries; of a query with several labels the one voted for, or else its first."""
+            vote: _builtins.str
+            """The class that the nearest items vote for."""
+            count: _builtins.int
+            def __init__(
+                self,
+                *,
+                label: _builtins.str = ...,
+                vote: _builtins.str = ...,
+                count: _builtins.int = ...,
+            ) -> None: ...
+            _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+            def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+            _ClearFieldArgType: _TypeAlias = _typing.Literal["count", b"count", "label", b"label", "vote", b"vote"]  # noqa: Y015
+            def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+            def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+        SPACE_FIELD_NUMBER: _builtins.int
+        QUERY_VIEW_FIELD_NUMBER: _builtins.int
+        DATABASE_VIEW_FIELD_NUMBER: _builtins.int
+        DATABASE_FIELD_NUMBER: _builtins.int
+        K_FIELD_NUMBER: _builtins.int
+        ENTRIES_FIELD_NUMBER: _builtins.int
+        space: _builtins.str
+        query_view: _builtins.str
+        database_view: _builtins.str
+        database: _types_pb2.Database.ValueType
+        k: _builtins.int
+        """10, or the smallest measured length if 10 is not measured."""
+        @_builtins.property
+        def entries(self) -> _containers.RepeatedCompositeFieldContainer[Global___Evaluation.Confusion.Entry]:
+            """The pairs of classes that occur, in the order of names; the counts are sums over the splits."""
+
+        def __init__(
+            self,
+            *,
+            space: _builtins.str = ...,
+            query_view: _builtins.str = ...,
+            database_view: _builtins.str = ...,
+            database: _types_pb2.Database.ValueType = ...,
+            k: _builtins.int = ...,
+            entries: _abc.Iterable[Global___Evaluation.Confusion.Entry] | None = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["database", b"database", "database_view", b"database_view", "entries", b"entries", "k", b"k", "query_view", b"query_view", "space", b"space"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    @_typing.final
+    class Example(_message.Message):
+        """One of the best or of the worst queries of one space in one database, of the first split."""
+
+        DESCRIPTOR: _descriptor.Descriptor
+
+        SPACE_FIELD_NUMBER: _builtins.int
+        QUERY_VIEW_FIELD_NUMBER: _builtins.int
+        DATABASE_VIEW_FIELD_NUMBER: _builtins.int
+        DATABASE_FIELD_NUMBER: _builtins.int
+        BEST_FIELD_NUMBER: _builtins.int
+        KEY_FIELD_NUMBER: _builtins.int
+        METRIC_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        HITS_FIELD_NUMBER: _builtins.int
+        RELEVANT_FIELD_NUMBER: _builtins.int
+        space: _builtins.str
+        query_view: _builtins.str
+        database_view: _builtins.str
+        database: _types_pb2.Database.ValueType
+        best: _builtins.bool
+        """Whether it is one of the best; otherwise it is one of the worst."""
+        key: _builtins.str
+        metric: _builtins.str
+        """"average_precision", or by items "rank", that of the query's own item."""
+        value: _builtins.float
+        @_builtins.property
+        def hits(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+            """Keys of the first hits, the nearest first, and whether each is relevant to the query."""
+
+        @_builtins.property
+        def relevant(self) -> _containers.RepeatedScalarFieldContainer[_builtins.bool]: ...
+        def __init__(
+            self,
+            *,
+            space: _builtins.str = ...,
+            query_view: _builtins.str = ...,
+            database_view: _builtins.str = ...,
+            database: _types_pb2.Database.ValueType = ...,
+            best: _builtins.bool = ...,
+            key: _builtins.str = ...,
+            metric: _builtins.str = ...,
+            value: _builtins.float = ...,
+            hits: _abc.Iterable[_builtins.str] | None = ...,
+            relevant: _abc.Iterable[_builtins.bool] | None = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["best", b"best", "database", b"database", "database_view", b"database_view", "hits", b"hits", "key", b"key", "metric", b"metric", "query_view", b"query_view", "relevant", b"relevant", "space", b"space", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    @_typing.final
     class DatabasesEntry(_message.Message):
         DESCRIPTOR: _descriptor.Descriptor
 
@@ -2174,6 +2400,9 @@ class Evaluation(_message.Message):
     COMPARISONS_FIELD_NUMBER: _builtins.int
     DATABASES_FIELD_NUMBER: _builtins.int
     PER_QUERY_FIELD_NUMBER: _builtins.int
+    CURVES_FIELD_NUMBER: _builtins.int
+    CONFUSIONS_FIELD_NUMBER: _builtins.int
+    EXAMPLES_FIELD_NUMBER: _builtins.int
     queries: _builtins.int
     protocol: _builtins.str
     """A sentence about the measurement, and one about the training data of the fitted views."""
@@ -2196,6 +2425,16 @@ class Evaluation(_message.Message):
     def per_query(self) -> _containers.RepeatedCompositeFieldContainer[Global___Evaluation.PerQuery]:
         """Empty unless the request wants the figures of each query."""
 
+    @_builtins.property
+    def curves(self) -> _containers.RepeatedCompositeFieldContainer[Global___Evaluation.Curve]:
+        """By space, target and database; empty unless the request wants them and there are labels."""
+
+    @_builtins.property
+    def confusions(self) -> _containers.RepeatedCompositeFieldContainer[Global___Evaluation.Confusion]: ...
+    @_builtins.property
+    def examples(self) -> _containers.RepeatedCompositeFieldContainer[Global___Evaluation.Example]:
+        """The best queries, the best first, and the worst, the worst first, by space, target and database."""
+
     def __init__(
         self,
         *,
@@ -2209,10 +2448,13 @@ class Evaluation(_message.Message):
         comparisons: _builtins.int = ...,
         databases: _abc.Mapping[_builtins.str, _builtins.int] | None = ...,
         per_query: _abc.Iterable[Global___Evaluation.PerQuery] | None = ...,
+        curves: _abc.Iterable[Global___Evaluation.Curve] | None = ...,
+        confusions: _abc.Iterable[Global___Evaluation.Confusion] | None = ...,
+        examples: _abc.Iterable[Global___Evaluation.Example] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["codebook", b"codebook", "comparisons", b"comparisons", "databases", b"databases", "differences", b"differences", "overlaps", b"overlaps", "per_query", b"per_query", "protocol", b"protocol", "queries", b"queries", "rows", b"rows", "seconds", b"seconds"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["codebook", b"codebook", "comparisons", b"comparisons", "confusions", b"confusions", "curves", b"curves", "databases", b"databases", "differences", b"differences", "examples", b"examples", "overlaps", b"overlaps", "per_query", b"per_query", "protocol", b"protocol", "queries", b"queries", "rows", b"rows", "seconds", b"seconds"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

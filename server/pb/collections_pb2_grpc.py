@@ -5,6 +5,7 @@ import warnings
 
 from crossview.v1 import audit_pb2 as crossview_dot_v1_dot_audit__pb2
 from crossview.v1 import collections_pb2 as crossview_dot_v1_dot_collections__pb2
+from crossview.v1 import maps_pb2 as crossview_dot_v1_dot_maps__pb2
 from crossview.v1 import names_pb2 as crossview_dot_v1_dot_names__pb2
 from crossview.v1 import neighbors_pb2 as crossview_dot_v1_dot_neighbors__pb2
 from crossview.v1 import types_pb2 as crossview_dot_v1_dot_types__pb2
@@ -165,6 +166,11 @@ class CollectionServiceStub:
                 request_serializer=crossview_dot_v1_dot_collections__pb2.GetThumbnailRequest.SerializeToString,
                 response_deserializer=crossview_dot_v1_dot_collections__pb2.Thumbnail.FromString,
                 _registered_method=True)
+        self.GetThumbnails = channel.unary_unary(
+                '/crossview.v1.CollectionService/GetThumbnails',
+                request_serializer=crossview_dot_v1_dot_collections__pb2.GetThumbnailsRequest.SerializeToString,
+                response_deserializer=crossview_dot_v1_dot_collections__pb2.GetThumbnailsResponse.FromString,
+                _registered_method=True)
         self.Train = channel.unary_unary(
                 '/crossview.v1.CollectionService/Train',
                 request_serializer=crossview_dot_v1_dot_collections__pb2.TrainRequest.SerializeToString,
@@ -229,6 +235,26 @@ class CollectionServiceStub:
                 '/crossview.v1.CollectionService/ListNeighbors',
                 request_serializer=crossview_dot_v1_dot_neighbors__pb2.ListNeighborsRequest.SerializeToString,
                 response_deserializer=crossview_dot_v1_dot_neighbors__pb2.ListNeighborsResponse.FromString,
+                _registered_method=True)
+        self.MakeMap = channel.unary_unary(
+                '/crossview.v1.CollectionService/MakeMap',
+                request_serializer=crossview_dot_v1_dot_maps__pb2.MakeMapRequest.SerializeToString,
+                response_deserializer=crossview_dot_v1_dot_maps__pb2.Map.FromString,
+                _registered_method=True)
+        self.ListMaps = channel.unary_unary(
+                '/crossview.v1.CollectionService/ListMaps',
+                request_serializer=crossview_dot_v1_dot_maps__pb2.ListMapsRequest.SerializeToString,
+                response_deserializer=crossview_dot_v1_dot_maps__pb2.ListMapsResponse.FromString,
+                _registered_method=True)
+        self.DeleteMap = channel.unary_unary(
+                '/crossview.v1.CollectionService/DeleteMap',
+                request_serializer=crossview_dot_v1_dot_maps__pb2.DeleteMapRequest.SerializeToString,
+                response_deserializer=google_dot_protobuf_dot_empty__pb2.Empty.FromString,
+                _registered_method=True)
+        self.ListMapPoints = channel.unary_unary(
+                '/crossview.v1.CollectionService/ListMapPoints',
+                request_serializer=crossview_dot_v1_dot_maps__pb2.ListMapPointsRequest.SerializeToString,
+                response_deserializer=crossview_dot_v1_dot_maps__pb2.ListMapPointsResponse.FromString,
                 _registered_method=True)
 
 
@@ -412,6 +438,14 @@ class CollectionServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def GetThumbnails(self, request, context):
+        """Returns the pictures of up to 500 items, up to 16 MiB in all: the first items that fit. An item without a picture,
+        or that does not exist, has an empty entry.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def Train(self, request, context):
         """Fits a learner and places every item: a new generation of a space. Returns when it is searchable. Train,
         ExtendSpace, AssignLabel and Evaluate are jobs that the server waits for: a caller that leaves or whose deadline
@@ -501,6 +535,34 @@ class CollectionServiceServicer:
 
     def ListNeighbors(self, request, context):
         """Returns the nearest other items of items, in pages sorted by key.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def MakeMap(self, request, context):
+        """Places the items of a space in a plane, and stores the map. It replaces the map of the same generation, view,
+        target, method and condition; if there is one, it is returned as it is, unless the request renews it. It is a job,
+        like Train.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListMaps(self, request, context):
+        """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def DeleteMap(self, request, context):
+        """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListMapPoints(self, request, context):
+        """Returns the points of the items on a map that still exist, in the order in which the items were added.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -634,6 +696,11 @@ def add_CollectionServiceServicer_to_server(servicer, server):
                     request_deserializer=crossview_dot_v1_dot_collections__pb2.GetThumbnailRequest.FromString,
                     response_serializer=crossview_dot_v1_dot_collections__pb2.Thumbnail.SerializeToString,
             ),
+            'GetThumbnails': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetThumbnails,
+                    request_deserializer=crossview_dot_v1_dot_collections__pb2.GetThumbnailsRequest.FromString,
+                    response_serializer=crossview_dot_v1_dot_collections__pb2.GetThumbnailsResponse.SerializeToString,
+            ),
             'Train': grpc.unary_unary_rpc_method_handler(
                     servicer.Train,
                     request_deserializer=crossview_dot_v1_dot_collections__pb2.TrainRequest.FromString,
@@ -698,6 +765,26 @@ def add_CollectionServiceServicer_to_server(servicer, server):
                     servicer.ListNeighbors,
                     request_deserializer=crossview_dot_v1_dot_neighbors__pb2.ListNeighborsRequest.FromString,
                     response_serializer=crossview_dot_v1_dot_neighbors__pb2.ListNeighborsResponse.SerializeToString,
+            ),
+            'MakeMap': grpc.unary_unary_rpc_method_handler(
+                    servicer.MakeMap,
+                    request_deserializer=crossview_dot_v1_dot_maps__pb2.MakeMapRequest.FromString,
+                    response_serializer=crossview_dot_v1_dot_maps__pb2.Map.SerializeToString,
+            ),
+            'ListMaps': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListMaps,
+                    request_deserializer=crossview_dot_v1_dot_maps__pb2.ListMapsRequest.FromString,
+                    response_serializer=crossview_dot_v1_dot_maps__pb2.ListMapsResponse.SerializeToString,
+            ),
+            'DeleteMap': grpc.unary_unary_rpc_method_handler(
+                    servicer.DeleteMap,
+                    request_deserializer=crossview_dot_v1_dot_maps__pb2.DeleteMapRequest.FromString,
+                    response_serializer=google_dot_protobuf_dot_empty__pb2.Empty.SerializeToString,
+            ),
+            'ListMapPoints': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListMapPoints,
+                    request_deserializer=crossview_dot_v1_dot_maps__pb2.ListMapPointsRequest.FromString,
+                    response_serializer=crossview_dot_v1_dot_maps__pb2.ListMapPointsResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -1387,6 +1474,33 @@ class CollectionService:
             _registered_method=True)
 
     @staticmethod
+    def GetThumbnails(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/crossview.v1.CollectionService/GetThumbnails',
+            crossview_dot_v1_dot_collections__pb2.GetThumbnailsRequest.SerializeToString,
+            crossview_dot_v1_dot_collections__pb2.GetThumbnailsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
     def Train(request,
             target,
             options=(),
@@ -1727,6 +1841,114 @@ class CollectionService:
             '/crossview.v1.CollectionService/ListNeighbors',
             crossview_dot_v1_dot_neighbors__pb2.ListNeighborsRequest.SerializeToString,
             crossview_dot_v1_dot_neighbors__pb2.ListNeighborsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def MakeMap(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/crossview.v1.CollectionService/MakeMap',
+            crossview_dot_v1_dot_maps__pb2.MakeMapRequest.SerializeToString,
+            crossview_dot_v1_dot_maps__pb2.Map.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListMaps(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/crossview.v1.CollectionService/ListMaps',
+            crossview_dot_v1_dot_maps__pb2.ListMapsRequest.SerializeToString,
+            crossview_dot_v1_dot_maps__pb2.ListMapsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DeleteMap(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/crossview.v1.CollectionService/DeleteMap',
+            crossview_dot_v1_dot_maps__pb2.DeleteMapRequest.SerializeToString,
+            google_dot_protobuf_dot_empty__pb2.Empty.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListMapPoints(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/crossview.v1.CollectionService/ListMapPoints',
+            crossview_dot_v1_dot_maps__pb2.ListMapPointsRequest.SerializeToString,
+            crossview_dot_v1_dot_maps__pb2.ListMapPointsResponse.FromString,
             options,
             channel_credentials,
             insecure,

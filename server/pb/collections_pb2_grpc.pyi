@@ -6,6 +6,7 @@ isort:skip_file
 from collections import abc as _abc
 from crossview.v1 import audit_pb2 as _audit_pb2
 from crossview.v1 import collections_pb2 as _collections_pb2
+from crossview.v1 import maps_pb2 as _maps_pb2
 from crossview.v1 import names_pb2 as _names_pb2
 from crossview.v1 import neighbors_pb2 as _neighbors_pb2
 from crossview.v1 import types_pb2 as _types_pb2
@@ -96,6 +97,10 @@ class CollectionServiceStub:
     DeleteItems: _grpc.UnaryUnaryMultiCallable[_collections_pb2.DeleteItemsRequest, _collections_pb2.DeleteItemsResponse]
     """Deletes the existing items among the given keys."""
     GetThumbnail: _grpc.UnaryUnaryMultiCallable[_collections_pb2.GetThumbnailRequest, _collections_pb2.Thumbnail]
+    GetThumbnails: _grpc.UnaryUnaryMultiCallable[_collections_pb2.GetThumbnailsRequest, _collections_pb2.GetThumbnailsResponse]
+    """Returns the pictures of up to 500 items, up to 16 MiB in all: the first items that fit. An item without a picture,
+    or that does not exist, has an empty entry.
+    """
     Train: _grpc.UnaryUnaryMultiCallable[_collections_pb2.TrainRequest, _types_pb2.Space]
     """Fits a learner and places every item: a new generation of a space. Returns when it is searchable. Train,
     ExtendSpace, AssignLabel and Evaluate are jobs that the server waits for: a caller that leaves or whose deadline
@@ -129,6 +134,15 @@ class CollectionServiceStub:
     """Returns what makes searches worse or figures of evaluations too good."""
     ListNeighbors: _grpc.UnaryUnaryMultiCallable[_neighbors_pb2.ListNeighborsRequest, _neighbors_pb2.ListNeighborsResponse]
     """Returns the nearest other items of items, in pages sorted by key."""
+    MakeMap: _grpc.UnaryUnaryMultiCallable[_maps_pb2.MakeMapRequest, _maps_pb2.Map]
+    """Places the items of a space in a plane, and stores the map. It replaces the map of the same generation, view,
+    target, method and condition; if there is one, it is returned as it is, unless the request renews it. It is a job,
+    like Train.
+    """
+    ListMaps: _grpc.UnaryUnaryMultiCallable[_maps_pb2.ListMapsRequest, _maps_pb2.ListMapsResponse]
+    DeleteMap: _grpc.UnaryUnaryMultiCallable[_maps_pb2.DeleteMapRequest, _empty_pb2.Empty]
+    ListMapPoints: _grpc.UnaryUnaryMultiCallable[_maps_pb2.ListMapPointsRequest, _maps_pb2.ListMapPointsResponse]
+    """Returns the points of the items on a map that still exist, in the order in which the items were added."""
 
 @_typing.type_check_only
 class CollectionServiceAsyncStub(CollectionServiceStub):
@@ -193,6 +207,10 @@ class CollectionServiceAsyncStub(CollectionServiceStub):
     DeleteItems: _aio.UnaryUnaryMultiCallable[_collections_pb2.DeleteItemsRequest, _collections_pb2.DeleteItemsResponse]  # type: ignore[assignment]
     """Deletes the existing items among the given keys."""
     GetThumbnail: _aio.UnaryUnaryMultiCallable[_collections_pb2.GetThumbnailRequest, _collections_pb2.Thumbnail]  # type: ignore[assignment]
+    GetThumbnails: _aio.UnaryUnaryMultiCallable[_collections_pb2.GetThumbnailsRequest, _collections_pb2.GetThumbnailsResponse]  # type: ignore[assignment]
+    """Returns the pictures of up to 500 items, up to 16 MiB in all: the first items that fit. An item without a picture,
+    or that does not exist, has an empty entry.
+    """
     Train: _aio.UnaryUnaryMultiCallable[_collections_pb2.TrainRequest, _types_pb2.Space]  # type: ignore[assignment]
     """Fits a learner and places every item: a new generation of a space. Returns when it is searchable. Train,
     ExtendSpace, AssignLabel and Evaluate are jobs that the server waits for: a caller that leaves or whose deadline
@@ -226,6 +244,15 @@ class CollectionServiceAsyncStub(CollectionServiceStub):
     """Returns what makes searches worse or figures of evaluations too good."""
     ListNeighbors: _aio.UnaryUnaryMultiCallable[_neighbors_pb2.ListNeighborsRequest, _neighbors_pb2.ListNeighborsResponse]  # type: ignore[assignment]
     """Returns the nearest other items of items, in pages sorted by key."""
+    MakeMap: _aio.UnaryUnaryMultiCallable[_maps_pb2.MakeMapRequest, _maps_pb2.Map]  # type: ignore[assignment]
+    """Places the items of a space in a plane, and stores the map. It replaces the map of the same generation, view,
+    target, method and condition; if there is one, it is returned as it is, unless the request renews it. It is a job,
+    like Train.
+    """
+    ListMaps: _aio.UnaryUnaryMultiCallable[_maps_pb2.ListMapsRequest, _maps_pb2.ListMapsResponse]  # type: ignore[assignment]
+    DeleteMap: _aio.UnaryUnaryMultiCallable[_maps_pb2.DeleteMapRequest, _empty_pb2.Empty]  # type: ignore[assignment]
+    ListMapPoints: _aio.UnaryUnaryMultiCallable[_maps_pb2.ListMapPointsRequest, _maps_pb2.ListMapPointsResponse]  # type: ignore[assignment]
+    """Returns the points of the items on a map that still exist, in the order in which the items were added."""
 
 class CollectionServiceServicer(metaclass=_abc_1.ABCMeta):
     """Collections, their items, views and spaces. An acknowledged write is on disk."""
@@ -439,6 +466,16 @@ class CollectionServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_collections_pb2.Thumbnail, _abc.Awaitable[_collections_pb2.Thumbnail]]: ...
 
     @_abc_1.abstractmethod
+    def GetThumbnails(
+        self,
+        request: _collections_pb2.GetThumbnailsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_collections_pb2.GetThumbnailsResponse, _abc.Awaitable[_collections_pb2.GetThumbnailsResponse]]:
+        """Returns the pictures of up to 500 items, up to 16 MiB in all: the first items that fit. An item without a picture,
+        or that does not exist, has an empty entry.
+        """
+
+    @_abc_1.abstractmethod
     def Train(
         self,
         request: _collections_pb2.TrainRequest,
@@ -548,5 +585,38 @@ class CollectionServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_neighbors_pb2.ListNeighborsResponse, _abc.Awaitable[_neighbors_pb2.ListNeighborsResponse]]:
         """Returns the nearest other items of items, in pages sorted by key."""
+
+    @_abc_1.abstractmethod
+    def MakeMap(
+        self,
+        request: _maps_pb2.MakeMapRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_maps_pb2.Map, _abc.Awaitable[_maps_pb2.Map]]:
+        """Places the items of a space in a plane, and stores the map. It replaces the map of the same generation, view,
+        target, method and condition; if there is one, it is returned as it is, unless the request renews it. It is a job,
+        like Train.
+        """
+
+    @_abc_1.abstractmethod
+    def ListMaps(
+        self,
+        request: _maps_pb2.ListMapsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_maps_pb2.ListMapsResponse, _abc.Awaitable[_maps_pb2.ListMapsResponse]]: ...
+
+    @_abc_1.abstractmethod
+    def DeleteMap(
+        self,
+        request: _maps_pb2.DeleteMapRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_empty_pb2.Empty, _abc.Awaitable[_empty_pb2.Empty]]: ...
+
+    @_abc_1.abstractmethod
+    def ListMapPoints(
+        self,
+        request: _maps_pb2.ListMapPointsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_maps_pb2.ListMapPointsResponse, _abc.Awaitable[_maps_pb2.ListMapPointsResponse]]:
+        """Returns the points of the items on a map that still exist, in the order in which the items were added."""
 
 def add_CollectionServiceServicer_to_server(servicer: CollectionServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

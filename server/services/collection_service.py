@@ -2,31 +2,43 @@
 # ruff: noqa: N802 - methods have the names of their rpcs
 
 from collections.abc import Iterator
-from itertools import chain
+from itertools import accumulate, chain
 
 from google.protobuf.empty_pb2 import Empty
 
 from crossview.engine.errors import InvalidInputError, collected_warnings
 from crossview.engine.item import Picture
+from crossview.engine.map import POINTS_A_PAGE
 from crossview.engine.spaces.item_embeddings import ITEMS_AT_ONCE
 from crossview.server.cache import OpenCollections
 from crossview.server.dispatch.identity import identity_here
 from crossview.server.jobs.jobs import Jobs
+from crossview.server.settings import THUMBNAILS_AT_ONCE
 from crossview.server.wire import pages
-from crossview.server.wire.convert import from_item, from_item_embeddings, from_item_neighbors, to_filter, to_picture
+from crossview.server.wire.convert import (
+    from_item,
+    from_item_embeddings,
+    from_item_neighbors,
+    from_thumbnail_size,
+    to_filter,
+    to_picture,
+)
 from crossview.server.wire.convert_audit import from_audit, to_audit_request
-from crossview.server.wire.convert_conditions import from_field_value
+from crossview.server.wire.convert_facets import from_facet, from_value_count
 from crossview.server.wire.convert_info import from_collection, from_space, from_threshold
+from crossview.server.wire.convert_maps import from_map, from_map_points
 from crossview.server.wire.convert_training import to_calibration
 from crossview.server.wire.fields import to_message
 from crossview.server.wire.message_batches import batches
 from crossview.server.wire.names import collection_name, parse_collection, parse_item, parse_space
 from crossview.server.writing.item_writes import ItemWrites
-from crossview.v1 import audit_pb2, names_pb2, neighbors_pb2, types_pb2
+from crossview.v1 import audit_pb2, maps_pb2, names_pb2, neighbors_pb2, types_pb2
 from crossview.v1 import collections_pb2 as pb
 
 COUNTS, MOST_COUNTS = 100, 10_000
 """Number of values that are counted by default, and at most."""
+_THUMBNAIL_BYTES = 16 << 20
+"""Maximum bytes of the thumbnails of a response."""
 NEIGHBORS = 15
 """Number of neighbours of an item by default."""
 
@@ -164,12 +176,17 @@ class CollectionService(ItemWrites):
         return pb.ListItemsResponse(items=page, next_page_token=token, warnings=warnings)
 
     def CountItems(self, request: pb.CountItemsRequest, context: None) -> pb.CountItemsResponse:
-        """Return the number of items that pass a filter, and of items by value of a field."""
-        chosen, limit = to_filter(request.filter), request.limit or COUNTS
+        """Return the number of items that pass a filter, and of items by value of fields."""
+        chosen, limit = to_filter(request.filter), min(request.limit or COUNTS, MOST_COUNTS)
         with self.collections.use(parse_collection(request.parent)) as collection, collected_warnings() as warnings:
-            found = collection.items.counts(request.field, chosen, min(limit, MOST_COUNTS)) if request.field else []
-            counts = [pb.ValueCount(value=from_field_value(one.value), items=one.items) for one in found]
-            return pb.CountItemsResponse(items=collection.count(chosen), counts=counts, warnings=warnings)
+            counts = collection.items.counts(request.field, chosen, limit) if request.field else []
+            facets = collection.items.facets(request.facets, chosen, limit, request.below) if request.facets else []
+            return pb.CountItemsResponse(
+                items=collection.count(chosen),
+                counts=map(from_value_count, counts),
+                facets=map(from_facet, facets),
+                warnings=warnings,
+            )
 
     def ListAttributes(self, request: pb.ListAttributesRequest, context: None) -> pb.ListAttributesResponse:
         """Return the names of the attributes that any item has."""
@@ -177,10 +194,22 @@ class CollectionService(ItemWrites):
             return pb.ListAttributesResponse(names=collection.items.attribute_names())
 
     def GetThumbnail(self, request: pb.GetThumbnailRequest, context: None) -> pb.Thumbnail:
-        """Return the small picture of an item."""
+        """Return the small or large picture of an item."""
         name, key = parse_item(request.name)
         with self.collections.use(name) as collection:
-            return pb.Thumbnail(image=collection.items.thumbnail(key), media_type="image/jpeg")
+            return _thumbnail(collection.items.thumbnail(key, from_thumbnail_size(request)))
+
+    def GetThumbnails(self, request: pb.GetThumbnailsRequest, context: None) -> pb.GetThumbnailsResponse:
+        """Return the pictures of the first items of a request that fit into a response."""
+        if len(request.keys) > THUMBNAILS_AT_ONCE:
+            raise InvalidInputError(
+                f"one call returns at most {THUMBNAILS_AT_ONCE} thumbnails, not {len(request.keys):,}: send fewer keys"
+            )
+        with self.collections.use(parse_collection(request.parent)) as collection:
+            found = collection.items.thumbnails(tuple(request.keys), from_thumbnail_size(request))
+        ends = accumulate(len(one) for one in found)
+        fitting = sum(end <= _THUMBNAIL_BYTES for end in ends)
+        return pb.GetThumbnailsResponse(thumbnails=map(_thumbnail, found[: max(1, fitting)]))
 
     def ActivateSpace(self, request: pb.ActivateSpaceRequest, context: None) -> types_pb2.Space:
         """Switch to a space and generation."""
@@ -253,3 +282,30 @@ class CollectionService(ItemWrites):
                 limit=request.page_size or ITEMS_AT_ONCE,
             )
         return from_item_neighbors(found)
+
+    def ListMaps(self, request: maps_pb2.ListMapsRequest, context: None) -> maps_pb2.ListMapsResponse:
+        """Return the maps of a collection."""
+        with self.collections.use(parse_collection(request.parent)) as collection:
+            return maps_pb2.ListMapsResponse(maps=map(from_map, collection.maps()))
+
+    def DeleteMap(self, request: maps_pb2.DeleteMapRequest, context: None) -> Empty:
+        """Delete a map."""
+        with self.collections.use(parse_collection(request.parent)) as collection:
+            collection.maps.delete(request.id)
+        return Empty()
+
+    def ListMapPoints(self, request: maps_pb2.ListMapPointsRequest, context: None) -> maps_pb2.ListMapPointsResponse:
+        """Return a page of the points of a map."""
+        with self.collections.use(parse_collection(request.parent)) as collection:
+            page = collection.maps.points(
+                request.id,
+                field=request.field,
+                filter=to_filter(request.filter),
+                after=pages.number_from_token(request.page_token) or 0,
+                limit=request.page_size or POINTS_A_PAGE,
+            )
+        return from_map_points(page)
+
+
+def _thumbnail(image: bytes) -> pb.Thumbnail:
+    return pb.Thumbnail(image=image, media_type="image/jpeg" if image else "")

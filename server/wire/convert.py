@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from crossview.server.dispatch.identity import identity_here
 from crossview.server.errors import PermissionDeniedError
 from crossview.server.wire import pages
 from crossview.server.wire.convert_conditions import from_condition, to_condition
-from crossview.server.wire.fields import to_message, to_value
+from crossview.server.wire.fields import enum_number, enum_text, to_message, to_value
 from crossview.server.wire.names import item_name
 from crossview.server.wire.structs import from_struct, to_struct
 from crossview.v1 import collections_pb2, neighbors_pb2, types_pb2
@@ -204,6 +204,17 @@ def messages_of(
             yield convert(checked)
         except InvalidInputError as error:
             failures.append(Failure(entry.key, str(error)))
+
+
+def from_thumbnail_size(message: pb.GetThumbnailRequest | pb.GetThumbnailsRequest) -> str:
+    """Return the size of a request for thumbnails."""
+    return enum_text(message.DESCRIPTOR.fields_by_name["size"], message.size) or "small"
+
+
+def to_thumbnail_size(size: str) -> pb.ThumbnailSize.ValueType:
+    """Return the enum of a size; raise InvalidInputError for another word."""
+    field = pb.GetThumbnailRequest.DESCRIPTOR.fields_by_name["size"]
+    return cast(pb.ThumbnailSize.ValueType, enum_number(field, size))
 
 
 def to_item_embeddings(message: pb.EmbedItemsResponse) -> ItemEmbeddings:

@@ -7,12 +7,16 @@ from numpy.typing import NDArray
 
 from crossview.engine.errors import InvalidInputError
 from crossview.engine.evaluation import (
+    Confused,
+    Confusion,
+    Curve,
     Evaluation,
     EvaluationDifference,
     EvaluationRequest,
     EvaluationRow,
     Overlap,
     PerQuery,
+    QueryExample,
 )
 from crossview.server.wire.convert import from_filter, to_filter
 from crossview.server.wire.convert_training import (
@@ -70,6 +74,9 @@ def to_evaluation(message: pb.Evaluation) -> Evaluation:
         differences=tuple(to_value(EvaluationDifference, one) for one in message.differences),
         overlaps=tuple(to_value(Overlap, one) for one in message.overlaps),
         per_query=tuple(map(_to_per_query, message.per_query)),
+        curves=tuple(to_value(Curve, one) for one in message.curves),
+        confusions=tuple(map(_to_confusion, message.confusions)),
+        examples=tuple(to_value(QueryExample, one) for one in message.examples),
     )
 
 
@@ -82,7 +89,19 @@ def from_evaluation(evaluation: Evaluation) -> pb.Evaluation:
         differences=[to_message(pb.Evaluation.Difference, one) for one in evaluation.differences],
         overlaps=[to_message(pb.Evaluation.Overlap, one) for one in evaluation.overlaps],
         per_query=map(_from_per_query, evaluation.per_query),
+        curves=[to_message(pb.Evaluation.Curve, one) for one in evaluation.curves],
+        confusions=map(_from_confusion, evaluation.confusions),
+        examples=[to_message(pb.Evaluation.Example, one) for one in evaluation.examples],
     )
+
+
+def _to_confusion(message: pb.Evaluation.Confusion) -> Confusion:
+    return to_value(Confusion, message, entries=tuple(to_value(Confused, one) for one in message.entries))
+
+
+def _from_confusion(one: Confusion) -> pb.Evaluation.Confusion:
+    entries = [to_message(pb.Evaluation.Confusion.Entry, entry) for entry in one.entries]
+    return to_message(pb.Evaluation.Confusion, one, entries=entries)
 
 
 def _to_per_query(message: pb.Evaluation.PerQuery) -> PerQuery:

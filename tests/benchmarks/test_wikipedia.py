@@ -76,27 +76,6 @@ def test_measure_is_mean_average_precision():
     assert measured == pytest.approx((5 / 6 + 1 / 2) / 2)
 
 
-def test_interpolated_precision_by_hand():
-    """At each recall it is the greatest precision from there on; queries without relevant items do not count."""
-    ranked = np.array([[0, 1, 0, 1, 0], [0, 0, 0, 0, 0], [1, 1, 0, 0, 0]], bool)
-    points = wikipedia.interpolated_precision(ranked)
-    np.testing.assert_allclose(points, [[0.5] * 11, [1.0] * 11])
-    (points,) = wikipedia.interpolated_precision(np.array([[1, 0, 0, 1]], bool))
-    np.testing.assert_allclose(points, [1.0] * 6 + [0.5] * 5)
-
-
-def test_interpolated_precision_by_definition():
-    """It agrees with the definition, point by point, and never rises with recall."""
-    ranked = np.random.default_rng(0).random((30, 40)) < 0.25
-    points = wikipedia.interpolated_precision(ranked)
-    for relevant, line in zip(ranked, points, strict=True):
-        total, found = relevant.sum(), relevant.cumsum()
-        precision = found / np.arange(1, 41)
-        expected = [precision[10 * found >= tenth * total].max() for tenth in range(11)]
-        np.testing.assert_allclose(line, expected)
-    assert (np.diff(points, axis=1) <= 0).all()
-
-
 def test_figures_and_choice(tmp_path):
     """A method has every figure in both directions, planted classes are found, and the best score was chosen."""
     found = wikipedia.run(LEAN[0], wikipedia.read_documents(planted(tmp_path)))

@@ -16,9 +16,11 @@ from crossview.engine.evaluation import EvaluationRequest
 from crossview.engine.explanation import ExplainRequest
 from crossview.engine.home import Home
 from crossview.engine.item import FileChanges, ItemUpdate, NewItem
+from crossview.engine.map import MapRequest
 from crossview.engine.query import CalibrationRequest, Query, SameRequest, SearchRequest, SuggestRequest
 from crossview.engine.recipe import Recipe
 from crossview.engine.services.items import Items
+from crossview.engine.services.maps import Maps
 from crossview.engine.services.memory import Memory
 from crossview.engine.services.spaces import Spaces
 from crossview.engine.services.storage import Storage
@@ -78,13 +80,20 @@ ASKED: dict[str, Callable[[Collection], object]] = {
     "memory.figures": lambda one: one.memory.figures(),
     "memory.load": lambda one: one.memory.load(),
     "items.counts": lambda one: one.items.counts("label"),
+    "items.facets": lambda one: one.items.facets(["label"]),
     "items.follow_files": lambda one: one.items.follow_files(FileChanges(missing=("a",))),
     "items.attribute_names": lambda one: one.items.attribute_names(),
     "items.thumbnail": lambda one: one.items.thumbnail("a"),
+    "items.thumbnails": lambda one: one.items.thumbnails(["a"]),
+    "maps": lambda one: one.maps(),
+    "maps.make": lambda one: one.maps.make(MapRequest(method="pca")),
+    "maps.get": lambda one: one.maps.get(1),
+    "maps.points": lambda one: one.maps.points(1),
+    "maps.delete": lambda one: one.maps.delete(1),
 }
 ALWAYS = {"name", "storage.is_alive", "close"}
 """What needs no open catalog."""
-SERVICES = {"items": Items, "views": Views, "spaces": Spaces, "memory": Memory, "storage": Storage}
+SERVICES = {"items": Items, "views": Views, "spaces": Spaces, "maps": Maps, "memory": Memory, "storage": Storage}
 
 
 @pytest.fixture

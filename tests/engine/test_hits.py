@@ -52,7 +52,7 @@ def test_hits_without_thumbnails_are_shown_without() -> None:
     def thumbnail(key: str) -> bytes:
         if key == "b":
             raise NotFoundError("none")
-        return b"jpeg"
+        return b"\xff\xd8\xff"
 
     shown = FOUND.illustrated(thumbnail)
     assert shown == FOUND
@@ -62,7 +62,7 @@ def test_hits_without_thumbnails_are_shown_without() -> None:
 
 def test_thumbnails_are_read_of_an_open_collection_only() -> None:
     """A copy in another process compares equal, and holds no collection."""
-    shown = FOUND.illustrated(lambda key: b"jpeg")
+    shown = FOUND.illustrated(lambda key: b"\xff\xd8\xff")
     for same in (copy.deepcopy(shown), pickle.loads(pickle.dumps(shown))):  # noqa: S301 - its own bytes
         assert same == FOUND
         assert "<img" not in same._repr_html_()

@@ -151,6 +151,10 @@ REFUSED = {
     ),
     "target": ("UPDATE generations SET summary = json_set(summary, '$.targets[0]', 7)", "targets of space '.*' has"),
     "threshold": ("UPDATE thresholds SET threshold = json_set(threshold, '$.distances', json('[]'))", "no probability"),
+    "map": ("UPDATE maps SET summary = json_set(summary, '$.items', 'x')", "items of map 1 has a wrong type"),
+    "map of nothing": ("UPDATE maps SET view = 'x'", "map 1 has an unknown view"),
+    "places": ("UPDATE maps SET state = x'00'", "map 1 is damaged: renew it"),
+    "condition of a map": ("UPDATE maps SET condition = 'n <'", "its spaces cannot be read"),
 }
 
 

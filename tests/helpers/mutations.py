@@ -16,10 +16,12 @@ from numpy.typing import NDArray
 
 from crossview.engine.catalog import state
 from crossview.engine.collection import Collection
+from crossview.engine.conditions.filter import Filter
 from crossview.engine.errors import CrossviewError, InputWarning
 from crossview.engine.evaluation import EvaluationRequest
 from crossview.engine.home import Home
 from crossview.engine.item import NewItem
+from crossview.engine.map import MapRequest
 from crossview.engine.query import CalibrationRequest, Query, SearchRequest
 from crossview.engine.recipe import Recipe
 from crossview.features.errors import ImageError
@@ -65,6 +67,7 @@ def make(home: Home, name: str = "base") -> Path:
         made.feedback.remember("kept", "size")
         made.spaces.calibrate(CalibrationRequest(view="v", space="pca"))
         made.spaces.calibrate(CalibrationRequest(view="v", space="raw"))
+        made.maps.make(MapRequest(view="v", space="pca", method="pca", filter=Filter("n < 20")))
     copy = home.backup(name, home.path.parent / "base.db")
     whole = copy.read_bytes()
     copy.write_bytes(whole[: len(whole) // 16384 * 16384])  # SQLite's pages without the checksum behind them

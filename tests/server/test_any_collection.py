@@ -14,6 +14,7 @@ import pytest
 from crossview.engine.any_collection import (
     AnyCollection,
     AnyItems,
+    AnyMaps,
     AnySpaces,
     AnyStorage,
     AnyViews,
@@ -29,10 +30,12 @@ from crossview.engine.errors import CrossviewError
 from crossview.engine.evaluation import EvaluationRequest
 from crossview.engine.explanation import ExplainRequest
 from crossview.engine.item import FileChanges, FileMove, IndexOptions, ItemUpdate, NewItem
+from crossview.engine.map import MapRequest
 from crossview.engine.query import CalibrationRequest, Query, SameRequest, SearchRequest, SuggestRequest
 from crossview.engine.questions.feedback import Feedback
 from crossview.engine.recipe import Recipe
 from crossview.engine.services.items import Items
+from crossview.engine.services.maps import Maps
 from crossview.engine.services.spaces import Spaces
 from crossview.engine.services.storage import Storage
 from crossview.engine.services.views import Views
@@ -44,6 +47,7 @@ from crossview.server.listen import RunningServer
 
 KEY, OTHER = "pictures/dots/dots-00.jpg", "pictures/waves/waves-01.jpg"
 QUERY = Query("color", key=KEY)
+MAP = MapRequest(view="color", target="sift", method="pca", filter=Filter("label = dots"))
 CCA = Recipe(spec="cca", views=("color", "sift"), dim=2, holdout=0.2)
 VOLATILE = {"seconds", "created", "version", "fit_seconds", "sequence", "name", "updated"}
 Steps = dict[str, Callable[[Any], Any]]
@@ -61,8 +65,13 @@ READS: Steps = {
     "items.count": lambda c: c.items.count(Filter(labels=("dots",))),
     "items.attribute_names": lambda c: c.items.attribute_names(),
     "items.counts": lambda c: c.items.counts("label", "not label = dots"),
+    "items.facets": lambda c: c.items.facets(["label", "key"], "not label = dots", below="a/b"),
     "items.deleted": lambda c: c.items.deleted(),
-    "items.thumbnail": lambda c: c.items.thumbnail(KEY),
+    "items.thumbnail": lambda c: c.items.thumbnail(KEY, "large"),
+    "items.thumbnails": lambda c: c.items.thumbnails([KEY, "no-such", OTHER, KEY] * 150),
+    "maps": lambda c: c.maps(),
+    "maps.get": lambda c: c.maps.get(1),
+    "maps.points": lambda c: c.maps.points(1),
     "short search": lambda c: c.search(view="color", key=KEY, k=4),
     "search": lambda c: c.search(SearchRequest([QUERY], k=4)),
     "search_pages": lambda c: list(c.search_pages(SearchRequest([QUERY]), 7)),
@@ -86,6 +95,7 @@ SERVICES: dict[str, tuple[type, type]] = {
     "items": (AnyItems, Items),
     "views": (AnyViews, Views),
     "spaces": (AnySpaces, Spaces),
+    "maps": (AnyMaps, Maps),
     "storage": (AnyStorage, Storage),
 }
 """What both have of each service, and what a collection here has."""
@@ -100,8 +110,15 @@ FLAT = {
     "items.get": "item",
     "items.attribute_names": "attribute_names",
     "items.counts": "counts",
+    "items.facets": "facets",
     "items.deleted": "deleted_pictures",
     "items.thumbnail": "thumbnail",
+    "items.thumbnails": "thumbnails",
+    "maps": "list_maps",
+    "maps.get": "map",
+    "maps.points": "map_points",
+    "maps.make": "make_map",
+    "maps.delete": "delete_map",
     "items.embed": "embed_items",
     "items.neighbors": "neighbors",
     "views.add": "add_view",
@@ -165,6 +182,8 @@ def writes(pictures: Path, folder: Path) -> Steps:
         "train": lambda c: c.train(
             Recipe(spec="cca", views=("color", "sift"), dim=2, holdout=0.2), request_id=folder.name
         ),
+        "maps.make": lambda c: [c.maps.make(MAP), c.maps.points(1, field="label", after=2, limit=3), c.maps.get(1)],
+        "maps.delete": lambda c: (c.maps.make(MapRequest(method="pca", view="color")), c.maps.delete(2), c.maps()),
         "spaces.extend": lambda c: c.spaces.extend("cca", ["color"]),
         "spaces.assign": lambda c: c.spaces.assign("cca", "dots"),
         "spaces.activate": lambda c: c.spaces.activate("raw"),

@@ -61,7 +61,7 @@ def test_the_page_contains_the_findings(where: list[str], tmp_path: Path) -> Non
     """With thumbnails and commands, and keys that cannot become markup."""
     done("audit", "pets", "--out", tmp_path / "audit.html", "--limit", 3, *where)
     text = (tmp_path / "audit.html").read_text()
-    assert "<h1>Audit of pets</h1>" in text
+    assert "<title>Audit: pets</title>" in text
     assert "crossview index pets" in text
     assert "data:image/jpeg;base64," in text
     assert [path.name for path in tmp_path.glob("*.part")] == []

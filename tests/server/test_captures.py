@@ -118,6 +118,8 @@ def test_what_earlier_versions_did_not_store_is_read_by_the_next_index(home: Hom
         made.index([shots], ONE)
     with closing(sqlite3.connect(home.path / "earlier" / "catalog.db")) as database, database:
         database.execute("DROP INDEX ix_items_deleted_pictures")
+        database.execute("DROP TABLE previews")
+        database.execute("DROP TABLE maps")
         database.execute("DROP TABLE captures")
         database.execute("DROP TABLE fingerprints")
         database.execute("DROP TABLE pair_judgements")

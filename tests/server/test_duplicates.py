@@ -66,7 +66,8 @@ def test_the_command_prints_and_writes_files(filled: Home, album: Path, tmp_path
     assert f"then run it with: sh {tmp_path / 'move.sh'}" in output
     page = (tmp_path / "page.html").read_text()
     assert page.count("<img ") == page.count('alt="') == 9
-    assert "http" not in page
+    assert "http:" not in page
+    assert "https:" not in page
     assert (tmp_path / "sheet.png").stat().st_size > 10_000
     rows = list(csv.DictReader((tmp_path / "table.csv").read_text().splitlines()))
     assert [row["keeper"] for row in rows].count("True") == 4

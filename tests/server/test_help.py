@@ -101,7 +101,7 @@ def test_an_option_has_one_meaning() -> None:
 
 @pytest.mark.parametrize(
     "gone",
-    ["--item", "--items", "--target", "--export", "--report", "--sheet", "--extend", "--tune", "--ask"],
+    ["--item", "--items", "--target", "--export", "--sheet", "--extend", "--tune", "--ask"],
 )
 def test_a_meaning_has_one_option(gone: str) -> None:
     """Keys are arguments or --key, targets --targets, outputs --out."""

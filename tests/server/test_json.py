@@ -69,7 +69,7 @@ learners cca
 create new --views color
 list
 list rows --limit 3
-count rows --per label --where 'label exists'
+count rows --per label --per key --where 'label exists'
 show rows
 index new pictures --labels folder --workers 1
 index rows --view c --vectors more.npy
@@ -111,6 +111,8 @@ duplicates rows --undo
 suggest rows dog/1 cat/1 --view a --space raw
 embed rows --key cat/1 --view a --space old
 embed rows --all --view a --space old --targets b --out all.npz
+map rows --view a --space old --method pca
+map rows --list
 neighbors rows --view a --space old --targets b -k 3 --out graph.npz
 verify rows cat/1 cat/3 --view a --space raw
 backup rows rows.db

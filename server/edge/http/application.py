@@ -11,7 +11,6 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from crossview.server.dispatch.dispatcher import Dispatcher
 from crossview.server.edge.http.calls import Calls, MethodRoute
 from crossview.server.edge.http.openapi import openapi
 from crossview.server.edge.http.uploads import UPLOAD_PATH, Uploads
@@ -27,7 +26,7 @@ _DAY = 86_400
 
 
 def application(
-    dispatcher: Dispatcher,
+    calls: Calls,
     settings: ServerSettings,
     serving: Callable[[], bool],
     version: str,
@@ -36,13 +35,12 @@ def application(
     """Return the ASGI application.
 
     Args:
-        dispatcher: answers the calls.
+        calls: the dispatcher, and the limits that all calls and pages share.
         settings: the limits, and the origins whose pages may call the server.
         serving: returns whether the server serves; GET /health reports it.
         version: the version of the program.
         routes: further routes, such as pages.
     """
-    calls = Calls(dispatcher, settings)
 
     async def health(request: Request) -> Response:
         status = "SERVING" if serving() else "NOT_SERVING"

@@ -6,6 +6,7 @@ from rows import WIDTHS, each, fill, item, row
 from scipy.special import expit, logit
 
 from crossview.engine.collection import Collection
+from crossview.engine.comparisons import Answer
 from crossview.engine.errors import CancelledError, InvalidInputError, NotReadyError
 from crossview.engine.home import Home
 from crossview.engine.query import Query, SearchRequest
@@ -145,3 +146,17 @@ def test_a_learner_that_refuses_the_sample_leaves_the_space_and_a_cancelled_trai
             with pytest.raises(CancelledError):
                 made.train(Recipe(spec="pca", views=("color",)))
         assert ("pca" in [space.name for space in made.spaces()]) == stored
+
+
+def test_a_notion_with_one_comparison_does_not_end_a_training(home: Home) -> None:
+    """The calibration fits again without some items, and then without the comparison and the target of its notion."""
+    with fill(home, "rare", [item(group, number) for group, number in each(40)]) as made:
+        for number in range(8):
+            near, far = f"cat/{number + 1:02}", f"dog/{number:02}"
+            made.questions.answer(
+                Answer(notion="often", anchor=f"cat/{number:02}", near=(near,), far=(far,), person="a")
+            )
+        once = Answer(notion="once", anchor="owl/00", near=("owl/01",), far=("cat/00",), person="a")
+        made.questions.answer(once)
+        space = made.train(Recipe(views=("color",), answers=True))
+        assert {str(one) for one in space.targets} == {"color:often", "color:once"}

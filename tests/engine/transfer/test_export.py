@@ -309,7 +309,7 @@ def test_a_disk_that_fails_at_any_access_loses_nothing(
                 base.export("base", out)
             if not (out / "manifest.json").exists():
                 base.export("base", out)
-            assert len(list(out.rglob("*.parquet"))) == 14
+            assert len(list(out.rglob("*.parquet"))) == 15
             with disk.fail(10**9, error):
                 imported("counted")
             home.delete("counted")

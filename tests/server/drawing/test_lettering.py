@@ -18,7 +18,8 @@ from crossview.engine.home import Home
 from crossview.engine.item import NewItem
 from crossview.server.drawing import lettering
 from crossview.server.drawing.lettering import Lettering, legible, system_fonts, unknown
-from crossview.server.drawing.sheet import FORMATS, Strip, Tile, contact_sheet, write_sheet
+from crossview.server.drawing.sheet import FORMATS, contact_sheet, write_sheet
+from crossview.server.drawing.strip import Strip, Tile
 
 
 @pytest.fixture

@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from crossview.server.drawing.sheet import CELL, MARGIN, PAPER, RIGHT, WRONG, Strip, Tile, contact_sheet, write_sheet
+from crossview.server.drawing.sheet import CELL, MARGIN, PAPER, RIGHT, WRONG, contact_sheet, write_sheet
+from crossview.server.drawing.strip import Strip, Tile
 
 
 def picture(colour: tuple[int, int, int], size: tuple[int, int] = (40, 20)) -> bytes:

@@ -14,7 +14,8 @@ from terminal import done, reached
 from crossview.engine.home import Home
 from crossview.engine.item import NewItem
 from crossview.server.drawing.region_pictures import version_picture
-from crossview.server.drawing.sheet import Strip, Tile, contact_sheet
+from crossview.server.drawing.sheet import contact_sheet
+from crossview.server.drawing.strip import Strip, Tile
 
 EPS = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n%%EndComments\n0 0 9 9 rectfill\nshowpage\n%%EOF\n"
 SECRET = (255, 0, 255)
