@@ -1,6 +1,7 @@
-"""Draws docs/gallery: eight states of the pages, wide and on a phone, light and dark.
+"""Draws docs/gallery: nine states of the pages, wide and on a phone, light and dark.
 
-Usage: python tools/screenshots.py HOME, where HOME is demo-out/home of `make demo`; it is copied and stays as it is.
+Usage: python tools/screenshots.py HOME..., the homes of `crossview demo --keep`, and of its --notions, --attributes and
+--camera; they are copied and stay as they are.
 """
 
 import io
@@ -49,6 +50,7 @@ STATES: dict[str, tuple[str, Act]] = {
     "map": (f"/c/{NAME}/map", nothing),
     "question": (f"/c/{NAME}/teach/ask?notion={NOTION}&person=ann&kind=grid", nothing),
     "training": ("", nothing),
+    "changes": ("/c/street-changes/changes", nothing),
 }
 """An address for each state, and what to do there; the address of the training is found by training."""
 
@@ -56,15 +58,16 @@ STATES: dict[str, tuple[str, Act]] = {
 def train(page: Page) -> str:
     """Make the map, answer questions, train a space, and return the address that compares it with the former one."""
     page.goto(f"/c/{NAME}/map")
-    page.wait_for_selector("#legend li", timeout=120_000)
+    page.click("text=Make the map")
+    page.wait_for_selector("#legend li", timeout=60_000)
     page.goto(f"/c/{NAME}/teach/ask?notion={NOTION}&person=ann")
     for number in range(12):
         page.locator(".choices .choice").first.click()
         page.wait_for_selector(f'[data-status]:has-text("{number + 1} answer")')
     page.goto(f"/c/{NAME}/teach/train")
     page.click("button:text-is('Train')")
-    page.wait_for_selector(".decide", timeout=120_000)
-    page.wait_for_selector(".job:not([data-runs])", timeout=120_000)
+    page.wait_for_selector(".decide", timeout=60_000)
+    page.wait_for_selector(".job:not([data-runs])", timeout=60_000)
     return page.url
 
 
@@ -86,15 +89,16 @@ def shoot(browser: Any, address: str, states: dict[str, tuple[str, Act]]) -> Non
             context.close()
 
 
-def main(home: Path) -> None:
-    """Draw the gallery from a copy of a home."""
+def main(homes: list[Path]) -> None:
+    """Draw the gallery from copies of homes."""
     sys.path.insert(0, str(ROOT))
     from crossview.server.listen import RunningServer
     from crossview.server.settings import ServerSettings
 
     OUT.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as scratch, sync_playwright() as driver:
-        shutil.copytree(home, Path(scratch) / "home")
+        for home in homes:
+            shutil.copytree(home, Path(scratch) / "home", dirs_exist_ok=True)
         browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         with RunningServer(ServerSettings(home=Path(scratch) / "home", port=0, web=True)) as running:
             address = f"http://127.0.0.1:{running.http_port}"
@@ -104,4 +108,4 @@ def main(home: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main([Path(one) for one in sys.argv[1:]])

@@ -96,10 +96,10 @@ def fill(folder: Path, items: int, photographs: Path) -> None:
     with Home(folder).create(NAME, [VIEW]) as collection:
         collection.items.put([NewItem(f"base {number}", image=one) for number, one in enumerate(shown)])
         queries = [Query(VIEW, key=f"base {number}") for number in range(len(shown))]
-        base = np.stack([one.vector for one in collection.embed(queries, space="raw")])
+        base: Any = np.stack([one.vector for one in collection.embed(queries, space="raw")])
         for first in range(len(shown), items, BATCH):
             numbers = np.arange(first, min(first + BATCH, items))
-            rows: Any = base[numbers % len(shown)] + NOISE * generator.random((len(numbers), base.shape[1]), np.float32)
+            rows = base[numbers % len(shown)] + NOISE * generator.random((len(numbers), base.shape[1]), np.float32)
             collection.items.put(
                 [
                     NewItem(

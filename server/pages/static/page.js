@@ -116,3 +116,4 @@ export function address(form) {
 }
 
 addEventListener("popstate", () => go(location.pathname + location.search, { push: false }));
+document.querySelector(".tabs [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
