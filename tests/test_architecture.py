@@ -22,7 +22,7 @@ GROUND_FLOOR = "engine.runtime"
 CONDITIONS = "engine.conditions"
 SERVICES = "engine.services"
 """The room above all others of the engine, which ``engine.collection`` alone imports."""
-DRAWING_TOOLS = ("tools/difficult_queries.py", "tools/explanations.py")
+DRAWING_TOOLS = ("tools/difficult_queries.py", "tools/explanations.py", "tools/screenshots.py")
 STEPS, COMPARISONS = "engine.learners.steps", "engine.learners.comparisons"
 SUBSPACE, METRICS = "engine.learners.subspace", "engine.learners.metrics"
 LOSSES, SOLVERS, SAMPLERS = "engine.learners.losses", "engine.learners.solvers", "engine.learners.samplers"
@@ -95,7 +95,7 @@ MAY_IMPORT = {
         "engine",
     },
     "server.pages": {
-        *("server.edge.http", "server.dispatch", "server.methods", "server.wire", "engine"),
+        *("server.edge.http", "server.dispatch", "server.methods", "server.settings", "server.wire", "engine"),
         "engine.ingest.cells",  # exports write the cells that imports read
         *("engine.questions.collected_answers", "engine.training.guide"),  # the agreement of people, names of learners
     },
@@ -137,7 +137,7 @@ MAY_IMPORT = {
     "tools": {
         *(*ROOMS, "features", "index", "crossview"),
         *("server.cli", "server.commands.command", "server.commands.result_types"),
-        *("server.configuration", "server.settings"),
+        *("server.configuration", "server.listen", "server.settings"),
     },
     "crossview": {"server.client", "server.errors", "engine", CONDITIONS, "engine.audit", "engine.changes", *LEARNERS},
 }

@@ -72,7 +72,7 @@ def folders_of(field: Field, parts: Iterable[Part], chosen: Mask, limit: int, be
 
 def _order(counted: ValueCount) -> tuple[Any, ...]:
     """Return the key of the order of values: the most items first, then by type and value."""
-    return -counted.items, type(counted.value).__name__, counted.value or 0
+    return -counted.items, type(counted.value).__name__, 0 if counted.value is None else counted.value
 
 
 def _most_frequent_text(parts: Sequence[Part], chosen: Mask, limit: int) -> _Tally:

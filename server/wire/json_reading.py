@@ -25,7 +25,9 @@ from crossview.server.wire.json_writing import LIST, STRUCT, VALUE, is_map, is_s
 _NULL = "google.protobuf.NullValue"
 _WHOLE, _NUMBER = re.compile(r"-?[0-9]{1,20}"), re.compile(r"-?[0-9]{1,40}(\.[0-9]{1,400})?([eE][-+]?[0-9]{1,4})?")
 _NAMED_NUMBERS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
-_FLOAT_MAX = float(np.finfo(np.float32).max)
+_FLOAT_MAX = math.nextafter(2.0**128 - 2.0**103, 0.0)
+"""The largest number that rounds to one of single precision: the largest of these is written as 3.4028235e+38, which is
+above it."""
 _TYPES = FieldDescriptor
 _Read = Callable[[Any], Any]
 """Converts a parsed JSON value to a value of protobuf; raises WrongValueError."""

@@ -203,3 +203,10 @@ def field_of_or_none(name: str) -> bool:
         return field_of(name) == Field("attribute", (name,))
     except InvalidInputError:
         return False
+
+
+def test_an_empty_text_is_a_value_beside_others(tmp_path: Path) -> None:
+    with Home(tmp_path).create("texts", ["v=vectors:dim=1"]) as made:
+        made.items.put([NewItem(key, rows={"v": [0.0]}, attributes={"note": key}) for key in ("b", "a")])
+        made.items.put([NewItem("c", rows={"v": [0.0]}, attributes={"note": ""})])
+        assert made.items.counts("note") == [ValueCount("", 1), ValueCount("a", 1), ValueCount("b", 1)]

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from messages import library_messages, texts
+from open_homes import copy_home
 from stage import Stage, write_csv
 from terminal import done
 
@@ -399,7 +400,7 @@ OTHER = {
 def stage(tmp_path: Path, home: Home, pictures: Path) -> Stage:
     """A copy of the home and of its pictures, which a hint may change."""
     copied = shutil.copytree(pictures, tmp_path / "pictures")
-    shutil.copytree(home.path, tmp_path / "home")
+    copy_home(home.path, tmp_path / "home")
     paths = str(pictures), str(copied)
     with closing(sqlite3.connect(tmp_path / "home" / "drawn" / "catalog.db")) as catalog, catalog:
         catalog.execute("UPDATE roots SET path = replace(path, ?, ?)", paths)

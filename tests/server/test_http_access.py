@@ -1,12 +1,12 @@
 """The port for HTTP keeps strangers out like that of gRPC: by TLS, certificates of clients, and keys."""
 
-import shutil
 import ssl
 from pathlib import Path
 
 import httpx
 import pytest
 from certificates import Authority, authority
+from open_homes import copy_home
 from web import JSON, SEARCH, STREAM, frame, json_frames
 
 from crossview.engine.home import Home
@@ -57,7 +57,7 @@ def test_it_asks_clients_for_certificates(home: Home, ours: Authority, tmp_path:
 
 def test_every_route_of_calls_needs_a_key(home: Home, tmp_path: Path) -> None:
     """JSON, a form and a stream; the state of the server and the description of the interface need none."""
-    home = Home(shutil.copytree(home.path, tmp_path / "home"))  # other tests use the home without keys
+    home = Home(copy_home(home.path, tmp_path / "home"))  # other tests use the home without keys
     made = Keys(home.path)
     secret, _ = made.create("ann", "read")
     given = {"authorization": f"Bearer {secret}"}

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from certificates import authority
+from open_homes import copy_home
 
 from crossview.engine.home import Home
 from crossview.engine.query import Query, SearchRequest
@@ -143,7 +144,7 @@ def test_a_program_searches_by_vector_and_by_picture(
 def guarded(home: Home, tmp_path: Path) -> Iterator[tuple[RunningServer, Path, str]]:
     """A server with TLS and keys, the authority of its certificate, and a key that may read."""
     needs("openssl")
-    place = Home(shutil.copytree(home.path, tmp_path / "home"))
+    place = Home(copy_home(home.path, tmp_path / "home"))
     key, _ = Keys(place.path).create("reader", "read", ["drawn"])
     issuer = authority(tmp_path)
     cert, private = issuer.sign("server")

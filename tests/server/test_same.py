@@ -3,11 +3,11 @@
 import asyncio
 import csv
 import json
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from open_homes import copy_home
 from terminal import BACKENDS, BOTH, done, fill_rows, reached, result_of, run
 
 from crossview.engine.home import Home
@@ -198,7 +198,7 @@ def test_both_backends_say_the_same(home: Home, pairs: Path, tmp_path: Path) -> 
     """Value for value, but for the time."""
     found = []
     for backend in BOTH:
-        other = Home(shutil.copytree(home.path, tmp_path / backend))
+        other = Home(copy_home(home.path, tmp_path / backend))
         with reached(other, backend) as where:
             threshold = result_of("calibrate", "rows", *COLOR, "--pairs", pairs, *where)
             del threshold["created"]

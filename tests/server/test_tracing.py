@@ -1,7 +1,6 @@
 """Traces: the spans of calls and jobs, through threads, processes that read pictures, and indexes."""
 
 import json
-import shutil
 import subprocess
 import sys
 import threading
@@ -16,6 +15,7 @@ import grpc
 import httpx
 import pytest
 from long_jobs import until
+from open_homes import copy_home
 
 from crossview.engine.errors import InvalidInputError, NotInstalledError, StorageError
 from crossview.engine.home import Home
@@ -190,7 +190,7 @@ def test_concurrent_calls_keep_their_stages_apart(traced: Traced, file: Path, pi
 def test_a_job_is_in_the_trace_of_its_call_and_its_record_names_the_call(
     traced: Traced, file: Path, home: Home, tmp_path: Path
 ) -> None:
-    shutil.copytree(home.path / "drawn", tmp_path / "home" / "drawn")
+    copy_home(home.path / "drawn", tmp_path / "home" / "drawn")
     server = traced(home=tmp_path / "home")
     with Client(server.address) as client:
         with grpc.insecure_channel(server.address) as channel:

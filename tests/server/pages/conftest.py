@@ -2,6 +2,7 @@ from collections.abc import Iterator
 
 import pytest
 from browsing import Browsing
+from open_homes import copy_home
 
 from crossview.engine.home import Home
 from crossview.server.listen import RunningServer
@@ -9,9 +10,10 @@ from crossview.server.settings import ServerSettings
 
 
 @pytest.fixture(scope="session")
-def site(home: Home) -> Iterator[RunningServer]:
-    """A server with pages on the home that all tests share: tests that change it make their own."""
-    with RunningServer(ServerSettings(home=home.path, port=0, web=True)) as running:
+def site(home: Home, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    """A server with pages on a copy of the home, for all tests of pages: those that change it make their own."""
+    copied = copy_home(home.path, tmp_path_factory.mktemp("site") / "home")
+    with RunningServer(ServerSettings(home=copied, port=0, web=True)) as running:
         yield running
 
 

@@ -3,7 +3,6 @@
 import csv
 import io
 import re
-import shutil
 from collections.abc import Iterator
 from html import unescape
 from html.parser import HTMLParser
@@ -12,6 +11,7 @@ from urllib.parse import urlencode
 
 import pytest
 from browsing import Browsing
+from open_homes import copy_home
 
 from crossview.engine.audit.report import AuditRequest
 from crossview.engine.home import Home
@@ -40,7 +40,7 @@ HOSTILE = (
 def writable(home: Home, tmp_path: Path) -> Iterator[tuple[Browsing, Home]]:
     """A client of a copy of the home whose items have dates, and the copy."""
     copied = Home(tmp_path / "copied")
-    shutil.copytree(home.path / "drawn", copied.path / "drawn")
+    copy_home(home.path / "drawn", copied.path / "drawn")
     with copied.open("drawn") as made:
         keys = [one.key for one in made.items()]
         made.items.update([ItemUpdate(key, attributes={"taken": f"20{n:02}-03-04"}) for n, key in enumerate(keys)])

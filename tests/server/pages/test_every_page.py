@@ -5,6 +5,7 @@ import re
 import httpx
 import pytest
 from browsing import Browsing
+from open_homes import copy_home
 
 from crossview.engine.home import Home
 from crossview.server.keys.keys import Keys
@@ -176,10 +177,8 @@ def _token(client: Browsing) -> str:
 @pytest.fixture(scope="module")
 def home_with_keys(home: Home, tmp_path_factory: pytest.TempPathFactory):
     """A server of a copy of the home that requires keys, and a key that may read."""
-    import shutil
-
     copied = Home(tmp_path_factory.mktemp("keyed"))
-    shutil.copytree(home.path / "drawn", copied.path / "drawn")
+    copy_home(home.path / "drawn", copied.path / "drawn")
     secret, _ = Keys(copied.path).create("ann", "read")
     with RunningServer(ServerSettings(home=copied.path, port=0, web=True)) as running:
         yield running, secret

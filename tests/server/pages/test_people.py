@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from browsing import chromium, faultless, until
+from open_homes import copy_home
 
 from crossview.engine.home import Home
 from crossview.server.listen import RunningServer
@@ -27,9 +28,7 @@ def browser() -> Iterator[Any]:
 @pytest.fixture
 def own(home: Home, tmp_path: Path) -> Iterator[RunningServer]:
     """A server of a copy of the home, which a test may change."""
-    import shutil
-
-    shutil.copytree(home.path / "drawn", tmp_path / "drawn")
+    copy_home(home.path / "drawn", tmp_path / "drawn")
     with RunningServer(ServerSettings(home=tmp_path, port=0, web=True)) as running:
         yield running
 

@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 import time
 from collections.abc import Iterator
 from html import unescape
@@ -13,6 +12,7 @@ from urllib.parse import urlencode
 
 import pytest
 from browsing import Browsing, axe_script, chromium
+from open_homes import copy_home
 
 from crossview.engine.home import Home
 from crossview.engine.item import NewItem
@@ -65,7 +65,7 @@ def buttons(page: str, name: str) -> list[str]:
 def taught(home: Home, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Home, RunningServer]]:
     """A server of a copy of the home, which the tests change."""
     copied = Home(tmp_path_factory.mktemp("taught"))
-    shutil.copytree(home.path / "drawn", copied.path / "drawn")
+    copy_home(home.path / "drawn", copied.path / "drawn")
     with RunningServer(ServerSettings(home=copied.path, port=0, web=True)) as running:
         yield copied, running
 
