@@ -364,8 +364,9 @@ def test_a_caller_that_leaves_ends_its_call(
     name = web.post("/crossview.v1.JobService/SubmitJob", json=job).json()["name"]
     waiting = {"name": name, "timeout": "30s"}
     with caplog.at_level("INFO", "crossview.requests"):
+        leaves = httpx.Timeout(10, read=0.05)  # before the training can have ended
         with pytest.raises(httpx.ReadTimeout):
-            web.post("/google.longrunning.Operations/WaitOperation", json=waiting, timeout=0.3)
+            web.post("/google.longrunning.Operations/WaitOperation", json=waiting, timeout=leaves)
         until = time.monotonic() + 10
         while not (found := [one for one in caplog.messages if "WaitOperation" in one]) and time.monotonic() < until:
             time.sleep(0.05)

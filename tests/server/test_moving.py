@@ -24,7 +24,7 @@ def test_a_collection_moves_out_and_in(home: Home, tmp_path: Path) -> None:
     mutations.make(home, "pets")
     where = ("--home", home.path)
     out = done("export", "pets", tmp_path / "out", *where)
-    assert out.startswith(f"exported pets to {tmp_path}/out: 24 items, 15 files, 0.0 MB")
+    assert out.startswith(f"exported pets to {tmp_path}/out: 24 items, 16 files, 0.0 MB")
     assert done("import", "again", tmp_path / "out", *where) == "imported again: 24 items, 5 spaces\n"
     assert result_of("show", "again", *where)["active_space"] == "pca"
     for words, message in {
@@ -47,7 +47,7 @@ def test_a_collection_moves_out_and_in(home: Home, tmp_path: Path) -> None:
     result = run("export", "pets", tmp_path / "new", "--server", "localhost:1")
     assert result.exit_code == 2
     assert "not through the server localhost:1" in result.output
-    assert result_of("export", "pets", tmp_path / "json", *where)["files"] == 15
+    assert result_of("export", "pets", tmp_path / "json", *where)["files"] == 16
     assert result_of("import", "third", tmp_path / "json", *where)["items"] == 24
 
 
