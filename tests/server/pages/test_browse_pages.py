@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 import pytest
 from browsing import Browsing
 from open_homes import copy_home
+from PIL import Image
 
 from crossview.engine.audit.report import AuditRequest
 from crossview.engine.home import Home
@@ -218,6 +219,27 @@ def test_hostile_texts_are_only_texts(hostile: RunningServer, text: str) -> None
             assert reader.wrong == [], page.url
             assert page.status_code < 500
             assert "\u202e" not in reader.read
+
+
+def test_metadata_of_files_are_only_texts(tmp_path: Path) -> None:
+    """The texts that a camera or a person wrote into a picture (EXIF), and the name of the file."""
+    picture, exif = Image.new("RGB", (80, 60), "teal"), Image.Exif()
+    for tag, text in zip((0x010E, 0x010F, 0x0110, 0x0131, 0x013B, 0x8298), HOSTILE, strict=False):
+        exif[tag] = text.replace("\n", " ")
+    name = "<img src=x onerror=alert(1)>.jpg"
+    picture.save(tmp_path / name, exif=exif)
+    made = Home(tmp_path / "home")
+    with made.create("camera", views=("color",)) as collection:
+        assert collection.index([tmp_path / name]).added == 1
+        (item,) = collection.items()
+        assert "onerror" in str(item.file)
+    with RunningServer(ServerSettings(home=made.path, port=0, web=True)) as running, Browsing(running.http_port) as one:
+        for page in ("", "/item", "/browse", "/audit", "/complete", "/duplicates?find=1"):
+            found = one.get(f"/c/camera{page}", params={"key": item.key, "item": item.key, "text": "file."})
+            reader = _Markup()
+            if "html" in found.headers["content-type"]:
+                reader.feed(found.text)
+            assert (found.status_code, reader.wrong) == (200, []), page
 
 
 class _Markup(HTMLParser):
