@@ -1,13 +1,10 @@
 """Following of folders by the index command: runs of indexing, deletion of items without a file, and watching."""
 
-import signal
-import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -114,34 +111,27 @@ class Follower:
                 self.show(new)
 
     def _settled(self) -> Iterator[None]:
-        """Yield whenever files in the folders have changed and then rested; raise KeyboardInterrupt after Ctrl-C."""
+        """Yield whenever files in the folders have changed and then rested."""
         import watchfiles
 
-        with _ctrl_c() as pressed:
-            yield from self._settled_until(pressed, watchfiles.watch)
-
-    def _settled_until(self, pressed: "_Pressed", watch: Any) -> Iterator[None]:
         while True:
             if gone := [path for path in self.paths if not path.exists()]:
                 say(f"waiting for {gone[0]}, which does not exist", err=True)
                 while any(not path.exists() for path in self.paths):
-                    pressed.check()
                     time.sleep(_EVERY_SECONDS)
                 yield
             polling = any(_reports_no_changes(path) for path in self.paths) or None
-            for _ in watch(
+            for _ in watchfiles.watch(
                 *self.paths,
                 watch_filter=None,
                 step=_SETTLED_MS,
                 debounce=_LONGEST_MS,
                 force_polling=polling,
                 raise_interrupt=True,
-                stop_event=pressed,
             ):
                 yield
                 if not all(path.exists() for path in self.paths):
                     break
-            pressed.check()
 
     def show(self, report: "ImportReport") -> None:
         """Print a report."""
@@ -155,45 +145,6 @@ class Follower:
         from crossview.features.formats import KNOWN
 
         say(f"no pictures found: folders are searched for {KNOWN} files")
-
-
-class _Pressed:
-    """Whether Ctrl-C was pressed. No lock, which a handler of signals could not take twice."""
-
-    def __init__(self) -> None:
-        self._is = False
-
-    def is_set(self) -> bool:
-        """Return whether Ctrl-C was pressed."""
-        return self._is
-
-    def set(self) -> None:
-        """Note that Ctrl-C was pressed."""
-        self._is = True
-
-    def check(self) -> None:
-        """Raise KeyboardInterrupt if Ctrl-C was pressed."""
-        if self._is:
-            raise KeyboardInterrupt
-
-
-@contextmanager
-def _ctrl_c() -> Iterator[_Pressed]:
-    """Note Ctrl-C beside its KeyboardInterrupt: Python drops an error that is raised while it frees an object."""
-    pressed, former = _Pressed(), signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or not callable(former):
-        yield pressed
-        return
-
-    def note(*signalled: Any) -> None:
-        pressed.set()
-        former(*signalled)
-
-    signal.signal(signal.SIGINT, note)
-    try:
-        yield pressed
-    finally:
-        signal.signal(signal.SIGINT, former)
 
 
 def _reports_no_changes(path: Path) -> bool:

@@ -169,8 +169,12 @@ def _look(number: int) -> tuple[str, int, bool]:
 
 def _curve(number: int, points: Sequence[Point], whiskers: Sequence[tuple[float, float] | None]) -> list[Mark]:
     role, shape, dashed = _look(number)
-    marks: list[Mark] = [Line([(x, low), (x, high)], role, 1) for (x, _), ends in zip(points, whiskers, strict=True)
-                         if ends for low, high in [ends]]  # fmt: skip
+    marks: list[Mark] = [
+        Line([(x, low), (x, high)], role, 1)
+        for (x, _), ends in zip(points, whiskers, strict=True)
+        if ends
+        for low, high in [ends]
+    ]
     if len(points) > 1:
         marks.append(Line(points, role, 2, dashed))
     return [*marks, *(Dot(point, role, shape) for point in points)]
@@ -216,8 +220,9 @@ def matrix(title: str, classes: Sequence[str], counts: Mapping[tuple[str, str], 
         total = sum(counts.get((one, other), 0) for other in classes)
         y = top + row * CELL
         made.marks.append(Words((left - 8, y + CELL / 2 + 4), names[row], size=_SMALL, anchor="end"))
-        made.marks.append(Words((left + (row + 0.5) * CELL + 4, top + side + 8), names[row], size=_SMALL,
-                                anchor="end", upright=True))  # fmt: skip
+        made.marks.append(
+            Words((left + (row + 0.5) * CELL + 4, top + side + 8), names[row], size=_SMALL, anchor="end", upright=True)
+        )
         for column, other in enumerate(classes):
             made.marks += _cell((left + column * CELL, y), one, other, counts.get((one, other), 0), total)
     return made

@@ -85,12 +85,15 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[Any]], caption: str = ""
     right = ["n" if head.startswith(">") else None for head in heads]
     head = [element("th", one.lstrip(">"), class_=kind, scope="col") for one, kind in zip(heads, right, strict=True)]
     lines = [
-        element("tr", [
-            element("th" if place == 0 else "td", cell, class_=kind, scope="row" if place == 0 else None)
-            for place, (cell, kind) in enumerate(zip(row, right, strict=True))
-        ])
+        element(
+            "tr",
+            [
+                element("th" if place == 0 else "td", cell, class_=kind, scope="row" if place == 0 else None)
+                for place, (cell, kind) in enumerate(zip(row, right, strict=True))
+            ],
+        )
         for row in rows
-    ]  # fmt: skip
+    ]
     above = element("caption", caption) if caption else None
     made = element("table", above, element("thead", element("tr", head)), element("tbody", lines))
     return element("div", made, class_="scroll", tabindex="0", role="region", aria_label=caption or "Table")

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 from urllib.parse import quote, urlencode
 
 from crossview.server.pages.fields import Fields
@@ -98,9 +99,9 @@ class BrowseState:
         query = urlencode([*self.fields(), *((name, value) for name, value in more.items() if value)])
         return f"/c/{quote(collection)}{page}" + (f"?{query}" if query else "")
 
-    def changed(self, **fields: object) -> "BrowseState":
+    def changed(self, **fields: Any) -> "BrowseState":
         """Return the state with other values of some fields, at the beginning of its list."""
-        return replace(self, **({"after": ""} | fields))  # type: ignore[arg-type]
+        return replace(self, **({"after": ""} | fields))
 
     def crumbs(self) -> list[tuple[str, str]]:
         """Return the names of the folder and of the folders around it, each with its beginning of keys."""

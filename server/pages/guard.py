@@ -34,10 +34,10 @@ def session_id(scope: Mapping[str, Any], headers: Mapping[str, str]) -> str | No
     return found.value if found is not None and Sessions.is_id(found.value) else None
 
 
-def cookie(scope: Mapping[str, Any], id: str) -> str:  # noqa: A002 - the name of what it is
+def cookie(scope: Mapping[str, Any], named: str) -> str:
     """Return the value of the header that sets the cookie of a session."""
     secure = "; Secure" if scope["scheme"] == "https" else ""
-    return f"{_cookie_name(scope)}={id}; Path=/; HttpOnly; SameSite=Strict{secure}"
+    return f"{_cookie_name(scope)}={named}; Path=/; HttpOnly; SameSite=Strict{secure}"
 
 
 def hides_cookie(scope: Mapping[str, Any], headers: Mapping[str, str]) -> bool:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from typing import Any
 from urllib.parse import quote, urlencode
 
 from crossview.server.pages.fields import Fields
@@ -140,6 +141,6 @@ class SearchState:
         """Return the state that compares the setting with itself, or stops to compare."""
         return replace(self, other=self.setting if self.other is None else None)
 
-    def changed(self, **fields: object) -> "SearchState":
+    def changed(self, **fields: Any) -> "SearchState":
         """Return the state with other values of some fields."""
-        return replace(self, **fields)  # type: ignore[arg-type]
+        return replace(self, **fields)

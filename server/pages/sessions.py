@@ -53,33 +53,33 @@ class Sessions:
         """Return whether a text has the form of an id."""
         return _ID.fullmatch(text) is not None
 
-    def get(self, id: str) -> Session | None:  # noqa: A002 - the name of what it is
+    def get(self, session_id: str) -> Session | None:
         """Return the kept session of an id; None if there is none, or it has ended."""
-        found = self._kept.get(id)
+        found = self._kept.get(session_id)
         if found is None or found.over:
-            self._kept.pop(id, None)
+            self._kept.pop(session_id, None)
             return None
         found.used = time.monotonic()
-        self._kept.move_to_end(id)
+        self._kept.move_to_end(session_id)
         return found
 
-    def keep(self, id: str, session: Session) -> None:  # noqa: A002
+    def keep(self, session_id: str, session: Session) -> None:
         """Keep a session."""
-        self._kept[id] = session
+        self._kept[session_id] = session
         while len(self._kept) > _MOST:
             self._kept.popitem(last=False)
 
-    def end(self, id: str) -> None:  # noqa: A002
+    def end(self, session_id: str) -> None:
         """Forget a session."""
-        self._kept.pop(id, None)
+        self._kept.pop(session_id, None)
 
-    def token(self, id: str) -> str:  # noqa: A002
+    def token(self, session_id: str) -> str:
         """Return the token that requests of a session must contain to change something."""
-        return hmac.digest(self._secret, id.encode(), "sha256").hex()
+        return hmac.digest(self._secret, session_id.encode(), "sha256").hex()
 
-    def is_token(self, id: str, text: str) -> bool:  # noqa: A002
+    def is_token(self, session_id: str, text: str) -> bool:
         """Return whether a text is the token of a session."""
-        return hmac.compare_digest(self.token(id).encode(), text.encode(errors="replace"))
+        return hmac.compare_digest(self.token(session_id).encode(), text.encode(errors="replace"))
 
     def make_room(self, size: int) -> None:
         """Forget uploads of the sessions that have been idle longest, until all have room for so many bytes more."""

@@ -36,9 +36,9 @@ class Uploads:
             self.size -= len(self._pictures.popitem(last=False)[1])
         return made
 
-    def get(self, id: str) -> bytes | None:  # noqa: A002 - the name of what it is
-        """Return a picture; None if it is not there any more."""
-        return self._pictures.get(id)
+    def get(self, made: str) -> bytes | None:
+        """Return the picture of an id; None if it is not there any more."""
+        return self._pictures.get(made)
 
     def clear(self) -> None:
         """Forget all pictures."""

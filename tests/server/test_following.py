@@ -20,7 +20,6 @@ from crossview.engine.home import Home
 from crossview.engine.item import IndexOptions, ItemUpdate
 from crossview.server.backend import Backend
 from crossview.server.cli import app
-from crossview.server.commands.following import _ctrl_c
 
 ONE = IndexOptions(workers=1)
 COMMAND = (sys.executable, "-m", "crossview.server.cli")
@@ -203,24 +202,6 @@ def test_a_watching_command_follows_until_it_is_stopped(own: Path, pets: Path):
 
 
 # -- accidents
-
-
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_ctrl_c_counts_although_python_drops_its_error():
-    """As it does if the signal comes while an object is freed."""
-
-    class Freed:
-        def __del__(self):
-            signal.raise_signal(signal.SIGINT)
-
-    before = signal.getsignal(signal.SIGINT)
-    with _ctrl_c() as pressed:
-        pressed.check()
-        Freed()
-        assert pressed.is_set()
-        with pytest.raises(KeyboardInterrupt):
-            pressed.check()
-    assert signal.getsignal(signal.SIGINT) is before
 
 
 @pytest.mark.long
