@@ -312,7 +312,7 @@ def test_the_guide_of_changes(tmp_path: Path, run: Run) -> None:
     assert "240 versions from 2026-06-01 00:00 to 2026-06-10 23:00 by their names, period 4h" in output
     page = (tmp_path / "why" / "index.html").read_text(encoding="utf-8")
     assert page.count("<img ") == page.count('alt="') >= 4
-    assert "http" not in page
+    assert "://" not in page
 
 
 def test_the_guide_of_duplicates(tmp_path: Path, run: Run) -> None:
