@@ -2,6 +2,7 @@
 
 from crossview.server.pages.answer import Answer
 from crossview.server.pages.page_calls import PageError
+from crossview.server.pages.search_requests import short
 from crossview.server.pages.site import Page
 from crossview.server.pages.visit import Visit
 from crossview.server.wire.status import Code
@@ -40,7 +41,7 @@ async def show(visit: Visit) -> Answer:
         "tab": "audit",
         "audit": audit,
         "error": error,
-        "spaces": [one.name.rpartition("/")[2] for one in info.spaces],
+        "spaces": [short(one.name) for one in info.spaces],
         "shown": shown,
         "titles": _TITLES,
         "of_labels": _OF_LABELS,

@@ -7,6 +7,7 @@ from google.longrunning import operations_pb2
 
 from crossview.server.pages.answer import NO_STORE, Answer
 from crossview.server.pages.page_calls import PageError
+from crossview.server.pages.search_requests import short
 from crossview.server.pages.site import Page
 from crossview.server.pages.visit import Visit
 from crossview.server.wire.status import Code
@@ -43,7 +44,7 @@ async def show(visit: Visit) -> Answer:
         "field": field,
         "fields": ("label", *(one for one in attributes.names if one != "file")),
         "job": job,
-        "spaces": [(one.name.rpartition("/")[2], tuple(one.views)) for one in info.spaces],
+        "spaces": [(short(one.name), tuple(one.views)) for one in info.spaces],
         "active": info.active_space or "raw",
     }
     return visit.page("map.html", **values)
@@ -96,7 +97,7 @@ async def make(visit: Visit) -> Answer:
     )
     request.renew = form.text("renew") == "1"
     operation = await visit.call("SubmitJob", jobs_pb2.SubmitJobRequest(make_map=request))
-    return visit.redirect(f"/c/{visit.path['collection']}/map", job=operation.name.rpartition("/")[2])
+    return visit.redirect(f"/c/{visit.path['collection']}/map", job=short(operation.name))
 
 
 PAGES = (

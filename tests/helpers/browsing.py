@@ -4,6 +4,7 @@ import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,36 @@ class Browsing(httpx.Client):
     def log_in(self, key: str) -> None:
         """Begin a session with a key."""
         assert self.submit("/login", key=key, next="/").status_code == 303
+
+
+class Markup(HTMLParser):
+    """Collects what the pages never write: other elements, handlers, styles, scripts and addresses of other sites."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.wrong: list[str] = []
+        self.read = ""
+        """All that people read or hear."""
+
+    def handle_data(self, data: str) -> None:
+        self.read += data
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        given = dict(attributes)
+        if tag in ("iframe", "object", "embed", "base", "style", "b") or (tag == "script" and not given.get("src")):
+            self.wrong.append(tag)
+        if (
+            tag == "img"
+            and "data-picture" not in given
+            and not (given.get("src") or "").startswith(("/c/", "/pictures/"))
+        ):
+            self.wrong.append(f"img {given.get('src')}")
+        self.read += "".join(given.get(name) or "" for name in ("alt", "title", "aria-label"))
+        for name, value in attributes:
+            address = name in ("href", "src", "action")
+            outside = address and (not (value or "").startswith(("/", "#")) or (value or "").startswith(("//", "/\\")))
+            if name.startswith("on") or name in ("style", "srcdoc") or outside:
+                self.wrong.append(f"{tag} {name}={value}")
 
 
 @contextmanager

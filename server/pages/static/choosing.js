@@ -1,4 +1,5 @@
 // Items that a person chooses on a page, and actions on them. Pages with a form "chosen" use this.
+import { move } from "./arrows.js";
 import { notify, part, send } from "./page.js";
 
 const content = document.getElementById("content");
@@ -199,35 +200,11 @@ document.addEventListener("keydown", (event) => {
   else if (key === "x" && tile) toggle(tile, event.key === "X");
   else if (key === "a" && bar().elements.all) { bar().elements.all.checked = !everything(); keys.clear(); show(); }
   else if (key === "l" && (keys.size || everything())) { event.preventDefault(); bar().elements["label-name"].focus(); }
-  else if (event.key.startsWith("Arrow") && !event.target.closest("[data-own-arrows]")) move(event, tile);
-});
-
-/** Move the focus to the next item, or to the nearest one in the row above or below. */
-function move(event, tile) {
-  const all = tiles();
-  if (!all.length || (!tile && event.target !== document.body && event.target.id !== "content")) return;
-  event.preventDefault();
-  const at = all.indexOf(tile);
-  let next = all[0];
-  if (tile && (event.key === "ArrowUp" || event.key === "ArrowDown")) next = inRow(all.slice(Math.max(0, at - 40), at + 41), tile, event.key === "ArrowDown");
-  else if (tile) next = all[at + ((event.key === "ArrowRight") === (getComputedStyle(tile).direction !== "rtl") ? 1 : -1)];
-  next?.querySelector("a.hit").focus();
-  next?.scrollIntoView({ block: "nearest" });
-}
-
-function inRow(near, tile, down) {
-  const from = tile.getBoundingClientRect();
-  let best = null, least = Infinity;
-  for (const one of near) {
-    const box = one.getBoundingClientRect();
-    const away = down ? box.top - from.top : from.top - box.top;
-    if (away < 8) continue;
-    const cost = away * 4 + Math.abs(box.left - from.left);
-    if (cost < least) { least = cost; best = one; }
+  else if (event.key.startsWith("Arrow") && !event.target.closest("[data-own-arrows]")) {
+    const all = tiles();
+    if (all.length && (tile || event.target === document.body || event.target.id === "content")) move(event, all, tile);
   }
-  return best;
-}
+});
 
 content.addEventListener("content", clear);
 show();
-document.querySelector(".tabs [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });

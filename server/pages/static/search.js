@@ -1,4 +1,5 @@
 // The search page: pictures that are dropped, pasted or chosen, keys, further results, details, why, and conditions.
+import { move } from "./arrows.js";
 import { address, go, notify, part, send } from "./page.js";
 import "./completion.js";
 
@@ -189,40 +190,15 @@ document.addEventListener("keydown", (event) => {
   if (event.key === "/") { event.preventDefault(); document.getElementById("words")?.focus(); return; }
   if (event.key === "?") { document.getElementById("help")?.showModal(); return; }
   const tile = document.activeElement?.closest(".tile");
-  if (event.key.startsWith("Arrow")) return move(event, tile);
+  if (event.key.startsWith("Arrow")) {
+    const tiles = [...content.querySelectorAll(".tile:not([hidden])")];
+    if (tiles.length && !event.target.closest("dialog, [role=listbox]")) move(event, tiles, tile);
+    return;
+  }
   const wanted = { m: "like", n: "not-like", w: "why", i: "item" }[event.key];
   const holder = tile ?? document.querySelector("#panel:not([hidden]) [data-key]");
   if (wanted && holder && (wanted !== "why" || new URLSearchParams(location.search).size)) act(wanted, holder.dataset.key, holder.dataset.list);
 });
-
-/** Move the focus to the next result, or to the nearest one in the row above or below. */
-function move(event, tile) {
-  const tiles = [...content.querySelectorAll(".tile:not([hidden])")];
-  if (!tiles.length || event.target.closest("dialog, [role=listbox]")) return;
-  event.preventDefault();
-  let next = tile ? null : tiles[0];
-  if (tile) {
-    const at = tiles.indexOf(tile);
-    const forward = getComputedStyle(tile).direction === "rtl" ? "ArrowLeft" : "ArrowRight";
-    if (event.key === "ArrowUp" || event.key === "ArrowDown") next = inRow(tiles, tile, event.key === "ArrowDown");
-    else next = tiles[at + (event.key === forward ? 1 : -1)];
-  }
-  next?.querySelector("a.hit").focus();
-  next?.scrollIntoView({ block: "nearest" });
-}
-
-function inRow(tiles, tile, down) {
-  const from = tile.getBoundingClientRect();
-  let best = null, least = Infinity;
-  for (const one of tiles) {
-    const box = one.getBoundingClientRect();
-    const away = down ? box.top - from.top : from.top - box.top;
-    if (away < 8) continue;
-    const cost = away * 4 + Math.abs(box.left - from.left);
-    if (cost < least) { least = cost; best = one; }
-  }
-  return best;
-}
 
 // The time until the first result: of a whole page from the click on, of a part from the request on.
 

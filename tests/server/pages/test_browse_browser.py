@@ -16,7 +16,7 @@ from crossview.server.settings import ServerSettings
 
 pytestmark = pytest.mark.long
 ITEMS = 1_500
-CHOSEN = "Number(document.querySelector('[data-count]').textContent.match(/\\d*/)[0])"
+CHOSEN = "Number(document.querySelector('[data-count]').textContent.replaceAll(',', '').match(/\\d*/)[0])"
 
 
 @pytest.fixture(scope="module")
@@ -114,9 +114,11 @@ def test_a_lasso_chooses_what_is_inside(page: Any) -> None:
         page.mouse.move(x, y)
     page.mouse.up()
     until(page, f"document.querySelector('[data-count]').textContent.startsWith('{ITEMS:,}')")
+    assert page.evaluate(CHOSEN) == ITEMS
     page.keyboard.press("Escape")
     until(page, "!document.querySelector('.chosen-bar.active')")
     page.focus("#map")
     page.keyboard.press("+")
     page.keyboard.press("Enter")
     until(page, "document.querySelector('.chosen-bar.active')")
+    assert 0 < page.evaluate(CHOSEN) < ITEMS  # those in the part that the map shows

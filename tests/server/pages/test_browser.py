@@ -134,7 +134,8 @@ def test_a_condition_is_completed(page: Any) -> None:
     page.keyboard.press("Escape")
     page.keyboard.press("Enter")
     until(page, "location.search.includes('where')")
-    until(page, "[...document.querySelectorAll('.tile')].every((one) => one.dataset.key.includes('waves'))")
+    until(page, "document.querySelectorAll('.tile').length === 6")
+    assert {key.split("/")[1] for key in keys(page)} == {"waves"}
 
 
 def test_an_explanation_is_drawn_over_both_pictures(page: Any) -> None:
@@ -170,6 +171,8 @@ def test_a_deletion_can_be_undone_for_a_while(page: Any) -> None:
     page.wait_for_selector(f'.tile[data-key="{KEY}"]', state="hidden")
     page.click(".notice button")
     page.wait_for_selector(f'.tile[data-key="{KEY}"]', state="visible")
+    page.reload()  # which would delete what is still to be deleted
+    assert KEY in keys(page)
 
 
 def test_further_results_come_while_people_scroll(page: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,14 +3,13 @@
 import re
 from collections.abc import Iterator
 from html import unescape
-from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import parse_qsl, quote, urlencode
 
 import cv2
 import numpy as np
 import pytest
-from browsing import Browsing
+from browsing import Browsing, Markup
 
 from crossview.engine.home import Home
 from crossview.engine.item import NewItem
@@ -201,37 +200,11 @@ def test_hostile_texts_are_only_texts(hostile: RunningServer, text: str) -> None
         ]
         for path in pages:
             page = client.get(path, follow_redirects=True).text
-            reader = _Markup()
+            reader = Markup()
             reader.feed(page)
             assert reader.wrong == [], path
             assert "\u202e" not in reader.read, path
             assert len(page) < 200_000
-
-
-class _Markup(HTMLParser):
-    """Collects what the pages never write: other elements, handlers, styles, scripts and addresses of other sites."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.wrong: list[str] = []
-        self.read = ""
-        """All that people read or hear."""
-
-    def handle_data(self, data: str) -> None:
-        self.read += data
-
-    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        given = dict(attributes)
-        if tag in ("iframe", "object", "embed", "base", "style", "b") or (tag == "script" and not given.get("src")):
-            self.wrong.append(tag)
-        if tag == "img" and not (given.get("src") or "").startswith(("/c/", "/pictures/")):
-            self.wrong.append(f"img {given.get('src')}")
-        self.read += "".join(given.get(name) or "" for name in ("alt", "title", "aria-label"))
-        for name, value in attributes:
-            address = name in ("href", "src", "action")
-            outside = address and (not (value or "").startswith(("/", "#")) or (value or "").startswith(("//", "/\\")))
-            if name.startswith("on") or name in ("style", "srcdoc") or outside:
-                self.wrong.append(f"{tag} {name}={value}")
 
 
 @pytest.fixture(scope="module")
