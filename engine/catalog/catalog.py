@@ -18,6 +18,7 @@ from crossview.engine.catalog.item_writer import ItemWriter
 from crossview.engine.catalog.items import Items
 from crossview.engine.catalog.judgements import Judgements
 from crossview.engine.catalog.maps import Maps
+from crossview.engine.catalog.models import Models
 from crossview.engine.catalog.moves import Moves
 from crossview.engine.catalog.pair_judgements import PairJudgements
 from crossview.engine.catalog.roots import Roots
@@ -75,8 +76,8 @@ _HEAD = str(sa.select(*(schema.collection.c[name] for name in Head._fields[1:]))
 class Transaction:
     """One consistent state of the catalog; a write transaction can also change it."""
 
-    def __init__(self, connection: sa.Connection, name: str) -> None:
-        self._connection, self._name = connection, name
+    def __init__(self, connection: sa.Connection, name: str, models: Models) -> None:
+        self._connection, self._name, self.models = connection, name, models
         self.answers = Answers(connection)
         self.captures = Captures(connection)
         self.fingerprints = Fingerprints(connection)
@@ -159,6 +160,7 @@ class Catalog:
         """Open the file, or with ``new`` make its tables; StorageError if the file cannot be used."""
         self._database = Database(path, new)
         self._name = path.parent.name  # a rename of the folder renames the collection
+        self._models = Models(path.parent.parent)
         self._writing = writing
 
     @classmethod
@@ -175,12 +177,12 @@ class Catalog:
     def read(self) -> Iterator[Transaction]:
         """Open a transaction that sees one consistent state."""
         with self._database.read() as connection:
-            yield Transaction(connection, self._name)
+            yield Transaction(connection, self._name, self._models)
 
     def keep(self) -> KeptState:
         """Keep the current state readable; threads may read it in turn. Keep few states, and not for long."""
         connection = self._database.keep()
-        return KeptState(Transaction(connection, self._name), connection.close)
+        return KeptState(Transaction(connection, self._name, self._models), connection.close)
 
     @contextmanager
     def write(self) -> Iterator[Transaction]:
@@ -190,7 +192,7 @@ class Catalog:
         inside it. Do not nest these blocks. Raises BusyError if the lock stays busy.
         """
         with self._writing(), self._database.write() as connection:
-            yield Transaction(connection, self._name)
+            yield Transaction(connection, self._name, self._models)
             checkpoint()  # the last moment: a cancelled call must not commit
 
     def counter(self) -> int:

@@ -16,6 +16,7 @@ NOUNS = {
     "space": "List, activate, extend, assign and delete learned spaces.",
     "feedback": "Judgements that searches keep: show, undo, delete, remember.",
     "key": "Create, list and revoke the keys for the servers of a home.",
+    "model": "Models of a home, by which views compute their rows.",
     "job": "List, show, cancel and wait for the jobs of a server.",
 }
 """Groups of commands, each with its summary."""
