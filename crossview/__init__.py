@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from crossview.engine.errors import ImageTooLargeError as ImageTooLargeError
     from crossview.engine.errors import InputWarning as InputWarning
     from crossview.engine.errors import InvalidInputError as InvalidInputError
+    from crossview.engine.errors import ModelError as ModelError
     from crossview.engine.errors import NotAnImageError as NotAnImageError
     from crossview.engine.errors import NotEnoughMemoryError as NotEnoughMemoryError
     from crossview.engine.errors import NotFoundError as NotFoundError
@@ -134,7 +135,7 @@ _NAMES = {
     "crossview.engine.comparisons": "Answer ItemComparisons Question QuestionRequest",
     "crossview.engine.conditions.filter": "Filter field",
     "crossview.engine.errors": "AlreadyExistsError BusyError CancelledError CrossviewError EmptyImageError ImageError "
-    "ImageTooLargeError InputWarning InvalidInputError NotAnImageError NotEnoughMemoryError NotFoundError "
+    "ImageTooLargeError InputWarning InvalidInputError ModelError NotAnImageError NotEnoughMemoryError NotFoundError "
     "NotInstalledError NotReadyError StorageError TruncatedImageError",
     "crossview.engine.evaluation": "Confused Confusion Curve Evaluation EvaluationDifference EvaluationRequest "
     "EvaluationRow Overlap PerQuery QueryExample",

@@ -12,6 +12,7 @@ from crossview.features.errors import CrossviewError as CrossviewError
 from crossview.features.errors import EmptyImageError as EmptyImageError
 from crossview.features.errors import ImageError as ImageError
 from crossview.features.errors import ImageTooLargeError as ImageTooLargeError
+from crossview.features.errors import ModelError as ModelError
 from crossview.features.errors import NotAnImageError as NotAnImageError
 from crossview.features.errors import TruncatedImageError as TruncatedImageError
 

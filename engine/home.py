@@ -21,6 +21,7 @@ from crossview.engine.runtime.progress import Progress
 from crossview.features.pictures import IN_PROCESS, Pictures
 
 if TYPE_CHECKING:
+    from crossview.engine.catalog.models import Models as Models
     from crossview.engine.collection import Collection
     from crossview.engine.transfer.exporting import Exported
 
@@ -56,6 +57,13 @@ class Home:
     def aliases(self) -> dict[str, str]:
         """Return the collection of each alias, sorted by alias."""
         return self._names.aliases()
+
+    @property
+    def models(self) -> "Models":
+        """The models that views of the home's collections can compute their rows by."""
+        from crossview.engine.catalog.models import Models
+
+        return Models(self.path)
 
     def collection_of(self, name: str) -> str:
         """Return the collection that a name stands for: that of an alias; otherwise the name itself."""

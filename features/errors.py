@@ -46,3 +46,7 @@ class ImageTooLargeError(ImageError):
 
 class NotFittedError(ValueError):
     """An extractor must be fitted before it can compute rows."""
+
+
+class ModelError(CrossviewError, ValueError):
+    """A model that cannot be used; the message states the reason to its owner."""

@@ -13,4 +13,6 @@ INPUTS: Mapping[str, frozenset[Input]] = {
     "text": frozenset({"text"}),
     "vectors": frozenset(),
 }
-"""Kinds of input by name of the extractor."""
+"""Kinds of input by name of the extractor, except of a model, whose view has them as a parameter."""
+MODEL = "onnx"
+"""The name of the extractor by models."""

@@ -9,11 +9,14 @@ from crossview.features.color import Color
 from crossview.features.forest import Forest
 from crossview.features.gist import Gist
 from crossview.features.lab import Lab
+from crossview.features.onnx import Onnx
 from crossview.features.sift import Sift
 from crossview.features.text import Text
 from crossview.features.vectors import Vectors
 
-EXTRACTORS: dict[str, type[Extractor]] = {one.name: one for one in (Color, Lab, Sift, Forest, Gist, Text, Vectors)}
+EXTRACTORS: dict[str, type[Extractor]] = {
+    one.name: one for one in (Color, Lab, Sift, Forest, Gist, Onnx, Text, Vectors)
+}
 
 
 def extractor(name: str, params: Mapping[str, Any] | None = None) -> Extractor:

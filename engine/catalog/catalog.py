@@ -75,8 +75,8 @@ _HEAD = str(sa.select(*(schema.collection.c[name] for name in Head._fields[1:]))
 class Transaction:
     """One consistent state of the catalog; a write transaction can also change it."""
 
-    def __init__(self, connection: sa.Connection, name: str) -> None:
-        self._connection, self._name = connection, name
+    def __init__(self, connection: sa.Connection, name: str, home: Path) -> None:
+        self._connection, self._name, self.home = connection, name, home
         self.answers = Answers(connection)
         self.captures = Captures(connection)
         self.fingerprints = Fingerprints(connection)
@@ -159,6 +159,7 @@ class Catalog:
         """Open the file, or with ``new`` make its tables; StorageError if the file cannot be used."""
         self._database = Database(path, new)
         self._name = path.parent.name  # a rename of the folder renames the collection
+        self._home = path.parent.parent
         self._writing = writing
 
     @classmethod
@@ -175,12 +176,12 @@ class Catalog:
     def read(self) -> Iterator[Transaction]:
         """Open a transaction that sees one consistent state."""
         with self._database.read() as connection:
-            yield Transaction(connection, self._name)
+            yield Transaction(connection, self._name, self._home)
 
     def keep(self) -> KeptState:
         """Keep the current state readable; threads may read it in turn. Keep few states, and not for long."""
         connection = self._database.keep()
-        return KeptState(Transaction(connection, self._name), connection.close)
+        return KeptState(Transaction(connection, self._name, self._home), connection.close)
 
     @contextmanager
     def write(self) -> Iterator[Transaction]:
@@ -190,7 +191,7 @@ class Catalog:
         inside it. Do not nest these blocks. Raises BusyError if the lock stays busy.
         """
         with self._writing(), self._database.write() as connection:
-            yield Transaction(connection, self._name)
+            yield Transaction(connection, self._name, self._home)
             checkpoint()  # the last moment: a cancelled call must not commit
 
     def counter(self) -> int:

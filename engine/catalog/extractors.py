@@ -6,7 +6,8 @@ The functions import the classes of extractors at use, so that describing a coll
 import json
 import re
 from collections.abc import Collection, Iterable
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
 
 from crossview.engine.catalog import state
 from crossview.engine.catalog.catalog import NamedViews, Transaction
@@ -14,7 +15,10 @@ from crossview.engine.catalog.views import ViewRecord
 from crossview.engine.errors import AlreadyExistsError, InvalidInputError, NotFoundError, NotReadyError, StorageError
 from crossview.engine.info import ViewInfo
 from crossview.features.base import Extractor, ImageExtractor, Input, TextExtractor
-from crossview.features.inputs import INPUTS
+from crossview.features.inputs import INPUTS, MODEL
+
+if TYPE_CHECKING:
+    from crossview.features.onnx import Onnx
 
 _MOST_CHARACTERS = 10_000
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,62}")
@@ -26,13 +30,15 @@ def view_info(record: ViewRecord) -> ViewInfo:
     return ViewInfo(**fields, fitted=record.revision > 0, inputs=tuple(sorted(inputs_of(record))))
 
 
-def parse_view(spec: str) -> tuple[str, Extractor]:
+def parse_view(spec: str, home: Path) -> tuple[str, Extractor]:
     """Return the name and unfitted extractor of ``[name=]extractor[:param=value...]``, such as ``sift:words=100``.
 
-    Without a name, the view has the name of its extractor; ``clip=vectors:dim=512`` is the view ``clip``.
+    Without a name, the view has the name of its extractor; ``clip=vectors:dim=512`` is the view ``clip``, and
+    ``clip=onnx:small`` the one by the model ``small``.
 
     Raises InvalidInputError for an invalid name, and for an unknown extractor or parameter; it lists the known ones.
     """
+    from crossview.features.onnx import Onnx
     from crossview.features.registry import extractor
 
     if len(spec) > _MOST_CHARACTERS:
@@ -44,8 +50,10 @@ def parse_view(spec: str) -> tuple[str, Extractor]:
     if "+" in first:
         raise InvalidInputError(f"{first!r} cannot name a view: '+' joins existing views, as in `views=[{first!r}]`")
     params: dict[str, Any] = {}
-    for pair in pairs:
+    for number, pair in enumerate(pairs):
         key, found, value = pair.partition("=")
+        if not found and number == 0 and (second if named else first) == Onnx.name:
+            key, found, value = "model", "=", pair
         if not found:
             raise InvalidInputError(f"view {spec!r}: write parameters as name:key=value, not {pair!r}")
         params[key] = parse_value(value)
@@ -53,7 +61,24 @@ def parse_view(spec: str) -> tuple[str, Extractor]:
         made = extractor(second if named else first, params)
     except (ValueError, TypeError) as error:
         raise InvalidInputError(f"view {spec!r}: {error}") from error
+    if isinstance(made, Onnx):
+        made = _of_model(made, home)
     return check_view_name(first), made
+
+
+def _of_model(made: "Onnx", home: Path) -> "Onnx":
+    """Return the extractor with the digest, the inputs and the length of rows of its model; NotFoundError."""
+    from crossview.engine.catalog.models import Models
+    from crossview.features.onnx import Onnx
+
+    given, model = made.params(), Models(home).get(made.params()["model"])
+    manifest, output = model.manifest, given["output"]
+    if output and output != manifest.logits:
+        known = f"it has: {manifest.logits}" if manifest.logits else "it has none"
+        raise InvalidInputError(f"the model {model.name!r} has no other output {output!r}; {known}")
+    dim = manifest.class_count if output else min(one.dim for one in manifest.towers.values())
+    inputs = ("image",) if output else model.inputs
+    return Onnx(model=model.name, digest=model.digest, inputs=inputs, dim=dim, output=output)
 
 
 def check_view_name(name: str) -> str:
@@ -77,7 +102,7 @@ def add_views(tx: Transaction, specs: Iterable[str]) -> None:
     """Write the views of a new collection."""
     from crossview.features.registry import EXTRACTORS
 
-    views = [parse_view(spec) for spec in specs]
+    views = [parse_view(spec, tx.home) for spec in specs]
     names = [name for name, _ in views]
     if not names:
         raise InvalidInputError(f"a collection needs at least one view: choose from {', '.join(EXTRACTORS)}")
@@ -93,7 +118,7 @@ def add_view(tx: Transaction, spec: str) -> ViewRecord:
 
     Raises InvalidInputError as ``parse_view`` does, AlreadyExistsError if the name is taken.
     """
-    name, made = parse_view(spec)
+    name, made = parse_view(spec, tx.home)
     if name in {view.name for view in tx.views.all()}:
         raise AlreadyExistsError(
             f"collection {tx.name()!r} already has a view {name!r}: give another name, such as {name}2={made.name}"
@@ -117,6 +142,8 @@ def find_view(tx: NamedViews, name: str) -> ViewRecord:
 
 def inputs_of(view: ViewRecord) -> frozenset[Input]:
     """Return the inputs from which a view's rows can be computed; empty if another program makes the rows."""
+    if view.extractor == MODEL:
+        return frozenset(view.params["inputs"])
     if view.extractor in INPUTS:
         return INPUTS[view.extractor]
     from crossview.features.registry import EXTRACTORS  # a program may have added an extractor of its own
@@ -156,6 +183,12 @@ def load_extractor(tx: Transaction, view: ViewRecord) -> Extractor:
 
     check_fitted(tx, view)
     made = stored_extractor(view.extractor, view.params)
+    if view.extractor == MODEL:
+        from crossview.engine.catalog.models import Models
+
+        models = Models(tx.home)
+        model = models.of_digest(view.params["model"], view.params["digest"])
+        return cast("Onnx", made).of(model.manifest, models.files)
     packed = tx.views.state(view, view.revision)
     if packed is None and made.fitted:
         return made

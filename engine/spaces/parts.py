@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from crossview.engine.catalog.extractors import inputs_of
 from crossview.engine.catalog.joined import JoinedView
 from crossview.engine.learners.registry import LEARNERS
 from crossview.engine.learners.steps.normalization import Scale
@@ -28,7 +29,7 @@ def parts_of(view: JoinedView) -> tuple[Part, ...]:
     """Return the parts of a view, one for each stored view in it."""
     kinds = [EXTRACTORS[one.extractor] for one in view.parts]
     return tuple(
-        Part(one.dim, kind.steps, kind.robust, kind.inputs == {"text"})
+        Part(one.dim, kind.steps, kind.robust, inputs_of(one) == {"text"})
         for one, kind in zip(view.parts, kinds, strict=True)
     )
 

@@ -16,6 +16,7 @@ NOUNS = {
     "space": "List, activate, extend, assign and delete learned spaces.",
     "feedback": "Judgements that searches keep: show, undo, delete, remember.",
     "key": "Create, list and revoke the keys for the servers of a home.",
+    "model": "Add, list, show, check and remove models for views.",
     "job": "List, show, cancel and wait for the jobs of a server.",
 }
 """Groups of commands, each with its summary."""

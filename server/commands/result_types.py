@@ -34,6 +34,7 @@ from crossview.server.commands.embed import PrintedEmbedding, WrittenEmbeddings
 from crossview.server.commands.feedback import DeletedJudgements, ForgottenAnswers, RememberedAnswers
 from crossview.server.commands.items import DeletedItems
 from crossview.server.commands.keys import CreatedKey, PrintedKey
+from crossview.server.commands.models import CheckedModel, PrintedModel
 from crossview.server.commands.neighbors import WrittenNeighbors
 from crossview.server.commands.search import HitCount
 from crossview.server.commands.stats import Stats
@@ -150,6 +151,11 @@ RESULTS: dict[str, Any] = {
     "key create": CreatedKey,
     "key list": list[PrintedKey],
     "key revoke": PrintedKey,
+    "model add": CheckedModel,
+    "model list": list[PrintedModel],
+    "model show": PrintedModel,
+    "model check": CheckedModel,
+    "model remove": PrintedModel,
     "doctor": PrintedDiagnoses,
     "job list": list[Job],
     "job show": Job,

@@ -52,6 +52,7 @@ STATUSES: tuple[tuple[type[Exception], Code], ...] = (
     (errors.InvalidInputError, Code.INVALID_ARGUMENT),
     (image_errors.ImageError, Code.INVALID_ARGUMENT),
     (errors.NotReadyError, Code.FAILED_PRECONDITION),
+    (errors.ModelError, Code.FAILED_PRECONDITION),
     (errors.NotInstalledError, Code.FAILED_PRECONDITION),
     (errors.NotEnoughMemoryError, Code.RESOURCE_EXHAUSTED),
     (errors.BusyError, Code.ABORTED),

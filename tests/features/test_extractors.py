@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crossview.features.base import ImageExtractor
-from crossview.features.inputs import INPUTS
+from crossview.features.inputs import INPUTS, MODEL
 from crossview.features.registry import EXTRACTORS, extractor
 
 
@@ -18,7 +18,8 @@ def scene(seed: int) -> np.ndarray:
     return cv2.normalize(cv2.GaussianBlur(noise, (0, 0), 2), None, 0, 255, cv2.NORM_MINMAX).astype(np.uint8)
 
 
-IMAGES = {name: one for name, one in EXTRACTORS.items() if issubclass(one, ImageExtractor)}
+IMAGES = {name: one for name, one in EXTRACTORS.items() if issubclass(one, ImageExtractor) and name != MODEL}
+"""The extractors that need no model of a user; tests/features/models has the others."""
 
 
 WORDS = {"sift": 12, "forest": 60}
@@ -126,7 +127,7 @@ def test_extractors_that_learn_nothing_are_ready():
 
 def test_unknown_names_list_the_known():
     """A wrong extractor or parameter is a ValueError that lists what there is."""
-    with pytest.raises(ValueError, match="no extractor 'colour'; there are: color, forest, gist, lab, sift"):
+    with pytest.raises(ValueError, match="no extractor 'colour'; there are: color, forest, gist, lab, onnx, sift"):
         extractor("colour")
     with pytest.raises(ValueError, match="'sift' has no parameter 'size'; it has: words"):
         extractor("sift", {"size": 3})
@@ -157,4 +158,4 @@ def test_a_batch_has_the_rows_of_its_pictures(name):
 
 
 def test_inputs_are_known_without_the_extractors():
-    assert {name: kind.inputs for name, kind in EXTRACTORS.items()} == INPUTS
+    assert {name: kind.inputs for name, kind in EXTRACTORS.items() if name != MODEL} == INPUTS

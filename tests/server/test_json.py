@@ -13,6 +13,7 @@ from long_jobs import ended
 from PIL import Image
 from ports import free_port
 from terminal import command_of, done, run
+from tiny_models import picture_folder
 
 from crossview.engine.comparisons import Answer, QuestionRequest
 from crossview.engine.home import Home
@@ -57,6 +58,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     np.save(folder / "more.npy", generator.normal(size=(43, 4)))
     (folder / "labels.csv").write_text("key,label\ncat/0,kitten\n")
     (folder / "triplets.csv").write_text("anchor,near,far\ncat/0,cat/1,dog/1\ndog/0,dog/1,cat/1\n")
+    picture_folder(folder / "tiny-model")
     (folder / "pictures").mkdir()
     Image.new("RGB", (64, 48), "red").save(folder / "pictures" / "red.png")
     return folder
@@ -65,6 +67,11 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 LINES = """
 learners
 doctor
+model add tiny tiny-model
+model list
+model show tiny
+model check tiny
+model remove tiny
 learners cca
 create new --views color
 list
@@ -157,7 +164,7 @@ def test_every_command_prints_its_documented_result(place: Path, monkeypatch: py
         found = envelope(words, (0, 1) if name == "verify" else (0,))
         assert list(found) == ["command", "collection", "result"]
         assert found["command"] == name
-        alone = name in ("learners", "doctor") or name.startswith("key ") or line in ("list", "alias")
+        alone = name in ("learners", "doctor") or name.startswith(("key ", "model ")) or line in ("list", "alias")
         collection = None if alone else words[len(name.split())]
         assert found["collection"] == collection
         assert list(unlike(found["result"], RESULTS[name])) == [], line

@@ -1,6 +1,7 @@
 """Every learner can be stopped in the middle of a fit."""
 
 import contextvars
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from brief import brief
 
 from crossview.engine.learners.registry import LEARNERS
 from crossview.engine.learners.selection import search
+from crossview.engine.runtime import threads
 from crossview.engine.runtime.cancellation import cancellable, checkpoint
 
 
@@ -63,8 +65,12 @@ def test_no_learner_is_fitted_when_nobody_waits(name):
 
 
 @pytest.mark.parametrize("name", LEARNERS)
-def test_a_fit_stops_at_any_checkpoint(name):
-    """At the first and in the middle: the error comes through as it is, and nothing goes on behind it."""
+def test_a_fit_stops_at_any_checkpoint(monkeypatch, name):
+    """At the first and in the middle: the error comes through as it is, and nothing goes on behind it.
+
+    On one thread: on several, each of them asks once before it stops.
+    """
+    monkeypatch.setattr(threads, "_limit", SimpleNamespace(threads=1, enter=lambda: None, leave=lambda: None))
     views, labels = examples()
     whole = Countdown()
     with cancellable(whole):

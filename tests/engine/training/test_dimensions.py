@@ -106,7 +106,7 @@ def test_a_dimension_out_of_range_is_refused(narrow):
 
 
 @pytest.mark.parametrize("spec", ["sift:words=65537", "forest:words=65538", "text:dim=4097", "vectors:dim=65537"])
-def test_views_are_of_bounded_width(spec):
+def test_views_are_of_bounded_width(tmp_path, spec):
     """Beyond it the message says how wide they may be."""
     with pytest.raises(InvalidInputError, match=r"must be an? (whole|even) number from \d+ to [\d,]+, not \d+"):
-        parse_view(spec)
+        parse_view(spec, tmp_path)

@@ -1,0 +1,104 @@
+"""The manifest of a model: its towers, and how pictures and texts become their inputs."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+from crossview.features.base import Input
+from crossview.features.errors import ModelError
+
+MISSING = "models need onnxruntime and tokenizers: pip install 'crossview[onnx]'"
+Pooling = Literal["none", "first", "mean"]
+POOLINGS: tuple[Pooling, ...] = ("none", "first", "mean")
+RESAMPLINGS = ("nearest", "lanczos", "bilinear", "bicubic", "box", "hamming")
+"""Names of the filters, in the order of their numbers in image processors, which are Pillow's."""
+
+
+@dataclass(frozen=True)
+class Pixels:
+    """How a picture becomes the input of a tower, as image processors do.
+
+    A picture is resized with antialiasing, cut from its centre, and scaled: ``(value * scale - mean) / std`` for each
+    of red, green and blue.
+    """
+
+    height: int
+    width: int
+    """The size of the input."""
+    shortest: int = 0
+    """Length of the shorter side after resizing; 0 resizes to ``height`` and ``width``, whatever the proportions."""
+    resampling: str = "bicubic"
+    scale: float = 1 / 255
+    mean: tuple[float, ...] = (0.0, 0.0, 0.0)
+    std: tuple[float, ...] = (1.0, 1.0, 1.0)
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """How a text becomes the inputs of a tower."""
+
+    file: str
+    """The file of the tokenizer."""
+    longest: int
+    """Maximum number of tokens; the end of a longer text is cut off."""
+    padded: int = 0
+    """Number of tokens that shorter texts are filled up to; 0 for none."""
+    padding: int = 0
+    """The token that fills up."""
+
+
+@dataclass(frozen=True)
+class Tower:
+    """A graph that makes a row of a picture or of a text."""
+
+    file: str
+    """The ONNX file."""
+    inputs: Mapping[str, str]
+    """Names of the graph's inputs by role: ``pixels``, or ``ids`` and perhaps ``mask`` and ``types``."""
+    output: str
+    pooling: Pooling
+    """The row of an output with a vector for each token: the ``first``, or the ``mean``; ``none`` for one with rows."""
+    dim: int
+    """Length of a row."""
+    pixels: Pixels | None = None
+    tokens: Tokens | None = None
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """A model of one tower, or of two, for pictures and for texts."""
+
+    towers: Mapping[Input, Tower]
+    shared: bool = False
+    """Whether both towers have one space, so that texts find pictures."""
+    licence: str = ""
+    """The name of the licence, or its first line; empty if the folder states none."""
+    classes: str = ""
+    """The file that names the classes of the picture tower's ``logits``, a line each; empty without classes."""
+    logits: str = ""
+    """The output of the picture tower with the logits of the classes; empty without."""
+    class_count: int = 0
+    """Number of classes."""
+    files: Mapping[str, str] = field(default_factory=dict)
+    """SHA-256 of each file, hexadecimal, by name."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the manifest as JSON values."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> "Manifest":
+        """Return the manifest of ``to_json``; ModelError for other values."""
+        try:
+            towers = {kind: _tower(one) for kind, one in value["towers"].items()}
+            return cls(**{**value, "towers": towers})
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ModelError(f"the manifest of the model is damaged: {error}") from error
+
+
+def _tower(value: Mapping[str, Any]) -> Tower:
+    pixels, tokens = value.get("pixels"), value.get("tokens")
+    made: dict[str, Any] = {name: tuple(one) if isinstance(one, list) else one for name, one in (pixels or {}).items()}
+    return Tower(
+        **{**value, "pixels": Pixels(**made) if pixels else None, "tokens": Tokens(**tokens) if tokens else None}
+    )

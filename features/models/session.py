@@ -1,0 +1,115 @@
+"""Running a tower: from pictures or texts to rows, with limits on threads."""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crossview.features.base import FeatureRows
+from crossview.features.errors import ModelError
+from crossview.features.image import Image
+from crossview.features.models.graph import read_graph
+from crossview.features.models.manifest import MISSING, Tower
+from crossview.features.models.pixels import pixels_of
+
+_KEPT = 4
+"""Number of sessions that a process keeps; it closes the one that was used least recently."""
+Array = NDArray[Any]
+
+
+class Sessions:
+    """The sessions of a process, by the digest of their file. Several threads may call the methods at once."""
+
+    def __init__(self) -> None:
+        self._sessions: OrderedDict[str, Any] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def of(self, digest: str, path: Path) -> Any:
+        """Return the session of a file; ModelError if it cannot be opened or is not safe to run."""
+        with self._lock:
+            found = self._sessions.pop(digest, None) or open_session(path.read_bytes())
+            self._sessions[digest] = found
+            while len(self._sessions) > _KEPT:
+                self._sessions.popitem(last=False)
+        return found
+
+
+SESSIONS = Sessions()
+
+
+def open_session(data: bytes, threads: int = 1, device: str = "cpu") -> Any:
+    """Return a session of onnxruntime for the bytes of a model.
+
+    The session gets bytes and no path, so that the model cannot name other files. Raises ModelError.
+    """
+    try:
+        import onnxruntime
+    except ImportError as error:
+        raise ModelError(MISSING) from error
+    read_graph(data)
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
+    options.log_severity_level = 4
+    providers = {"cpu": ["CPUExecutionProvider"], "cuda": ["CUDAExecutionProvider", "CPUExecutionProvider"]}[device]
+    try:
+        return onnxruntime.InferenceSession(data, options, providers=providers)
+    except Exception as error:  # its errors have no common base
+        raise ModelError(f"onnxruntime cannot open the model: {_first_line(error)}") from error
+
+
+def row_of_picture(session: Any, tower: Tower, image: Image, output: str = "") -> FeatureRows:
+    """Return the row of a picture, (dim,) float32; ModelError if the model fails.
+
+    One picture at a time: on a processor, a batch of pictures takes as long, and no row depends on other pictures.
+    """
+    if tower.pixels is None:
+        raise ModelError("the model has no tower for pictures")
+    return _run(session, tower, {tower.inputs["pixels"]: pixels_of(image, tower.pixels)}, None, output)
+
+
+def row_of_text(
+    session: Any, tower: Tower, tokens: Callable[[str], tuple[Sequence[int], Sequence[int]]], text: str
+) -> FeatureRows:
+    """Return the row of a text, (dim,) float32; ModelError if the model fails."""
+    ids, mask = (np.array([one], np.int64) for one in tokens(text))
+    given: dict[str, Array] = {"ids": ids, "mask": mask, "types": np.zeros_like(ids)}
+    return _run(session, tower, {name: given[role] for role, name in tower.inputs.items()}, mask, "")
+
+
+def _run(session: Any, tower: Tower, inputs: Mapping[str, Array], mask: Array | None, output: str) -> FeatureRows:
+    kinds = {one.name: one.type for one in session.get_inputs()}
+    given = {name: value.astype(_DTYPES.get(kinds[name], value.dtype), copy=False) for name, value in inputs.items()}
+    try:
+        (found,) = session.run([output or tower.output], given)
+    except Exception as error:
+        raise ModelError(f"the model fails: {_first_line(error)}") from error
+    row = np.asarray(_pooled(found, "none" if output else tower.pooling, mask), np.float32)
+    if not np.isfinite(row).all():
+        raise ModelError("the model returns numbers that are not finite")
+    return row
+
+
+_DTYPES: Mapping[str, Any] = {
+    "tensor(float)": np.float32,
+    "tensor(float16)": np.float16,
+    "tensor(int64)": np.int64,
+    "tensor(int32)": np.int32,
+}
+
+
+def _pooled(found: Array, pooling: str, mask: Array | None) -> Array:
+    """Return one row, (dim,), of an output for one input: (1, dim), (1, dim, 1, 1), or (1, tokens, dim)."""
+    if pooling == "none" or found.ndim < 3:
+        return np.asarray(found.reshape(found.shape[0], -1)[0])
+    if pooling == "first":
+        return np.asarray(found[0, 0])
+    weights = np.ones(found.shape[1]) if mask is None else mask[0]
+    return np.asarray(np.average(found[0], axis=0, weights=weights))
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0][:300]

@@ -1,0 +1,41 @@
+"""From a text to the tokens of a tower, by the tokenizer of its model."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+
+from crossview.features.errors import ModelError
+from crossview.features.models.manifest import MISSING, Tokens
+
+_MOST_CHARACTERS = 100_000
+"""Maximum number of characters of a text that are looked at; the longest input of a model has far fewer."""
+
+
+class Tokenizer:
+    """The tokens of texts. Several threads may call it at once."""
+
+    def __init__(self, path: Path, wanted: Tokens) -> None:
+        try:
+            import tokenizers
+        except ImportError as error:
+            raise ModelError(MISSING) from error
+        try:
+            self._tokenizer = tokenizers.Tokenizer.from_file(str(path))
+        except Exception as error:  # its errors are bare exceptions
+            raise ModelError(f"{path.name} is not a tokenizer: {str(error)[:300]}") from error
+        self._tokenizer.enable_truncation(wanted.longest)
+        if wanted.padded:
+            self._tokenizer.enable_padding(pad_id=wanted.padding, length=wanted.padded)
+        else:
+            self._tokenizer.no_padding()
+
+    def __call__(self, text: str) -> tuple[Sequence[int], Sequence[int]]:
+        """Return the numbers of the tokens, and 1 for each of them but 0 for those that fill up."""
+        found = self._tokenizer.encode(text[:_MOST_CHARACTERS])
+        return found.ids, found.attention_mask
+
+
+@lru_cache(maxsize=8)
+def tokenizer(path: Path, wanted: Tokens) -> Tokenizer:
+    """Return the tokenizer of a file, which the process keeps; ModelError."""
+    return Tokenizer(path, wanted)

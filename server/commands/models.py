@@ -1,0 +1,195 @@
+"""Commands on the models of a home: add, list, show, check and remove. They work on this machine, without a server."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from crossview.features.base import Input
+from crossview.server.commands.common import JsonOption, print_json, print_result
+from crossview.server.commands.connection_options import HomeOption
+from crossview.server.commands.hints import hint
+from crossview.server.commands.output import say, show, table
+
+if TYPE_CHECKING:
+    from crossview.engine.home import Models
+    from crossview.engine.model import Model, Trial
+
+ModelNameArgument = Annotated[str, typer.Argument(metavar="MODEL", help="Name of the model.")]
+_MEGABYTE = 1e6
+
+
+@dataclass(frozen=True)
+class PrintedModel:
+    """A model of a home."""
+
+    name: str
+    inputs: tuple[Input, ...]
+    """The inputs that it has a tower for: "image", "text"."""
+    dims: Mapping[Input, int]
+    """Length of a row of each input."""
+    shared: bool
+    """Whether pictures and texts have one space."""
+    class_count: int
+    """Number of classes whose logits the model returns for pictures; 0 for none."""
+    licence: str
+    bytes: int
+    """Size of its files."""
+    digest: str
+    added: str
+    files: Mapping[str, str]
+    """SHA-256 of each file, hexadecimal."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckedModel(PrintedModel):
+    """A model, and what it did with two pictures and two texts."""
+
+    trials: Mapping[Input, Mapping[str, Any]]
+    """For each input: length of the rows, their norms and the cosine of their angle, and milliseconds for one."""
+
+
+def add(
+    model: ModelNameArgument,
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder with the ONNX files of the model.")],
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Copy a model into a home, so that views can compute rows by it.
+
+    The folder is one as Hugging Face has it: model.onnx, or vision_model.onnx and text_model.onnx, in the folder or in
+    its folder onnx/, with preprocessor_config.json for pictures and tokenizer.json for texts. For another layout, a
+    file crossview.toml states the inputs and outputs. Nothing is downloaded. The model runs once, with limits of time
+    and memory, before it is registered.
+
+    Examples:
+        crossview model add clip ./clip-folder
+        crossview model add clip ./clip-folder --json
+    """
+    made, trials = _models(home).add(model, folder)
+    if as_json:
+        print_json(_checked(made, trials))
+        return
+    _show(made, trials)
+    views = f"color,{_view_name(model)}=onnx:{model}"
+    say(f"use it in a view, for example: {hint('create', 'art', '--views', views)}", err=True)
+
+
+def list_(home: HomeOption = None, as_json: JsonOption = False) -> None:
+    """List the models of a home.
+
+    Examples:
+        crossview model list
+        crossview model list --json
+    """
+    found = _models(home).all()
+    if as_json:
+        print_json([_printed(one) for one in found])
+        return
+    if not found:
+        say(f"no models; add one with: {hint('model', 'add', 'clip', './clip-folder')}")
+        return
+    rows = table("model", "rows of", "numbers", "MB", "added")
+    for one in found:
+        printed = _printed(one)
+        dims = ", ".join(str(printed.dims[kind]) for kind in printed.inputs)
+        rows.add_row(one.name, _rows_of(printed), dims, f"{one.size / _MEGABYTE:.0f}", _time(one.added))
+    show(rows)
+
+
+def show_(model: ModelNameArgument, home: HomeOption = None, as_json: JsonOption = False) -> None:
+    """Show a model of a home: its inputs, outputs, licence and files.
+
+    Examples:
+        crossview model show clip
+        crossview model show clip --json
+    """
+    found = _models(home).get(model)
+    if as_json:
+        print_json(_printed(found))
+        return
+    _show(found, {})
+
+
+def check(model: ModelNameArgument, home: HomeOption = None, as_json: JsonOption = False) -> None:
+    """Run a model on pictures and texts: its rows, and its speed.
+
+    Examples:
+        crossview model check clip
+        crossview model check clip --json
+    """
+    found, trials = _models(home).check(model)
+    if as_json:
+        print_json(_checked(found, trials))
+        return
+    _show(found, trials)
+
+
+def remove(model: ModelNameArgument, home: HomeOption = None, as_json: JsonOption = False) -> None:
+    """Remove a model from a home. Its views keep their rows, and get no new ones.
+
+    Examples:
+        crossview model remove clip
+        crossview model remove clip --json
+    """
+    print_result(_printed(_models(home).remove(model)), f"removed the model {model}", as_json)
+
+
+def _models(home: Path | None) -> "Models":
+    from crossview.engine.home import Home
+
+    return Home(home).models
+
+
+def _printed(model: "Model") -> PrintedModel:
+    manifest = model.manifest
+    return PrintedModel(
+        name=model.name,
+        inputs=model.inputs,
+        dims={kind: manifest.towers[kind].dim for kind in model.inputs},
+        shared=manifest.shared,
+        class_count=manifest.class_count,
+        licence=manifest.licence,
+        bytes=model.size,
+        digest=model.digest,
+        added=model.added,
+        files=dict(manifest.files),
+    )
+
+
+def _checked(model: "Model", trials: Mapping[Any, "Trial"]) -> CheckedModel:
+    return CheckedModel(**vars(_printed(model)), trials={kind: one._asdict() for kind, one in trials.items()})
+
+
+def _show(model: "Model", trials: Mapping[Any, "Trial"]) -> None:
+    printed = _printed(model)
+    size, added = f"{printed.bytes / _MEGABYTE:.1f} MB", _time(printed.added)
+    say(f"model {printed.name}: rows of {_rows_of(printed)}, {size}, added {added}")
+    for kind in printed.inputs:
+        tower, trial = model.manifest.towers[kind], trials.get(kind)
+        found = "" if trial is None else _found(trial)
+        say(f"  {kind}: {tower.file}, output {tower.output}, {tower.dim} numbers{found}")
+    if printed.class_count:
+        say(f"  classes: {printed.class_count:,}, output {model.manifest.logits}")
+    say(f"  licence: {printed.licence or 'the folder states none'}")
+
+
+def _found(trial: "Trial") -> str:
+    norms = f"norms {trial.norms[0]:.3g} and {trial.norms[1]:.3g}, cosine {trial.cosine:.2f}"
+    return f", {norms}; {trial.milliseconds:.1f} ms each on one core"
+
+
+def _rows_of(printed: PrintedModel) -> str:
+    words = {"image": "pictures", "text": "texts"}
+    named = " and ".join(words[kind] for kind in printed.inputs)
+    return f"{named} in one space" if printed.shared else named
+
+
+def _view_name(model: str) -> str:
+    return model if model[0].isalpha() else f"m{model}"
+
+
+def _time(text: str) -> str:
+    return text[:19].replace("T", " ")

@@ -1,0 +1,81 @@
+"""Folders with tiny models, in the layouts of Hugging Face, made with the package onnx."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+onnx = pytest.importorskip("onnx", reason="onnx, which builds the models of the tests, is not installed")
+SIDE, DIM, WORDS = 8, 4, ("[UNK]", "[PAD]", "red", "green", "dog", "snow")
+_OPSET, _IR = 17, 8
+
+
+def save(
+    path: Path, nodes: Sequence[Any], inputs: Sequence[Any], outputs: Sequence[Any], weights: Sequence[Any] = ()
+) -> Path:
+    """Write a graph as an ONNX file."""
+    graph = onnx.helper.make_graph(list(nodes), "tiny", list(inputs), list(outputs), list(weights))
+    domains = {node.domain for node in nodes if node.domain}
+    opsets = [onnx.helper.make_opsetid("", _OPSET), *(onnx.helper.make_opsetid(one, 1) for one in domains)]
+    model = onnx.helper.make_model(graph, opset_imports=opsets, ir_version=_IR)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(model.SerializeToString())
+    return path
+
+
+def value(name: str, shape: Sequence[int | str], kind: Any = None) -> Any:
+    """An input or output of a graph."""
+    return onnx.helper.make_tensor_value_info(name, kind or onnx.TensorProto.FLOAT, list(shape))
+
+
+def weights(name: str, array: Any) -> Any:
+    """Weights of a graph."""
+    return onnx.numpy_helper.from_array(np.asarray(array), name)
+
+
+def node(kind: str, inputs: Sequence[str], outputs: Sequence[str], **attributes: Any) -> Any:
+    """A node of a graph."""
+    return onnx.helper.make_node(kind, list(inputs), list(outputs), **attributes)
+
+
+def picture_folder(folder: Path, name: str = "vision_model.onnx", dim: int = DIM, classes: Sequence[str] = ()) -> Path:
+    """Write a model of pictures: a fixed projection of the mean of each colour."""
+    projection = np.random.default_rng(0).normal(size=(3, dim)).astype(np.float32)
+    nodes = [
+        node("GlobalAveragePool", ["pixel_values"], ["mean"]),
+        node("Flatten", ["mean"], ["flat"]),
+        node("MatMul", ["flat", "projection"], ["image_embeds"]),
+    ]
+    outputs, held = [value("image_embeds", ["n", dim])], [weights("projection", projection)]
+    if classes:
+        nodes.append(node("MatMul", ["flat", "heads"], ["logits"]))
+        outputs.append(value("logits", ["n", len(classes)]))
+        held.append(weights("heads", np.eye(3, len(classes), dtype=np.float32)))
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "classes.txt").write_text("\n".join(classes))
+    save(folder / name, nodes, [value("pixel_values", ["n", 3, SIDE, SIDE])], outputs, held)
+    config = {"size": {"height": SIDE, "width": SIDE}, "image_mean": [0.5] * 3, "image_std": [0.5] * 3, "resample": 2}
+    (folder / "preprocessor_config.json").write_text(json.dumps(config))
+    return folder
+
+
+def text_folder(folder: Path, name: str = "text_model.onnx", dim: int = DIM) -> Path:
+    """Write a model of texts: a vector for each word, whose mean is the row."""
+    tokenizers = pytest.importorskip("tokenizers", reason="tokenizers is not installed")
+    vectors = np.random.default_rng(1).normal(size=(len(WORDS), dim)).astype(np.float32)
+    save(
+        folder / name,
+        [node("Gather", ["vectors", "input_ids"], ["last_hidden_state"])],
+        [value("input_ids", ["n", "t"], onnx.TensorProto.INT64)],
+        [value("last_hidden_state", ["n", "t", dim])],
+        [weights("vectors", vectors)],
+    )
+    words = tokenizers.models.WordLevel({word: place for place, word in enumerate(WORDS)}, unk_token="[UNK]")
+    made = tokenizers.Tokenizer(words)
+    made.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    made.save(str(folder / "tokenizer.json"))
+    (folder / "config.json").write_text(json.dumps({"max_position_embeddings": 16}))
+    return folder
