@@ -128,7 +128,7 @@ def check(model: ModelNameArgument, home: HomeOption = None, as_json: JsonOption
 
 
 def remove(model: ModelNameArgument, home: HomeOption = None, as_json: JsonOption = False) -> None:
-    """Remove a model from a home. Its views keep their rows, and get no new ones.
+    """Remove a model from a home; views keep the rows that they have.
 
     Examples:
         crossview model remove clip
