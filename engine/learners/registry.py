@@ -31,6 +31,7 @@ from crossview.engine.learners.steps.normalization import L1, L2, Scale, Sqrt, S
 from crossview.engine.learners.subspace.cca import CanonicalCorrelation
 from crossview.engine.learners.subspace.class_instance import ClassInstance
 from crossview.engine.learners.subspace.co_em import CoEM
+from crossview.engine.learners.subspace.csa import CanonicalSimilarity
 from crossview.engine.learners.subspace.instances import Instances
 from crossview.engine.learners.subspace.lda import LinearDiscriminants
 from crossview.engine.learners.subspace.pca import PCA
@@ -46,6 +47,7 @@ LEARNERS: dict[str, type[MultiViewLearner]] = {
     for learner in (
         PCA,
         CanonicalCorrelation,
+        CanonicalSimilarity,
         MultiNPP,
         Hybrid,
         L1,

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 import numpy as np
 import scipy.linalg
@@ -60,18 +60,11 @@ class CanonicalCorrelation(LinearLearner, MultiViewLearner):
     def _fit(self, views: list[Rows], given: Supervision) -> None:
         views = complete(views, given.mask)
         self.means_ = [rows.mean(axis=0) for rows in views]
-        spans = [Span.of(rows - mean) for rows, mean in zip(views, self.means_, strict=True)]
-        self.shrinkage_ = shrinkages(spans, self.shrinkage)
-        whiteners = [whitener(span, s) for span, s in zip(spans, self.shrinkage_, strict=True)]
-        white = [span.rows @ w for span, w in zip(spans, whiteners, strict=True)]
-        pairs = combinations(range(len(views)), 2)
-        directions, correlations = correlated(
-            {(v, w): white[v].T @ white[w] / len(white[v]) for v, w in pairs}, self.n_components
-        )
+        spectra = [Spectrum.of(Span.of(rows - mean)) for rows, mean in zip(views, self.means_, strict=True)]
+        self.shrinkage_ = shrinkages([one.span for one in spectra], self.shrinkage)
+        directions, correlations = directions_of(spectra, self.shrinkage_, self.n_components)
         self.correlations_ = np.clip(correlations, 0.0, 1.0)
-        scale = (self.correlations_**self.power)[:, None]
-        projections = [scale * (w @ found).T for w, found in zip(whiteners, directions, strict=True)]
-        self.weights_ = [span.lifted(weights) for span, weights in zip(spans, projections, strict=True)]
+        self.weights_ = [self.correlations_[:, None] ** self.power * found for found in directions]
 
 
 def shrinkages(views: Sequence[Span], shrinkage: Shrinkage) -> list[float]:
@@ -98,18 +91,50 @@ def ledoit_wolf(span: Span) -> float:
     return min(error, apart) / apart if min(error, apart) > 0 else 0.0
 
 
-def whitener(span: Span, shrinkage: float) -> NDArray[np.float64]:
-    """Return (r, k) T with T^T ((1 - s) S + s tr(S)/d I) T = I for coordinates of (n, d) centred rows of covariance S.
+@dataclass(frozen=True, eq=False)
+class Spectrum:
+    """Centred rows of one view with the eigenvalues of their covariance, (r,), and its eigenvectors, (r, r)."""
 
-    Directions without variance are dropped (k < r).
-    """
-    values, vectors = np.linalg.eigh(span.rows.T @ span.rows / len(span.rows))
-    values = (1 - shrinkage) * values + shrinkage * values.sum() / span.width
-    varying = values > span.width * np.finfo(np.float64).eps * max(values[-1], np.finfo(np.float64).tiny)
-    return np.asarray(vectors[:, varying] / np.sqrt(values[varying]))
+    span: Span
+    values: NDArray[np.float64]
+    vectors: Rows
+
+    @classmethod
+    def of(cls, span: Span) -> Self:
+        """Return the spectrum of coordinates of (n, d) centred rows."""
+        return cls(span, *np.linalg.eigh(span.rows.T @ span.rows / len(span.rows)))
+
+    def whitener(self, shrinkage: float) -> NDArray[np.float64]:
+        """Return (r, k) T with T^T ((1 - s) S + s tr(S)/d I) T = I for coordinates of the rows, of covariance S.
+
+        Directions without variance are dropped (k < r).
+        """
+        values = (1 - shrinkage) * self.values + shrinkage * self.values.sum() / self.span.width
+        varying = values > self.span.width * np.finfo(np.float64).eps * max(values[-1], np.finfo(np.float64).tiny)
+        return np.asarray(self.vectors[:, varying] / np.sqrt(values[varying]))
+
+
+def whitener(span: Span, shrinkage: float) -> NDArray[np.float64]:
+    """Return the whitener of coordinates at one shrinkage, see ``Spectrum.whitener``."""
+    return Spectrum.of(span).whitener(shrinkage)
 
 
 Matrix = NDArray[np.float64]
+
+
+def directions_of(
+    spectra: Sequence[Spectrum], shrinkage: Sequence[float], size: int
+) -> tuple[list[Matrix], NDArray[np.float64]]:
+    """Return the (D, d_v) canonical directions of each view, of unit shrunk variance, and their correlations, (D,).
+
+    ``shrinkage`` has a number for each view; ``size`` is the maximum number of directions.
+    """
+    whiteners = [one.whitener(s) for one, s in zip(spectra, shrinkage, strict=True)]
+    white = [one.span.rows @ whitener for one, whitener in zip(spectra, whiteners, strict=True)]
+    pairs = combinations(range(len(spectra)), 2)
+    found, correlations = correlated({(v, w): white[v].T @ white[w] / len(white[v]) for v, w in pairs}, size)
+    parts = zip(spectra, whiteners, found, strict=True)
+    return [one.span.lifted((whitener @ directions).T) for one, whitener, directions in parts], correlations
 
 
 def correlated(cross: Mapping[tuple[int, int], Matrix], size: int) -> tuple[list[Matrix], NDArray[np.float64]]:

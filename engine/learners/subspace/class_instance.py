@@ -1,7 +1,7 @@
 """Classes and instances: a space that ranks by class and, within and beyond classes, by the item itself."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import product
 from typing import Any, Literal, Self
@@ -13,13 +13,14 @@ from numpy.typing import NDArray
 from crossview.engine.learners.base import MultiViewLearner
 from crossview.engine.learners.capabilities import Capabilities
 from crossview.engine.learners.cost import FitCost, FitSize
-from crossview.engine.learners.settings import Dimensions, Seed, Weight
+from crossview.engine.learners.settings import Dimensions, OneView, Seed, Weight
 from crossview.engine.learners.subspace.co_em import CoEM
 from crossview.engine.learners.subspace.instances import Fold, Instances
+from crossview.engine.learners.subspace.kernel_features import unit_length
 from crossview.engine.learners.subspace.label_noise import wrong_share
 from crossview.engine.learners.subspace.posteriors import ClassPosteriors
 from crossview.engine.learners.supervision import Supervision, shared_classes
-from crossview.engine.learners.view_rows import Rows
+from crossview.engine.learners.view_rows import Mask, Rows
 from crossview.engine.runtime.cancellation import checkpoint
 from crossview.engine.runtime.threads import over
 
@@ -58,6 +59,12 @@ class ClassInstance(MultiViewLearner):
     are near each other for the rows of one item in all views, and far apart for rows of different items. They order the
     items of a class, and decide where the class is uncertain.
 
+    Some views share a space before they are learned, such as sentences and the names of the classes that a model sees
+    in pictures. Their instance part ends with their own rows, centred and of unit length, so that their cosines count
+    as they are. The first of these views is also learned together with the others; the rest are not, because a learned
+    map would repeat what the other views of their item teach. For the same reason, the rest have no class part without
+    labels, with classes that are found.
+
     The weight is that of the highest instance recall, the share of held-out items that find themselves by another view
     among the first ten hits, of all weights whose mean average precision by class is within one standard error, or
     0.005 if this is more, of the best. Both are measured on labelled items that have all views: the probabilities leave
@@ -67,7 +74,8 @@ class ClassInstance(MultiViewLearner):
         classes: the learner of class probabilities: "posteriors", "co-em", or "auto", one of both.
         weight: weight of the instance part; None: chosen, or 0.1 if fewer than 100 labelled items with two or more
             views can measure it, or 1 without labels and pairs.
-        n_components: maximum number of dimensions of the instance part.
+        n_components: maximum number of dimensions of the learned instance part.
+        shared: numbers of the views that share a space before, at least two; None: no views do.
         random_state: seed of the draws.
         view_slices: widths of the views in a 2-D ``X``; None: one view.
 
@@ -76,6 +84,8 @@ class ClassInstance(MultiViewLearner):
         class_state_: dict, the state of the fitted learner of class probabilities.
         instance_state_: dict, the state of the fitted ``Instances``; empty if fewer than two items have two
             views.
+        classless_: the numbers of the views without a class part.
+        shared_means_: list of (d,) arrays, the mean row of each view in ``shared``.
         left_out_: list of (n_v, K + D) embeddings of the training rows that have the view; the probabilities leave each
             row out.
 
@@ -91,11 +101,14 @@ class ClassInstance(MultiViewLearner):
     weight_: float = field(init=False)
     class_state_: State = field(init=False)
     instance_state_: State = field(init=False)
+    classless_: Sequence[int] = field(init=False, default=())
+    shared_means_: Sequence[NDArray[np.float64]] = field(init=False, default=())
     left_out_: list[NDArray[np.float32]] = field(init=False)
 
     classes: Literal["auto", "posteriors", "co-em"] = "auto"
     weight: Weight | None = None
     n_components: Dimensions = 50
+    shared: Sequence[OneView] | None = None
     random_state: Seed | np.random.RandomState | None = None
     view_slices: Sequence[int] | None = None
 
@@ -130,25 +143,30 @@ class ClassInstance(MultiViewLearner):
         return super()._needs_classes(given) or given.classes is not None
 
     def _fit(self, views: list[Rows], given: Supervision) -> None:
+        self.shared_means_ = _shared_means(self._shared, views, given.mask)
         unfitted, instances = self._learners or (self._of_classes(), None)
         classes = unfitted.fit(views, given)
         if self.classes == "auto" and self._learners is None and _contradicted(classes, given) >= _WRONG:
             classes = CoEM(random_state=self.random_state).fit(views, given)
         folds: list[Fold] = []
-        if (given.mask.sum(axis=1) >= min(2, len(views))).sum() > 1:
+        learned = self._learned_views(len(views))
+        mask = given.mask[:, learned]
+        if (mask.sum(axis=1) >= min(2, len(learned))).sum() > 1:
             instances = instances or Instances(n_components=self.n_components, random_state=self.random_state)
-            alone = Supervision(mask=given.mask, groups=given.groups)
+            rows, alone = [views[view] for view in learned], Supervision(mask=mask, groups=given.groups)
             if self.weight is None:
-                folds = instances.fit_folds(views, alone)
+                folds = instances.fit_folds(rows, alone)
             else:
-                instances.fit(views, alone)
+                instances.fit(rows, alone)
         left_out = classes.left_out_
         supervised = _supervised(given)
+        self.classless_ = [] if supervised else self._shared[1:]
         unmeasured = _UNMEASURED if supervised else _UNSUPERVISED
         self.weight_ = unmeasured if self.weight is None else self.weight
         if supervised and folds and given.classes is not None:
-            spread = [_spread(rows, present) for rows, present in zip(left_out, given.mask.T, strict=True)]
-            self.weight_ = chosen_weight(_measurable(folds, given), spread, given.classes)
+            spread = [_spread(left_out[view], given.mask[:, view]) for view in learned]
+            measurable = _measurable(folds, replace(given, mask=mask))
+            self.weight_ = chosen_weight(measurable, spread, given.classes)
         self._hold(classes, instances)
         self.left_out_ = [
             self._joined(probabilities, rows[present], view).astype(np.float32)
@@ -161,8 +179,10 @@ class ClassInstance(MultiViewLearner):
         self._made = None
         classes.add_view(views, given)
         if instances is not None:
-            if (given.mask[:, -1] & given.mask[:, :-1].any(axis=1)).sum() > 1:
-                instances.add_view(views, Supervision(mask=given.mask))
+            learned = self._learned_views(len(views))
+            mask = given.mask[:, learned]
+            if (mask[:, -1] & mask[:, :-1].any(axis=1)).sum() > 1:
+                instances.add_view([views[view] for view in learned], Supervision(mask=mask))
             else:
                 instances.add_blank(views[-1].shape[1])
         left_out = classes.left_out_[-1]
@@ -191,9 +211,38 @@ class ClassInstance(MultiViewLearner):
     def _joined(self, probabilities: NDArray[Any], rows: Rows, view: int) -> Rows:
         """Return class probabilities beside the weighted instance embeddings of rows."""
         instances = self._models()[1]
-        if instances is None:
-            return np.asarray(probabilities, dtype=np.float64)
-        return np.hstack([probabilities, np.sqrt(self.weight_) * instances.embedded(rows, view)])
+        parts, shared = [], self._shared
+        if view in self.classless_:
+            probabilities = np.zeros_like(probabilities)
+        if instances is not None and view in shared[1:]:
+            parts.append(np.zeros((len(rows), instances.maps_[0].shape[1])))
+        elif instances is not None:
+            parts.append(instances.embedded(rows, view - sum(other < view for other in shared[1:])))
+        if view in shared:
+            parts.append(unit_length(rows - self.shared_means_[shared.index(view)]))
+        elif shared:
+            parts.append(np.zeros((len(rows), len(self.shared_means_[0]))))
+        return np.hstack([probabilities, *(np.sqrt(self.weight_) * part for part in parts)]).astype(np.float64)
+
+    @property
+    def _shared(self) -> list[int]:
+        return list(self.shared or ())
+
+    def _learned_views(self, count: int) -> list[int]:
+        """Return the numbers of the views of the learned instance part, of ``count`` views."""
+        return [view for view in range(count) if view not in self._shared[1:]]
+
+
+def _shared_means(shared: Sequence[int], views: Sequence[Rows], mask: Mask) -> list[NDArray[np.float64]]:
+    """Return the mean row of each view that shares a space; ValueError for wrong numbers or widths."""
+    if not len(shared):
+        return []
+    if len(shared) < 2 or len(set(shared)) < len(shared) or max(shared) >= len(views):
+        raise ValueError(f"shared names at least two of the {len(views)} views, each once, not {list(shared)}")
+    if len({views[view].shape[1] for view in shared}) > 1:
+        widths = ", ".join(str(views[view].shape[1]) for view in shared)
+        raise ValueError(f"views that share a space have rows of one length, not of {widths}")
+    return [views[view][mask[:, view]].mean(axis=0) for view in shared]
 
 
 def _supervised(given: Supervision) -> bool:

@@ -137,7 +137,7 @@ class Instances(MultiViewLearner):
         items = items[drawn(len(items), self.max_items, random)]
         mask = given.mask[items]
         groups = None if given.groups is None else np.asarray(given.groups)[items]
-        divided = _folds(len(items), groups) if in_folds else []
+        divided = folds_of(len(items), groups) if in_folds else []
         rows = [view[items] for view in views]
         kernel = self._kernel(rows, mask, groups, random)
         self.scaling_, self.bandwidth_ = kernel
@@ -161,7 +161,7 @@ class Instances(MultiViewLearner):
         ]
         able = list(dict.fromkeys(able))
         some = drawn(len(mask), _KERNEL_ITEMS, random)
-        folds = _folds(len(some), None if groups is None else groups[some])
+        folds = folds_of(len(some), None if groups is None else groups[some])
         if len(able) == 1 or len(views) == 1 or not folds:
             return able[0]
         rows, mask, seed = [view[some] for view in views], mask[some], random.randint(1 << 31)
@@ -332,7 +332,7 @@ def _directions(views: Sequence[_Whitening], mask: Mask, size: int, penalty: flo
     return [(view.vectors * root) @ (one * scale) for view, root, one in zip(views, roots, found, strict=True)]
 
 
-def _folds(count: int, groups: Groups) -> list[Any]:
+def folds_of(count: int, groups: Groups) -> list[Any]:
     """Return the positions of learned and of held-out items of each fold; none for too few items or groups."""
     if (count if groups is None else len(np.unique(groups))) < 2 * FOLDS:
         return []

@@ -238,3 +238,65 @@ def test_labels_that_the_views_contradict_are_left_to_co_em():
     np.testing.assert_array_equal(
         from_state(found["wrong"].to_state()).transform(views[0], view=0), found["wrong"].transform(views[0], view=0)
     )
+
+
+SHARED = (1, 2)
+
+
+def in_one_space(seed: int = 0):
+    """Two views, and a third whose rows are noisy copies of those of the second."""
+    views, classes = drawn(seed=seed)
+    noise = np.random.default_rng(seed + 100).normal(size=views[1].shape)
+    return [*views, views[1] + 2 * noise], classes
+
+
+def centred(rows, like):
+    return unit_length(rows - like.mean(axis=0))
+
+
+@pytest.mark.parametrize("supervised", [False, True])
+def test_views_of_one_space_keep_their_cosines(supervised):
+    """The product of two of them is their cosine, and with labels also the probability of one class."""
+    views, classes = in_one_space()
+    learner = ClassInstance(random_state=0, weight=0.5, classes="co-em", shared=SHARED)
+    learner.fit(views, classes if supervised else None)
+    query, target = (learner.transform(views[view], view=view) for view in SHARED)
+    cosines = 0.5 * centred(views[1], views[1]) @ centred(views[2], views[2]).T
+    found = query @ target.T
+    if supervised:
+        found = found - query[:, :CLASSES] @ target[:, :CLASSES].T
+    np.testing.assert_allclose(found, cosines, atol=1e-9)
+
+
+def test_another_view_in_that_space_changes_nothing_for_the_rest():
+    """The others are learned as without it."""
+    views, classes = in_one_space()
+    plain = ClassInstance(random_state=0, weight=0.5).fit(views[:2], classes)
+    with_shared = ClassInstance(random_state=0, weight=0.5, shared=SHARED).fit(views, classes)
+    found, expected = (
+        learner.transform(views[0], view=0) @ learner.transform(views[1], view=1).T for learner in (with_shared, plain)
+    )
+    parts = [
+        learner.transform(views[view], view=view)[:, :CLASSES] for learner in (with_shared, plain) for view in (0, 1)
+    ]
+    without_classes = found - parts[0] @ parts[1].T, expected - parts[2] @ parts[3].T
+    np.testing.assert_allclose(*without_classes, atol=1e-9)
+
+
+def test_a_state_keeps_the_shared_views():
+    views, classes = in_one_space()
+    learner = ClassInstance(random_state=0, weight=0.5, shared=SHARED).fit(views, classes)
+    again = from_state(learner.to_state())
+    for view in range(3):
+        np.testing.assert_array_equal(
+            again.transform(views[view], view=view), learner.transform(views[view], view=view)
+        )
+
+
+@pytest.mark.parametrize("shared", [(1,), (1, 1), (1, 3), (0, 1)])
+def test_shared_names_two_views_of_one_width(shared):
+    """Each once, and each a view."""
+    views, classes = in_one_space()
+    views[0] = views[0][:, :5]
+    with pytest.raises(ValueError, match=r"shared names|share a space"):
+        ClassInstance(shared=shared).fit(views, classes)
