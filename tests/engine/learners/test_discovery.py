@@ -5,6 +5,7 @@ import sys
 import numpy as np
 import pytest
 from brief import BRIEF, brief
+from packages import install
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from terminal import done
@@ -117,11 +118,6 @@ def packages(tmp_path, monkeypatch):
     """An installed package with a learner, and entry points that do not lead to one."""
     points = {"twice": "more_learners:Twice", "gone": "more_learners.gone:Gone", "plain": "more_learners:plain"}
     points |= {"other": "more_learners:Twice", "pca": "more_learners:Twice"}
-    info = tmp_path / "more_learners-1.2.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: more-learners\nVersion: 1.2\n", encoding="utf-8")
-    lines = [f"{name} = {value}" for name, value in points.items()]
-    (info / "entry_points.txt").write_text("\n".join(["[crossview.learners]", *lines]), encoding="utf-8")
     code = """
 from crossview.learners import PCA
 
@@ -133,7 +129,7 @@ class Twice(PCA):
     def _project(self, rows, view):
         return 2 * super()._project(rows, view)
 """
-    (tmp_path / "more_learners.py").write_text(code, encoding="utf-8")
+    install(tmp_path, "more-learners", "crossview.learners", points, code)
     monkeypatch.syspath_prepend(tmp_path)
     yield
     sys.modules.pop("more_learners", None)
